@@ -1,0 +1,143 @@
+// What Kubernetes 1.31 to 1.34 added to the core API and kubernetes-types 1.30 does not know yet. Types only.
+// Invariant: every field here exists in k8s.io/api/core/v1 of 1.34 under the same JSON name.
+// Upstream: staging/src/k8s.io/api/core/v1.
+
+/** One rule that can overrule a container's restart policy when it exits. The first that matches decides. */
+export interface ContainerRestartRule {
+  /** Only `Restart` exists. */
+  action: string;
+  exitCodes?: ContainerRestartRuleOnExitCodes;
+}
+
+export interface ContainerRestartRuleOnExitCodes {
+  /** `In` or `NotIn`. */
+  operator: string;
+  values?: Array<number>;
+}
+
+/** The image or artifact that is mounted as a read-only volume. */
+export interface ImageVolumeSource {
+  reference?: string;
+  pullPolicy?: string;
+}
+
+/** A private key and certificate chain that the kubelet requests and renews for the pod. */
+export interface PodCertificateProjection {
+  signerName: string;
+  keyType: string;
+  maxExpirationSeconds?: number;
+  credentialBundlePath?: string;
+  keyPath?: string;
+  certificateChainPath?: string;
+}
+
+/** A key of an env file that lies in an emptyDir volume of the pod. */
+export interface FileKeySelector {
+  volumeName: string;
+  path: string;
+  key: string;
+  optional?: boolean;
+}
+
+/** The user a container's first process really runs as. */
+export interface ContainerUser {
+  linux?: LinuxContainerUser;
+}
+
+export interface LinuxContainerUser {
+  uid: number;
+  gid: number;
+  supplementalGroups?: Array<number>;
+}
+
+/** The health of the devices that were given to a container for one resource name. */
+export interface ResourceStatus {
+  name: string;
+  resources?: Array<ResourceHealth>;
+}
+
+export interface ResourceHealth {
+  resourceID: string;
+  /** `Healthy`, `Unhealthy` or `Unknown`. */
+  health?: string;
+}
+
+/** The resource claim that stands behind extended resources which DRA serves. */
+export interface PodExtendedResourceClaimStatus {
+  requestMappings: Array<ContainerExtendedResourceRequest>;
+  resourceClaimName: string;
+}
+
+export interface ContainerExtendedResourceRequest {
+  containerName: string;
+  resourceName: string;
+  requestName: string;
+}
+
+export interface NodeFeatures {
+  supplementalGroupsPolicy?: boolean;
+}
+
+export interface NodeSwapStatus {
+  capacity?: number;
+}
+
+declare module 'kubernetes-types/core/v1.d.ts' {
+  interface Container {
+    restartPolicyRules?: Array<ContainerRestartRule>;
+  }
+  interface EphemeralContainer {
+    restartPolicyRules?: Array<ContainerRestartRule>;
+  }
+  interface Lifecycle {
+    stopSignal?: string;
+  }
+  interface EnvVarSource {
+    fileKeyRef?: FileKeySelector;
+  }
+  interface Volume {
+    image?: ImageVolumeSource;
+  }
+  interface VolumeProjection {
+    podCertificate?: PodCertificateProjection;
+  }
+  interface ResourceClaim {
+    request?: string;
+  }
+  interface PodResourceClaim {
+    resourceClaimName?: string;
+    resourceClaimTemplateName?: string;
+  }
+  interface PodSecurityContext {
+    /** `Merge` or `Strict`. */
+    supplementalGroupsPolicy?: string;
+    /** `MountOption` or `Recursive`. */
+    seLinuxChangePolicy?: string;
+  }
+  interface PodSpec {
+    /** Requests and limits of the pod as a whole. */
+    resources?: ResourceRequirements;
+    hostnameOverride?: string;
+  }
+  interface PodCondition {
+    observedGeneration?: number;
+  }
+  interface ContainerStatus {
+    user?: ContainerUser;
+    allocatedResourcesStatus?: Array<ResourceStatus>;
+    stopSignal?: string;
+  }
+  interface PodStatus {
+    observedGeneration?: number;
+    extendedResourceClaimStatus?: PodExtendedResourceClaimStatus;
+  }
+  interface NodeRuntimeHandlerFeatures {
+    userNamespaces?: boolean;
+  }
+  interface NodeSystemInfo {
+    swap?: NodeSwapStatus;
+  }
+  interface NodeStatus {
+    features?: NodeFeatures;
+  }
+}
