@@ -1,0 +1,55 @@
+// The two services of a container runtime as the rest of the code sees them. Upstream: staging/src/k8s.io/cri-api.
+// Owns no behaviour. Invariant: both types are derived from the generated definitions, so no RPC can be missing or
+// differ from the .proto; whoever implements them (the socket client, the fake) fails to compile when one is added.
+import type { ImageServiceDefinition, RuntimeServiceDefinition } from './generated/runtime/v1/api.ts';
+
+export interface CallOptions {
+  /** Aborting rejects with the signal's reason and cancels the call at the runtime. */
+  readonly signal?: AbortSignal;
+  /** Replaces the deadline that the call has by default. */
+  readonly timeoutMs?: number;
+}
+
+/** What a request may look like before defaults are filled in: any part may be absent or undefined, lists may be readonly. */
+export type CriRequest<T> = T extends bigint
+  ? bigint | number | string
+  : T extends Uint8Array
+    ? Uint8Array
+    : T extends string | number | boolean | undefined
+      ? T
+      : T extends ReadonlyArray<infer U>
+        ? ReadonlyArray<CriRequest<U>>
+        : { readonly [K in keyof T]?: CriRequest<T[K]> | undefined };
+
+/** One RPC of a generated service definition. */
+export interface CriMethod {
+  readonly name: string;
+  readonly requestType: { fromPartial(object: never): unknown };
+  readonly responseType: { fromPartial(object: never): unknown };
+  readonly responseStream: boolean;
+}
+
+type MessageOf<T> = T extends { create(...args: never[]): infer M } ? M : never;
+
+type CriCall<M extends CriMethod> = M['responseStream'] extends true
+  ? (
+      request: CriRequest<MessageOf<M['requestType']>>,
+      options: CallOptions,
+    ) => AsyncIterable<MessageOf<M['responseType']>>
+  : (
+      request: CriRequest<MessageOf<M['requestType']>>,
+      options?: CallOptions,
+    ) => Promise<MessageOf<M['responseType']>>;
+
+type CriService<D extends { readonly methods: Readonly<Record<string, CriMethod>> }> = {
+  readonly [K in keyof D['methods']]: CriCall<D['methods'][K]>;
+};
+
+/** RuntimeService: sandboxes, containers, events, usage. */
+export type CriRuntime = CriService<RuntimeServiceDefinition>;
+
+/** ImageService: pull, list, remove. */
+export type CriImages = CriService<ImageServiceDefinition>;
+
+export type CriRuntimeMethod = keyof CriRuntime;
+export type CriImagesMethod = keyof CriImages;
