@@ -1,0 +1,78 @@
+// What the runtime was seen to hold for one pod: sandboxes and containers, newest first. Pure data.
+// Upstream: pkg/kubelet/container (PodStatus, Status). Written by pleg only; everyone else reads.
+import type { ContainerId, PodUid, SandboxId } from './pod-ref.ts';
+
+export interface ObservedSandbox {
+  readonly id: SandboxId;
+  readonly attempt: number;
+  readonly ready: boolean;
+  readonly createdAtMs: number;
+  /** The pod's own addresses, primary first; empty for host network and while the network is being made. */
+  readonly ips: readonly string[];
+  readonly hostNetwork: boolean;
+  readonly runtimeHandler: string;
+}
+
+export type ObservedContainerState = 'created' | 'running' | 'exited' | 'unknown';
+
+export interface ObservedContainer {
+  readonly id: ContainerId;
+  readonly name: string;
+  readonly sandboxId: SandboxId;
+  readonly state: ObservedContainerState;
+  readonly createdAtMs: number;
+  /** 0 when it never started. */
+  readonly startedAtMs: number;
+  /** 0 while it has not ended. */
+  readonly finishedAtMs: number;
+  readonly exitCode: number;
+  /** The runtime's word: Completed, Error, OOMKilled, StartError, ContainerCannotRun … */
+  readonly reason: string;
+  /** The runtime's message, with what the termination message policy yields put in front by the observer. */
+  readonly message: string;
+  /** Image as the runtime names it, and the reference it resolves to. */
+  readonly image: string;
+  readonly imageRef: string;
+  readonly imageId: string;
+  /** From annotations: the container hash, the restart count. */
+  readonly hash: string;
+  readonly restartCount: number;
+  readonly logPath: string;
+  /** Seconds, from annotations written at creation; undefined when absent. */
+  readonly terminationGraceSeconds: number | undefined;
+  readonly deletionGraceSeconds: number | undefined;
+}
+
+export interface ObservedPod {
+  readonly uid: PodUid;
+  readonly name: string;
+  readonly namespace: string;
+  /** Newest attempt first. */
+  readonly sandboxes: readonly ObservedSandbox[];
+  /** Newest first; several per name while dead ones are kept. */
+  readonly containers: readonly ObservedContainer[];
+  /** Clock.now() just before the runtime was asked. */
+  readonly observedAtMs: number;
+}
+
+/** The newest container of that name, as the pod's current one. */
+export function latestContainer(pod: ObservedPod | undefined, name: string): ObservedContainer | undefined {
+  return pod?.containers.find((container) => container.name === name);
+}
+
+export function readySandbox(pod: ObservedPod | undefined): ObservedSandbox | undefined {
+  return pod?.sandboxes.find((sandbox) => sandbox.ready);
+}
+
+export function runningContainers(pod: ObservedPod | undefined): readonly ObservedContainer[] {
+  return pod?.containers.filter((container) => container.state === 'running') ?? [];
+}
+
+/** Nothing of this pod runs: every container ended and no sandbox is ready. */
+export function isDown(pod: ObservedPod | undefined): boolean {
+  return (
+    pod === undefined ||
+    (pod.containers.every((c) => c.state !== 'running' && c.state !== 'unknown') &&
+      pod.sandboxes.every((s) => !s.ready))
+  );
+}
