@@ -1,0 +1,47 @@
+// Announces keys from the one writer of a store to its readers, synchronously. Events carry keys, never state.
+// Invariants: push() reaches every listener subscribed when it began and not unsubscribed since, in the order of
+// subscription, whatever the others throw; who subscribes while a value is pushed begins with the next one.
+// A push from inside a listener is delivered at once, before the outer one goes on.
+import { reportUncaught } from './report-uncaught.ts';
+
+interface Subscription<T> {
+  readonly listener: (value: T) => void;
+  active: boolean;
+}
+
+export interface ChannelOptions {
+  /** Gets what a listener threw. Otherwise it becomes an uncaught exception, after the push: a bug is not hidden. */
+  readonly onError?: (err: unknown) => void;
+}
+
+export class Channel<T> {
+  readonly #onError: (err: unknown) => void;
+  // Replaced, never changed, so that a push in progress keeps its list.
+  #subscriptions: readonly Subscription<T>[] = [];
+
+  constructor(options: ChannelOptions = {}) {
+    this.#onError = options.onError ?? reportUncaught;
+  }
+
+  push(value: T): void {
+    for (const subscription of this.#subscriptions) {
+      if (!subscription.active) continue;
+      try {
+        subscription.listener(value);
+      } catch (err) {
+        this.#onError(err);
+      }
+    }
+  }
+
+  /** Returns the way to unsubscribe, which may be called at any time and more than once. */
+  subscribe(listener: (value: T) => void): () => void {
+    const subscription: Subscription<T> = { listener, active: true };
+    this.#subscriptions = [...this.#subscriptions, subscription];
+    return () => {
+      if (!subscription.active) return;
+      subscription.active = false;
+      this.#subscriptions = this.#subscriptions.filter((each) => each !== subscription);
+    };
+  }
+}

@@ -1,0 +1,125 @@
+// What goes wrong, in the kubelet's own words. Edges turn gRPC, HTTP and errno into KubeletError; features decide by
+// kind and reason and never see a code of the outside.
+// Invariant: describing an error never throws and never yields more than one bounded line.
+
+export type ErrorKind =
+  | 'not-found'
+  | 'conflict'
+  | 'invalid'
+  | 'forbidden'
+  | 'unavailable'
+  | 'timeout'
+  | 'internal';
+
+export interface KubeletErrorOptions {
+  readonly cause?: unknown;
+  readonly details?: Record<string, unknown>;
+}
+
+export class KubeletError extends Error {
+  override readonly name = 'KubeletError';
+  readonly kind: ErrorKind;
+  /** The word the API shows: a waiting reason, an event reason, a condition reason. */
+  readonly reason: string;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(kind: ErrorKind, reason: string, message: string, options: KubeletErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.kind = kind;
+    this.reason = reason;
+    this.details = options.details ?? {};
+  }
+}
+
+/** The reason to give to AbortController.abort(): says who gave up and why, and is recognised by isAbort. */
+export class Aborted extends Error {
+  override readonly name = 'AbortError';
+}
+
+export function isKind(err: unknown, kind: ErrorKind): boolean {
+  return err instanceof KubeletError && err.kind === kind;
+}
+
+/**
+ * Whether err says that somebody gave up, which is not a failure. A timeout is one, and so is an error that merely
+ * has an abort among its causes: the connection that broke since its session was closed did break.
+ */
+export function isAbort(err: unknown): boolean {
+  return err instanceof Error && safely(() => err.name) === 'AbortError';
+}
+
+const longestDescription = 4096;
+const deepestCause = 16;
+
+/** The messages of err and its causes as one line, "outer: inner: innermost", saying nothing twice. */
+export function describeError(err: unknown): string {
+  return bounded(oneLine(describeChain(err, deepestCause)), longestDescription);
+}
+
+function describeChain(err: unknown, depth: number): string {
+  const parts: string[] = [];
+  const seen = new Set<unknown>();
+  let current = err;
+  while (!seen.has(current) && seen.size < depth) {
+    seen.add(current);
+    addPart(parts, oneLine(ownText(current, depth)));
+    const cause = causeOf(current);
+    if (cause === undefined) break;
+    current = cause;
+  }
+  return parts.join(': ');
+}
+
+function addPart(parts: string[], text: string): void {
+  const last = parts.at(-1);
+  if (last === undefined) {
+    parts.push(text);
+    return;
+  }
+  // Wrapping commonly puts the inner message into the outer one, and sometimes a library does the reverse.
+  if (text === '' || parts.some((part) => part.includes(text))) return;
+  if (text.includes(last)) parts[parts.length - 1] = text;
+  else parts.push(text);
+}
+
+function ownText(err: unknown, depth: number): string {
+  if (err instanceof AggregateError) {
+    const inner = safely(() => err.errors.slice(0, 8).map((each) => describeChain(each, depth - 1)));
+    if (inner !== undefined && inner.length > 0) {
+      const list = `[${[...new Set(inner)].join(', ')}]`;
+      return err.message === '' ? list : `${err.message}: ${list}`;
+    }
+  }
+  if (err instanceof Error)
+    return safely(() => err.message || err.name) ?? 'error without a readable message';
+  if (typeof err === 'object' && err !== null) return describeObject(err);
+  return safely(() => String(err)) ?? typeof err;
+}
+
+function describeObject(value: object): string {
+  const message = safely(() => (value as { message?: unknown }).message);
+  if (typeof message === 'string' && message !== '') return message;
+  return safely(() => JSON.stringify(value)) ?? Object.prototype.toString.call(value);
+}
+
+function causeOf(err: unknown): unknown {
+  if (!(err instanceof Error)) return undefined;
+  return safely(() => err.cause ?? undefined);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').trim();
+}
+
+function bounded(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
+}
+
+/** Getters and toString of foreign errors may throw; a description has to come out anyway. */
+function safely<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,235 @@
+// The queue every loop owns: keys in, one run per key at a time, in the order they came. Upstream:
+// client-go/util/workqueue and the queue of pkg/kubelet/pod_workers.go.
+// Invariants: never two runs of one key; never more than `parallel` runs; after add(key) a run of that key begins
+// later than the add, unless the queue is stopped; at most one timer per key. Runs begin in a microtask of their own,
+// never inside add(), so a writer may add from the middle of an update.
+import type { Clock, Timer } from './clock.ts';
+import { Aborted, isAbort } from './errors.ts';
+import { reportUncaught } from './report-uncaught.ts';
+
+export interface KeyedQueueOptions<K> {
+  readonly clock: Clock;
+  /** How many keys may run at once. */
+  readonly parallel: number;
+  /** Brings the key to its wanted state. Rejecting means: again, after the back-off. */
+  readonly run: (key: K, signal: AbortSignal) => Promise<void>;
+  /** The n-th failure in a row waits min(initialMs × 2^(n-1), maxMs), stretched by up to `jitter` (0.5: half as long again). */
+  readonly backoff: { readonly initialMs: number; readonly maxMs: number; readonly jitter?: number };
+  /** In [0, 1). */
+  readonly random?: () => number;
+  /** A run failed and is repeated after retryInMs. A run that was cancelled and gave up has not failed. */
+  readonly onError?: (key: K, err: unknown, retryInMs: number) => void;
+}
+
+interface Wake {
+  readonly timer: Timer;
+  readonly dueMs: number;
+  /** False for a pure retry, which a success makes pointless; true when somebody asked for this wake. */
+  asked: boolean;
+}
+
+interface Entry {
+  queued: boolean;
+  dirty: boolean;
+  running: AbortController | undefined;
+  wake: Wake | undefined;
+  failures: number;
+}
+
+type Phase = 'new' | 'started' | 'stopped';
+
+/** Below this the spent front of the waiting list is not worth cutting off. */
+const compactAbove = 256;
+
+export class KeyedQueue<K> {
+  readonly #options: KeyedQueueOptions<K>;
+  /** Holds a key only while it is queued, running or timed. */
+  readonly #entries = new Map<K, Entry>();
+  #waiting: K[] = [];
+  #waitingHead = 0;
+  #running = 0;
+  #phase: Phase = 'new';
+  #pumpPlanned = false;
+  readonly #onDrained: (() => void)[] = [];
+
+  constructor(options: KeyedQueueOptions<K>) {
+    if (!(options.parallel >= 1))
+      throw new RangeError(`parallel must be at least 1, got ${options.parallel}`);
+    this.#options = options;
+  }
+
+  /** Something about this key may have changed. Cheap, idempotent, safe from anywhere. */
+  add(key: K): void {
+    if (this.#phase === 'stopped') return;
+    this.#enqueue(key, this.#entry(key));
+  }
+
+  /** As add(), but in ms. Of several the earliest wins: the run reads the level again and asks for the next wake itself. */
+  addAfter(key: K, ms: number): void {
+    if (this.#phase === 'stopped') return;
+    this.#wakeAfter(key, this.#entry(key), ms, true);
+  }
+
+  /** Aborts the signal of the run in flight, if any. What was added stays added; the run is not repeated otherwise. */
+  cancel(key: K, reason: unknown = new Aborted('run was cancelled')): void {
+    this.#entries.get(key)?.running?.abort(reason);
+  }
+
+  /** Clears back-off and timer, for a key that is gone. What is queued or running goes on. */
+  forget(key: K): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    entry.failures = 0;
+    this.#clearWake(entry);
+    this.#dropIfIdle(key, entry);
+  }
+
+  /** Whether the key is queued, running or timed. */
+  isActive(key: K): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** Begins to run what was added. A stopped queue stays stopped. */
+  start(): void {
+    if (this.#phase !== 'new') return;
+    this.#phase = 'started';
+    this.#planPump();
+  }
+
+  /** Takes no more keys, drops what has not begun, cancels timers; resolves when the last run in flight has ended. */
+  async stop(): Promise<void> {
+    this.#phase = 'stopped';
+    this.#waiting = [];
+    this.#waitingHead = 0;
+    for (const [key, entry] of this.#entries) {
+      entry.queued = false;
+      entry.dirty = false;
+      this.#clearWake(entry);
+      this.#dropIfIdle(key, entry);
+    }
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve));
+  }
+
+  /** Aborts every run in flight. With stop(): gives up at once instead of draining. */
+  abortAll(reason: unknown = new Aborted('all runs were cancelled')): void {
+    for (const entry of this.#entries.values()) entry.running?.abort(reason);
+  }
+
+  #entry(key: K): Entry {
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry: Entry = { queued: false, dirty: false, running: undefined, wake: undefined, failures: 0 };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  #dropIfIdle(key: K, entry: Entry): void {
+    if (!entry.queued && entry.running === undefined && entry.wake === undefined) this.#entries.delete(key);
+  }
+
+  #enqueue(key: K, entry: Entry): void {
+    if (entry.running !== undefined) {
+      entry.dirty = true;
+      return;
+    }
+    if (entry.queued) return;
+    entry.queued = true;
+    this.#waiting.push(key);
+    this.#planPump();
+  }
+
+  #wakeAfter(key: K, entry: Entry, ms: number, asked: boolean): void {
+    const { clock } = this.#options;
+    const dueMs = clock.monotonic() + ms;
+    if (entry.wake !== undefined && entry.wake.dueMs <= dueMs) {
+      entry.wake.asked ||= asked;
+      return;
+    }
+    const askedBefore = entry.wake?.asked ?? false;
+    this.#clearWake(entry);
+    const timer = clock.setTimer(ms, () => {
+      entry.wake = undefined;
+      this.#enqueue(key, entry);
+    });
+    entry.wake = { timer, dueMs, asked: asked || askedBefore };
+  }
+
+  #clearWake(entry: Entry): void {
+    entry.wake?.timer.cancel();
+    entry.wake = undefined;
+  }
+
+  #planPump(): void {
+    if (this.#pumpPlanned || this.#phase !== 'started') return;
+    this.#pumpPlanned = true;
+    queueMicrotask(() => {
+      this.#pumpPlanned = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#running < this.#options.parallel && this.#waitingHead < this.#waiting.length) {
+      const key = this.#waiting[this.#waitingHead++] as K;
+      const entry = this.#entry(key);
+      entry.queued = false;
+      // run() may be given a rejected promise or throw at once; either way #runOnce itself never rejects.
+      void this.#runOnce(key, entry);
+    }
+    if (this.#waitingHead === this.#waiting.length || this.#waitingHead > compactAbove) {
+      this.#waiting = this.#waiting.slice(this.#waitingHead);
+      this.#waitingHead = 0;
+    }
+  }
+
+  async #runOnce(key: K, entry: Entry): Promise<void> {
+    const abort = new AbortController();
+    entry.running = abort;
+    this.#running++;
+    try {
+      await this.#options.run(key, abort.signal);
+      this.#succeeded(entry);
+    } catch (err) {
+      this.#failed(key, entry, err, abort.signal);
+    }
+    entry.running = undefined;
+    this.#running--;
+    if (entry.dirty) {
+      entry.dirty = false;
+      this.#enqueue(key, entry);
+    }
+    this.#dropIfIdle(key, entry);
+    if (this.#phase === 'started') this.#pump();
+    else if (this.#running === 0) for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+
+  #succeeded(entry: Entry): void {
+    entry.failures = 0;
+    if (entry.wake?.asked === false) this.#clearWake(entry);
+  }
+
+  #failed(key: K, entry: Entry, err: unknown, signal: AbortSignal): void {
+    if (signal.aborted && gaveUp(err, signal)) return;
+    const { backoff, random = Math.random, onError } = this.#options;
+    const plainMs = Math.min(backoff.initialMs * 2 ** entry.failures, backoff.maxMs);
+    const retryInMs = plainMs * (1 + (backoff.jitter ?? 0) * random());
+    entry.failures++;
+    if (this.#phase === 'started') this.#wakeAfter(key, entry, retryInMs, false);
+    try {
+      onError?.(key, err, retryInMs);
+    } catch (thrown) {
+      reportUncaught(thrown);
+    }
+  }
+}
+
+/** An abort counts only for the run it was meant for: one that leaked in from elsewhere is a failure and is retried. */
+function gaveUp(err: unknown, signal: AbortSignal): boolean {
+  let current = err;
+  for (let depth = 0; depth < 8; depth++) {
+    if (current === signal.reason || isAbort(current)) return true;
+    if (!(current instanceof Error)) return false;
+    current = current.cause;
+  }
+  return false;
+}
