@@ -1,0 +1,53 @@
+# make run    a kubelet with a sample pod in ./.run, until Ctrl-C
+# make test   everything there is to check, with a summary at the end
+# make check  types, lint, format, layers and unit tests: under a minute, no root needed
+# make build  the kubelet command: bin/kubelet
+# make bench  pod start against the container runtime's own time
+# make clean  away with all that was built
+.PHONY: run test check build bench clean setup types lint format layers unit integration fix
+
+bin := node_modules/.bin
+script := node tools/run-ts.mjs
+
+run: build
+	@$(script) tools/run.ts
+
+test: setup
+	@$(script) tools/test.ts
+
+check: setup
+	@$(MAKE) --no-print-directory -j2 --output-sync=target types lint format layers unit
+
+types: setup
+	@$(bin)/tsc -p .
+
+lint: setup
+	@$(bin)/oxlint --type-aware --deny-warnings --quiet
+
+format: setup
+	@$(bin)/biome check --error-on-warnings --log-level=warn .
+
+layers: setup
+	@$(script) tools/check-layers.ts
+
+unit: setup
+	@$(bin)/vitest run --reporter=dot --reporter=json --outputFile.json=dist/reports/unit.json
+
+build: setup
+	@node tools/build.mjs
+
+integration: build
+	@$(bin)/vitest run --config vitest.integration.config.ts --reporter=verbose --reporter=json --outputFile.json=dist/reports/integration.json
+
+bench: build
+	@$(script) bench/pod-start.ts
+
+# Rewrites what `make format` complains about.
+fix: setup
+	@$(bin)/biome check --write .
+
+setup:
+	@tools/setup.sh
+
+clean:
+	@rm -rf dist .cache coverage

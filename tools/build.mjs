@@ -1,0 +1,45 @@
+// Builds the kubelet command: src/main.ts and all it needs → dist/kubelet/main.mjs, what is imported lazily in
+// chunks of its own. bin/kubelet runs the result.
+// Names are kept and so are line breaks' meaning: a stack trace from a node in the field must be readable without
+// a source map, since parsing maps at start costs memory. Only white space and syntax are shortened.
+import { existsSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = resolve(fileURLToPath(import.meta.url), '../..');
+const entry = join(root, 'src', 'main.ts');
+const outdir = join(root, 'dist', 'kubelet');
+
+if (!existsSync(entry)) {
+  console.error(`build: ${entry} does not exist`);
+  process.exit(1);
+}
+rmSync(outdir, { recursive: true, force: true });
+const result = await build({
+  entryPoints: { main: entry },
+  outdir,
+  outExtension: { '.js': '.mjs' },
+  chunkNames: 'chunks/[name]-[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  minifyWhitespace: true,
+  minifySyntax: true,
+  legalComments: 'linked',
+  sourcemap: true,
+  sourcesContent: false,
+  // koffi finds its native binary beside its own package, so it is resolved at run time.
+  external: ['koffi'],
+  // CommonJS packages inside the bundle ask for node's own modules by require().
+  banner: {
+    js: "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);",
+  },
+  logLevel: 'warning',
+  metafile: true,
+});
+for (const [file, output] of Object.entries(result.metafile.outputs)) {
+  if (file.endsWith('.mjs')) console.log(`${file}  ${(output.bytes / 1024).toFixed(0)} KiB`);
+}

@@ -1,0 +1,12 @@
+// The command behind `make layers`: prints every fault of the layer rule and fails when there is one.
+import { checkLayers, readSources } from './layers.ts';
+
+const files = readSources(process.cwd());
+const faults = checkLayers(files);
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) {
+  console.error(`layers: ${faults.length} faults in ${files.length} files`);
+  process.exitCode = 1;
+} else {
+  console.log(`layers: ${files.length} files, no fault`);
+}

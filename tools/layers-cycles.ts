@@ -1,0 +1,38 @@
+// Finds import cycles. Type imports count: two files that need each other's types are one thing in two files.
+
+/** One shortest cycle for every group of files that can reach each other. */
+export function findCycles(graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
+  const cycles: string[][] = [];
+  const told = new Set<string>();
+  for (const start of [...graph.keys()].sort()) {
+    if (told.has(start)) continue;
+    const cycle = shortestWayBack(graph, start);
+    if (cycle === undefined) continue;
+    for (const file of cycle) told.add(file);
+    cycles.push(cycle);
+  }
+  return cycles;
+}
+
+function shortestWayBack(graph: ReadonlyMap<string, readonly string[]>, start: string): string[] | undefined {
+  const cameFrom = new Map<string, string>();
+  const queue = [start];
+  for (const file of queue) {
+    for (const next of graph.get(file) ?? []) {
+      if (next === start) return [...wayTo(cameFrom, start, file), start];
+      if (cameFrom.has(next)) continue;
+      cameFrom.set(next, file);
+      queue.push(next);
+    }
+  }
+  return undefined;
+}
+
+function wayTo(cameFrom: ReadonlyMap<string, string>, start: string, end: string): string[] {
+  const way = [end];
+  for (let at = end; at !== start; ) {
+    at = cameFrom.get(at) ?? start;
+    way.unshift(at);
+  }
+  return way;
+}

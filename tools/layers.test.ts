@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest';
+import { checkLayers, type SourceFile } from './layers.ts';
+
+const others: Readonly<Record<string, string>> = {
+  'src/main.ts': '',
+  'src/assemble.ts': '',
+  'src/base/clock.ts': '',
+  'src/api/pod.ts': '',
+  'src/edge/host/fs.ts': '',
+  'src/pods/desired.ts': '',
+  'src/pods/desired.test.ts': '',
+  'src/workers/worker.ts': '',
+  'src/testing/fake-clock.ts': '',
+};
+
+/** The faults of one file, put into a small tree that has none. */
+function faultsOf(path: string, text: string): readonly string[] {
+  const files: SourceFile[] = Object.entries({ ...others, [path]: text }).map(([name, content]) => ({
+    path: name,
+    text: content,
+  }));
+  return checkLayers(files);
+}
+
+describe('imports', () => {
+  const allowed = [
+    ['a feature its own file', 'src/pods/a.ts', './desired.ts'],
+    ['a feature base', 'src/pods/a.ts', '../base/clock.ts'],
+    ['a feature api', 'src/pods/a.ts', '../api/pod.ts'],
+    ['a feature pure modules of node', 'src/pods/a.ts', 'node:path'],
+    ['a feature a pure package', 'src/pods/a.ts', '@bufbuild/protobuf/wire'],
+    ['a test testing', 'src/pods/a.test.ts', '../testing/fake-clock.ts'],
+    ['a test files', 'src/pods/a.test.ts', 'node:fs'],
+    ['a test vitest', 'src/pods/a.test.ts', 'vitest'],
+    ['api base', 'src/api/a.ts', '../base/clock.ts'],
+    ['edge api', 'src/edge/cri/a.ts', '../../api/pod.ts'],
+    ['edge itself', 'src/edge/cri/a.ts', '../host/fs.ts'],
+    ['edge I/O', 'src/edge/cri/a.ts', 'node:net'],
+    ['edge any package', 'src/edge/cri/a.ts', '@grpc/grpc-js'],
+    ['main everything', 'src/main.ts', './edge/host/fs.ts'],
+    ['assemble everything', 'src/assemble.ts', './workers/worker.ts'],
+    ['testing everything', 'src/testing/a.ts', '../workers/worker.ts'],
+    ['the test of assemble', 'src/assemble.test.ts', './assemble.ts'],
+  ] as const;
+  for (const [name, path, specifier] of allowed) {
+    test(`may: ${name}`, () => expect(faultsOf(path, `import {} from '${specifier}';`)).toEqual([]));
+  }
+
+  const refused = [
+    [
+      'a feature another feature',
+      'src/pods/a.ts',
+      '../workers/worker.ts',
+      'the feature pods/ imports only itself, base/ and api/',
+    ],
+    [
+      'a feature edge',
+      'src/pods/a.ts',
+      '../edge/host/fs.ts',
+      'the feature pods/ imports only itself, base/ and api/',
+    ],
+    [
+      'a test another feature',
+      'src/pods/a.test.ts',
+      '../workers/worker.ts',
+      'the feature pods/ imports only itself, base/ and api/',
+    ],
+    ['a feature testing', 'src/pods/a.ts', '../testing/fake-clock.ts', 'only tests may import testing/'],
+    [
+      'a feature the root',
+      'src/pods/a.ts',
+      '../assemble.ts',
+      'only a test beside it may import src/assemble.ts',
+    ],
+    ['base api', 'src/base/a.ts', '../api/pod.ts', 'base/ imports only itself'],
+    ['api edge', 'src/api/a.ts', '../edge/host/fs.ts', 'api/ imports only itself and base/'],
+    [
+      'edge a feature',
+      'src/edge/host/a.ts',
+      '../../pods/desired.ts',
+      'edge/ imports only itself, base/ and api/',
+    ],
+    ['anyone a test', 'src/pods/a.ts', './desired.test.ts', 'a test is not a library'],
+    [
+      'a file that is not there',
+      'src/pods/a.ts',
+      './gone.ts',
+      'src/pods/gone.ts does not exist (imports carry the .ts extension)',
+    ],
+    ['outside src', 'src/pods/a.ts', '../../tools/x.ts', 'tools/x.ts is outside src/'],
+    [
+      'a feature I/O of a package',
+      'src/pods/a.ts',
+      '@grpc/grpc-js',
+      'the package @grpc/grpc-js belongs to edge/',
+    ],
+    ['a feature native code', 'src/pods/a.ts', 'koffi', 'the package koffi belongs to edge/'],
+    ['a feature vitest', 'src/pods/a.ts', 'vitest', 'only tests and testing/ may import vitest'],
+    ...[
+      'fs',
+      'fs/promises',
+      'net',
+      'http',
+      'http2',
+      'https',
+      'tls',
+      'dgram',
+      'dns',
+      'child_process',
+      'os',
+      'process',
+      'timers',
+      'timers/promises',
+      'worker_threads',
+      'perf_hooks',
+    ].map(
+      (name) =>
+        [
+          `a feature node:${name}`,
+          'src/pods/a.ts',
+          `node:${name}`,
+          `node:${name} is I/O and belongs to edge/`,
+        ] as const,
+    ),
+    ['api I/O', 'src/api/a.ts', 'node:fs', 'node:fs is I/O and belongs to edge/'],
+  ] as const;
+  for (const [name, path, specifier, why] of refused) {
+    test(`may not: ${name}`, () =>
+      expect(faultsOf(path, `\nimport {} from '${specifier}';`)).toEqual([
+        `${path}:2: import '${specifier}': ${why}`,
+      ]));
+  }
+
+  const edgeImport = '../edge/host/fs.ts';
+  const forms = [
+    ['types', `import type { A } from '${edgeImport}';`],
+    ['a re-export', `export { a } from '${edgeImport}';`],
+    ['a re-export of all', `export * from '${edgeImport}';`],
+    ['a lazy import', `export const a = () => import('${edgeImport}');`],
+    ['a type by name', `export type A = import('${edgeImport}').A;`],
+  ] as const;
+  for (const [name, text] of forms) {
+    test(`sees ${name}`, () =>
+      expect(faultsOf('src/pods/a.ts', text)).toEqual([
+        `src/pods/a.ts:1: import '${edgeImport}': the feature pods/ imports only itself, base/ and api/`,
+      ]));
+  }
+
+  test('types of an I/O module are free, since nothing is left of them', () => {
+    expect(faultsOf('src/server/a.ts', "import type { IncomingMessage } from 'node:http';")).toEqual([]);
+    expect(faultsOf('src/server/a.ts', "import { type IncomingMessage } from 'node:http';")).toEqual([]);
+    expect(faultsOf('src/server/a.ts', "import { type A, createServer } from 'node:http';")).toHaveLength(1);
+  });
+
+  test('a computed name is refused', () =>
+    expect(faultsOf('src/pods/a.ts', 'export const a = (x: string) => import(x);')).toEqual([
+      "src/pods/a.ts:1: import '': an import whose name is computed cannot be checked",
+    ]));
+
+  test('nothing else lies directly in src', () =>
+    expect(faultsOf('src/helpers.ts', '')).toEqual([
+      'src/helpers.ts: only main.ts, assemble.ts and tests lie directly in src/',
+    ]));
+});
+
+describe('cycles', () => {
+  test('through values and types, told once, with the way', () => {
+    const files = [
+      { path: 'src/pods/a.ts', text: "import { b } from './b.ts';" },
+      { path: 'src/pods/b.ts', text: "import type { C } from './c.ts';" },
+      { path: 'src/pods/c.ts', text: "export { a } from './a.ts';" },
+      { path: 'src/pods/d.ts', text: "import { a } from './a.ts';" },
+    ];
+    expect(checkLayers(files)).toEqual([
+      'import cycle: src/pods/a.ts → src/pods/b.ts → src/pods/c.ts → src/pods/a.ts',
+    ]);
+  });
+  test('of a file with itself', () =>
+    expect(checkLayers([{ path: 'src/pods/a.ts', text: "import {} from './a.ts';" }])).toEqual([
+      'import cycle: src/pods/a.ts → src/pods/a.ts',
+    ]));
+});
+
+const bans = [
+  ['process.exit(1);', 'process belongs to main.ts and edge/'],
+  ["process.on('SIGTERM', () => {});", 'process belongs to main.ts and edge/'],
+  ['export const e = process.env;', 'process belongs to main.ts and edge/'],
+  ['console.log(1);', 'console belongs to main.ts, take a Logger instead'],
+  ['export const n = Date.now();', 'Date.now reads the clock, take a Clock instead'],
+  ['export const n = [1].map(Date.now);', 'Date.now reads the clock, take a Clock instead'],
+  ["export const n = Date['now']();", 'Date.now reads the clock, take a Clock instead'],
+  ['export const n = globalThis.Date.now();', 'Date.now reads the clock, take a Clock instead'],
+  ['export const n = new Date();', 'a Date made from nothing reads the clock, take a Clock instead'],
+  ['export const n = performance.now();', 'performance reads the clock, take a Clock instead'],
+  ['setTimeout(() => {}, 1);', 'setTimeout is a bare timer, take a Clock instead'],
+  ['globalThis.setTimeout(() => {}, 1);', 'setTimeout is a bare timer, take a Clock instead'],
+  ['setInterval(() => {}, 1);', 'setInterval is a bare timer, take a Clock instead'],
+  ['setImmediate(() => {});', 'setImmediate is a bare timer, take a Clock instead'],
+  ['export const later = { wait: setTimeout };', 'setTimeout is a bare timer, take a Clock instead'],
+  ['export const s = AbortSignal.timeout(5);', 'AbortSignal.timeout is a bare timer, take a Clock instead'],
+  ['export const r = Math.random();', 'Math.random is to be injected'],
+  ["import { randomUUID } from 'node:crypto';", 'randomness from node:crypto is to be injected'],
+  ["export const f = fetch('http://x');", 'fetch is I/O and belongs to edge/'],
+  [
+    "export const k = (x: string) => globalThis[x as 'a'];",
+    'globalThis by a computed name hides what is used',
+  ],
+  [
+    'let n = 0; export const next = () => ++n;',
+    'let at the top of a module is state shared by every kubelet in the process',
+  ],
+  ['export var n = 0;', 'var at the top of a module is state shared by every kubelet in the process'],
+  [
+    'const seen = new Map<string, string>();',
+    'a mutable collection at the top of a module is shared state: annotate it as Readonly… or move it',
+  ],
+  [
+    'const seen: Set<string> = new Set();',
+    'a mutable collection at the top of a module is shared state: annotate it as Readonly… or move it',
+  ],
+  [
+    'export const list: string[] = [];',
+    'a mutable collection at the top of a module is shared state: annotate it as Readonly… or move it',
+  ],
+  [
+    'export class A { static count = 0; }',
+    'a static field that is not readonly is state shared by every kubelet in the process',
+  ],
+] as const;
+
+describe('bans', () => {
+  for (const [text, what] of bans) {
+    test(`in a feature: ${text}`, () =>
+      expect(faultsOf('src/pods/a.ts', `\n${text}`)).toEqual([`src/pods/a.ts:2: ${what}`]));
+  }
+  test('hold in api/', () => {
+    for (const [text] of bans) expect(faultsOf('src/api/a.ts', text)).toHaveLength(1);
+  });
+  test('do not hold in base/, edge/, main.ts and testing/', () => {
+    for (const path of ['src/base/a.ts', 'src/edge/host/a.ts', 'src/main.ts', 'src/testing/a.ts']) {
+      for (const [text] of bans) expect(faultsOf(path, text)).toEqual([]);
+    }
+  });
+  test('a test of a feature may read the environment, but not wait', () => {
+    expect(faultsOf('src/pods/a.test.ts', 'export const e = process.env;')).toEqual([]);
+    expect(faultsOf('src/pods/a.test.ts', 'setTimeout(() => {}, 1);')).toHaveLength(1);
+    expect(faultsOf('src/pods/a.test.ts', 'export const n = Date.now();')).toHaveLength(1);
+  });
+
+  const harmless = [
+    'export const d = new Date(5); export const p = Date.parse("x");',
+    'export const t = { process: 1, setTimeout: 2 }; export const u = t.process + t.setTimeout;',
+    'export interface A { process: string; now(): number } export class B { process(): void {} }',
+    'export function f(process: string): string { return process; }',
+    'export const g = ({ fetch }: { fetch: () => void }) => fetch();',
+    'export const limits: ReadonlyMap<string, number> = new Map([["a", 1]]);',
+    'export const none: readonly string[] = [];',
+    'export const table = { a: 1 }; export const list = ["a"];',
+    'export class C { static readonly max = 5; }',
+    'export const h = () => { let n = 0; const m = new Map(); return [n++, m]; };',
+    'export const s = globalThis.String(1);',
+    "import { createHash } from 'node:crypto'; export const i = createHash;",
+  ];
+  for (const text of harmless) {
+    test(`leave alone: ${text}`, () => expect(faultsOf('src/pods/a.ts', text)).toEqual([]));
+  }
+});

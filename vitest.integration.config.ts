@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+// One file after the other, each in a process of its own: they share two cores and a kernel, and a start that
+// has to compete for both says little when it is slow.
+export default defineConfig({
+  test: {
+    include: ['integration/**/*.test.ts'],
+    pool: 'forks',
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
+    passWithNoTests: false,
+  },
+});
