@@ -31,6 +31,9 @@ export class KubeletError extends Error {
   }
 }
 
+const longestDescription = 4096;
+const deepestCause = 16;
+
 /** The reason to give to AbortController.abort(): says who gave up and why, and is recognised by isAbort. */
 export class Aborted extends Error {
   override readonly name = 'AbortError';
@@ -48,8 +51,18 @@ export function isAbort(err: unknown): boolean {
   return err instanceof Error && safely(() => err.name) === 'AbortError';
 }
 
-const longestDescription = 4096;
-const deepestCause = 16;
+/** Whether work that was given this signal failed because the signal was aborted, wrapped in other errors or not. */
+export function isAbortOf(err: unknown, signal: AbortSignal): boolean {
+  if (!signal.aborted) return false;
+  let current = err;
+  for (let depth = 0; depth < deepestCause; depth++) {
+    if (current === signal.reason || isAbort(current)) return true;
+    const cause = causeOf(current);
+    if (cause === undefined) return false;
+    current = cause;
+  }
+  return false;
+}
 
 /** The messages of err and its causes as one line, "outer: inner: innermost", saying nothing twice. */
 export function describeError(err: unknown): string {

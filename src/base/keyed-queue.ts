@@ -4,7 +4,7 @@
 // later than the add, unless the queue is stopped; at most one timer per key. Runs begin in a microtask of their own,
 // never inside add(), so a writer may add from the middle of an update.
 import type { Clock, Timer } from './clock.ts';
-import { Aborted, isAbort } from './errors.ts';
+import { Aborted, isAbortOf } from './errors.ts';
 import { reportUncaught } from './report-uncaught.ts';
 
 export interface KeyedQueueOptions<K> {
@@ -209,7 +209,8 @@ export class KeyedQueue<K> {
   }
 
   #failed(key: K, entry: Entry, err: unknown, signal: AbortSignal): void {
-    if (signal.aborted && gaveUp(err, signal)) return;
+    // An abort counts only for the run it was meant for: one that leaked in from elsewhere is a failure and is retried.
+    if (isAbortOf(err, signal)) return;
     const { backoff, random = Math.random, onError } = this.#options;
     const plainMs = Math.min(backoff.initialMs * 2 ** entry.failures, backoff.maxMs);
     const retryInMs = plainMs * (1 + (backoff.jitter ?? 0) * random());
@@ -221,15 +222,4 @@ export class KeyedQueue<K> {
       reportUncaught(thrown);
     }
   }
-}
-
-/** An abort counts only for the run it was meant for: one that leaked in from elsewhere is a failure and is retried. */
-function gaveUp(err: unknown, signal: AbortSignal): boolean {
-  let current = err;
-  for (let depth = 0; depth < 8; depth++) {
-    if (current === signal.reason || isAbort(current)) return true;
-    if (!(current instanceof Error)) return false;
-    current = current.cause;
-  }
-  return false;
 }

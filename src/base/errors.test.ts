@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { Aborted, describeError, isAbort, isAbortOf, isKind, KubeletError } from './errors.ts';
+
+const pullFailed = new KubeletError('unavailable', 'ErrImagePull', 'image pull failed', {
+  cause: new Error('connection refused'),
+  details: { image: 'busybox' },
+});
+
+describe('KubeletError', () => {
+  test('keeps kind, reason, details and cause', () => {
+    const { kind, reason, message, details, cause } = pullFailed;
+    expect({ kind, reason, message, details, cause }).toEqual({
+      kind: 'unavailable',
+      reason: 'ErrImagePull',
+      message: 'image pull failed',
+      details: { image: 'busybox' },
+      cause: new Error('connection refused'),
+    });
+    expect(pullFailed.stack).toContain('errors.test.ts');
+  });
+
+  test('has no cause property unless one was given', () => {
+    expect('cause' in new KubeletError('internal', 'X', 'x')).toBe(false);
+    expect(new KubeletError('internal', 'X', 'x').details).toEqual({});
+  });
+
+  test('isKind', () => {
+    expect(isKind(pullFailed, 'unavailable')).toBe(true);
+    expect(isKind(pullFailed, 'timeout')).toBe(false);
+    expect(isKind({ kind: 'unavailable' }, 'unavailable')).toBe(false);
+  });
+});
+
+describe('isAbort', () => {
+  const plainAbort = new AbortController();
+  plainAbort.abort();
+  const cases: [string, unknown, boolean][] = [
+    ['our reason', new Aborted('stopping'), true],
+    ['the default reason of abort()', plainAbort.signal.reason, true],
+    ["Node's AbortError", Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }), true],
+    ['AbortSignal.timeout is a failure', new DOMException('slow', 'TimeoutError'), false],
+    ['a timeout', new KubeletError('timeout', 'DeadlineExceeded', 'slow'), false],
+    ['an error caused by an abort', new Error('broken', { cause: new Aborted('x') }), false],
+    ['the word', 'AbortError', false],
+    ['nothing', undefined, false],
+  ];
+  test.each(cases)('%s', (_name, err, want) => expect(isAbort(err)).toBe(want));
+});
+
+describe('isAbortOf', () => {
+  const reason = new KubeletError('timeout', 'X', 'superseded');
+  const aborted = AbortSignal.abort(reason);
+  const loop = new Error('a');
+  loop.cause = new Error('b', { cause: loop });
+  const cases: [string, unknown, AbortSignal, boolean][] = [
+    ['the reason itself', reason, aborted, true],
+    [
+      'the reason, wrapped twice',
+      new Error('a', { cause: new Error('b', { cause: reason }) }),
+      aborted,
+      true,
+    ],
+    ['any abort, wrapped', new Error('a', { cause: new Aborted('b') }), aborted, true],
+    ['another error', new Error('disk full'), aborted, false],
+    ['causes in a circle', loop, aborted, false],
+    ['an abort, but not of this signal', new Aborted('b'), new AbortController().signal, false],
+  ];
+  test.each(cases)('%s', (_name, err, signal, want) => expect(isAbortOf(err, signal)).toBe(want));
+});
+
+describe('describeError', () => {
+  const circle = new Error('outer');
+  circle.cause = new Error('inner', { cause: circle });
+  const unreadable = Object.defineProperty(new Error('x'), 'message', {
+    get() {
+      throw new Error('no');
+    },
+  });
+  const cases: [string, unknown, string][] = [
+    ['one message', new Error('disk full'), 'disk full'],
+    ['the chain', pullFailed, 'image pull failed: connection refused'],
+    ['three links', new Error('a', { cause: new Error('b', { cause: new Error('c') }) }), 'a: b: c'],
+    [
+      'a cause already in the message',
+      new Error('open x: ENOENT', { cause: new Error('ENOENT') }),
+      'open x: ENOENT',
+    ],
+    [
+      'a message already in the cause',
+      new Error('no space', { cause: new Error('write f: no space') }),
+      'write f: no space',
+    ],
+    ['a cause that is text', new Error('a', { cause: 'b' }), 'a: b'],
+    ['causes in a circle', circle, 'outer: inner'],
+    ['several lines', new Error('first\n  second\r\nthird\n'), 'first second third'],
+    ['no message', new TypeError(''), 'TypeError'],
+    [
+      'several errors',
+      new AggregateError([new Error('a'), new Error('b'), new Error('a')], 'all failed'),
+      'all failed: [a, b]',
+    ],
+    ['several errors without a message', new AggregateError([new Error('a')]), '[a]'],
+    ['a message that throws', unreadable, 'error without a readable message'],
+    ['text', 'went wrong', 'went wrong'],
+    ['a number', 7, '7'],
+    ['nothing', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a symbol', Symbol('s'), 'Symbol(s)'],
+    ['an object with a message', { code: 5, message: 'not found' }, 'not found'],
+    ['an object', { code: 5 }, '{"code":5}'],
+    ['an object JSON cannot hold', { n: 1n }, '[object Object]'],
+  ];
+  test.each(cases)('%s', (_name, err, want) => expect(describeError(err)).toBe(want));
+
+  test('is bounded', () => {
+    const long = describeError(new Error('x'.repeat(100_000)));
+    expect(long).toHaveLength(4096);
+    expect(long.endsWith('…')).toBe(true);
+  });
+
+  test('is bounded for errors of errors of errors', () => {
+    let err = new AggregateError([new Error('leaf')], 'top');
+    for (let i = 0; i < 40; i++) err = new AggregateError([err, err], `level ${i}`);
+    expect(describeError(err).length).toBeLessThanOrEqual(4096);
+  });
+});

@@ -1,0 +1,93 @@
+// What the log's formats share: levels, bound fields, and the promise that logging never throws.
+import { disabledVerboseLogger, type LogFields, type Logger, type LogWriterOptions } from './log.ts';
+
+export interface LogEntry {
+  readonly severity: 'info' | 'warning' | 'error';
+  readonly level: number;
+  readonly timeMs: number;
+  /** The part that speaks, from with({ component }). */
+  readonly component: string | undefined;
+  readonly message: string;
+  /** In order, without undefined ones, a later key in place of an earlier equal one. */
+  readonly fields: readonly (readonly [key: string, value: unknown])[];
+}
+
+/** Returns the whole entry with its line end. May throw: then the entry comes out without its fields. */
+export type LogFormat = (entry: LogEntry) => string;
+
+export function makeLogger(options: LogWriterOptions, format: LogFormat): Logger {
+  return bindLogger(options, format, undefined, {});
+}
+
+function bindLogger(
+  options: LogWriterOptions,
+  format: LogFormat,
+  component: string | undefined,
+  bound: LogFields,
+): Logger {
+  const emit = (severity: LogEntry['severity'], level: number, message: string, given?: LogFields): void => {
+    const entry = { severity, level, timeMs: options.clock.now(), component, message };
+    writeEntry(options, format, entry, bound, given);
+  };
+  return {
+    info: (message, fields) => emit('info', 0, message, fields),
+    warn: (message, fields) => emit('warning', 0, message, fields),
+    error: (message, fields) => emit('error', 0, message, fields),
+    v: (level) => {
+      if (level > options.verbosity.level) return disabledVerboseLogger;
+      return { enabled: true, info: (message, fields) => emit('info', level, message, fields) };
+    },
+    with: (fields) => {
+      const { component: named, ...others } = fields;
+      return bindLogger(options, format, typeof named === 'string' ? named : component, {
+        ...bound,
+        ...others,
+      });
+    },
+  };
+}
+
+function writeEntry(
+  options: LogWriterOptions,
+  format: LogFormat,
+  entry: Omit<LogEntry, 'fields'>,
+  bound: LogFields,
+  given: LogFields | undefined,
+): void {
+  try {
+    options.write(formatEntry(format, entry, bound, given));
+  } catch {
+    // A log that cannot be written (a closed pipe, a full disk) must not take the kubelet down, and has no place to say so.
+  }
+}
+
+function formatEntry(
+  format: LogFormat,
+  entry: Omit<LogEntry, 'fields'>,
+  bound: LogFields,
+  given: LogFields | undefined,
+): string {
+  try {
+    return format({ ...entry, fields: mergeFields(bound, given) });
+  } catch {
+    return format({ ...entry, fields: [] });
+  }
+}
+
+function mergeFields(bound: LogFields, given: LogFields | undefined): [string, unknown][] {
+  const fields: [string, unknown][] = [];
+  for (const key of Object.keys(bound))
+    if (given === undefined || !(key in given)) pushField(fields, bound, key);
+  if (given !== undefined) for (const key of Object.keys(given)) pushField(fields, given, key);
+  return fields;
+}
+
+function pushField(fields: [string, unknown][], from: LogFields, key: string): void {
+  let value: unknown;
+  try {
+    value = from[key];
+  } catch {
+    value = '<panic: unreadable field>';
+  }
+  if (value !== undefined) fields.push([key, value]);
+}

@@ -1,0 +1,94 @@
+// A token bucket: qps on average, up to burst at once. Upstream: client-go/util/flowcontrol/throttle.go.
+// Invariants: never more than burst + qps × t tokens in any span t; who waits is served in the order of asking, and
+// tryTake() does not overtake who waits.
+import type { Clock, Timer } from './clock.ts';
+
+export interface TokenBucketOptions {
+  readonly clock: Clock;
+  /** 0 or less: unlimited. */
+  readonly qps: number;
+  readonly burst: number;
+}
+
+/** A whole token in floating-point arithmetic. */
+const oneToken = 1 - 1e-9;
+
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #tokensPerMs: number;
+  readonly #burst: number;
+  /** Insertion order is the order of asking. */
+  readonly #waiters = new Set<() => void>();
+  #tokens: number;
+  #filledMs: number;
+  #timer: Timer | undefined;
+
+  constructor(options: TokenBucketOptions) {
+    this.#clock = options.clock;
+    this.#tokensPerMs = options.qps / 1000;
+    // differs from upstream: a burst below one would let nothing through, ever; it means one at a time.
+    this.#burst = Math.max(1, options.burst);
+    this.#tokens = this.#burst;
+    this.#filledMs = options.clock.monotonic();
+  }
+
+  /** Takes a token if there is one. */
+  tryTake(): boolean {
+    if (this.#unlimited) return true;
+    if (this.#waiters.size > 0) return false;
+    return this.#takeToken();
+  }
+
+  /** Resolves with a token; rejects with signal.reason when aborted before, and then no token is spent. */
+  take(signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (this.tryTake()) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#waiters.delete(grant);
+        if (this.#waiters.size === 0) this.#stopTimer();
+        reject(signal?.reason);
+      };
+      const grant = (): void => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#waiters.add(grant);
+      this.#serve();
+    });
+  }
+
+  get #unlimited(): boolean {
+    return !(this.#tokensPerMs > 0);
+  }
+
+  #takeToken(): boolean {
+    const nowMs = this.#clock.monotonic();
+    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#tokensPerMs);
+    this.#filledMs = nowMs;
+    if (this.#tokens < oneToken) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  /** Gives tokens to who waits, and sleeps until the next token while somebody still does. */
+  #serve(): void {
+    for (const grant of this.#waiters) {
+      if (!this.#takeToken()) break;
+      this.#waiters.delete(grant);
+      grant();
+    }
+    if (this.#waiters.size === 0 || this.#timer !== undefined) return;
+    const waitMs = Math.max(0, Math.ceil((1 - this.#tokens) / this.#tokensPerMs));
+    this.#timer = this.#clock.setTimer(waitMs, () => {
+      this.#timer = undefined;
+      this.#serve();
+    });
+  }
+
+  #stopTimer(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}

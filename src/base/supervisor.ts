@@ -1,0 +1,180 @@
+// Starts the components in list order and stops them in reverse, each with a deadline. Upstream has no such place:
+// its components are goroutines that end with the process.
+// Invariants: a component is started only after all before it are ready; when run() settles, every component that was
+// begun has stopped or was given its stop deadline; the first failure is what run() rejects with, the others are logged.
+import type { Clock } from './clock.ts';
+import type { Component } from './component.ts';
+import { Aborted, isAbortOf, KubeletError } from './errors.ts';
+import type { Logger } from './log.ts';
+
+export interface SupervisorOptions {
+  readonly components: readonly Component[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly startDeadlineMs: number;
+  readonly stopDeadlineMs: number;
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves after a clean stop, asked for by the signal; rejects with the first failure, when all are stopped. */
+  async run(signal: AbortSignal): Promise<void> {
+    const run = new Run(this.#options);
+    const onAbort = (): void => run.requestStop();
+    if (signal.aborted) return;
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await run.start();
+      await run.stopRequested;
+      await run.stop();
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+    if (run.failure !== undefined) throw run.failure.err;
+  }
+}
+
+/** One component that was begun. None of its promises reject. */
+interface Member {
+  readonly name: string;
+  readonly abort: AbortController;
+  /** Settles when start() has, either way. */
+  readonly started: Promise<void>;
+  /** Settles when start() failed or `stopped` settled, after its outcome was taken note of. */
+  readonly ended: Promise<void>;
+  ready: boolean;
+  /** The stop deadline passed, nobody waits for it any more. */
+  abandoned: boolean;
+}
+
+class Run {
+  readonly #options: SupervisorOptions;
+  readonly #members: Member[] = [];
+  readonly stopRequested: Promise<void>;
+  requestStop: () => void = () => undefined;
+  #stopping = false;
+  failure: { readonly err: unknown } | undefined;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.stopRequested = new Promise((resolve) => {
+      this.requestStop = () => {
+        this.#stopping = true;
+        resolve();
+      };
+    });
+  }
+
+  async start(): Promise<void> {
+    const { components, clock, log, startDeadlineMs } = this.#options;
+    for (const component of components) {
+      if (this.#stopping) return;
+      const member = this.#begin(component);
+      const deadline = clock.setTimer(startDeadlineMs, () =>
+        this.#fail(startedTooLate(member, startDeadlineMs)),
+      );
+      await Promise.race([member.started, this.stopRequested]);
+      deadline.cancel();
+      if (member.ready) log.v(2).info('Component is ready', { component: member.name });
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const member of this.#members.toReversed()) await this.#stopOne(member);
+  }
+
+  #begin(component: Component): Member {
+    const abort = new AbortController();
+    // In an async function, so that a start() that throws at once is one that rejects.
+    const start = (async () => component.start(abort.signal))();
+    const member: Member = {
+      name: component.name,
+      abort,
+      ready: false,
+      abandoned: false,
+      started: settledStart(start, () => {
+        member.ready = true;
+      }),
+      ended: start
+        .then(({ stopped }) => stopped)
+        .then(
+          () => this.#ended(member),
+          (err: unknown) => this.#endedWith(member, err),
+        ),
+    };
+    this.#members.push(member);
+    return member;
+  }
+
+  #ended(member: Member): void {
+    if (!member.abort.signal.aborted)
+      this.#fail(
+        new KubeletError('internal', 'ComponentEnded', `${member.name} ended without being asked to`),
+      );
+  }
+
+  #endedWith(member: Member, err: unknown): void {
+    if (isAbortOf(err, member.abort.signal)) return;
+    const kind = err instanceof KubeletError ? err.kind : 'internal';
+    const what = member.ready ? 'failed' : 'failed to start';
+    const failure = new KubeletError(kind, 'ComponentFailed', `${member.name} ${what}`, { cause: err });
+    if (member.abandoned)
+      this.#options.log.error('Component failed after its stop deadline', { err: failure });
+    else this.#fail(failure);
+  }
+
+  #fail(err: unknown): void {
+    if (this.failure === undefined) this.failure = { err };
+    else this.#options.log.error('Another component failed while stopping', { err });
+    this.requestStop();
+  }
+
+  async #stopOne(member: Member): Promise<void> {
+    const { clock, log, stopDeadlineMs } = this.#options;
+    const begunMs = clock.monotonic();
+    member.abort.abort(new Aborted(`${member.name} is asked to stop`));
+    await new Promise<void>((resolve) => {
+      const deadline = clock.setTimer(stopDeadlineMs, () => {
+        member.abandoned = true;
+        log.error('Component did not stop in time, going on without it', {
+          component: member.name,
+          stopDeadlineMs,
+        });
+        resolve();
+      });
+      void member.ended.finally(() => {
+        deadline.cancel();
+        resolve();
+      });
+    });
+    if (!member.abandoned)
+      log.v(2).info('Component stopped', {
+        component: member.name,
+        tookMs: Math.round(clock.monotonic() - begunMs),
+      });
+  }
+}
+
+/** Resolves when start() has settled. That it failed is told by `ended`. */
+async function settledStart(start: Promise<unknown>, onReady: () => void): Promise<void> {
+  try {
+    await start;
+    onReady();
+  } catch {
+    // See above: one of the two says it.
+  }
+}
+
+function startedTooLate(member: Member, startDeadlineMs: number): KubeletError {
+  return new KubeletError(
+    'timeout',
+    'StartDeadlineExceeded',
+    `${member.name} was not ready within ${startDeadlineMs} ms`,
+    { details: { component: member.name, startDeadlineMs } },
+  );
+}
