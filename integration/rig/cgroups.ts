@@ -1,0 +1,56 @@
+// The cgroups of a rig, in every hierarchy of version 1 and 2 that is mounted.
+import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { identify, type ProcessId } from './process.ts';
+
+/** Where hierarchies are mounted. */
+export function cgroupMounts(): readonly string[] {
+  const mounts = readFileSync('/proc/mounts', 'utf8').split('\n');
+  return mounts
+    .map((line) => line.split(' '))
+    .filter((fields) => fields[2] === 'cgroup' || fields[2] === 'cgroup2')
+    .map((fields) => fields[1] ?? '');
+}
+
+/** The folders of the cgroup called `path` and of all below it, deepest first. */
+export function cgroupFolders(path: string): readonly string[] {
+  return cgroupMounts().flatMap((mount) => foldersBelow(join(mount, path)));
+}
+
+function foldersBelow(dir: string): readonly string[] {
+  if (!existsSync(dir)) return [];
+  const below = readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [...below.flatMap((entry) => foldersBelow(join(dir, entry.name))), dir];
+}
+
+/** The folders of the cgroup called `path` that have neither a process nor a cgroup below. */
+export function idleCgroups(path: string): readonly string[] {
+  return cgroupMounts()
+    .map((mount) => join(mount, path))
+    .filter((dir) => existsSync(dir) && foldersBelow(dir).length === 1)
+    .filter((dir) => readFileSync(join(dir, 'cgroup.procs'), 'utf8') === '');
+}
+
+export function processesIn(path: string): readonly ProcessId[] {
+  const pids = new Set<number>();
+  for (const folder of cgroupFolders(path)) {
+    try {
+      const procs = readFileSync(join(folder, 'cgroup.procs'), 'utf8');
+      for (const line of procs.split('\n')) if (line !== '') pids.add(Number(line));
+    } catch {
+      // The cgroup went away meanwhile, and its processes with it.
+    }
+  }
+  return [...pids].map(identify).filter((id) => id !== undefined);
+}
+
+/** Removes the empty cgroups among `path` and those below; a cgroup that is in use stays. */
+export function removeCgroups(path: string): void {
+  for (const folder of cgroupFolders(path)) {
+    try {
+      rmdirSync(folder);
+    } catch {
+      // Busy or gone; whoever wants to know asks cgroupFolders again.
+    }
+  }
+}

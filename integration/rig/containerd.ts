@@ -1,0 +1,185 @@
+// A private containerd: everything it keeps lies under one folder, and it can be stopped, killed and started again.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { cniPluginFolder } from './can-run.ts';
+import type { Ground } from './ground.ts';
+import { identify, mustRun, type ProcessId, run, signalProcess } from './process.ts';
+import { waitFor } from './wait.ts';
+
+export interface ContainerdPaths {
+  readonly root: string;
+  readonly state: string;
+  readonly socket: string;
+  readonly config: string;
+  readonly log: string;
+  readonly cni: string;
+  readonly hosts: string;
+}
+
+export function containerdPaths(ground: Ground): ContainerdPaths {
+  const dir = join(ground.dir, 'containerd');
+  return {
+    root: join(dir, 'root'),
+    state: join(dir, 'state'),
+    socket: join(ground.dir, 'containerd.sock'),
+    config: join(dir, 'config.toml'),
+    log: join(dir, 'containerd.log'),
+    cni: join(dir, 'cni'),
+    hosts: join(dir, 'hosts'),
+  };
+}
+
+export interface ContainerdOptions {
+  readonly sandboxImage: string;
+  /** Whether pods can reach beyond the machine. */
+  readonly masquerade: boolean;
+}
+
+/** Overlay mounts fail where the folder itself lies on an overlay, as inside most containers. */
+async function chooseSnapshotter(dir: string): Promise<'overlayfs' | 'native'> {
+  const probe = join(dir, 'overlay-probe');
+  for (const name of ['lower', 'upper', 'work', 'merged']) mkdirSync(join(probe, name), { recursive: true });
+  const options = ['lower', 'upper', 'work'].map((name) => `${name}dir=${join(probe, name)}`).join(',');
+  const { code } = await run('mount', ['-t', 'overlay', 'overlay', '-o', options, join(probe, 'merged')]);
+  if (code === 0) await mustRun('umount', [join(probe, 'merged')]);
+  rmSync(probe, { recursive: true });
+  return code === 0 ? 'overlayfs' : 'native';
+}
+
+function configText(paths: ContainerdPaths, options: ContainerdOptions, snapshotter: string): string {
+  const cri = 'plugins."io.containerd.grpc.v1.cri"';
+  // The plugin opt would make /opt/containerd; the snapshotters are those that cannot work here or are not used.
+  const disabled = [
+    'internal.v1.opt',
+    'snapshotter.v1.aufs',
+    'snapshotter.v1.btrfs',
+    'snapshotter.v1.devmapper',
+    'snapshotter.v1.zfs',
+  ];
+  return `version = 2
+root = "${paths.root}"
+state = "${paths.state}"
+disabled_plugins = [${disabled.map((name) => `"io.containerd.${name}"`).join(', ')}]
+[grpc]
+  address = "${paths.socket}"
+[${cri}]
+  sandbox_image = "${options.sandboxImage}"
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+  [${cri}.cni]
+    bin_dir = "${cniPluginFolder()}"
+    conf_dir = "${paths.cni}"
+  [${cri}.registry]
+    config_path = "${paths.hosts}"
+  [${cri}.containerd]
+    snapshotter = "${snapshotter}"
+    [${cri}.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [${cri}.containerd.runtimes.runc.options]
+        Root = "${paths.state}/runc"
+`;
+}
+
+function cniText(ground: Ground, options: ContainerdOptions): string {
+  const bridge = {
+    type: 'bridge',
+    bridge: ground.name,
+    isGateway: true,
+    ipMasq: options.masquerade,
+    hairpinMode: true,
+    ipam: {
+      type: 'host-local',
+      dataDir: join(ground.dir, 'containerd', 'ipam'),
+      ranges: [[{ subnet: `${ground.prefix}.0/24` }]],
+      routes: [{ dst: '0.0.0.0/0' }],
+    },
+  };
+  const portmap = { type: 'portmap', capabilities: { portMappings: true } };
+  return JSON.stringify({ cniVersion: '0.4.0', name: ground.name, plugins: [bridge, portmap] });
+}
+
+export class Containerd {
+  readonly paths: ContainerdPaths;
+  snapshotter: 'overlayfs' | 'native' = 'overlayfs';
+  readonly #ground: Ground;
+  readonly #options: ContainerdOptions;
+  #child: ChildProcess | undefined;
+  #id: ProcessId | undefined;
+
+  constructor(ground: Ground, options: ContainerdOptions) {
+    this.#ground = ground;
+    this.#options = options;
+    this.paths = containerdPaths(ground);
+  }
+
+  get pid(): number | undefined {
+    return this.#id?.pid;
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Writes the configuration; once, before the first start. */
+  async prepare(): Promise<void> {
+    const { paths } = this;
+    for (const dir of [paths.root, paths.state, paths.cni, paths.hosts]) mkdirSync(dir, { recursive: true });
+    this.snapshotter = await chooseSnapshotter(paths.root);
+    writeFileSync(paths.config, configText(paths, this.#options, this.snapshotter));
+    writeFileSync(join(paths.cni, '10-rig.conflist'), cniText(this.#ground, this.#options));
+  }
+
+  /** Resolves when the socket takes connections. */
+  async start(): Promise<void> {
+    if (this.running) throw new Error('containerd is already running');
+    const log = openSync(this.paths.log, 'a');
+    // A process group of its own: Ctrl-C in a terminal must reach who owns this, not containerd.
+    const child = spawn('containerd', ['--config', this.paths.config], {
+      stdio: ['ignore', log, log],
+      detached: true,
+    });
+    closeSync(log);
+    this.#child = child;
+    const failed = once(child, 'error').then(([err]) => Promise.reject(err as Error));
+    await Promise.race([once(child, 'spawn'), failed]);
+    this.#id = child.pid === undefined ? undefined : identify(child.pid);
+    await waitFor(() => this.#accepts(), 'the socket of containerd', 20_000);
+  }
+
+  async #accepts(): Promise<boolean> {
+    if (!this.running) throw new Error(`containerd ended: ${this.#lastLog()}`);
+    const socket = connect(this.paths.socket);
+    try {
+      await once(socket, 'connect');
+      return true;
+    } finally {
+      socket.destroy();
+    }
+  }
+
+  #lastLog(): string {
+    return readFileSync(this.paths.log, 'utf8').trimEnd().split('\n').slice(-3).join(' | ');
+  }
+
+  /** Stops containerd alone; its containers go on. Kills it when it does not end in time. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM', timeoutMs = 10_000): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || this.#id === undefined || !this.running) return;
+    const ended = once(child, 'exit');
+    signalProcess(this.#id, signal);
+    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  async kill9(): Promise<void> {
+    await this.stop('SIGKILL');
+  }
+
+  ctr(...args: readonly string[]): Promise<string> {
+    return mustRun('ctr', ['--address', this.paths.socket, '--namespace', 'k8s.io', ...args]);
+  }
+}

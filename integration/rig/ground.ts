@@ -1,0 +1,119 @@
+// A ground is what one rig owns on the machine: a folder, a bridge, a subnet and a cgroup, all under one name.
+// Invariant: the folder holds a file owner.PID.START; it appears together with the folder, by one rename, and
+// whoever clears the ground of a dead owner first renames that file to its own name. So no two processes ever
+// hold, or clear, the same ground, and no lock outlives its holder.
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { dirname, join } from 'node:path';
+import { identify, isAlive, type ProcessId } from './process.ts';
+
+export interface Ground {
+  readonly dir: string;
+  /** The bridge, the CNI network and the cgroup are called this. */
+  readonly name: string;
+  /** The first three numbers of the subnet's addresses. */
+  readonly prefix: string;
+}
+
+/** Not os.tmpdir(): the name is a machine-wide lock, and unix sockets below it must stay short. */
+const rigFolder = '/tmp';
+const rigName = /^krig-(\d+)$/;
+const halfMade = 'krig-new-';
+
+/** How many names, and subnets, there are to choose from. */
+export const groundCount = 250;
+
+function self(): ProcessId {
+  const id = identify(process.pid);
+  if (id === undefined) throw new Error('/proc does not show this process');
+  return id;
+}
+
+function ownerFile(id: ProcessId): string {
+  return `owner.${id.pid}.${id.startTicks}`;
+}
+
+export function ownerOf(dir: string): ProcessId | undefined {
+  const names = existsSync(dir) ? readdirSync(dir) : [];
+  for (const name of names) {
+    const [, pid, startTicks] = /^owner\.(\d+)\.(\d+)$/.exec(name) ?? [];
+    if (pid !== undefined && startTicks !== undefined) return { pid: Number(pid), startTicks };
+  }
+  return undefined;
+}
+
+export function hasLiveOwner(dir: string): boolean {
+  const owner = ownerOf(dir);
+  return owner !== undefined && isAlive(owner);
+}
+
+/** Makes the folder of a ground with its owner already inside; false when the folder or the name is taken. */
+export function claim(ground: Ground): boolean {
+  if (existsSync(ground.dir) || isNetworkTaken(ground)) return false;
+  const parent = dirname(ground.dir);
+  mkdirSync(parent, { recursive: true });
+  const fresh = mkdtempSync(join(parent, halfMade));
+  writeFileSync(join(fresh, ownerFile(self())), '');
+  writeFileSync(join(fresh, 'ground.json'), JSON.stringify(ground));
+  try {
+    renameSync(fresh, ground.dir);
+    return true;
+  } catch {
+    rmSync(fresh, { recursive: true });
+    return false;
+  }
+}
+
+function isNetworkTaken(ground: Ground): boolean {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  return (
+    existsSync(join('/sys/class/net', ground.name)) ||
+    addresses.some((one) => one.address.startsWith(`${ground.prefix}.`))
+  );
+}
+
+/** Takes over a ground whose owner is gone; undefined when it lives or another process was quicker. */
+export function takeOver(dir: string): Ground | undefined {
+  const owner = ownerOf(dir);
+  if (owner === undefined || isAlive(owner)) return undefined;
+  try {
+    renameSync(join(dir, ownerFile(owner)), join(dir, ownerFile(self())));
+    return JSON.parse(readFileSync(join(dir, 'ground.json'), 'utf8')) as Ground;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A ground of its own for a rig of this process. */
+export function claimRigGround(): Ground {
+  for (let n = 0; n < groundCount; n++) {
+    const ground = { dir: join(rigFolder, `krig-${n}`), name: `krig${n}`, prefix: `10.213.${n}` };
+    if (claim(ground)) return ground;
+  }
+  throw new Error(`all ${groundCount} rigs of this machine are in use`);
+}
+
+/** The folders of all rigs on the machine, whoever owns them. */
+export function listRigFolders(): readonly string[] {
+  return readdirSync(rigFolder)
+    .filter((name) => rigName.test(name))
+    .map((name) => join(rigFolder, name));
+}
+
+/** Removes what is left of claims that were cut off before their rename. */
+export function removeHalfClaims(parent = rigFolder): void {
+  const names = existsSync(parent) ? readdirSync(parent) : [];
+  for (const name of names.filter((one) => one.startsWith(halfMade))) {
+    const dir = join(parent, name);
+    if (ownerOf(dir) !== undefined && !hasLiveOwner(dir)) rmSync(dir, { recursive: true, force: true });
+  }
+}

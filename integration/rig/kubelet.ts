@@ -1,0 +1,204 @@
+// The built kubelet command as a child process, standalone, with folders, ports and a configuration of its own.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { extname, join } from 'node:path';
+import type { Pod } from '../../src/api/k8s.ts';
+import type { Ground } from './ground.ts';
+import { LogFile } from './log-file.ts';
+import { identify, type ProcessId, signalProcess, statFields } from './process.ts';
+import { repositoryRoot } from './repository.ts';
+import { waitFor } from './wait.ts';
+
+export interface KubeletOptions {
+  /** Several kubelets on one rig need several names. */
+  readonly name?: string;
+  readonly nodeName?: string;
+  readonly verbosity?: number;
+  /** Fields of the configuration file that replace or extend the rig's. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** Flags after those of the rig, so that they win. */
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface KubeletUsage {
+  readonly cpuSeconds: number;
+  readonly rssBytes: number;
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+export class Kubelet {
+  readonly dir: string;
+  readonly nodeName: string;
+  readonly rootDir: string;
+  readonly manifestDir: string;
+  readonly podLogsDir: string;
+  readonly log: LogFile;
+  healthzPort = 0;
+  readOnlyPort = 0;
+  readonly #ground: Ground;
+  readonly #endpoint: string;
+  readonly #options: KubeletOptions;
+  #child: ChildProcess | undefined;
+  #id: ProcessId | undefined;
+
+  constructor(ground: Ground, endpoint: string, options: KubeletOptions) {
+    const name = options.name ?? 'kubelet';
+    this.#ground = ground;
+    this.#endpoint = endpoint;
+    this.#options = options;
+    this.nodeName = options.nodeName ?? `${ground.name}-${name}`;
+    this.dir = join(ground.dir, name);
+    this.rootDir = join(this.dir, 'root');
+    this.manifestDir = join(this.dir, 'manifests');
+    this.podLogsDir = join(this.dir, 'pod-logs');
+    this.log = new LogFile(join(this.dir, 'kubelet.log'));
+  }
+
+  get pid(): number | undefined {
+    return this.#id?.pid;
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async #writeConfig(): Promise<string> {
+    const ports = await Promise.all([freePort(), freePort(), freePort()]);
+    [this.healthzPort, this.readOnlyPort] = ports;
+    const config = {
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      address: '127.0.0.1',
+      port: ports[2],
+      healthzPort: this.healthzPort,
+      readOnlyPort: this.readOnlyPort,
+      authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+      authorization: { mode: 'AlwaysAllow' },
+      podLogsDir: this.podLogsDir,
+      cgroupRoot: `/${this.#ground.name}`,
+      failSwapOn: false,
+      ...this.#options.config,
+    };
+    const path = join(this.dir, 'config.json');
+    writeFileSync(path, JSON.stringify(config, null, 2));
+    return path;
+  }
+
+  /** Starts the command, again after an end, with the same folders. Resolves when it answers on its ports. */
+  async start(options: { readonly untilReady?: boolean } = {}): Promise<void> {
+    if (this.running) throw new Error('the kubelet is already running');
+    for (const dir of [this.rootDir, this.manifestDir, this.podLogsDir]) mkdirSync(dir, { recursive: true });
+    const flags = [
+      `--config=${await this.#writeConfig()}`,
+      `--root-dir=${this.rootDir}`,
+      `--pod-manifest-path=${this.manifestDir}`,
+      `--container-runtime-endpoint=unix://${this.#endpoint}`,
+      `--hostname-override=${this.nodeName}`,
+      `--v=${this.#options.verbosity ?? 2}`,
+      ...(this.#options.flags ?? []),
+    ];
+    const log = openSync(this.log.path, 'a');
+    const child = spawn(join(repositoryRoot(), 'bin', 'kubelet'), flags, {
+      stdio: ['ignore', log, log],
+      env: { ...process.env, ...this.#options.env },
+      detached: true,
+    });
+    closeSync(log);
+    this.#child = child;
+    await once(child, 'spawn');
+    this.#id = child.pid === undefined ? undefined : identify(child.pid);
+    if (options.untilReady !== false) await this.waitUntilReady();
+  }
+
+  async waitUntilReady(timeoutMs = 20_000): Promise<void> {
+    const answers = async (): Promise<boolean> => {
+      if (!this.running) throw new Error(`the kubelet ended: ${this.log.lines().slice(-5).join('\n')}`);
+      await this.pods();
+      return this.healthz().then(() => true);
+    };
+    await waitFor(answers, 'the kubelet to answer', timeoutMs);
+  }
+
+  /** Sends the signal and waits for the end; kills it when that takes too long. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM', timeoutMs = 15_000): Promise<Exit> {
+    const child = this.#child;
+    if (child === undefined || this.#id === undefined) throw new Error('the kubelet was never started');
+    if (this.running) {
+      const ended = once(child, 'exit');
+      signalProcess(this.#id, signal);
+      const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+      await ended;
+      clearTimeout(timer);
+    }
+    return { code: child.exitCode, signal: child.signalCode };
+  }
+
+  async kill9(): Promise<void> {
+    await this.stop('SIGKILL');
+  }
+
+  /** CPU time since its start and memory now. */
+  usage(): KubeletUsage {
+    const fields = statFields(this.pid ?? 0);
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    return { cpuSeconds: ticks / 100, rssBytes: Number(fields[21]) * 4096 };
+  }
+
+  async get(port: number, path: string): Promise<Response> {
+    return fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
+  }
+
+  async healthz(): Promise<{ readonly status: number; readonly text: string }> {
+    const response = await this.get(this.healthzPort, '/healthz');
+    return { status: response.status, text: await response.text() };
+  }
+
+  /** The items of /pods on the read-only port. */
+  async pods(): Promise<readonly Pod[]> {
+    const response = await this.get(this.readOnlyPort, '/pods');
+    if (!response.ok) throw new Error(`/pods answered ${response.status}`);
+    const list = (await response.json()) as { readonly items?: readonly Pod[] | null };
+    return list.items ?? [];
+  }
+
+  /** The pod of a manifest with this name: the kubelet appends the node's name. */
+  async pod(name: string): Promise<Pod | undefined> {
+    const pods = await this.pods();
+    return pods.find((pod) => pod.metadata?.name === `${name}-${this.nodeName}`);
+  }
+
+  manifestPath(name: string): string {
+    return join(this.manifestDir, extname(name) === '' ? `${name}.yaml` : name);
+  }
+
+  /** Puts a manifest into the folder at one stroke: an object as JSON, a string as it is. */
+  writeManifest(name: string, manifest: Pod | string): void {
+    mkdirSync(this.manifestDir, { recursive: true });
+    const fresh = join(this.dir, `.${name}.fresh`);
+    writeFileSync(fresh, typeof manifest === 'string' ? manifest : JSON.stringify(manifest));
+    renameSync(fresh, this.manifestPath(name));
+  }
+
+  removeManifest(name: string): void {
+    if (!existsSync(this.manifestPath(name))) throw new Error(`there is no manifest ${name}`);
+    rmSync(this.manifestPath(name));
+  }
+}

@@ -1,0 +1,170 @@
+// Finds what a rig left on the machine, and removes it without the help of containerd or the kubelet, which may
+// be dead. Invariant: only what carries the ground's own name or lies in its folder is touched.
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { cgroupFolders, idleCgroups, processesIn, removeCgroups } from './cgroups.ts';
+import { containerdPaths } from './containerd.ts';
+import { firewallRules, idleSharedChains, removeFirewallRules, removeSharedChains } from './firewall.ts';
+import { type Ground, hasLiveOwner, listRigFolders, removeHalfClaims, takeOver } from './ground.ts';
+import { mountsBelow, unmountBelow } from './mounts.ts';
+import { cgroupsOf, commandLine, listProcesses, type ProcessId, run, signalProcess } from './process.ts';
+import { waitFor } from './wait.ts';
+
+/** What one container left in the folder of containerd about things outside of it. */
+export interface Traces {
+  /** Names of cgroups, from the root of each hierarchy. */
+  readonly cgroups: readonly string[];
+  /** Sockets of shims, which lie in a folder that all containerds of the machine share. */
+  readonly sockets: readonly string[];
+}
+
+/** Programs that a rig starts; nothing else is ended, whatever its command line says. */
+const programs: ReadonlySet<string> = new Set([
+  'containerd',
+  'containerd-shim-runc-v2',
+  'runc',
+  'ctr',
+  'node',
+]);
+
+const sharedFolders = [
+  '/run/containerd/s',
+  '/run/containerd/fifo',
+  '/run/containerd/runc',
+  '/run/containerd',
+];
+const sharedCgroup = '/k8s.io';
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function children(dir: string): readonly string[] {
+  return existsSync(dir) ? readdirSync(dir).map((name) => join(dir, name)) : [];
+}
+
+function cgroupOfBundle(bundle: string): string {
+  try {
+    const spec = JSON.parse(read(join(bundle, 'config.json'))) as { linux?: { cgroupsPath?: string } };
+    return spec.linux?.cgroupsPath ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Reads, while the folder still exists, what its containers have outside of it. */
+export function findTraces(ground: Ground): Traces {
+  const tasks = join(containerdPaths(ground).state, 'io.containerd.runtime.v2.task');
+  const bundles = children(tasks).flatMap(children);
+  return {
+    cgroups: [`/${ground.name}`, ...bundles.map(cgroupOfBundle).filter((path) => path.startsWith('/'))],
+    sockets: bundles
+      .map((bundle) => read(join(bundle, 'address')))
+      .filter((address) => address.startsWith('unix:///run/containerd/s/'))
+      .map((address) => address.slice('unix://'.length)),
+  };
+}
+
+/** Processes that belong to the ground: by their command line, their cgroup, or the cgroups of its containers. */
+function findProcesses(ground: Ground, traces: Traces): readonly ProcessId[] {
+  const own = listProcesses().filter(({ pid }) => {
+    if (pid === process.pid) return false;
+    const [program = '', ...args] = commandLine(pid);
+    const named = programs.has(basename(program)) && args.some((arg) => arg.includes(`${ground.dir}/`));
+    return named || cgroupsOf(pid).includes(`:/${ground.name}/`);
+  });
+  return [...own, ...traces.cgroups.flatMap(processesIn)];
+}
+
+/** One line for everything that is still there. */
+export async function findLeftovers(ground: Ground, traces: Traces): Promise<readonly string[]> {
+  const found = findProcesses(ground, traces).map(
+    ({ pid }) => `process ${pid}: ${commandLine(pid).join(' ')}`,
+  );
+  found.push(...mountsBelow(ground.dir).map((path) => `mount ${path}`));
+  if (existsSync(join('/sys/class/net', ground.name))) found.push(`bridge ${ground.name}`);
+  found.push(...traces.cgroups.flatMap(cgroupFolders).map((folder) => `cgroup ${folder}`));
+  found.push(...(await firewallRules(ground.name)).map((rule) => `iptables rule ${rule}`));
+  found.push(...traces.sockets.filter((path) => existsSync(path)).map((path) => `file ${path}`));
+  if (existsSync(ground.dir)) found.push(`file ${ground.dir}`);
+  if (!otherRigLives(ground)) {
+    found.push(
+      ...sharedFolders
+        .filter((dir) => existsSync(dir) && readdirSync(dir).length === 0)
+        .map((dir) => `file ${dir}`),
+    );
+    found.push(...idleCgroups(sharedCgroup).map((folder) => `cgroup ${folder}`));
+    found.push(...(await idleSharedChains()).map((chain) => `iptables chain ${chain}`));
+  }
+  return [...new Set(found)];
+}
+
+function otherRigLives(ground: Ground): boolean {
+  return listRigFolders().some((dir) => dir !== ground.dir && hasLiveOwner(dir));
+}
+
+async function endProcesses(ground: Ground, traces: Traces): Promise<void> {
+  await waitFor(
+    () => {
+      const processes = findProcesses(ground, traces);
+      for (const id of processes) signalProcess(id, 'SIGKILL');
+      return processes.length === 0;
+    },
+    `the processes of ${ground.dir} to end`,
+    15_000,
+  );
+}
+
+async function removeAllCgroups(traces: Traces): Promise<void> {
+  await waitFor(
+    () => {
+      for (const path of traces.cgroups) removeCgroups(path);
+      return traces.cgroups.flatMap(cgroupFolders).length === 0;
+    },
+    `the cgroups ${traces.cgroups.join(', ')} to go`,
+    15_000,
+  );
+}
+
+/** What rigs share goes with the last of them, and only when nobody else uses it. */
+async function removeShared(): Promise<void> {
+  for (const dir of sharedFolders) {
+    try {
+      rmdirSync(dir);
+    } catch {
+      // In use, or not there.
+    }
+  }
+  for (const folder of idleCgroups(sharedCgroup)) rmdirSync(folder);
+  await removeSharedChains();
+}
+
+/** Removes a ground with everything on it. */
+export async function clearGround(ground: Ground): Promise<Traces> {
+  const traces = findTraces(ground);
+  await endProcesses(ground, traces);
+  await unmountBelow(ground.dir);
+  const mounts = mountsBelow(ground.dir);
+  // Deleting through a mount would delete what is mounted there.
+  if (mounts.length > 0) throw new Error(`still mounted: ${mounts.join(', ')}`);
+  await removeAllCgroups(traces);
+  if (existsSync(join('/sys/class/net', ground.name))) await run('ip', ['link', 'delete', ground.name]);
+  await removeFirewallRules(ground.name);
+  for (const path of traces.sockets) rmSync(path, { force: true });
+  if (!otherRigLives(ground)) await removeShared();
+  rmSync(ground.dir, { recursive: true, force: true });
+  return traces;
+}
+
+/** Clears the grounds of rigs whose process is gone. */
+export async function sweepDeadRigs(): Promise<void> {
+  removeHalfClaims();
+  for (const dir of listRigFolders()) {
+    const ground = takeOver(dir);
+    if (ground !== undefined) await clearGround(ground);
+  }
+}
