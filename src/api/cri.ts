@@ -1,6 +1,7 @@
 // The two services of a container runtime as the rest of the code sees them. Upstream: staging/src/k8s.io/cri-api.
-// Owns no behaviour. Invariant: both types are derived from the generated definitions, so no RPC can be missing or
+// Invariant: both types are derived from the generated definitions, so no RPC can be missing or
 // differ from the .proto; whoever implements them (the socket client, the fake) fails to compile when one is added.
+import { KubeletError } from '../base/errors.ts';
 import type { ImageServiceDefinition, RuntimeServiceDefinition } from './generated/runtime/v1/api.ts';
 
 export interface CallOptions {
@@ -53,3 +54,42 @@ export type CriImages = CriService<ImageServiceDefinition>;
 
 export type CriRuntimeMethod = keyof CriRuntime;
 export type CriImagesMethod = keyof CriImages;
+
+/** Go's names of the gRPC status codes, as they appear in texts that users know, by the codes' own names. */
+const goCodeNames: Readonly<Record<string, string>> = {
+  CANCELLED: 'Canceled',
+  UNKNOWN: 'Unknown',
+  INVALID_ARGUMENT: 'InvalidArgument',
+  DEADLINE_EXCEEDED: 'DeadlineExceeded',
+  NOT_FOUND: 'NotFound',
+  ALREADY_EXISTS: 'AlreadyExists',
+  PERMISSION_DENIED: 'PermissionDenied',
+  RESOURCE_EXHAUSTED: 'ResourceExhausted',
+  FAILED_PRECONDITION: 'FailedPrecondition',
+  ABORTED: 'Aborted',
+  OUT_OF_RANGE: 'OutOfRange',
+  UNIMPLEMENTED: 'Unimplemented',
+  INTERNAL: 'Internal',
+  UNAVAILABLE: 'Unavailable',
+  DATA_LOSS: 'DataLoss',
+  UNAUTHENTICATED: 'Unauthenticated',
+};
+
+/**
+ * What a runtime's refusal looks like where upstream shows it unshortened (failed pulls, for one):
+ * `rpc error: code = NotFound desc = …`. The message of any other error stays as it is.
+ */
+export function rpcErrorText(err: KubeletError): string {
+  const code = goCodeNames[err.reason];
+  return code === undefined ? err.message : `rpc error: code = ${code} desc = ${err.message}`;
+}
+
+/** Whether the runtime does not know this call: older ones lack container events, metrics and runtime config. */
+export function isUnimplemented(err: unknown): boolean {
+  return err instanceof KubeletError && err.reason === 'UNIMPLEMENTED';
+}
+
+/** Whether ExecSync failed since the command ran longer than it was allowed to, the runtime itself being well. */
+export function isCommandTimeout(err: unknown): boolean {
+  return err instanceof KubeletError && err.kind === 'timeout' && err.details['commandTimedOut'] === true;
+}

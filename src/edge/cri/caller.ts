@@ -1,0 +1,192 @@
+// Makes one call: deadline, abort signal, metrics, and errors in our own words. Upstream: cri-client's
+// remote_runtime.go together with kuberuntime's instrumented_services.go.
+// Invariants: every call ends exactly once, leaves no listener on the signal, and ends when the signal aborts, the
+// deadline passes, the connection breaks or the client is closed, whatever the runtime does.
+import { setMaxListeners } from 'node:events';
+import { type CallOptions as GrpcOptions, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import type { CallOptions } from '../../api/cri.ts';
+import type { Clock } from '../../base/clock.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import type { CriConnection } from './connection.ts';
+import type { Rpc } from './rpc.ts';
+import { fromServiceError } from './status-map.ts';
+
+export interface CriObservation {
+  /** Upstream's operation_type: run_podsandbox, list_containers, … */
+  readonly operation: string;
+  readonly seconds: number;
+  /** Absent on success, and when the caller gave up: an abort is not an error. */
+  readonly error?: KubeletError;
+}
+
+export interface CallerDeps {
+  readonly connection: CriConnection;
+  readonly clock: Clock;
+  readonly requestTimeoutMs: number;
+  readonly observe?: ((observation: CriObservation) => void) | undefined;
+}
+
+interface Started {
+  readonly rpc: Rpc;
+  readonly signal: AbortSignal | undefined;
+  readonly message: unknown;
+  readonly startMs: number;
+  readonly timeoutMs: number;
+}
+
+export class Caller {
+  readonly #deps: CallerDeps;
+  readonly #inFlight = new Set<{ cancel(): void }>();
+
+  constructor(deps: CallerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ends every call that is under way. */
+  cancelAll(): void {
+    for (const call of this.#inFlight) call.cancel();
+  }
+
+  async unary(rpc: Rpc, request: unknown, options: CallOptions = {}): Promise<unknown> {
+    const started = this.#start(rpc, request, options);
+    let release = (): void => undefined;
+    try {
+      const response = await new Promise<unknown>((resolve, reject) => {
+        const call = this.#deps.connection
+          .client()
+          .makeUnaryRequest(
+            rpc.path,
+            rpc.serialize,
+            rpc.deserialize,
+            started.message,
+            new Metadata(),
+            grpcOptions(started),
+            (err, value) => (err === null ? resolve(value) : reject(err)),
+          );
+        release = this.#hold(call, options.signal);
+      });
+      const fault = rpc.operation.fault?.(response);
+      if (fault !== undefined) throw badResponse(rpc, fault);
+      this.#observe(started);
+      return response;
+    } catch (err) {
+      throw this.#failure(started, err);
+    } finally {
+      release();
+    }
+  }
+
+  async *stream(rpc: Rpc, request: unknown, options: CallOptions = {}): AsyncGenerator {
+    const started = this.#start(rpc, request, options);
+    const call = this.#deps.connection
+      .client()
+      .makeServerStreamRequest(
+        rpc.path,
+        rpc.serialize,
+        rpc.deserialize,
+        started.message,
+        new Metadata(),
+        grpcOptions(started),
+      );
+    // Once the loop below has ended nobody else listens, and the cancellation still arrives as an error event.
+    call.on('error', () => undefined);
+    const release = this.#hold(call, options.signal);
+    let broken: { readonly by: unknown } | undefined;
+    try {
+      for await (const item of call) yield item;
+    } catch (err) {
+      broken = { by: err };
+    } finally {
+      call.cancel();
+      release();
+      if (broken === undefined) this.#observe(started);
+    }
+    if (broken !== undefined) throw this.#failure(started, broken.by);
+  }
+
+  #start(rpc: Rpc, request: unknown, options: CallOptions): Started {
+    options.signal?.throwIfAborted();
+    if (this.#deps.connection.closed) throw closedError(rpc);
+    const message = toMessage(rpc, request);
+    const { requestTimeoutMs, clock } = this.#deps;
+    const timeoutMs =
+      options.timeoutMs ?? rpc.operation.timeoutMs?.(message, requestTimeoutMs) ?? requestTimeoutMs;
+    return { rpc, signal: options.signal, message, startMs: clock.monotonic(), timeoutMs };
+  }
+
+  /** Ties a call to its signal and to this client; returns the way to untie it. */
+  #hold(call: { cancel(): void }, signal: AbortSignal | undefined): () => void {
+    const onAbort = (): void => call.cancel();
+    this.#inFlight.add(call);
+    // One signal may end any number of calls at once; that is no leak, and no reason for a warning.
+    if (signal !== undefined) setMaxListeners(0, signal);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    return () => {
+      this.#inFlight.delete(call);
+      signal?.removeEventListener('abort', onAbort);
+    };
+  }
+
+  #observe(started: Started, error?: KubeletError): void {
+    const seconds = (this.#deps.clock.monotonic() - started.startMs) / 1000;
+    const operation = started.rpc.operation.name;
+    this.#deps.observe?.(error === undefined ? { operation, seconds } : { operation, seconds, error });
+  }
+
+  #failure(started: Started, err: unknown): unknown {
+    if (started.signal?.aborted) {
+      this.#observe(started);
+      return started.signal.reason;
+    }
+    const error = this.#translate(started, err);
+    this.#observe(started, error);
+    return error;
+  }
+
+  #translate(started: Started, err: unknown): KubeletError {
+    const { rpc, timeoutMs, startMs } = started;
+    if (err instanceof KubeletError) return err;
+    if (this.#deps.connection.closed) return closedError(rpc);
+    if (!isServiceError(err)) {
+      return new KubeletError('internal', 'INTERNAL', describeError(err), {
+        cause: err,
+        details: { method: rpc.method },
+      });
+    }
+    if (err.code !== status.DEADLINE_EXCEEDED || rpc.method !== 'ExecSync') {
+      return fromServiceError(err, rpc.method);
+    }
+    // Before our own deadline it is the runtime that speaks: of the command, not of itself.
+    const commandTimedOut = this.#deps.clock.monotonic() - startMs < timeoutMs;
+    return fromServiceError(err, rpc.method, { commandTimedOut });
+  }
+}
+
+function grpcOptions(started: Started): GrpcOptions {
+  const { timeoutMs } = started;
+  return { deadline: timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : Date.now() + timeoutMs };
+}
+
+function toMessage(rpc: Rpc, request: unknown): unknown {
+  try {
+    return rpc.toMessage(request);
+  } catch (cause) {
+    const message = `request of ${rpc.method} is not valid: ${describeError(cause)}`;
+    throw new KubeletError('invalid', 'InvalidRequest', message, { cause, details: { method: rpc.method } });
+  }
+}
+
+function badResponse(rpc: Rpc, fault: string): KubeletError {
+  const message = `runtime gave an unusable answer to ${rpc.method}: ${fault}`;
+  return new KubeletError('internal', 'InvalidResponse', message, { details: { method: rpc.method } });
+}
+
+function closedError(rpc: Rpc): KubeletError {
+  return new KubeletError('unavailable', 'Closed', 'the connection to the runtime was closed', {
+    details: { method: rpc.method },
+  });
+}
+
+function isServiceError(err: unknown): err is ServiceError {
+  return err instanceof Error && 'code' in err && typeof err.code === 'number' && 'details' in err;
+}

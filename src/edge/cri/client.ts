@@ -1,0 +1,71 @@
+// The client of a container runtime: every call of CRI v1 on its unix socket. Upstream: staging/src/k8s.io/cri-client.
+// Invariants: nothing is opened before the first call; with one endpoint for both services there is one connection;
+// after close() no handle, timer or call is left.
+import type { CriImages, CriRuntime } from '../../api/cri.ts';
+import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../api/generated/runtime/v1/api.ts';
+import type { Channel } from '../../base/channel.ts';
+import type { Clock } from '../../base/clock.ts';
+import { Caller, type CriObservation } from './caller.ts';
+import { CriConnection } from './connection.ts';
+import { parseCriEndpoint } from './endpoint.ts';
+import { imageOperations, runtimeOperations } from './operations.ts';
+import { type Rpc, rpcsOf } from './rpc.ts';
+
+/** Upstream's default of runtimeRequestTimeout. */
+const defaultRequestTimeoutMs = 120_000;
+
+export interface CriClientOptions {
+  /** `unix:///run/containerd/containerd.sock` or a path. */
+  readonly runtimeEndpoint: string;
+  /** Absent or empty: the runtime's. */
+  readonly imageEndpoint?: string | undefined;
+  /** How long a call may take that has no rule of its own. */
+  readonly requestTimeoutMs?: number | undefined;
+  readonly clock: Clock;
+  /** Called at the end of every call, for kubelet_runtime_operations_*. */
+  readonly observe?: ((observation: CriObservation) => void) | undefined;
+}
+
+export interface CriClient extends CriRuntime, CriImages {
+  /** Whether there is a connection to the runtime service. False before the first call. */
+  readonly connected: boolean;
+  /** Announces the loss (false) and the comeback (true) of the runtime service. */
+  readonly connectionChanged: Channel<boolean>;
+  close(): void;
+}
+
+export function criClient(options: CriClientOptions): CriClient {
+  const { clock, observe, requestTimeoutMs = defaultRequestTimeoutMs } = options;
+  const runtimePath = parseCriEndpoint(options.runtimeEndpoint);
+  const imagePath = options.imageEndpoint ? parseCriEndpoint(options.imageEndpoint) : runtimePath;
+  const runtime = new CriConnection(runtimePath);
+  const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath);
+  const runtimeCaller = new Caller({ connection: runtime, clock, requestTimeoutMs, observe });
+  const imageCaller = new Caller({ connection: images, clock, requestTimeoutMs, observe });
+  return {
+    ...(bind(rpcsOf(RuntimeServiceDefinition, runtimeOperations), runtimeCaller) as CriRuntime),
+    ...(bind(rpcsOf(ImageServiceDefinition, imageOperations), imageCaller) as CriImages),
+    get connected() {
+      return runtime.connected;
+    },
+    connectionChanged: runtime.changed,
+    close() {
+      runtime.close();
+      images.close();
+      runtimeCaller.cancelAll();
+      imageCaller.cancelAll();
+    },
+  };
+}
+
+type Call = (request: unknown, options?: { signal?: AbortSignal; timeoutMs?: number }) => unknown;
+
+function bind(rpcs: ReadonlyMap<string, Rpc>, caller: Caller): unknown {
+  const calls: Record<string, Call> = {};
+  for (const [key, rpc] of rpcs) {
+    calls[key] = rpc.streams
+      ? (request, options) => caller.stream(rpc, request, options)
+      : (request, options) => caller.unary(rpc, request, options);
+  }
+  return calls;
+}

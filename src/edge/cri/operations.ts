@@ -1,0 +1,121 @@
+// What is particular to each RPC: its name in the metrics, how long it may take, and what a usable answer has.
+// Upstream: kuberuntime/instrumented_services.go for the names, cri-client/pkg/remote_{runtime,image}.go for the rest.
+// Invariant: the tables have a row for every RPC, or they do not compile.
+import type {
+  ImageServiceDefinition,
+  PodSandboxStatus,
+  RuntimeServiceDefinition,
+} from '../../api/generated/runtime/v1/api.ts';
+
+export interface Operation<Request = never, Response = never> {
+  /** The label `operation_type` of kubelet_runtime_operations_total and its kin. */
+  readonly name: string;
+  /** Milliseconds until the call is given up; without it, the request timeout. */
+  readonly timeoutMs?: (request: Request, requestTimeoutMs: number) => number;
+  /** Says what is wrong with an answer that gRPC found in order. */
+  readonly fault?: (response: Response) => string | undefined;
+}
+
+type Message<T> = T extends { create(...args: never[]): infer M } ? M : never;
+type Rows<D extends { methods: object }> = {
+  readonly [K in keyof D['methods']]: D['methods'][K] extends { requestType: infer Q; responseType: infer S }
+    ? Operation<Message<Q>, Message<S>>
+    : never;
+};
+
+/** How long after its own timeout an ExecSync may still take to answer. */
+const execSlackMs = 15_000;
+
+const never = (): number => Number.POSITIVE_INFINITY;
+const seconds = (value: bigint): number => Number(value) * 1000;
+
+function missing(fields: Readonly<Record<string, unknown>>): string | undefined {
+  const names = Object.keys(fields).filter((name) => !fields[name]);
+  return names.length === 0 ? undefined : `${names.join(', ')} not set`;
+}
+
+function sandboxFault(status: PodSandboxStatus | undefined): string | undefined {
+  if (status === undefined) return undefined;
+  const { id, createdAt, metadata } = status;
+  return missing({ id, createdAt, name: metadata?.name, namespace: metadata?.namespace, uid: metadata?.uid });
+}
+
+export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
+  version: {
+    name: 'version',
+    fault: ({ version, runtimeName, runtimeVersion, runtimeApiVersion }) =>
+      missing({ version, runtimeName, runtimeVersion, runtimeApiVersion }) ??
+      (runtimeApiVersion === 'v1' ? undefined : `the runtime speaks CRI ${runtimeApiVersion}, not v1`),
+  },
+  status: {
+    name: 'status',
+    fault: ({ status }) => {
+      const types = status?.conditions.map((condition) => condition.type) ?? [];
+      return missing({
+        RuntimeReady: types.includes('RuntimeReady'),
+        NetworkReady: types.includes('NetworkReady'),
+      });
+    },
+  },
+  runtimeConfig: { name: 'runtime_config' },
+  updateRuntimeConfig: { name: 'update_runtime_config' },
+  runPodSandbox: {
+    name: 'run_podsandbox',
+    timeoutMs: (_request, requestTimeoutMs) => 2 * requestTimeoutMs,
+    fault: ({ podSandboxId }) => missing({ podSandboxId }),
+  },
+  stopPodSandbox: { name: 'stop_podsandbox' },
+  removePodSandbox: { name: 'remove_podsandbox' },
+  podSandboxStatus: { name: 'podsandbox_status', fault: ({ status }) => sandboxFault(status) },
+  listPodSandbox: { name: 'list_podsandbox' },
+  updatePodSandboxResources: { name: 'update_podsandbox_resources' },
+  createContainer: { name: 'create_container', fault: ({ containerId }) => missing({ containerId }) },
+  startContainer: { name: 'start_container' },
+  stopContainer: {
+    name: 'stop_container',
+    timeoutMs: (request, requestTimeoutMs) => seconds(request.timeout) + requestTimeoutMs,
+  },
+  removeContainer: { name: 'remove_container' },
+  containerStatus: {
+    name: 'container_status',
+    fault: ({ status }) => {
+      if (status === undefined) return undefined;
+      const { id, createdAt, image, imageRef, metadata } = status;
+      return missing({ id, createdAt, image, imageRef, name: metadata?.name });
+    },
+  },
+  listContainers: { name: 'list_containers' },
+  updateContainerResources: { name: 'update_container' },
+  reopenContainerLog: { name: 'reopen_container_log' },
+  checkpointContainer: {
+    name: 'checkpoint_container',
+    timeoutMs: (request, requestTimeoutMs) => Math.max(seconds(request.timeout), requestTimeoutMs),
+  },
+  getContainerEvents: { name: 'get_container_events', timeoutMs: never },
+  execSync: {
+    name: 'exec_sync',
+    // differs from upstream: the runtime has 15 s after the command's own timeout and not two minutes, so that a
+    // probe on a runtime that hangs is noticed within its period's order of magnitude. Zero is without end, as there.
+    timeoutMs: (request) => (request.timeout > 0n ? seconds(request.timeout) + execSlackMs : never()),
+  },
+  exec: { name: 'exec', fault: ({ url }) => missing({ url }) },
+  attach: { name: 'attach', fault: ({ url }) => missing({ url }) },
+  portForward: { name: 'port_forward', fault: ({ url }) => missing({ url }) },
+  containerStats: { name: 'container_stats' },
+  listContainerStats: { name: 'list_container_stats' },
+  podSandboxStats: { name: 'podsandbox_stats' },
+  listPodSandboxStats: { name: 'list_podsandbox_stats' },
+  listMetricDescriptors: { name: 'list_metric_descriptors' },
+  listPodSandboxMetrics: { name: 'list_podsandbox_metrics' },
+};
+
+export const imageOperations: Rows<ImageServiceDefinition> = {
+  pullImage: { name: 'pull_image', timeoutMs: never, fault: ({ imageRef }) => missing({ imageRef }) },
+  imageStatus: {
+    name: 'image_status',
+    fault: ({ image }) => (image === undefined ? undefined : missing({ id: image.id, size: image.size })),
+  },
+  listImages: { name: 'list_images' },
+  removeImage: { name: 'remove_image' },
+  imageFsInfo: { name: 'image_fs_info' },
+};
