@@ -1,0 +1,19 @@
+// The labels and annotations by which a kubelet knows its sandboxes and containers again. Upstream: pkg/kubelet/types/labels.go
+// and kuberuntime/labels.go. Invariant: these spellings never change; a node's running containers carry them.
+export const criLabels = {
+  podName: 'io.kubernetes.pod.name',
+  podNamespace: 'io.kubernetes.pod.namespace',
+  podUid: 'io.kubernetes.pod.uid',
+  containerName: 'io.kubernetes.container.name',
+} as const;
+
+export const criAnnotations = {
+  hash: 'io.kubernetes.container.hash',
+  restartCount: 'io.kubernetes.container.restartCount',
+  terminationMessagePath: 'io.kubernetes.container.terminationMessagePath',
+  terminationMessagePolicy: 'io.kubernetes.container.terminationMessagePolicy',
+  preStopHandler: 'io.kubernetes.container.preStopHandler',
+  ports: 'io.kubernetes.container.ports',
+  deletionGracePeriod: 'io.kubernetes.pod.deletionGracePeriod',
+  terminationGracePeriod: 'io.kubernetes.pod.terminationGracePeriod',
+} as const;

@@ -1,0 +1,49 @@
+// What this machine is: its name, addresses, memory and page sizes. Upstream: cadvisor's machine info, pkg/util/node.
+import { readdir, readFile } from 'node:fs/promises';
+import { hostname, networkInterfaces, totalmem } from 'node:os';
+
+export interface MachineFacts {
+  readonly hostname: string;
+  readonly addresses: readonly string[];
+  readonly memoryBytes: bigint;
+  /** In the CRI's form: 2MB, 1GB. */
+  readonly hugePageSizes: readonly string[];
+}
+
+export async function readMachine(): Promise<MachineFacts> {
+  return {
+    hostname: hostname(),
+    addresses: hostAddresses(await defaultRouteInterface()),
+    memoryBytes: BigInt(totalmem()),
+    hugePageSizes: await hugePageSizes(),
+  };
+}
+
+/** The interface that the default route leaves by; undefined on a machine without one. */
+async function defaultRouteInterface(): Promise<string | undefined> {
+  const table = await readFile('/proc/net/route', 'utf8').catch(() => '');
+  const rows = table.split('\n').map((line) => line.split(/\s+/));
+  return rows.find(([, destination, , , , , , mask]) => destination === '00000000' && mask === '00000000')?.[0];
+}
+
+/** The primary address of the default interface first; without one, of any interface that is not loopback. */
+function hostAddresses(preferred: string | undefined): readonly string[] {
+  const interfaces = Object.entries(networkInterfaces());
+  const ordered = [...interfaces.filter(([name]) => name === preferred), ...interfaces];
+  const usable = ordered.flatMap(([, addresses]) =>
+    (addresses ?? []).filter((each) => !each.internal && !each.address.startsWith('fe80:')),
+  );
+  const first = usable.find((each) => each.family === 'IPv4') ?? usable[0];
+  return first === undefined ? [] : [first.address];
+}
+
+async function hugePageSizes(): Promise<readonly string[]> {
+  const names = await readdir('/sys/kernel/mm/hugepages').catch(() => []);
+  const kilobytes = names.flatMap((name) => /^hugepages-(\d+)kB$/.exec(name)?.[1] ?? []).map(Number);
+  return kilobytes.toSorted((a, b) => a - b).map(pageSizeName);
+}
+
+function pageSizeName(kilobytes: number): string {
+  if (kilobytes >= 1024 * 1024) return `${kilobytes / 1024 / 1024}GB`;
+  return kilobytes >= 1024 ? `${kilobytes / 1024}MB` : `${kilobytes}KB`;
+}

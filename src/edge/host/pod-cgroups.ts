@@ -1,0 +1,47 @@
+// Removes the cgroups that pods leave behind, on cgroup v1, v2 and both at once. Upstream: pod_container_manager_linux.go Destroy.
+// Invariant: only directories without processes go away; a busy one is an error to try again, never a kill.
+import { readdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { KubeletError } from '../../base/errors.ts';
+import { readMountTable } from './mount-table.ts';
+import { isMissing } from './pod-files.ts';
+
+export interface PodCgroupsOptions {
+  /** Paths below a hierarchy's mount point where the pod's cgroup may be. */
+  readonly paths: (uid: string) => readonly string[];
+  /** Mount points of the hierarchies; read from the kernel once when absent. */
+  readonly mounts?: () => Promise<readonly string[]>;
+}
+
+export class PodCgroups {
+  readonly #options: PodCgroupsOptions;
+  #mounts: Promise<readonly string[]> | undefined;
+
+  constructor(options: PodCgroupsOptions) {
+    this.#options = options;
+  }
+
+  async removePod(uid: string): Promise<void> {
+    this.#mounts ??= (this.#options.mounts ?? cgroupMounts)();
+    for (const mount of await this.#mounts) {
+      for (const path of this.#options.paths(uid)) await removeCgroup(join(mount, path));
+    }
+  }
+}
+
+export async function cgroupMounts(): Promise<readonly string[]> {
+  const mounts = await readMountTable();
+  return mounts.filter(({ fsType }) => fsType === 'cgroup' || fsType === 'cgroup2').map((each) => each.mountPoint);
+}
+
+/** Children first: the kernel refuses to remove a cgroup that has any. */
+async function removeCgroup(path: string): Promise<void> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    for (const entry of entries) if (entry.isDirectory()) await removeCgroup(join(path, entry.name));
+    await rmdir(path);
+  } catch (err) {
+    if (isMissing(err)) return;
+    throw new KubeletError('conflict', 'CgroupBusy', `cannot remove cgroup ${path}`, { cause: err });
+  }
+}

@@ -1,0 +1,178 @@
+// Makes sure an image is on the node before a container is made from it. Upstream: pkg/kubelet/images/image_manager.go.
+// Owns the pulls under way and their back-off. Invariants: one image is pulled once however many pods wait for it;
+// a pod that stops waiting does not end a pull that others wait for.
+import type { CriImages, CriRequest } from '../api/cri.ts';
+import { formatDuration } from '../api/duration.ts';
+import type { Image, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+import type { Container, Pod } from '../api/k8s.ts';
+import { podRef, podUid } from '../api/pod-ref.ts';
+import { Backoff } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { raceAbort } from '../base/race-abort.ts';
+import { Slots } from '../base/slots.ts';
+import { normalizeImageName } from './image-name.ts';
+
+export interface ImageManagerDeps {
+  readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How many pulls may run at once. */
+  readonly parallelPulls: number;
+}
+
+export interface PresentImage {
+  /** What the runtime calls it: goes into the container's config. */
+  readonly ref: string;
+  readonly uid: bigint | undefined;
+  readonly username: string;
+}
+
+export interface ImageRequest {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly sandboxConfig: CriRequest<PodSandboxConfig>;
+}
+
+interface Pull {
+  readonly done: Promise<string>;
+  readonly abort: AbortController;
+  waiters: number;
+}
+
+const backoffInitialMs = 10_000;
+const backoffMaxMs = 300_000;
+/** A pull that hangs this long no longer keeps others from starting. */
+const pullLeaseMs = 120_000;
+
+export class ImageManager {
+  readonly #deps: ImageManagerDeps;
+  readonly #pulls = new Map<string, Pull>();
+  readonly #slots: Slots;
+  readonly #backoff = new Backoff<string>({ initialMs: backoffInitialMs, maxMs: backoffMaxMs });
+  readonly #failures = new Map<string, { readonly atMs: number; readonly message: string }>();
+
+  constructor(deps: ImageManagerDeps) {
+    this.#deps = deps;
+    this.#slots = new Slots({ clock: deps.clock, count: deps.parallelPulls, leaseMs: pullLeaseMs });
+  }
+
+  /** The image as it is on the node now; undefined when it is not there. Never pulls. */
+  async find(image: string, signal: AbortSignal): Promise<PresentImage | undefined> {
+    const answer = await this.#deps.images.imageStatus({ image: { image: normalizeImageName(image) } }, { signal });
+    return answer.image === undefined ? undefined : presentImage(answer.image);
+  }
+
+  /** Resolves when the image is there; `found` is what find() said a moment ago, to spare asking twice. */
+  async ensure(
+    request: ImageRequest,
+    found: PresentImage | undefined,
+    signal: AbortSignal,
+  ): Promise<PresentImage> {
+    const name = request.container.image ?? '';
+    const image = normalizeImageName(name);
+    const policy = request.container.imagePullPolicy ?? 'IfNotPresent';
+    if (policy !== 'Always' && found !== undefined) return found;
+    if (policy === 'Never') {
+      throw new KubeletError(
+        'not-found',
+        'ErrImageNeverPull',
+        `Container image "${name}" is not present with pull policy of Never`,
+      );
+    }
+    const key = `${podUid(request.pod)}/${image}`;
+    this.#refuseInBackoff(key, name);
+    try {
+      await this.#pull(image, request, signal);
+    } catch (err) {
+      if (isAbort(err)) throw err;
+      throw this.#failed(key, err);
+    }
+    this.#backoff.reset(key);
+    this.#failures.delete(key);
+    const present = await this.find(image, signal);
+    if (present !== undefined) return present;
+    throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
+  }
+
+  /** When the next attempt at this image may come; undefined when it may come now. */
+  retryInMs(pod: Pod, container: Container): number | undefined {
+    const key = `${podUid(pod)}/${normalizeImageName(container.image ?? '')}`;
+    const failure = this.#failures.get(key);
+    if (failure === undefined) return undefined;
+    return Math.max(0, failure.atMs + this.#backoff.delay(key) - this.#deps.clock.now());
+  }
+
+  /** Forgets what was kept for a pod that has gone. */
+  forget(pod: { readonly uid: string }): void {
+    for (const key of this.#failures.keys()) {
+      if (!key.startsWith(`${pod.uid}/`)) continue;
+      this.#failures.delete(key);
+      this.#backoff.reset(key);
+    }
+  }
+
+  #refuseInBackoff(key: string, name: string): void {
+    const failure = this.#failures.get(key);
+    if (failure === undefined) return;
+    if (!this.#backoff.isInBackoffSince(key, failure.atMs, this.#deps.clock.now())) return;
+    throw new KubeletError(
+      'unavailable',
+      'ImagePullBackOff',
+      `Back-off pulling image "${name}": ErrImagePull: ${failure.message}`,
+    );
+  }
+
+  #failed(key: string, err: unknown): KubeletError {
+    const { clock, log } = this.#deps;
+    const message = describeError(err);
+    const delayMs = this.#backoff.next(key, clock.now(), clock.now());
+    this.#failures.set(key, { atMs: clock.now(), message });
+    log.v(2).info('Image pull failed', { key, backoff: formatDuration(BigInt(delayMs) * 1_000_000n), err });
+    const reason = message.startsWith('RegistryUnavailable') ? 'RegistryUnavailable' : 'ErrImagePull';
+    return new KubeletError('unavailable', reason, message, { cause: err });
+  }
+
+  async #pull(image: string, request: ImageRequest, signal: AbortSignal): Promise<void> {
+    const pull = this.#pulls.get(image) ?? this.#startPull(image, request);
+    pull.waiters += 1;
+    try {
+      await raceAbort(pull.done, signal);
+    } finally {
+      pull.waiters -= 1;
+      if (pull.waiters === 0) pull.abort.abort(signal.reason);
+    }
+  }
+
+  #startPull(image: string, request: ImageRequest): Pull {
+    const abort = new AbortController();
+    const done = this.#runPull(image, request, abort.signal).finally(() => this.#pulls.delete(image));
+    // Every waiter sees the outcome through its own race; a pull nobody waits for any more ends unheard.
+    done.catch(() => undefined);
+    const pull: Pull = { done, abort, waiters: 0 };
+    this.#pulls.set(image, pull);
+    return pull;
+  }
+
+  async #runPull(image: string, request: ImageRequest, signal: AbortSignal): Promise<string> {
+    const { clock, images, log } = this.#deps;
+    const slot = await this.#slots.acquire(0, signal);
+    try {
+      const startedAt = clock.monotonic();
+      log.info('Pulling image', { image, pod: podRef(request.pod) });
+      const answer = await images.pullImage({ image: { image }, sandboxConfig: request.sandboxConfig }, { signal });
+      log.info('Pulled image', { image, tookMs: Math.round(clock.monotonic() - startedAt) });
+      return answer.imageRef;
+    } finally {
+      slot.release();
+    }
+  }
+}
+
+function presentImage(image: Image): PresentImage {
+  const username = image.username;
+  // An image that names no user runs as root.
+  const uid = image.uid?.value ?? (username === '' ? 0n : undefined);
+  return { ref: image.id, uid, username };
+}

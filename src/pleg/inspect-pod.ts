@@ -1,0 +1,77 @@
+// Asks the runtime for one pod, anew. What cannot change any more (an ended container, a sandbox's address) is not asked twice.
+import { criLabels } from '../api/cri-labels.ts';
+import type { CriRuntime } from '../api/cri.ts';
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import { isKind } from '../base/errors.ts';
+import { containerState, isReady, type ListedPod, observedContainer, observedPod, observedSandbox } from './observe.ts';
+
+export type InspectRuntime = Pick<
+  CriRuntime,
+  'listPodSandbox' | 'listContainers' | 'podSandboxStatus' | 'containerStatus'
+>;
+
+export async function inspectPod(
+  runtime: InspectRuntime,
+  uid: PodUid,
+  known: ObservedPod | undefined,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<ObservedPod | undefined> {
+  const labelSelector = { [criLabels.podUid]: uid };
+  const [sandboxList, containerList] = await Promise.all([
+    runtime.listPodSandbox({ filter: { labelSelector } }, { signal }),
+    runtime.listContainers({ filter: { labelSelector } }, { signal }),
+  ]);
+  const listed: ListedPod = { sandboxes: sandboxList.items, containers: containerList.containers };
+  const [sandboxes, containers] = await Promise.all([
+    Promise.all(listed.sandboxes.map((each) => inspectSandbox(runtime, each, known, signal))),
+    Promise.all(listed.containers.map((each) => inspectContainer(runtime, each, known, signal))),
+  ]);
+  return observedPod(uid, listed, sandboxes.filter(isPresent), containers.filter(isPresent), nowMs);
+}
+
+async function inspectSandbox(
+  runtime: InspectRuntime,
+  listed: ListedPod['sandboxes'][number],
+  known: ObservedPod | undefined,
+  signal: AbortSignal,
+): Promise<ObservedSandbox | undefined> {
+  const before = known?.sandboxes.find((sandbox) => sandbox.id === listed.id);
+  const settled = before !== undefined && (before.ips.length > 0 || before.hostNetwork || !before.ready);
+  if (settled && before.ready === isReady(listed.state)) return before;
+  return await unlessGone(async () => {
+    const answer = await runtime.podSandboxStatus({ podSandboxId: listed.id }, { signal });
+    return answer.status === undefined ? undefined : observedSandbox(answer.status);
+  });
+}
+
+async function inspectContainer(
+  runtime: InspectRuntime,
+  listed: ListedPod['containers'][number],
+  known: ObservedPod | undefined,
+  signal: AbortSignal,
+): Promise<ObservedContainer | undefined> {
+  const before = known?.containers.find((container) => container.id === listed.id);
+  if (before !== undefined && before.state !== 'unknown' && before.state === containerState(listed.state)) {
+    return before;
+  }
+  return await unlessGone(async () => {
+    const answer = await runtime.containerStatus({ containerId: listed.id }, { signal });
+    return answer.status === undefined ? undefined : observedContainer(answer.status, listed.podSandboxId);
+  });
+}
+
+/** Between the list and the question something may have been removed: that is an answer, not a fault. */
+async function unlessGone<T>(ask: () => Promise<T | undefined>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (err) {
+    if (isKind(err, 'not-found')) return undefined;
+    throw err;
+  }
+}
+
+function isPresent<T>(value: T | undefined): value is T {
+  return value !== undefined;
+}

@@ -1,0 +1,146 @@
+// Turns the runtime's answers into ObservedPod. Pure. Upstream: kuberuntime helpers (toKubeContainerStatus, determinePodSandboxIPs).
+import { criAnnotations, criLabels } from '../api/cri-labels.ts';
+import {
+  type Container,
+  ContainerState,
+  type ContainerStatus,
+  NamespaceMode,
+  type PodSandbox,
+  PodSandboxState,
+  type PodSandboxStatus,
+} from '../api/generated/runtime/v1/api.ts';
+import type { ObservedContainer, ObservedContainerState, ObservedPod, ObservedSandbox } from '../api/observed.ts';
+import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
+
+/** What a list says of one pod: enough to see that something changed, not what. */
+export interface ListedPod {
+  readonly sandboxes: PodSandbox[];
+  readonly containers: Container[];
+}
+
+/** Groups a full list by pod. What carries no pod UID was not made by a kubelet and is left alone. */
+export function groupByPod(
+  sandboxes: readonly PodSandbox[],
+  containers: readonly Container[],
+): Map<PodUid, ListedPod> {
+  const pods = new Map<PodUid, ListedPod>();
+  const at = (uid: string): ListedPod => {
+    const key = asPodUid(uid);
+    let pod = pods.get(key);
+    if (pod === undefined) {
+      pod = { sandboxes: [], containers: [] };
+      pods.set(key, pod);
+    }
+    return pod;
+  };
+  for (const sandbox of sandboxes) {
+    const uid = sandbox.metadata?.uid ?? '';
+    if (uid !== '') at(uid).sandboxes.push(sandbox);
+  }
+  for (const container of containers) {
+    const uid = container.labels[criLabels.podUid] ?? '';
+    if (uid !== '') at(uid).containers.push(container);
+  }
+  return pods;
+}
+
+/** True when the list agrees with what is stored: same sandboxes and containers in the same states. */
+export function matchesList(seen: ObservedPod, listed: ListedPod): boolean {
+  if (seen.sandboxes.length !== listed.sandboxes.length || seen.containers.length !== listed.containers.length) {
+    return false;
+  }
+  return (
+    listed.sandboxes.every((sandbox) =>
+      seen.sandboxes.some((s) => s.id === sandbox.id && s.ready === isReady(sandbox.state)),
+    ) &&
+    listed.containers.every((container) =>
+      seen.containers.some((c) => c.id === container.id && c.state === containerState(container.state)),
+    )
+  );
+}
+
+export function isReady(state: PodSandboxState): boolean {
+  return state === PodSandboxState.SANDBOX_READY;
+}
+
+export function containerState(state: ContainerState): ObservedContainerState {
+  switch (state) {
+    case ContainerState.CONTAINER_CREATED:
+      return 'created';
+    case ContainerState.CONTAINER_RUNNING:
+      return 'running';
+    case ContainerState.CONTAINER_EXITED:
+      return 'exited';
+    default:
+      return 'unknown';
+  }
+}
+
+export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
+  const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
+  const ips = [status.network?.ip ?? '', ...(status.network?.additionalIps.map((each) => each.ip) ?? [])];
+  return {
+    id: asSandboxId(status.id),
+    attempt: status.metadata?.attempt ?? 0,
+    ready: isReady(status.state),
+    createdAtMs: nsToMs(status.createdAt),
+    ips: hostNetwork ? [] : ips.filter((ip) => ip !== ''),
+    hostNetwork,
+    runtimeHandler: status.runtimeHandler,
+  };
+}
+
+export function observedContainer(status: ContainerStatus, sandboxId: string): ObservedContainer {
+  const annotations = status.annotations;
+  return {
+    id: asContainerId(status.id),
+    name: status.labels[criLabels.containerName] ?? status.metadata?.name ?? '',
+    sandboxId: asSandboxId(sandboxId),
+    state: containerState(status.state),
+    createdAtMs: nsToMs(status.createdAt),
+    startedAtMs: nsToMs(status.startedAt),
+    finishedAtMs: nsToMs(status.finishedAt),
+    exitCode: status.exitCode,
+    reason: status.reason,
+    message: status.message,
+    image: status.image?.image ?? '',
+    imageRef: status.imageRef,
+    imageId: status.imageId,
+    hash: annotations[criAnnotations.hash] ?? '',
+    restartCount: wholeNumber(annotations[criAnnotations.restartCount]) ?? status.metadata?.attempt ?? 0,
+    logPath: status.logPath,
+    terminationGraceSeconds: wholeNumber(annotations[criAnnotations.terminationGracePeriod]),
+    deletionGraceSeconds: wholeNumber(annotations[criAnnotations.deletionGracePeriod]),
+  };
+}
+
+/** Puts a pod together, newest first; undefined when nothing is left of it. */
+export function observedPod(
+  uid: PodUid,
+  listed: ListedPod,
+  sandboxes: readonly ObservedSandbox[],
+  containers: readonly ObservedContainer[],
+  observedAtMs: number,
+): ObservedPod | undefined {
+  if (sandboxes.length === 0 && containers.length === 0) return undefined;
+  const labels = listed.containers[0]?.labels;
+  const meta = listed.sandboxes[0]?.metadata;
+  return {
+    uid,
+    name: meta?.name ?? labels?.[criLabels.podName] ?? '',
+    namespace: meta?.namespace ?? labels?.[criLabels.podNamespace] ?? '',
+    sandboxes: sandboxes.toSorted((a, b) => b.createdAtMs - a.createdAtMs),
+    containers: containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs),
+    observedAtMs,
+  };
+}
+
+/** Nanoseconds to milliseconds, keeping the fraction: sub-microsecond order survives in a double. */
+function nsToMs(ns: bigint): number {
+  return ns <= 0n ? 0 : Number(ns / 1_000_000n) + Number(ns % 1_000_000n) / 1_000_000;
+}
+
+function wholeNumber(text: string | undefined): number | undefined {
+  if (text === undefined || !/^-?\d+$/.test(text)) return undefined;
+  return Number(text);
+}

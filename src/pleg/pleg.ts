@@ -1,0 +1,216 @@
+// Notices what changed on the runtime: a relist every second finds which pods differ, an inspection of just those says how.
+// Owns ObservedPods (sole writer). Upstream: pkg/kubelet/pleg. Invariants: only an inspection writes, never a list or an event;
+// a later inspection of a pod is never overwritten by an earlier one; one pod that hangs delays neither the relist nor the others.
+import type { CriRuntime } from '../api/cri.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { describeError, isAbort, isKind } from '../base/errors.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import { type InspectRuntime, inspectPod } from './inspect-pod.ts';
+import { groupByPod, matchesList } from './observe.ts';
+import type { ObservedPods } from './observed-pods.ts';
+
+export interface PlegDeps {
+  readonly runtime: InspectRuntime & Pick<CriRuntime, 'listPodSandbox' | 'listContainers'>;
+  readonly observed: ObservedPods;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly relistMs: number;
+  /** How long one list or one inspection may take before it is given up and tried again. */
+  readonly callTimeoutMs: number;
+}
+
+/** How the runtime answers: as the health check and the node's condition tell it. */
+export interface RuntimeHealth {
+  readonly everAnswered: boolean;
+  /** Undefined while it answers. */
+  readonly failure: string | undefined;
+  readonly failingSinceMs: number | undefined;
+  /** Monotonic times: when a relist last began, and when one last went through. */
+  readonly lastAttemptAtMs: number | undefined;
+  readonly lastRelistAtMs: number | undefined;
+}
+
+const parallelInspections = 32;
+
+export class Pleg implements Component {
+  readonly name = 'pleg';
+  /** Announced when the first relist went through, and whenever the runtime comes back. */
+  readonly answered = new Channel<void>();
+  readonly #deps: PlegDeps;
+  readonly #queue: KeyedQueue<PodUid>;
+  /** Pods of the first relist that have not been inspected yet: nobody may act on these. */
+  readonly #unseen = new Set<PodUid>();
+  /** Per pod with an inspection under way: how many, and the newest that was stored. */
+  readonly #inFlight = new Map<PodUid, { count: number; stored: number }>();
+  #nextSeq = 1;
+  #health: RuntimeHealth = {
+    everAnswered: false,
+    failure: undefined,
+    failingSinceMs: undefined,
+    lastAttemptAtMs: undefined,
+    lastRelistAtMs: undefined,
+  };
+  #wake: (() => void) | undefined;
+
+  constructor(deps: PlegDeps) {
+    this.#deps = deps;
+    this.#queue = new KeyedQueue<PodUid>({
+      clock: deps.clock,
+      parallel: parallelInspections,
+      backoff: { initialMs: 500, maxMs: 10_000 },
+      run: async (uid, signal) => {
+        await this.refresh(uid, signal);
+      },
+      onError: (uid, err, retryInMs) => {
+        // A runtime that is away is told once, by the relist.
+        if (!isKind(err, 'unavailable')) {
+          deps.log.warn('Pod could not be inspected, will try again', { podUID: uid, retryInMs, err });
+        }
+      },
+    });
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    this.#queue.start();
+    return { stopped: this.#run(signal) };
+  }
+
+  health(): RuntimeHealth {
+    return this.#health;
+  }
+
+  /** True when what ObservedPods says of this pod, even if that is nothing, comes from this runtime and this life. */
+  isSeen(uid: PodUid): boolean {
+    return this.#health.everAnswered && !this.#unseen.has(uid);
+  }
+
+  /** Something about this pod may have changed. Cheap, idempotent, safe from anywhere. */
+  poke(uid: PodUid): void {
+    this.#queue.add(uid);
+  }
+
+  /** The runtime may have come back: do not wait for the next relist. */
+  pokeRelist(): void {
+    this.#wake?.();
+  }
+
+  /** Inspects one pod now, stores what was seen and returns it. */
+  async refresh(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | undefined> {
+    const { clock, observed, runtime } = this.#deps;
+    const seq = this.#nextSeq++;
+    const flight = this.#inFlight.get(uid) ?? { count: 0, stored: 0 };
+    flight.count += 1;
+    this.#inFlight.set(uid, flight);
+    try {
+      const pod = await withDeadline(
+        { clock, ms: this.#deps.callTimeoutMs, signal, what: 'inspecting a pod' },
+        async (inner) => await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner),
+      );
+      if (seq < flight.stored) return observed.get(uid);
+      flight.stored = seq;
+      this.#unseen.delete(uid);
+      observed.put(uid, pod);
+      return pod;
+    } finally {
+      flight.count -= 1;
+      if (flight.count === 0) this.#inFlight.delete(uid);
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) {
+        await this.#relistOnce(signal);
+        await this.#pause(signal);
+      }
+    } finally {
+      this.#queue.abortAll(signal.reason);
+      await this.#queue.stop();
+    }
+  }
+
+  async #relistOnce(signal: AbortSignal): Promise<void> {
+    const { clock, runtime } = this.#deps;
+    this.#health = { ...this.#health, lastAttemptAtMs: clock.monotonic() };
+    try {
+      const [sandboxes, containers] = await withDeadline(
+        { clock, ms: this.#deps.callTimeoutMs, signal, what: 'listing the runtime' },
+        async (inner) =>
+          await Promise.all([
+            runtime.listPodSandbox({}, { signal: inner }),
+            runtime.listContainers({}, { signal: inner }),
+          ]),
+      );
+      this.#compare(groupByPod(sandboxes.items, containers.containers));
+      this.#succeeded();
+    } catch (err) {
+      if (signal.aborted || isAbort(err)) return;
+      this.#failed(err);
+    }
+  }
+
+  #compare(listed: ReturnType<typeof groupByPod>): void {
+    const { observed } = this.#deps;
+    const first = !this.#health.everAnswered;
+    for (const [uid, pod] of listed) {
+      const seen = observed.get(uid);
+      if (seen !== undefined && matchesList(seen, pod)) continue;
+      if (first) this.#unseen.add(uid);
+      this.poke(uid);
+    }
+    for (const uid of observed.all().keys()) {
+      if (!listed.has(uid)) this.poke(uid);
+    }
+  }
+
+  #succeeded(): void {
+    const { clock, log } = this.#deps;
+    const before = this.#health;
+    this.#health = {
+      ...before,
+      everAnswered: true,
+      failure: undefined,
+      failingSinceMs: undefined,
+      lastRelistAtMs: clock.monotonic(),
+    };
+    if (before.failingSinceMs !== undefined) {
+      log.info('Container runtime answers again', { afterMs: Math.round(clock.monotonic() - before.failingSinceMs) });
+    }
+    if (!before.everAnswered || before.failure !== undefined) this.answered.push();
+  }
+
+  #failed(err: unknown): void {
+    const { clock, log } = this.#deps;
+    const before = this.#health;
+    if (before.failure === undefined) {
+      log.error('Container runtime does not answer; running containers are left alone until it does', { err });
+    }
+    this.#health = {
+      ...before,
+      failure: describeError(err),
+      failingSinceMs: before.failingSinceMs ?? clock.monotonic(),
+    };
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { clock, relistMs } = this.#deps;
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimer(relistMs, done);
+      function done(): void {
+        timer.cancel();
+        signal.removeEventListener('abort', done);
+        resolve();
+      }
+      this.#wake = done;
+      signal.addEventListener('abort', done, { once: true });
+      if (signal.aborted) done();
+    });
+    this.#wake = undefined;
+  }
+}

@@ -1,0 +1,62 @@
+// Follows the runtime's container events, where it has them, as hints to inspect one pod. Upstream: pkg/kubelet/pleg/evented.go.
+// Owns nothing. Invariant: an event is never believed, only followed by a look; losing all of them costs at most a relist period.
+import { criLabels } from '../api/cri-labels.ts';
+import type { CriRuntime } from '../api/cri.ts';
+import type { ContainerEventResponse } from '../api/generated/runtime/v1/api.ts';
+import { asPodUid, type PodUid } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { isAbort, isKind, KubeletError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+
+export interface RuntimeEventsDeps {
+  readonly runtime: Pick<CriRuntime, 'getContainerEvents'>;
+  readonly poke: (uid: PodUid) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const firstRetryMs = 1_000;
+const lastRetryMs = 30_000;
+
+export class RuntimeEvents implements Component {
+  readonly name = 'runtime-events';
+  readonly #deps: RuntimeEventsDeps;
+
+  constructor(deps: RuntimeEventsDeps) {
+    this.#deps = deps;
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    return { stopped: this.#run(signal) };
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    let retryMs = firstRetryMs;
+    while (!signal.aborted) {
+      try {
+        for await (const event of this.#deps.runtime.getContainerEvents({}, { signal })) {
+          retryMs = firstRetryMs;
+          const uid = podOfEvent(event);
+          if (uid !== undefined) this.#deps.poke(uid);
+        }
+      } catch (err) {
+        if (signal.aborted || isAbort(err)) return;
+        if (err instanceof KubeletError && err.reason === 'UNIMPLEMENTED') {
+          log.v(2).info('Container runtime has no event stream; the relist alone notices changes');
+          return await untilAborted(signal);
+        }
+        if (!isKind(err, 'unavailable')) log.warn('Container event stream broke, will be opened again', { retryMs, err });
+      }
+      await clock.sleep(retryMs, signal).catch(() => undefined);
+      retryMs = Math.min(retryMs * 2, lastRetryMs);
+    }
+  }
+}
+
+function podOfEvent(event: ContainerEventResponse): PodUid | undefined {
+  const uid = event.podSandboxStatus?.metadata?.uid ?? event.containersStatuses[0]?.labels[criLabels.podUid] ?? '';
+  return uid === '' ? undefined : asPodUid(uid);
+}

@@ -1,0 +1,92 @@
+// The pods this node was given, by source. Upstream: pkg/kubelet/pod (manager) and pkg/kubelet/config (PodStorage).
+// Owns DesiredPods (sole writer: the sources, each replacing its own set). Invariants: the store is updated before a key
+// is announced; a source that has not spoken yet is known, so that nobody takes its silence for an empty set.
+import type { Pod } from '../api/k8s.ts';
+import { type PodUid, podFullName, podUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+
+export type SourceName = 'file' | 'http' | 'api';
+
+export interface DesiredPod {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  readonly source: SourceName;
+  /** Order of first arrival; lower starts first. */
+  readonly order: number;
+}
+
+const seenAnnotation = 'kubernetes.io/config.seen';
+
+export class DesiredPods {
+  readonly changed = new Channel<PodUid>();
+  /** Announced once, when the last of the awaited sources has reported. */
+  readonly ready = new Channel<void>();
+  readonly #byUid = new Map<PodUid, DesiredPod>();
+  readonly #awaited: Set<SourceName>;
+  readonly #reported = new Set<SourceName>();
+  #nextOrder = 1;
+  #version = 0;
+
+  constructor(options: { readonly sources: readonly SourceName[] }) {
+    this.#awaited = new Set(options.sources);
+  }
+
+  /** Counts changes, so that a reader can tell whether its copy is still good. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get(uid: PodUid): DesiredPod | undefined {
+    return this.#byUid.get(uid);
+  }
+
+  all(): readonly DesiredPod[] {
+    return [...this.#byUid.values()];
+  }
+
+  /** UIDs wanted under this full name; more than one only while sources disagree. */
+  withFullName(fullName: string): readonly PodUid[] {
+    return this.all()
+      .filter((desired) => podFullName(desired.pod) === fullName)
+      .map((desired) => desired.uid);
+  }
+
+  /** Nothing may be taken for unwanted before this is true. */
+  sourcesReady(): boolean {
+    return [...this.#awaited].every((source) => this.#reported.has(source));
+  }
+
+  /** Replaces what `source` wants. Pods that are the same as before are not announced. */
+  set(source: SourceName, pods: readonly Pod[]): void {
+    const wanted = new Map(pods.map((pod) => [podUid(pod), pod]));
+    const announce: PodUid[] = [];
+    for (const [uid, desired] of this.#byUid) {
+      if (desired.source === source && !wanted.has(uid)) {
+        this.#byUid.delete(uid);
+        announce.push(uid);
+      }
+    }
+    for (const [uid, pod] of wanted) {
+      const before = this.#byUid.get(uid);
+      // A UID belongs to the source that brought it first.
+      if (before !== undefined && before.source !== source) continue;
+      if (before !== undefined && samePod(before.pod, pod)) continue;
+      this.#byUid.set(uid, { uid, pod, source, order: before?.order ?? this.#nextOrder++ });
+      announce.push(uid);
+    }
+    const wasReady = this.sourcesReady();
+    this.#reported.add(source);
+    if (announce.length > 0) this.#version += 1;
+    for (const uid of announce) this.changed.push(uid);
+    if (!wasReady && this.sourcesReady()) this.ready.push();
+  }
+}
+
+/** Equal but for the time at which the source saw it. */
+function samePod(a: Pod, b: Pod): boolean {
+  return comparable(a) === comparable(b);
+}
+
+function comparable(pod: Pod): string {
+  return JSON.stringify(pod, (key, value: unknown) => (key === seenAnnotation ? undefined : value));
+}

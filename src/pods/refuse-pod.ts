@@ -1,0 +1,58 @@
+// Refuses pods that ask for what this kubelet cannot give them, instead of running them without it. Pure.
+// Upstream: the admit handlers (pkg/kubelet/lifecycle). Invariant: a field that would be ignored is named, never skipped.
+import type { Container, Pod, PodSpec } from '../api/k8s.ts';
+
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Check<T> = readonly [path: string, asked: (value: T) => boolean];
+
+const isSet = (value: unknown): boolean =>
+  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+
+const podChecks: readonly Check<PodSpec>[] = [
+  ['spec.initContainers', (spec) => isSet(spec.initContainers)],
+  ['spec.ephemeralContainers', (spec) => isSet(spec.ephemeralContainers)],
+  ['spec.volumes', (spec) => isSet(spec.volumes)],
+  ['spec.hostAliases', (spec) => isSet(spec.hostAliases)],
+  ['spec.hostUsers', (spec) => spec.hostUsers === false],
+  ['spec.runtimeClassName', (spec) => isSet(spec.runtimeClassName)],
+  ['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)],
+  ['spec.activeDeadlineSeconds', (spec) => isSet(spec.activeDeadlineSeconds)],
+  ['spec.readinessGates', (spec) => isSet(spec.readinessGates)],
+  ['spec.securityContext.appArmorProfile', (spec) => isSet(spec.securityContext?.appArmorProfile)],
+];
+
+const containerChecks: readonly Check<Container>[] = [
+  ['env[].valueFrom', (container) => (container.env ?? []).some((each) => isSet(each.valueFrom))],
+  ['envFrom', (container) => isSet(container.envFrom)],
+  ['volumeMounts', (container) => isSet(container.volumeMounts)],
+  ['volumeDevices', (container) => isSet(container.volumeDevices)],
+  ['livenessProbe', (container) => isSet(container.livenessProbe)],
+  ['readinessProbe', (container) => isSet(container.readinessProbe)],
+  ['startupProbe', (container) => isSet(container.startupProbe)],
+  ['lifecycle', (container) => isSet(container.lifecycle)],
+  ['restartPolicy', (container) => isSet(container.restartPolicy)],
+  ['securityContext.appArmorProfile', (container) => isSet(container.securityContext?.appArmorProfile)],
+];
+
+/** Undefined: it may run. */
+export function refusePod(pod: Pod): Refusal | undefined {
+  const { spec } = pod;
+  if (spec === undefined) return { reason: 'UnexpectedAdmissionError', message: 'the pod has no spec' };
+  const fields = [
+    ...podChecks.filter(([, asked]) => asked(spec)).map(([path]) => path),
+    ...spec.containers.flatMap((container, index) =>
+      containerChecks
+        .filter(([, asked]) => asked(container))
+        .map(([path]) => `spec.containers[${index}].${path}`),
+    ),
+  ];
+  if (fields.length === 0) return undefined;
+  return {
+    reason: 'UnsupportedPodFeature',
+    message: `Pod was rejected: this kubelet does not support ${fields.join(', ')} yet`,
+  };
+}

@@ -1,0 +1,137 @@
+// Requests and limits as the kernel takes them. Pure. Upstream: kuberuntime_container_linux.go, cm/helpers_linux.go, qos/policy.go.
+import type { CriRequest } from '../api/cri.ts';
+import type { LinuxContainerResources } from '../api/generated/runtime/v1/api.ts';
+import type { Container, Pod, ResourceList } from '../api/k8s.ts';
+import { podQosClass } from '../api/qos.ts';
+import { Quantity } from '../api/quantity.ts';
+import { podLimits, podRequests } from '../api/resources.ts';
+
+export interface ResourceSettings {
+  readonly cpuCfsQuota: boolean;
+  readonly cpuCfsQuotaPeriodUs: number;
+  readonly memoryCapacityBytes: bigint;
+  /** Page sizes this kernel knows, in the form of the CRI: 2MB, 1GB. */
+  readonly hugePageSizes: readonly string[];
+}
+
+const minShares = 2n;
+const maxShares = 262_144n;
+const sharesPerCpu = 1024n;
+const minQuotaUs = 1_000n;
+const guaranteedOomScore = -997n;
+const bestEffortOomScore = 1000n;
+const nodeCriticalPriority = 2_000_001_000;
+
+export function milliCpuToShares(milliCpu: bigint): bigint {
+  const shares = (milliCpu * sharesPerCpu) / 1000n;
+  if (shares < minShares) return minShares;
+  return shares > maxShares ? maxShares : shares;
+}
+
+/** 0 means no limit. */
+export function milliCpuToQuotaUs(milliCpu: bigint, periodUs: bigint): bigint {
+  if (milliCpu === 0n) return 0n;
+  const quota = (milliCpu * periodUs) / 1000n;
+  return quota < minQuotaUs ? minQuotaUs : quota;
+}
+
+export function sandboxResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
+  const requests = podRequests(pod, { excludeOverhead: true });
+  const limits = podLimits(pod, { excludeOverhead: true });
+  return linuxResources(requests['cpu'], limits['cpu'], limits['memory'], settings);
+}
+
+export function overheadResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
+  const overhead = pod.spec?.overhead;
+  if (overhead === undefined) return {};
+  return linuxResources(amount(overhead, 'cpu'), amount(overhead, 'cpu'), amount(overhead, 'memory'), settings);
+}
+
+export function containerResources(
+  pod: Pod,
+  container: Container,
+  settings: ResourceSettings,
+): CriRequest<LinuxContainerResources> {
+  const requests = container.resources?.requests;
+  const limits = container.resources?.limits;
+  const podLevel = pod.spec?.resources?.limits;
+  const memory = amount(limits, 'memory') ?? amount(podLevel, 'memory');
+  const base = linuxResources(
+    amount(requests, 'cpu'),
+    amount(limits, 'cpu') ?? amount(podLevel, 'cpu'),
+    memory,
+    settings,
+  );
+  const memoryLimit = memory?.value() ?? 0n;
+  return {
+    ...base,
+    oomScoreAdj: oomScoreAdj(pod, container, settings.memoryCapacityBytes),
+    hugepageLimits: hugePageLimits(pod, container, settings.hugePageSizes),
+    // No swap beyond the memory limit: upstream's NoSwap behaviour, its default.
+    ...(memoryLimit > 0n ? { memorySwapLimitInBytes: memoryLimit } : {}),
+  };
+}
+
+/** How eagerly the kernel kills this container's processes when memory runs out. */
+export function oomScoreAdj(pod: Pod, container: Container, memoryCapacityBytes: bigint): bigint {
+  if ((pod.spec?.priority ?? 0) >= nodeCriticalPriority) return guaranteedOomScore;
+  const qos = podQosClass(pod);
+  if (qos === 'Guaranteed') return guaranteedOomScore;
+  if (qos === 'BestEffort' || memoryCapacityBytes <= 0n) return bestEffortOomScore;
+  const request = amount(container.resources?.requests, 'memory')?.value() ?? 0n;
+  const score = 1000n - (1000n * request) / memoryCapacityBytes;
+  const lowest = 1000n + guaranteedOomScore;
+  if (score < lowest) return lowest;
+  return score === bestEffortOomScore ? score - 1n : score;
+}
+
+function linuxResources(
+  cpuRequest: Quantity | undefined,
+  cpuLimit: Quantity | undefined,
+  memoryLimit: Quantity | undefined,
+  settings: ResourceSettings,
+): CriRequest<LinuxContainerResources> {
+  const shares = milliCpuToShares((cpuRequest ?? cpuLimit)?.milliValue() ?? 0n);
+  const memory = memoryLimit?.value() ?? 0n;
+  const periodUs = BigInt(settings.cpuCfsQuotaPeriodUs);
+  return {
+    cpuShares: shares,
+    ...(memory > 0n ? { memoryLimitInBytes: memory } : {}),
+    ...(settings.cpuCfsQuota
+      ? { cpuPeriod: periodUs, cpuQuota: milliCpuToQuotaUs(cpuLimit?.milliValue() ?? 0n, periodUs) }
+      : {}),
+  };
+}
+
+/** Every page size of the kernel is limited, to zero where the container asks for none. */
+function hugePageLimits(
+  pod: Pod,
+  container: Container,
+  pageSizes: readonly string[],
+): { pageSize: string; limit: bigint }[] {
+  const asked = new Map<string, bigint>();
+  for (const limits of [pod.spec?.resources?.limits, container.resources?.limits]) {
+    for (const [name, text] of Object.entries(limits ?? {})) {
+      if (!name.startsWith('hugepages-')) continue;
+      asked.set(pageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()), Quantity.parse(text).value());
+    }
+  }
+  return pageSizes.map((pageSize) => ({ pageSize, limit: asked.get(pageSize) ?? 0n }));
+}
+
+/** 2Mi as the CRI spells it: 2MB. */
+function pageSizeName(bytes: bigint): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024n && unit < units.length - 1) {
+    size /= 1024n;
+    unit += 1;
+  }
+  return `${size}${units[unit] ?? ''}`;
+}
+
+function amount(list: ResourceList | undefined, name: string): Quantity | undefined {
+  const text = list?.[name];
+  return text === undefined ? undefined : Quantity.parse(text);
+}

@@ -1,0 +1,160 @@
+// Who a container runs as and what it may do, from the pod's and its own security context. Pure.
+// Upstream: pkg/securitycontext, kuberuntime/security_context.go, kuberuntime/util (namespaces), helpers.go (seccomp).
+import type { CriRequest } from '../api/cri.ts';
+import {
+  type LinuxContainerSecurityContext,
+  type LinuxSandboxSecurityContext,
+  NamespaceMode,
+  type NamespaceOption,
+  type SecurityProfile,
+  SecurityProfile_ProfileType,
+  SupplementalGroupsPolicy,
+} from '../api/generated/runtime/v1/api.ts';
+import type { Container, Pod, SeccompProfile, SecurityContext } from '../api/k8s.ts';
+
+/** The numeric user an image asks for, or its name where it has one. */
+export interface ImageUser {
+  readonly uid: bigint | undefined;
+  readonly username: string;
+}
+
+export interface SeccompSettings {
+  /** `<root>/seccomp`, where Localhost profiles live. */
+  readonly profileRoot: string;
+  readonly defaultToRuntime: boolean;
+}
+
+const maskedPaths = [
+  '/proc/asound',
+  '/proc/acpi',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
+];
+const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+export function namespaceOptions(pod: Pod): CriRequest<NamespaceOption> {
+  const spec = pod.spec;
+  const ofPod = (host: boolean | undefined): NamespaceMode =>
+    host === true ? NamespaceMode.NODE : NamespaceMode.POD;
+  const shared = spec?.shareProcessNamespace === true ? NamespaceMode.POD : NamespaceMode.CONTAINER;
+  return {
+    network: ofPod(spec?.hostNetwork),
+    ipc: ofPod(spec?.hostIPC),
+    pid: spec?.hostPID === true ? NamespaceMode.NODE : shared,
+    usernsOptions: { mode: NamespaceMode.NODE },
+  };
+}
+
+export function sandboxSecurityContext(pod: Pod): CriRequest<LinuxSandboxSecurityContext> {
+  const podContext = pod.spec?.securityContext;
+  return {
+    namespaceOptions: namespaceOptions(pod),
+    privileged: (pod.spec?.containers ?? []).some((container) => container.securityContext?.privileged === true),
+    seccomp: { profileType: SecurityProfile_ProfileType.RuntimeDefault },
+    runAsUser: int64(podContext?.runAsUser),
+    runAsGroup: int64(podContext?.runAsGroup),
+    supplementalGroups: supplementalGroups(pod),
+    supplementalGroupsPolicy: groupsPolicy(pod),
+    selinuxOptions: podContext?.seLinuxOptions,
+  };
+}
+
+export function containerSecurityContext(
+  pod: Pod,
+  container: Container,
+  imageUser: ImageUser,
+  seccomp: SeccompSettings,
+): CriRequest<LinuxContainerSecurityContext> {
+  const own = container.securityContext ?? {};
+  const podContext = pod.spec?.securityContext ?? {};
+  const runAsUser = own.runAsUser ?? podContext.runAsUser;
+  const unmasked = own.procMount === 'Unmasked';
+  return {
+    namespaceOptions: namespaceOptions(pod),
+    privileged: own.privileged === true,
+    capabilities:
+      own.capabilities === undefined
+        ? undefined
+        : { addCapabilities: own.capabilities.add ?? [], dropCapabilities: own.capabilities.drop ?? [] },
+    runAsUser: runAsUser === undefined ? int64(imageUser.uid) : int64(runAsUser),
+    runAsUsername: runAsUser === undefined ? imageUser.username : '',
+    runAsGroup: int64(own.runAsGroup ?? podContext.runAsGroup),
+    readonlyRootfs: own.readOnlyRootFilesystem === true,
+    supplementalGroups: supplementalGroups(pod),
+    supplementalGroupsPolicy: groupsPolicy(pod),
+    selinuxOptions: own.seLinuxOptions ?? podContext.seLinuxOptions,
+    noNewPrivs: own.allowPrivilegeEscalation === false,
+    maskedPaths: unmasked ? [] : maskedPaths,
+    readonlyPaths: unmasked ? [] : readonlyPaths,
+    seccomp: seccompProfile(own.seccompProfile ?? podContext.seccompProfile, seccomp),
+  };
+}
+
+/**
+ * Why this container must not run as the user it would run as; undefined when it may.
+ * Only numeric users can be checked, as upstream.
+ */
+export function runAsNonRootViolation(pod: Pod, container: Container, imageUser: ImageUser): string | undefined {
+  const podContext = pod.spec?.securityContext;
+  const own: SecurityContext | undefined = container.securityContext;
+  if ((own?.runAsNonRoot ?? podContext?.runAsNonRoot) !== true) return undefined;
+  const named = `(pod: "${podFormat(pod)}", container: ${container.name})`;
+  const runAsUser = own?.runAsUser ?? podContext?.runAsUser;
+  if (runAsUser !== undefined) {
+    return runAsUser === 0 ? `container's runAsUser breaks non-root policy ${named}` : undefined;
+  }
+  if (imageUser.uid === 0n) return `container has runAsNonRoot and image will run as root ${named}`;
+  if (imageUser.uid === undefined && imageUser.username !== '') {
+    return `container has runAsNonRoot and image has non-numeric user (${imageUser.username}), cannot verify user is non-root ${named}`;
+  }
+  return undefined;
+}
+
+/** `name_namespace(uid)`, as upstream's messages name a pod. */
+export function podFormat(pod: Pod): string {
+  return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}(${pod.metadata?.uid ?? ''})`;
+}
+
+function seccompProfile(profile: SeccompProfile | undefined, settings: SeccompSettings): CriRequest<SecurityProfile> {
+  switch (profile?.type) {
+    case 'RuntimeDefault':
+      return { profileType: SecurityProfile_ProfileType.RuntimeDefault };
+    case 'Localhost':
+      return {
+        profileType: SecurityProfile_ProfileType.Localhost,
+        localhostRef: `${settings.profileRoot}/${profile.localhostProfile ?? ''}`,
+      };
+    case undefined:
+      return {
+        profileType: settings.defaultToRuntime
+          ? SecurityProfile_ProfileType.RuntimeDefault
+          : SecurityProfile_ProfileType.Unconfined,
+      };
+    default:
+      return { profileType: SecurityProfile_ProfileType.Unconfined };
+  }
+}
+
+function supplementalGroups(pod: Pod): bigint[] {
+  const context = pod.spec?.securityContext;
+  const fsGroup = context?.fsGroup === undefined ? [] : [BigInt(context.fsGroup)];
+  return [...fsGroup, ...(context?.supplementalGroups ?? []).map((group) => BigInt(group))];
+}
+
+function groupsPolicy(pod: Pod): SupplementalGroupsPolicy {
+  return pod.spec?.securityContext?.supplementalGroupsPolicy === 'Strict'
+    ? SupplementalGroupsPolicy.Strict
+    : SupplementalGroupsPolicy.Merge;
+}
+
+function int64(value: number | bigint | undefined): { value: bigint } | undefined {
+  return value === undefined ? undefined : { value: BigInt(value) };
+}

@@ -1,0 +1,129 @@
+// Starts one container: image, config, create, start. Upstream: startContainer in kuberuntime_container.go.
+// Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
+import type { Container } from '../api/k8s.ts';
+import { latestContainer } from '../api/observed.ts';
+import type { ContainerId } from '../api/pod-ref.ts';
+import { podRef } from '../api/pod-ref.ts';
+import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
+import { generateContainerConfig } from './container-config.ts';
+import { podLogDirectory } from './paths.ts';
+import { runAsNonRootViolation } from './security-context.ts';
+import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
+
+/** `created` names a container that exists already and only has to be started. */
+export async function startContainer(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  name: string,
+  created: ContainerId | undefined,
+): Promise<void> {
+  const { pod, seen } = context;
+  const container = pod.spec?.containers.find((each) => each.name === name);
+  if (container === undefined) return;
+  const wait = deps.backoff.take(pod, container, seen, deps.clock.now());
+  if (wait !== undefined) {
+    context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message };
+    context.retries.push(wait.retryInMs);
+    return;
+  }
+  try {
+    if (created === undefined) await createAndStart(deps, context, container);
+    else await start(deps, context, container, created);
+  } catch (err) {
+    // A runtime that went away is the pod's trouble, not this container's.
+    if (isAbort(err) || context.signal.aborted) throw err;
+    const reason = err instanceof KubeletError ? err.reason : 'RunContainerError';
+    context.waiting[name] = { reason, message: describeError(err) };
+    const imageRetryMs = deps.images.retryInMs(pod, container);
+    if (isImageReason(reason) && imageRetryMs !== undefined) context.retries.push(imageRetryMs);
+    else context.failure ??= err;
+    if (isKind(err, 'unavailable') && !isImageReason(reason)) throw err;
+  }
+}
+
+async function createAndStart(deps: PodRuntimeDeps, context: SyncContext, container: Container): Promise<void> {
+  const { clock, cri, files, images, settings, slots } = deps;
+  const { pod, sandbox, signal } = context;
+  if (sandbox === undefined) throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
+  const found = await (context.found.get(container.name) ?? images.find(container.image ?? '', signal));
+  const image = await images.ensure({ pod, container, sandboxConfig: sandbox.config }, found, signal);
+  const violation = runAsNonRootViolation(pod, container, image);
+  if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
+  const restartCount = await nextRestartCount(deps, context, container);
+  const input = { pod, container, restartCount, imageRef: image.ref, imageUser: image };
+  const config = generateContainerConfig(input, settings);
+  const slot = await slots.acquire(context.order, signal);
+  let id: string;
+  try {
+    await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
+    const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
+    id = (await withReason('CreateContainerError', cri.createContainer(request, { signal }))).containerId;
+    await withReason('RunContainerError', cri.startContainer({ containerId: id }, { signal }));
+  } finally {
+    slot.release();
+  }
+  logStarted(deps, context, container, id, restartCount, clock.now());
+}
+
+async function start(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  id: ContainerId,
+): Promise<void> {
+  const slot = await deps.slots.acquire(context.order, context.signal);
+  try {
+    const call = deps.cri.startContainer({ containerId: id }, { signal: context.signal });
+    await withReason('RunContainerError', call);
+  } finally {
+    slot.release();
+  }
+  const restartCount = latestContainer(context.seen, container.name)?.restartCount ?? 0;
+  logStarted(deps, context, container, id, restartCount, deps.clock.now());
+}
+
+/**
+ * One more than the newest container seen; where the runtime has forgotten them all (a reboot), one more than the newest log,
+ * so that a log is never written over.
+ */
+async function nextRestartCount(deps: PodRuntimeDeps, context: SyncContext, container: Container): Promise<number> {
+  const current = latestContainer(context.seen, container.name);
+  if (current !== undefined) return current.restartCount + 1;
+  const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
+  const names = await deps.files.listNames(directory);
+  const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);
+  return counts.length === 0 ? 0 : Math.max(...counts) + 1;
+}
+
+async function withReason<T>(reason: string, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (err) {
+    if (isAbort(err)) throw err;
+    const kind = err instanceof KubeletError ? err.kind : 'internal';
+    throw new KubeletError(kind, reason, describeError(err), { cause: err });
+  }
+}
+
+function isImageReason(reason: string): boolean {
+  return ['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable'].includes(reason);
+}
+
+function logStarted(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  id: string,
+  restartCount: number,
+  nowMs: number,
+): void {
+  const seenAt = context.pod.metadata?.annotations?.['kubernetes.io/config.seen'];
+  const sinceSeenMs = seenAt === undefined ? undefined : Math.round(nowMs - Date.parse(seenAt));
+  deps.log.info('Container started', {
+    pod: podRef(context.pod),
+    container: container.name,
+    containerID: id,
+    restartCount,
+    ...(restartCount === 0 && sinceSeenMs !== undefined ? { sinceSeenMs } : {}),
+  });
+}

@@ -1,0 +1,68 @@
+// What one sync of a pod works with: the edges it calls and the state its executors share.
+import type { CriRequest, CriRuntime } from '../api/cri.ts';
+import type { PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+import type { Container, Pod } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { WaitingReason } from '../api/pod-lifecycle.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import type { Slots } from '../base/slots.ts';
+import type { CrashBackoff } from './crash-backoff.ts';
+import type { PodConfigSettings } from './sandbox-config.ts';
+import type { ImageUser } from './security-context.ts';
+
+/** An image that is on the node: what the runtime calls it, and its user. */
+export type FoundImage = ImageUser & { readonly ref: string };
+
+export interface RuntimeImages {
+  find(image: string, signal: AbortSignal): Promise<FoundImage | undefined>;
+  ensure(
+    request: {
+      readonly pod: Pod;
+      readonly container: Container;
+      readonly sandboxConfig: CriRequest<PodSandboxConfig>;
+    },
+    found: FoundImage | undefined,
+    signal: AbortSignal,
+  ): Promise<FoundImage>;
+  retryInMs(pod: Pod, container: Container): number | undefined;
+}
+
+export interface RuntimeFiles {
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** Names in a directory; empty when there is none. */
+  listNames(path: string): Promise<readonly string[]>;
+  /** Removes a directory and what is in it, without following links; nothing there is fine. */
+  removeTree(path: string): Promise<void>;
+}
+
+export interface RuntimeCgroups {
+  /** Removes the pod's cgroup from every hierarchy; nothing there is fine. */
+  removePod(uid: string): Promise<void>;
+}
+
+export interface PodRuntimeDeps {
+  readonly cri: CriRuntime;
+  readonly images: RuntimeImages;
+  readonly files: RuntimeFiles;
+  readonly cgroups: RuntimeCgroups;
+  readonly slots: Slots;
+  readonly backoff: CrashBackoff;
+  readonly settings: PodConfigSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** One sync under way: what the executors of single actions share. */
+export interface SyncContext {
+  readonly pod: Pod;
+  readonly seen: ObservedPod | undefined;
+  /** Order of arrival: lower is served first. */
+  readonly order: number;
+  readonly signal: AbortSignal;
+  sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
+  readonly found: Map<string, ReturnType<RuntimeImages['find']>>;
+  readonly waiting: Record<string, WaitingReason>;
+  readonly retries: number[];
+  failure: unknown;
+}

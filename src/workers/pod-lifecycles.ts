@@ -1,0 +1,28 @@
+// Where every pod's worker stands. Owns PodLifecycles (sole writer: workers). Invariant: updated before a key is announced.
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+
+export class PodLifecycles {
+  readonly changed = new Channel<PodUid>();
+  readonly #lifecycles = new Map<PodUid, PodLifecycle>();
+
+  get(uid: PodUid): PodLifecycle | undefined {
+    return this.#lifecycles.get(uid);
+  }
+
+  all(): ReadonlyMap<PodUid, PodLifecycle> {
+    return this.#lifecycles;
+  }
+
+  put(uid: PodUid, lifecycle: PodLifecycle): void {
+    const before = this.#lifecycles.get(uid);
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(lifecycle)) return;
+    this.#lifecycles.set(uid, lifecycle);
+    this.changed.push(uid);
+  }
+
+  delete(uid: PodUid): void {
+    if (this.#lifecycles.delete(uid)) this.changed.push(uid);
+  }
+}
