@@ -2,7 +2,7 @@
 // Owns DesiredPods (sole writer: the sources, each replacing its own set). Invariants: the store is updated before a key
 // is announced; a source that has not spoken yet is known, so that nobody takes its silence for an empty set.
 import type { Pod } from '../api/k8s.ts';
-import { type PodUid, podFullName, podUid } from '../api/pod-ref.ts';
+import { type PodUid, podUid } from '../api/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 
 export type SourceName = 'file' | 'http' | 'api';
@@ -42,13 +42,6 @@ export class DesiredPods {
 
   all(): readonly DesiredPod[] {
     return [...this.#byUid.values()];
-  }
-
-  /** UIDs wanted under this full name; more than one only while sources disagree. */
-  withFullName(fullName: string): readonly PodUid[] {
-    return this.all()
-      .filter((desired) => podFullName(desired.pod) === fullName)
-      .map((desired) => desired.uid);
   }
 
   /** Nothing may be taken for unwanted before this is true. */

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { asPodUid } from '../api/pod-ref.ts';
+import { aPod } from '../testing/builders.ts';
+import { DesiredPods } from './desired-pods.ts';
+
+function watched(sources: readonly ('file' | 'http')[] = ['file']): {
+  pods: DesiredPods;
+  heard: string[];
+} {
+  const pods = new DesiredPods({ sources });
+  const heard: string[] = [];
+  pods.changed.subscribe((uid) => heard.push(uid));
+  pods.ready.subscribe(() => heard.push('ready'));
+  return { pods, heard };
+}
+
+test('a set announces what came, changed and went, and nothing else', () => {
+  const { pods, heard } = watched();
+  pods.set('file', [aPod({ name: 'a' }), aPod({ name: 'b' })]);
+  expect(heard.splice(0)).toEqual(['uid-a', 'uid-b', 'ready']);
+  pods.set('file', [aPod({ name: 'a' }), aPod({ name: 'b', hostname: 'changed' })]);
+  expect(heard.splice(0)).toEqual(['uid-b']);
+  pods.set('file', [aPod({ name: 'b', hostname: 'changed' })]);
+  expect(heard.splice(0)).toEqual(['uid-a']);
+  expect(pods.get(asPodUid('uid-a'))).toBeUndefined();
+});
+
+test('the time at which a source saw a pod is no change', () => {
+  const { pods, heard } = watched();
+  const seen = (at: string): ReturnType<typeof aPod> => aPod({ annotations: { 'kubernetes.io/config.seen': at } });
+  pods.set('file', [seen('1')]);
+  heard.splice(0);
+  pods.set('file', [seen('2')]);
+  expect(heard).toEqual([]);
+});
+
+test('a changed pod keeps its place in the order of arrival', () => {
+  const { pods } = watched();
+  pods.set('file', [aPod({ name: 'a' })]);
+  pods.set('file', [aPod({ name: 'a' }), aPod({ name: 'b' })]);
+  pods.set('file', [aPod({ name: 'a', hostname: 'h' }), aPod({ name: 'b' })]);
+  expect(pods.all().map(({ uid, order }) => [uid, order])).toEqual([
+    ['uid-a', 1],
+    ['uid-b', 2],
+  ]);
+});
+
+test('sources are ready only when each has spoken, an empty set included', () => {
+  const { pods, heard } = watched(['file', 'http']);
+  expect(pods.sourcesReady()).toBe(false);
+  pods.set('file', []);
+  expect(pods.sourcesReady()).toBe(false);
+  pods.set('http', []);
+  expect(pods.sourcesReady()).toBe(true);
+  pods.set('http', []);
+  expect(heard).toEqual(['ready']);
+});
+
+test('a source cannot change or remove what another one brought', () => {
+  const { pods } = watched(['file', 'http']);
+  pods.set('file', [aPod({ name: 'a' })]);
+  pods.set('http', [aPod({ name: 'a', hostname: 'other' })]);
+  expect(pods.get(asPodUid('uid-a'))?.source).toBe('file');
+  pods.set('http', []);
+  expect(pods.get(asPodUid('uid-a'))?.pod.spec?.hostname).toBeUndefined();
+});
+
+test('the version counts changes only', () => {
+  const { pods } = watched();
+  pods.set('file', []);
+  expect(pods.version).toBe(0);
+  pods.set('file', [aPod()]);
+  pods.set('file', [aPod()]);
+  expect(pods.version).toBe(1);
+});
