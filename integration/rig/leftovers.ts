@@ -7,7 +7,15 @@ import { containerdPaths } from './containerd.ts';
 import { firewallRules, idleSharedChains, removeFirewallRules, removeSharedChains } from './firewall.ts';
 import { type Ground, hasLiveOwner, listRigFolders, removeHalfClaims, takeOver } from './ground.ts';
 import { mountsBelow, unmountBelow } from './mounts.ts';
-import { cgroupsOf, commandLine, listProcesses, type ProcessId, run, signalProcess } from './process.ts';
+import {
+  cgroupsOf,
+  commandLine,
+  environment,
+  listProcesses,
+  type ProcessId,
+  run,
+  signalProcess,
+} from './process.ts';
 import { waitFor } from './wait.ts';
 
 /** What one container left in the folder of containerd about things outside of it. */
@@ -26,6 +34,9 @@ const programs: ReadonlySet<string> = new Set([
   'ctr',
   'node',
 ]);
+
+/** CNI plugins learn where they work from their environment; one may be at work when its containerd is killed. */
+const plugins: ReadonlySet<string> = new Set(['bridge', 'portmap', 'host-local', 'loopback']);
 
 const sharedFolders = [
   '/run/containerd/s',
@@ -74,8 +85,11 @@ function findProcesses(ground: Ground, traces: Traces): readonly ProcessId[] {
   const own = listProcesses().filter(({ pid }) => {
     if (pid === process.pid) return false;
     const [program = '', ...args] = commandLine(pid);
-    const named = programs.has(basename(program)) && args.some((arg) => arg.includes(`${ground.dir}/`));
-    return named || cgroupsOf(pid).includes(`:/${ground.name}/`);
+    const name = basename(program);
+    const said = plugins.has(name) ? environment(pid) : programs.has(name) ? args : [];
+    return (
+      said.some((word) => word.includes(`${ground.dir}/`)) || cgroupsOf(pid).includes(`:/${ground.name}/`)
+    );
   });
   return [...own, ...traces.cgroups.flatMap(processesIn)];
 }

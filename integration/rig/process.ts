@@ -44,6 +44,10 @@ export function commandLine(pid: number): readonly string[] {
   return read(`/proc/${pid}/cmdline`).split('\0').slice(0, -1);
 }
 
+export function environment(pid: number): readonly string[] {
+  return read(`/proc/${pid}/environ`).split('\0').slice(0, -1);
+}
+
 export function cgroupsOf(pid: number): string {
   return read(`/proc/${pid}/cgroup`);
 }

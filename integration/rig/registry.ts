@@ -85,6 +85,10 @@ export class Registry {
     this.#faults.push(...faults);
   }
 
+  clearFaults(): void {
+    this.#faults.length = 0;
+  }
+
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', `http://${this.host}`);
     response.on('close', () => {

@@ -86,11 +86,7 @@ export class Rig {
     await this.registry.start();
     const dir = join(this.containerd.paths.hosts, '_default');
     mkdirSync(dir, { recursive: true });
-    const url = `http://${this.registry.host}`;
-    writeFileSync(
-      join(dir, 'hosts.toml'),
-      `server = "${url}"\n[host."${url}"]\n  capabilities = ["pull", "resolve"]\n`,
-    );
+    writeFileSync(join(dir, 'hosts.toml'), `server = "http://${this.registry.host}"\n`);
   }
 
   ctr(...args: readonly string[]): Promise<string> {

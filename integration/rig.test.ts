@@ -1,0 +1,134 @@
+// The rig itself: that it works, that several work side by side, and that nothing of it is ever left behind.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import type { Ground } from './rig/ground.ts';
+import { findLeftovers, findTraces, sweepDeadRigs } from './rig/leftovers.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { commandLine, listProcesses, run } from './rig/process.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { runPod } from './rig/run-pod.ts';
+import { waitFor } from './rig/wait.ts';
+
+/** What a rig could leave, seen by other means than its own, and without what other rigs do meanwhile. */
+async function tracesOnMachine({ dir, name }: Ground): Promise<Record<string, readonly string[]>> {
+  const mine = new RegExp(`(${dir}|${name})(?!\\d)`);
+  const list = (folder: string): readonly string[] =>
+    (existsSync(folder) ? readdirSync(folder) : []).map((entry) => join(folder, entry));
+  const lines = (text: string): readonly string[] => text.split('\n').filter((line) => mine.test(line));
+  return {
+    rules: lines((await run('iptables-save', [])).stdout),
+    links: lines((await run('ip', ['-oneline', 'link'])).stdout),
+    mounts: lines(readFileSync('/proc/self/mountinfo', 'utf8')),
+    cgroups: list('/sys/fs/cgroup')
+      .flatMap(list)
+      .filter((path) => mine.test(path)),
+    files: [...list('/tmp'), ...list('/run'), ...list('/run/netns')].filter((path) => mine.test(path)),
+    processes: listProcesses()
+      .map(({ pid }) => commandLine(pid).join(' '))
+      .filter((line) => mine.test(line)),
+  };
+}
+
+const port = 23_456;
+const kinds = new Set(['process', 'mount', 'bridge', 'cgroup', 'iptables', 'file']);
+const nothing = { rules: [], links: [], mounts: [], cgroups: [], files: [], processes: [] };
+
+describeOnRig('rig', () => {
+  const rigs: Rig[] = [];
+  const start = async (): Promise<Rig> => {
+    const rig = await startRig();
+    rigs.push(rig);
+    return rig;
+  };
+
+  afterEach(async () => {
+    for (const rig of rigs.splice(0)) await rig.stop();
+  });
+
+  test('runs a pod with an address, a log and a forwarded port, and leaves nothing', async () => {
+    const rig = await start();
+    const server = 'echo started; mkdir /www; echo hello > /www/index.html; exec httpd -f -p 80 -h /www';
+    const pod = await runPod(rig, 'web', { command: ['sh', '-c', server], hostPort: port });
+    const { status } = await rig.cri.podSandboxStatus({ podSandboxId: pod.podSandboxId });
+    expect(status?.network?.ip).toMatch(new RegExp(`^${rig.ground.prefix}\\.\\d+$`));
+    const answer = await waitFor(
+      async () => (await fetch(`http://127.0.0.1:${port}/`)).text(),
+      'the pod to answer',
+    );
+    expect(answer).toBe('hello\n');
+    expect(readFileSync(join(rig.ground.dir, 'logs/web/main/0.log'), 'utf8')).toMatch(/ stdout F started\n$/);
+
+    // The finders find: otherwise their silence at the end would mean nothing.
+    expect(new Set((await rig.leftovers()).map((line) => line.split(' ')[0]))).toEqual(kinds);
+    for (const list of Object.values(await tracesOnMachine(rig.ground))) expect(list).not.toEqual([]);
+
+    await rig.stop();
+    expect(await rig.leftovers()).toEqual([]);
+    expect(await tracesOnMachine(rig.ground)).toEqual(nothing);
+  });
+
+  test('two side by side do not know each other', async () => {
+    const [one, other] = await Promise.all([start(), start()]);
+    await Promise.all([runPod(one, 'same'), runPod(other, 'same', { hostPort: port })]);
+    expect(one.ground.prefix).not.toBe(other.ground.prefix);
+    await one.stop();
+    expect(await one.leftovers()).toEqual([]);
+    const { items } = await other.cri.listPodSandbox({});
+    expect(items.map((item) => [item.metadata?.name, item.state])).toEqual([['same', 0]]);
+    await runPod(other, 'later', { hostPort: port + 1 });
+    await other.stop();
+    expect(await tracesOnMachine(other.ground)).toEqual(nothing);
+  });
+
+  test('containerd comes back and finds its containers', async () => {
+    const rig = await start();
+    const { containerId } = await runPod(rig, 'stays');
+    await rig.containerd.stop();
+    await rig.containerd.start();
+    const { status } = await waitFor(() => rig.cri.containerStatus({ containerId }), 'containerd to answer');
+    expect(status?.state).toBe(1);
+  });
+
+  test('nothing is left when containerd was killed among running and starting pods', async () => {
+    const rig = await start();
+    await runPod(rig, 'runs', { hostPort: port });
+    const starting = [1, 2, 3].map((n) => runPod(rig, `starts-${n}`).catch(() => undefined));
+    await waitFor(async () => (await rig.cri.listPodSandbox({})).items.length > 1, 'a second sandbox');
+    await rig.containerd.kill9();
+    await rig.stop();
+    await Promise.all(starting);
+    expect(await rig.leftovers()).toEqual([]);
+    expect(await tracesOnMachine(rig.ground)).toEqual(nothing);
+  });
+
+  test('the next rig clears what a killed one left, and not what a living one holds', async () => {
+    const living = await start();
+    const holder = spawn(
+      process.execPath,
+      ['tools/run-ts.mjs', 'integration/rig/hold-rig.ts', String(port)],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    const ground = await firstLine<Ground>(holder);
+    const traces = findTraces(ground);
+    const ended = once(holder, 'exit');
+    holder.kill('SIGKILL');
+    await ended;
+    const left = await findLeftovers(ground, traces);
+    expect(new Set(left.map((line) => line.split(' ')[0]))).toEqual(kinds);
+    await Promise.all([sweepDeadRigs(), sweepDeadRigs()]);
+    expect(await findLeftovers(ground, traces)).toEqual([]);
+    expect((await living.cri.status({})).status?.conditions.every((one) => one.status)).toBe(true);
+  });
+});
+
+async function firstLine<T>(child: ChildProcess): Promise<T> {
+  for await (const chunk of child.stdout ?? []) {
+    return JSON.parse(String(chunk).split('\n')[0] ?? '') as T;
+  }
+  throw new Error('the process ended without a word');
+}
