@@ -38,11 +38,9 @@ function bindLogger(
       return { enabled: true, info: (message, fields) => emit('info', level, message, fields) };
     },
     with: (fields) => {
-      const { component: named, ...others } = fields;
-      return bindLogger(options, format, typeof named === 'string' ? named : component, {
-        ...bound,
-        ...others,
-      });
+      const merged = Object.fromEntries(mergeFields(bound, fields));
+      const { component: named, ...others } = merged;
+      return bindLogger(options, format, typeof named === 'string' ? named : component, others);
     },
   };
 }
@@ -74,6 +72,7 @@ function formatEntry(
   }
 }
 
+/** Reads every field once, here, so that a getter that throws is met in one place. */
 function mergeFields(bound: LogFields, given: LogFields | undefined): [string, unknown][] {
   const fields: [string, unknown][] = [];
   for (const key of Object.keys(bound))

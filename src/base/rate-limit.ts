@@ -1,5 +1,5 @@
 // A token bucket: qps on average, up to burst at once. Upstream: client-go/util/flowcontrol/throttle.go.
-// Invariants: never more than burst + qps × t tokens in any span t; who waits is served in the order of asking, and
+// Invariants: never more than burst + qps × t tokens in the first t of its life (one more in a later span); who waits is served in the order of asking, and
 // tryTake() does not overtake who waits.
 import type { Clock, Timer } from './clock.ts';
 
@@ -65,7 +65,9 @@ export class TokenBucket {
 
   #takeToken(): boolean {
     const nowMs = this.#clock.monotonic();
-    this.#tokens = Math.min(this.#burst, this.#tokens + (nowMs - this.#filledMs) * this.#tokensPerMs);
+    // A timer is late by some fraction of a token. Cut off each time, it would lower the rate for those who wait.
+    const full = this.#waiters.size > 0 ? this.#burst + 1 : this.#burst;
+    this.#tokens = Math.min(full, this.#tokens + (nowMs - this.#filledMs) * this.#tokensPerMs);
     this.#filledMs = nowMs;
     if (this.#tokens < oneToken) return false;
     this.#tokens -= 1;
