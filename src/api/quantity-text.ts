@@ -37,7 +37,9 @@ const decimalSuffixes: ReadonlyMap<string, number> = new Map([
   ['P', 15],
   ['E', 18],
 ]);
-const decimalSuffixByExponent = new Map([...decimalSuffixes].map(([suffix, exponent]) => [exponent, suffix]));
+const decimalSuffixByExponent: ReadonlyMap<number, string> = new Map(
+  [...decimalSuffixes].map(([suffix, exponent]) => [exponent, suffix]),
+);
 const largestDecimalExponent = 18;
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 

@@ -5,7 +5,7 @@ import { maxQuantity, Quantity } from './quantity.ts';
 
 export type ResourceAmounts = ReadonlyMap<string, Quantity>;
 
-export const noAmounts: ResourceAmounts = new Map();
+export const noAmounts: ReadonlyMap<string, Quantity> = new Map();
 
 /** Reads a resource list of the API. Throws `invalid` when an amount is no quantity. */
 export function parseAmounts(list: Readonly<Record<string, string | number>> | undefined): ResourceAmounts {
