@@ -1,0 +1,161 @@
+// Settings of the kubelet's own server and of static pods: enableServer … authorization, in upstream's order.
+import { boolean, choice, duration, int32, object, stringListMap, strings, text } from '../schema.ts';
+import { tlsVersionNames } from '../tls-names.ts';
+
+export const serving = {
+  enableServer: boolean({
+    default: true,
+    keepsZero: true,
+    flag: 'enable-server',
+    doc: 'Serve the HTTPS API (pods, logs, exec, stats, metrics). The read-only port has its own switch, readOnlyPort.',
+  }),
+  staticPodPath: text({
+    path: true,
+    flag: 'pod-manifest-path',
+    doc: 'Directory of static pod manifests, or one manifest file. Names that begin with a dot are skipped.',
+  }),
+  podLogsDir: text({
+    default: '/var/log/pods',
+    path: true,
+    doc: 'Root of the log directories of pods. Must be an absolute, clean, plain ASCII path.',
+  }),
+  syncFrequency: duration({
+    default: '1m',
+    flag: 'sync-frequency',
+    doc: 'Longest time between two syncs of a running pod.',
+  }),
+  fileCheckFrequency: duration({
+    default: '20s',
+    flag: 'file-check-frequency',
+    doc: 'How often the static pod path is read again, beside the file events that trigger a read at once.',
+  }),
+  httpCheckFrequency: duration({
+    default: '20s',
+    flag: 'http-check-frequency',
+    doc: 'How often staticPodURL is fetched.',
+  }),
+  staticPodURL: text({
+    flag: 'manifest-url',
+    doc: 'URL that answers with a pod or a list of pods to run as static pods.',
+  }),
+  staticPodURLHeader: stringListMap({
+    flag: 'manifest-url-header',
+    doc: 'HTTP headers sent when staticPodURL is fetched, each with one or more values.',
+  }),
+  address: text({
+    default: '0.0.0.0',
+    flag: { name: 'address', type: 'ip' },
+    doc: 'IP address the server listens on. 0.0.0.0 or :: is every interface.',
+  }),
+  port: int32({
+    default: 10250,
+    flag: 'port',
+    min: 1,
+    max: 65535,
+    doc: 'Port of the HTTPS server.',
+  }),
+  readOnlyPort: int32({
+    legacyDefault: 10255,
+    flag: 'read-only-port',
+    min: 0,
+    max: 65535,
+    doc: 'Port of the plain, unauthenticated, read-only server. 0 is off.',
+  }),
+  tlsCertFile: text({
+    path: true,
+    flag: 'tls-cert-file',
+    doc: "The server's certificate in PEM, with intermediates after it. Without it and tlsPrivateKeyFile a self-signed pair is made in --cert-dir.",
+  }),
+  tlsPrivateKeyFile: text({
+    path: true,
+    flag: 'tls-private-key-file',
+    doc: 'Private key in PEM that belongs to tlsCertFile.',
+  }),
+  tlsCipherSuites: strings({
+    flag: 'tls-cipher-suites',
+    doc: "Cipher suites the server offers up to TLS 1.2, by their IANA names. Empty is the runtime's own list; the suites of TLS 1.3 cannot be chosen.",
+  }),
+  tlsMinVersion: choice(['', ...tlsVersionNames], {
+    flag: 'tls-min-version',
+    defaultNote: 'empty means VersionTLS12',
+    doc: 'Lowest TLS version the server accepts.',
+  }),
+  rotateCertificates: boolean({
+    flag: 'rotate-certificates',
+    doc: 'Request a new client certificate from the API server before the current one expires.',
+  }),
+  serverTLSBootstrap: boolean({
+    flag: 'rotate-server-certificates',
+    gate: 'RotateKubeletServerCertificate',
+    doc: 'Request the serving certificate from the API server instead of signing it ourselves, and renew it in time.',
+  }),
+  authentication: object(
+    {
+      x509: object(
+        {
+          clientCAFile: text({
+            path: true,
+            flag: 'client-ca-file',
+            doc: 'PEM bundle of authorities. A client certificate signed by one of them authenticates its CommonName as user and its Organizations as groups.',
+          }),
+        },
+        { doc: 'Authentication by client certificates.' },
+      ),
+      webhook: object(
+        {
+          enabled: boolean({
+            default: true,
+            keepsZero: true,
+            legacyDefault: false,
+            flag: 'authentication-token-webhook',
+            doc: 'Check bearer tokens with the TokenReview API.',
+          }),
+          cacheTTL: duration({
+            default: '2m',
+            flag: 'authentication-token-webhook-cache-ttl',
+            doc: 'How long an answer about a token is kept.',
+          }),
+        },
+        { doc: 'Authentication by bearer tokens.' },
+      ),
+      anonymous: object(
+        {
+          enabled: boolean({
+            keepsZero: true,
+            legacyDefault: true,
+            flag: 'anonymous-auth',
+            doc: 'Let requests without credentials through as system:anonymous in the group system:unauthenticated.',
+          }),
+        },
+        { doc: 'Requests without credentials.' },
+      ),
+    },
+    { doc: 'How a request to the server proves who sent it.' },
+  ),
+  authorization: object(
+    {
+      mode: choice(['Webhook', 'AlwaysAllow'], {
+        default: 'Webhook',
+        legacyDefault: 'AlwaysAllow',
+        flag: 'authorization-mode',
+        doc: 'Webhook asks the SubjectAccessReview API; AlwaysAllow permits every authenticated request.',
+      }),
+      webhook: object(
+        {
+          cacheAuthorizedTTL: duration({
+            default: '5m',
+            flag: 'authorization-webhook-cache-authorized-ttl',
+            doc: 'How long a "yes" is kept.',
+          }),
+          cacheUnauthorizedTTL: duration({
+            default: '30s',
+            flag: 'authorization-webhook-cache-unauthorized-ttl',
+            doc: 'How long a "no" is kept.',
+          }),
+        },
+        { doc: 'Caching of the Webhook mode.' },
+      ),
+    },
+    { doc: 'What an authenticated request may do.' },
+  ),
+};
