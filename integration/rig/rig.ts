@@ -84,9 +84,19 @@ export class Rig {
   /** All pulls, whatever the name of the registry, go to the rig's own: no test reaches beyond the machine. */
   async #startRegistry(): Promise<void> {
     await this.registry.start();
-    const dir = join(this.containerd.paths.hosts, '_default');
-    mkdirSync(dir, { recursive: true });
-    writeFileSync(join(dir, 'hosts.toml'), `server = "http://${this.registry.host}"\n`);
+    const { host } = this.registry;
+    const url = `http://${host}`;
+    // Whatever is asked of another registry goes to this one, and from there nowhere.
+    const stand = `server = "${url}"\n[host."${url}"]\n  capabilities = ["pull", "resolve"]\n`;
+    const own = `server = "${url}"\n`;
+    for (const [name, text] of [
+      ['_default', stand],
+      [host, own],
+    ] as const) {
+      const dir = join(this.containerd.paths.hosts, name);
+      mkdirSync(dir, { recursive: true });
+      writeFileSync(join(dir, 'hosts.toml'), text);
+    }
   }
 
   ctr(...args: readonly string[]): Promise<string> {
