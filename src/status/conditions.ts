@@ -1,0 +1,183 @@
+// The conditions the kubelet owns, in the order it writes them. Pure.
+// Upstream: pkg/kubelet/status/generate.go, and updateLastTransitionTime in status_manager.go.
+import type { ContainerStatus, Pod, PodCondition } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import { apiTime, noTime, present } from './api-fields.ts';
+import { isSidecar, statusOf } from './pod-traits.ts';
+
+export const ownedConditions: readonly string[] = [
+  'PodScheduled',
+  'Ready',
+  'Initialized',
+  'ContainersReady',
+  'PodResizeInProgress',
+  'PodResizePending',
+  'PodReadyToStartContainers',
+];
+
+/** Both the kubelet and others write it; what was set stays set. */
+export const sharedCondition = 'DisruptionTarget';
+
+const finalOnceTerminal: readonly string[] = ['Initialized', 'Ready', 'ContainersReady'];
+
+export interface ConditionsView {
+  readonly pod: Pod;
+  readonly observed: ObservedPod | undefined;
+  /** Init containers first, then the regular ones. */
+  readonly statuses: readonly ContainerStatus[];
+  readonly phase: string;
+  /** Conditions others own, which readiness gates may name. */
+  readonly foreign: readonly PodCondition[];
+  readonly before: readonly PodCondition[];
+  /** The pod had reached its end before: only the sandbox can still change. */
+  readonly final: boolean;
+  readonly nowMs: number;
+}
+
+type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
+
+export function computeConditions(view: ConditionsView): PodCondition[] {
+  const containersReady = containersReadyVerdict(view);
+  const own: readonly (readonly [string, Verdict])[] = [
+    ['PodReadyToStartContainers', truth(!needsSandbox(view.pod, view.observed))],
+    ['Initialized', initializedVerdict(view)],
+    ['Ready', containersReady.status === 'True' ? gatesVerdict(view) : containersReady],
+    ['ContainersReady', containersReady],
+    ['PodScheduled', truth(true)],
+  ];
+  return [
+    ...view.foreign.map((condition) =>
+      condition.type === sharedCondition ? stamp(view, condition) : condition,
+    ),
+    ...own.map(([type, verdict]) => settle(view, type, verdict)),
+  ];
+}
+
+/** One condition as the API has it; its transition time moves only with its status. */
+export function stampCondition(
+  type: string,
+  verdict: Verdict,
+  options: { before: readonly PodCondition[]; generation: number | undefined; nowMs: number },
+): PodCondition {
+  const old = options.before.find((condition) => condition.type === type);
+  return present<PodCondition>({
+    type,
+    observedGeneration: options.generation === 0 ? undefined : options.generation,
+    status: verdict.status,
+    lastProbeTime: noTime,
+    lastTransitionTime:
+      old?.status === verdict.status ? (old.lastTransitionTime ?? noTime) : apiTime(options.nowMs),
+    reason: verdict.reason,
+    message: verdict.message,
+  });
+}
+
+function settle(view: ConditionsView, type: string, verdict: Verdict): PodCondition {
+  const old = view.before.find((condition) => condition.type === type);
+  const kept = view.final && old !== undefined && finalOnceTerminal.includes(type) ? old : verdict;
+  return stampCondition(type, kept, {
+    before: view.before,
+    generation: view.pod.metadata?.generation,
+    nowMs: view.nowMs,
+  });
+}
+
+function stamp(view: ConditionsView, condition: PodCondition): PodCondition {
+  const old = view.before.find((each) => each.type === condition.type);
+  const lastTransitionTime =
+    old?.status === condition.status ? (old.lastTransitionTime ?? noTime) : apiTime(view.nowMs);
+  return { ...condition, lastTransitionTime };
+}
+
+function truth(holds: boolean): Verdict {
+  return { status: holds ? 'True' : 'False' };
+}
+
+/** A fresh sandbox is needed exactly when the present one cannot take containers. */
+function needsSandbox(pod: Pod, observed: ObservedPod | undefined): boolean {
+  const sandboxes = observed?.sandboxes ?? [];
+  const [newest] = sandboxes;
+  if (newest === undefined || !newest.ready || sandboxes.filter((sandbox) => sandbox.ready).length > 1)
+    return true;
+  const hostNetwork = pod.spec?.hostNetwork === true;
+  return newest.hostNetwork !== hostNetwork || (!hostNetwork && newest.ips.length === 0);
+}
+
+/** The verdict of a phase that is an end; it needs no look at single containers. */
+export function terminalVerdict(phase: string): Verdict {
+  return { status: 'False', reason: phase === 'Failed' ? 'PodFailed' : 'PodCompleted' };
+}
+
+function containersReadyVerdict(view: ConditionsView): Verdict {
+  const { pod, statuses, phase } = view;
+  if (statuses.length === 0) return { status: 'False', reason: 'UnknownContainerStatuses' };
+  const names = [...(pod.spec?.initContainers ?? []).filter(isSidecar), ...(pod.spec?.containers ?? [])].map(
+    (container) => container.name,
+  );
+  const unknown = names.filter((name) => statusOf(statuses, name) === undefined);
+  const unready = names.filter((name) => statusOf(statuses, name)?.ready === false);
+  if (phase === 'Failed' || (phase === 'Succeeded' && unknown.length === 0)) return terminalVerdict(phase);
+  const message = listed(unknown, 'unknown', unready, 'unready');
+  return message === '' ? truth(true) : { status: 'False', reason: 'ContainersNotReady', message };
+}
+
+function gatesVerdict(view: ConditionsView): Verdict {
+  const complaints: string[] = [];
+  for (const { conditionType } of view.pod.spec?.readinessGates ?? []) {
+    const condition = view.foreign.find((each) => each.type === conditionType);
+    if (condition === undefined) {
+      complaints.push(
+        `corresponding condition of pod readiness gate ${quoted(conditionType)} does not exist.`,
+      );
+    } else if (condition.status !== 'True') {
+      complaints.push(
+        `the status of pod readiness gate ${quoted(conditionType)} is not "True", but ${condition.status}`,
+      );
+    }
+  }
+  if (complaints.length === 0) return truth(true);
+  return { status: 'False', reason: 'ReadinessGatesNotReady', message: complaints.join(', ') };
+}
+
+function initializedVerdict(view: ConditionsView): Verdict {
+  const { pod, statuses, phase } = view;
+  const initContainers = pod.spec?.initContainers ?? [];
+  if (statuses.length === 0 && initContainers.length > 0) {
+    return { status: 'False', reason: 'UnknownContainerStatuses' };
+  }
+  const unknown: string[] = [];
+  const incomplete: string[] = [];
+  for (const container of initContainers) {
+    const status = statusOf(statuses, container.name);
+    if (status === undefined) unknown.push(container.name);
+    else if (isSidecar(container) ? status.started !== true : !status.ready) incomplete.push(container.name);
+  }
+  if (phase === 'Succeeded' && unknown.length === 0) return { status: 'True', reason: 'PodCompleted' };
+  if (anyRegularStarted(pod, statuses)) return truth(true);
+  const message = listed(unknown, 'unknown', incomplete, 'incomplete');
+  return message === '' ? truth(true) : { status: 'False', reason: 'ContainersNotInitialized', message };
+}
+
+/** Then the pod was initialized once, also while a sidecar restarts. */
+function anyRegularStarted(pod: Pod, statuses: readonly ContainerStatus[]): boolean {
+  return (pod.spec?.containers ?? []).some(({ name }) => {
+    const state = statusOf(statuses, name)?.state;
+    return state?.running !== undefined || state?.terminated !== undefined;
+  });
+}
+
+function listed(
+  unknown: readonly string[],
+  unknownWord: string,
+  others: readonly string[],
+  word: string,
+): string {
+  const parts: string[] = [];
+  if (unknown.length > 0) parts.push(`containers with ${unknownWord} status: [${unknown.join(' ')}]`);
+  if (others.length > 0) parts.push(`containers with ${word} status: [${others.join(' ')}]`);
+  return parts.join(', ');
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,123 @@
+// One observed container as the API shows it. Pure. Upstream: convertContainerStatus in pkg/kubelet/kubelet_pods.go.
+import type {
+  Container,
+  ContainerState,
+  ContainerStateTerminated,
+  ContainerStatus,
+  ResourceRequirements,
+  VolumeMount,
+  VolumeMountStatus,
+} from '../api/k8s.ts';
+import type { ObservedContainer } from '../api/observed.ts';
+import { formatContainerId } from '../api/pod-ref.ts';
+import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
+
+/** What of a container's spec its status needs; ephemeral containers have these too. */
+export type ContainerSpec = Pick<
+  Container,
+  'name' | 'image' | 'resources' | 'volumeMounts' | 'restartPolicy' | 'startupProbe' | 'readinessProbe'
+>;
+
+const unknownReason = 'ContainerStatusUnknown';
+const killedExitCode = 137;
+
+/** The end of a container that nobody saw: it ran, and is gone without a trace. Counted as killed. */
+export function lostState(when: 'terminated' | 'deleted'): ContainerStateTerminated {
+  const message =
+    when === 'terminated'
+      ? 'The container could not be located when the pod was terminated'
+      : 'The container could not be located when the pod was deleted.  The container used to be Running';
+  return { exitCode: killedExitCode, reason: unknownReason, message, startedAt: noTime, finishedAt: noTime };
+}
+
+export function observedStatus(
+  spec: ContainerSpec,
+  seen: ObservedContainer,
+  old: ContainerStatus | undefined,
+  runtimeName: string,
+  supportsRecursiveReadOnly: boolean,
+): ContainerStatus {
+  const containerID = formatContainerId(runtimeName, seen.id);
+  const lost = wasLost(seen, old, containerID);
+  return present<ContainerStatus>({
+    name: spec.name,
+    state: lost?.state ?? stateOf(seen, containerID),
+    lastState: {},
+    ready: false,
+    restartCount: lost?.restartCount ?? seen.restartCount,
+    image: seen.image,
+    imageID: seen.imageRef,
+    containerID,
+    allocatedResources: nonEmptyMap(spec.resources?.requests),
+    resources: enactedResources(spec.resources),
+    volumeMounts: volumeMountStatuses(spec.volumeMounts, supportsRecursiveReadOnly),
+  });
+}
+
+export function stateOf(seen: ObservedContainer, containerID: string): ContainerState {
+  if (seen.state === 'running') return { running: { startedAt: apiTime(seen.startedAtMs) } };
+  if (seen.state !== 'exited') return { waiting: {} };
+  return {
+    terminated: present<ContainerStateTerminated>({
+      exitCode: seen.exitCode,
+      reason: nonEmpty(seen.reason),
+      message: nonEmpty(seen.message),
+      // One that never started has the epoch here, as the runtime reports it.
+      startedAt: apiTime(seen.startedAtMs),
+      finishedAt: apiTime(seen.finishedAtMs),
+      containerID,
+    }),
+  };
+}
+
+/** The runtime has it but cannot say what became of it, while we know that it ran: it failed, it did not "never start". */
+function wasLost(
+  seen: ObservedContainer,
+  old: ContainerStatus | undefined,
+  containerID: string,
+): { state: ContainerState; restartCount: number } | undefined {
+  if (seen.state !== 'unknown' || old?.state === undefined || old.containerID !== containerID)
+    return undefined;
+  if (old.state.running !== undefined) {
+    return { state: { terminated: lostState('terminated') }, restartCount: old.restartCount + 1 };
+  }
+  // differs from upstream: said once, it stays said; there the next look turns it into "waiting".
+  return old.state.terminated?.reason === unknownReason
+    ? { state: old.state, restartCount: old.restartCount }
+    : undefined;
+}
+
+/** The mounts as asked for. The runtime does not know volume names, so they come from the spec. */
+export function volumeMountStatuses(
+  mounts: readonly VolumeMount[] | undefined,
+  supportsRecursiveReadOnly: boolean,
+): VolumeMountStatus[] | undefined {
+  if (mounts === undefined || mounts.length === 0) return undefined;
+  return mounts.map((mount) =>
+    present<VolumeMountStatus>({
+      name: mount.name,
+      mountPath: mount.mountPath,
+      readOnly: mount.readOnly === true ? true : undefined,
+      recursiveReadOnly:
+        mount.readOnly === true ? recursiveMode(mount, supportsRecursiveReadOnly) : undefined,
+    }),
+  );
+}
+
+function recursiveMode(mount: VolumeMount, supported: boolean): string {
+  const wanted = mount.recursiveReadOnly === 'Enabled' || mount.recursiveReadOnly === 'IfPossible';
+  const propagates = mount.mountPropagation !== undefined && mount.mountPropagation !== 'None';
+  return wanted && supported && !propagates ? 'Enabled' : 'Disabled';
+}
+
+function enactedResources(resources: ResourceRequirements | undefined): ResourceRequirements {
+  return present<ResourceRequirements>({
+    limits: nonEmptyMap(resources?.limits),
+    requests: nonEmptyMap(resources?.requests),
+    claims: resources?.claims !== undefined && resources.claims.length > 0 ? resources.claims : undefined,
+  });
+}
+
+function nonEmptyMap<T>(map: Record<string, T> | undefined): Record<string, T> | undefined {
+  return map === undefined || Object.keys(map).length === 0 ? undefined : map;
+}

@@ -1,0 +1,274 @@
+import { describe, expect, test } from 'vitest';
+import type { ContainerStatus, PodStatus } from '../api/k8s.ts';
+import { asContainerId } from '../api/pod-ref.ts';
+import {
+  container,
+  exited,
+  input,
+  pod,
+  running,
+  seen,
+  startText,
+  status,
+  syncing,
+  terminating,
+} from './fixtures/builders.ts';
+import { generatePodStatus, type StatusInput } from './generate-status.ts';
+
+const first = (status: PodStatus): ContainerStatus => status.containerStatuses?.[0] as ContainerStatus;
+const generate = (fields: Partial<StatusInput> = {}): PodStatus => generatePodStatus(input(fields));
+
+describe('container states', () => {
+  const crash = { c: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } };
+  const before = (fields: Partial<ContainerStatus>): PodStatus => ({
+    phase: 'Running',
+    containerStatuses: [status('c', { containerID: 'containerd://c-1', ...fields })],
+  });
+  const wasRunning = before({ state: { running: {} }, restartCount: 2 });
+  const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', startedAt: null, finishedAt: null };
+  const cases: readonly (readonly [string, Partial<StatusInput>, object])[] = [
+    [
+      'not made yet',
+      {},
+      { state: { waiting: { reason: 'ContainerCreating' } }, imageID: '', restartCount: 0 },
+    ],
+    [
+      'not made yet, behind init containers',
+      { pod: pod({ initContainers: [container('i')] }) },
+      { state: { waiting: { reason: 'PodInitializing' } } },
+    ],
+    [
+      'made, not started',
+      { observed: seen([running('c', { state: 'created' })]) },
+      { state: { waiting: {} } },
+    ],
+    [
+      'made, could not start',
+      {
+        observed: seen([running('c', { state: 'created' })]),
+        lifecycle: syncing({ c: { reason: 'RunContainerError', message: 'no such file' } }),
+      },
+      { state: { waiting: { reason: 'RunContainerError', message: 'no such file' } }, lastState: {} },
+    ],
+    [
+      'a reason without a message',
+      { lifecycle: syncing({ c: { reason: 'ErrImagePull', message: '' } }) },
+      { state: { waiting: { reason: 'ErrImagePull' } } },
+    ],
+    [
+      'a running one has nothing to wait for',
+      { observed: seen([running()]), lifecycle: syncing(crash) },
+      { state: { running: { startedAt: '2026-03-01T10:00:02Z' } } },
+    ],
+    [
+      'crash loop: the end moves to lastState',
+      { observed: seen([exited('c', 1)]), lifecycle: syncing(crash) },
+      {
+        state: { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 10s' } },
+        lastState: {
+          terminated: {
+            exitCode: 1,
+            reason: 'Error',
+            startedAt: '2026-03-01T10:00:02Z',
+            finishedAt: '2026-03-01T10:00:09Z',
+            containerID: 'containerd://c-1',
+          },
+        },
+      },
+    ],
+    [
+      'no crash loop where the policy restarts nothing',
+      { pod: pod({ restartPolicy: 'Never' }), observed: seen([exited('c', 1)]), lifecycle: syncing(crash) },
+      { state: { terminated: expect.objectContaining({ exitCode: 1 }) }, lastState: {} },
+    ],
+    [
+      'nor for a success under OnFailure',
+      { pod: pod({ restartPolicy: 'OnFailure' }), observed: seen([exited()]), lifecycle: syncing(crash) },
+      { state: { terminated: expect.objectContaining({ exitCode: 0 }) } },
+    ],
+    [
+      'nor in a pod that is being deleted',
+      {
+        pod: pod({}, { metadata: { deletionTimestamp: startText } }),
+        observed: seen([exited('c', 1)]),
+        lifecycle: syncing(crash),
+      },
+      { state: { terminated: expect.objectContaining({ exitCode: 1 }) } },
+    ],
+    [
+      'the one before shows as lastState',
+      {
+        observed: seen([
+          running('c', { id: asContainerId('c-2'), restartCount: 1 }),
+          exited('c', 3, { message: 'bye' }),
+          exited('c', 9, { id: asContainerId('c-0') }),
+        ]),
+      },
+      {
+        containerID: 'containerd://c-2',
+        restartCount: 1,
+        lastState: {
+          terminated: expect.objectContaining({
+            exitCode: 3,
+            message: 'bye',
+            containerID: 'containerd://c-1',
+          }),
+        },
+      },
+    ],
+    [
+      'never started: the epoch',
+      { observed: seen([exited('c', 128, { startedAtMs: 0, reason: 'StartError' })]) },
+      { state: { terminated: expect.objectContaining({ startedAt: '1970-01-01T00:00:00Z' }) } },
+    ],
+    [
+      'ran, and the runtime has lost it: ended and counted',
+      { observed: seen(), previous: wasRunning },
+      {
+        state: { waiting: { reason: 'ContainerCreating' } },
+        lastState: { terminated: expect.objectContaining(lost) },
+        restartCount: 3,
+      },
+    ],
+    [
+      'lost while the pod is being stopped: not counted as a restart',
+      { observed: seen(), previous: wasRunning, lifecycle: terminating },
+      { lastState: { terminated: expect.objectContaining(lost) }, restartCount: 2 },
+    ],
+    [
+      'ran, and the runtime cannot tell',
+      { observed: seen([running('c', { state: 'unknown' })]), previous: wasRunning },
+      { state: { terminated: expect.objectContaining(lost) }, restartCount: 3 },
+    ],
+    [
+      'never ran, and the runtime cannot tell',
+      { observed: seen([running('c', { state: 'unknown' })]) },
+      { state: { waiting: {} } },
+    ],
+    [
+      'ended and collected: stays ended',
+      { observed: seen(), previous: before({ state: { terminated: { exitCode: 3 } }, restartCount: 4 }) },
+      { state: { terminated: { exitCode: 3 } }, restartCount: 4 },
+    ],
+  ];
+  for (const [name, fields, want] of cases) {
+    test(name, () => expect(first(generate(fields))).toMatchObject(want));
+  }
+
+  test('what the runtime cannot tell stays told', () => {
+    const odd = { observed: seen([running('c', { state: 'unknown' })]) };
+    const told = generate({ ...odd, previous: wasRunning });
+    expect(generate({ ...odd, previous: told })).toEqual(told);
+  });
+
+  test('app containers come by name, init containers in order, ephemeral ones without readiness', () => {
+    const ephemeral = { name: 'debug', image: 'busybox' };
+    const spec = pod({
+      containers: [container('z'), container('a')],
+      initContainers: [container('i2'), container('i1')],
+      ephemeralContainers: [ephemeral],
+    });
+    const status = generate({ pod: spec, observed: seen([running('debug')]) });
+    expect(status.containerStatuses?.map(({ name }) => name)).toEqual(['a', 'z']);
+    expect(status.initContainerStatuses?.map(({ name }) => name)).toEqual(['i2', 'i1']);
+    expect(status.ephemeralContainerStatuses).toMatchObject([{ name: 'debug', ready: false, resources: {} }]);
+    expect(status.ephemeralContainerStatuses?.[0]).not.toHaveProperty('started');
+  });
+
+  test('volume mounts', () => {
+    const mounts = [
+      { name: 'rw', mountPath: '/rw' },
+      { name: 'ro', mountPath: '/ro', readOnly: true },
+      { name: 'rro', mountPath: '/rro', readOnly: true, recursiveReadOnly: 'IfPossible' },
+      {
+        name: 'shared',
+        mountPath: '/s',
+        readOnly: true,
+        recursiveReadOnly: 'Enabled',
+        mountPropagation: 'Bidirectional',
+      },
+    ];
+    const spec = pod({ containers: [container('c', { volumeMounts: mounts })] });
+    const modes = (supportsRecursiveReadOnly: boolean): unknown =>
+      first(generate({ pod: spec, supportsRecursiveReadOnly })).volumeMounts;
+    const plain = [
+      { name: 'rw', mountPath: '/rw' },
+      { name: 'ro', mountPath: '/ro', readOnly: true, recursiveReadOnly: 'Disabled' },
+      { name: 'rro', mountPath: '/rro', readOnly: true, recursiveReadOnly: 'Disabled' },
+      { name: 'shared', mountPath: '/s', readOnly: true, recursiveReadOnly: 'Disabled' },
+    ];
+    expect(modes(false)).toEqual(plain);
+    expect(modes(true)).toEqual(
+      plain.map((mount) => (mount.name === 'rro' ? { ...mount, recursiveReadOnly: 'Enabled' } : mount)),
+    );
+  });
+
+  test('termination messages share 12 KiB and are cut between characters', () => {
+    const spec = pod({ containers: [container('c'), container('d')] });
+    const message = `a${'€'.repeat(6000)}`;
+    const status = generate({
+      pod: spec,
+      observed: seen([exited('c', 1, { message }), exited('d', 1, { message: 'short' })]),
+    });
+    expect(first(status).state?.terminated?.message).toBe(`a${'€'.repeat(2047)}`);
+    expect(status.containerStatuses?.[1]?.state?.terminated?.message).toBe('short');
+  });
+});
+
+describe('probes', () => {
+  const probe = { tcpSocket: { port: 80 } };
+  const probedPod = pod({ containers: [container('c', { startupProbe: probe, readinessProbe: probe })] });
+  const says = (started: boolean | undefined, ready: boolean | undefined): Partial<StatusInput> => ({
+    pod: probedPod,
+    observed: seen([running()]),
+    probes: { started: () => started, ready: () => ready },
+  });
+  const known = (fields: Partial<ContainerStatus>): PodStatus => ({
+    containerStatuses: [status('c', { state: { running: {} }, containerID: 'containerd://c-1', ...fields })],
+  });
+  const cases: readonly (readonly [string, Partial<StatusInput>, [started: boolean, ready: boolean]])[] = [
+    ['nothing is probed', { pod: probedPod, observed: seen([running()]) }, [true, true]],
+    ['no probe in the spec', { ...says(undefined, undefined), pod: pod() }, [true, true]],
+    ['not answered yet', says(undefined, undefined), [false, false]],
+    ['not started', says(false, true), [false, false]],
+    ['started, not ready', says(true, false), [true, false]],
+    ['started, readiness not known', says(true, undefined), [true, false]],
+    ['ready', says(true, true), [true, true]],
+    ['not running', { ...says(true, true), observed: seen([exited()]) }, [false, false]],
+    [
+      'after a restart of the kubelet, the same container stays ready',
+      { ...says(undefined, undefined), previous: known({ started: true, ready: true }) },
+      [true, true],
+    ],
+    [
+      'another container starts from the beginning',
+      {
+        ...says(undefined, undefined),
+        previous: known({ started: true, ready: true, containerID: 'containerd://c-0' }),
+      },
+      [false, false],
+    ],
+  ];
+  for (const [name, fields, [started, ready]] of cases) {
+    test(name, () => expect(first(generate(fields))).toMatchObject({ started, ready }));
+  }
+
+  test('init containers are ready when done, sidecars when they say so', () => {
+    const side = container('side', { restartPolicy: 'Always', readinessProbe: probe });
+    const spec = pod({ initContainers: [container('i'), side] });
+    const ready = (answer: boolean): unknown =>
+      generate({
+        pod: spec,
+        observed: seen([running('side'), exited('i')]),
+        probes: { started: () => undefined, ready: () => answer },
+      }).initContainerStatuses?.map((each) => [each.name, each.started, each.ready]);
+    expect(ready(false)).toEqual([
+      ['i', false, true],
+      ['side', true, false],
+    ]);
+    expect(ready(true)).toEqual([
+      ['i', false, true],
+      ['side', true, true],
+    ]);
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod, PodStatus } from '../api/k8s.ts';
+import { asSandboxId } from '../api/pod-ref.ts';
+import {
+  container,
+  exited,
+  input,
+  laterMs,
+  laterText,
+  pod,
+  running,
+  sandbox,
+  seen,
+  startMs,
+  startText,
+  staticPod,
+  syncing,
+  terminating,
+} from './fixtures/builders.ts';
+import { generatePodStatus, type StatusInput } from './generate-status.ts';
+
+const generate = (fields: Partial<StatusInput> = {}): PodStatus => generatePodStatus(input(fields));
+const stopped = [sandbox({ ready: false, ips: [] })];
+
+test('a static pod, running, in full: no generation, fields in the order of the API', () => {
+  const status = generate({
+    pod: staticPod({ containers: [container('c', { resources: { requests: { cpu: '100m' } } })] }),
+    observed: seen([running()]),
+    hostIPs: ['192.0.2.7'],
+  });
+  expect(JSON.stringify(status)).toBe(
+    JSON.stringify({
+      phase: 'Running',
+      conditions: [
+        'PodReadyToStartContainers',
+        'Initialized',
+        'Ready',
+        'ContainersReady',
+        'PodScheduled',
+      ].map((type) => ({ type, status: 'True', lastProbeTime: null, lastTransitionTime: startText })),
+      hostIP: '192.0.2.7',
+      hostIPs: [{ ip: '192.0.2.7' }],
+      podIP: '10.0.0.5',
+      podIPs: [{ ip: '10.0.0.5' }],
+      startTime: startText,
+      containerStatuses: [
+        {
+          name: 'c',
+          state: { running: { startedAt: '2026-03-01T10:00:02Z' } },
+          lastState: {},
+          ready: true,
+          restartCount: 0,
+          image: 'registry.example/app:1',
+          imageID: 'sha256:abc',
+          containerID: 'containerd://c-1',
+          started: true,
+          allocatedResources: { cpu: '100m' },
+          resources: { requests: { cpu: '100m' } },
+        },
+      ],
+      qosClass: 'Burstable',
+    }),
+  );
+});
+
+describe('phases', () => {
+  const failed: PodStatus = { phase: 'Failed', reason: 'Evicted', message: 'node low on memory' };
+
+  test('a terminal phase stays, with its words', () => {
+    const status = generate({ observed: seen([running()]), previous: failed });
+    expect(status).toMatchObject(failed);
+  });
+
+  test("the object's words stand in where ours are empty", () => {
+    const given: Pod = { ...pod(), status: { phase: 'Running', reason: 'Given', message: 'by another' } };
+    const status = generate({ pod: given, observed: seen([running()]), previous: { phase: 'Running' } });
+    expect(status).toMatchObject({ reason: 'Given', message: 'by another' });
+  });
+
+  test('words go with their phase', () => {
+    const status = generate({ observed: seen([running()]), previous: { phase: 'Pending', reason: 'Old' } });
+    expect(status).not.toHaveProperty('reason');
+  });
+
+  test('what the API shows as an end is not turned into another end', () => {
+    const ended: Pod = { ...pod({ restartPolicy: 'Never' }), status: { phase: 'Succeeded' } };
+    expect(generate({ pod: ended, observed: seen([exited('c', 1)], stopped) }).phase).toBe('Succeeded');
+  });
+
+  test('a pod the node gave up has failed, while its containers still run', () => {
+    const failure = { reason: 'Evicted', message: 'The node was low on resource: memory.' };
+    const status = generate({ observed: seen([running()]), lifecycle: terminating, failure });
+    expect(status).toMatchObject({ phase: 'Failed', ...failure });
+    expect(status.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'PodFailed',
+    });
+  });
+
+  test('a sandbox made anew does not look initialized by the old containers', () => {
+    const spec = pod({ initContainers: [container('side', { restartPolicy: 'Always' })] });
+    const fresh = sandbox({ id: asSandboxId('s2'), attempt: 1 });
+    const side = running('side', { sandboxId: asSandboxId('s2') });
+    const boxes = [fresh, sandbox({ ready: false })];
+    expect(generate({ pod: spec, observed: seen([side, exited('c', 137)], boxes) }).phase).toBe('Pending');
+    const app = running('c', { sandboxId: asSandboxId('s2') });
+    expect(generate({ pod: spec, observed: seen([app, side], boxes) }).phase).toBe('Running');
+  });
+
+  test('a rejected pod', () => {
+    const spec = pod({}, { metadata: { generation: 1 } });
+    const lifecycle = {
+      state: 'rejected',
+      startedAtMs: startMs,
+      reason: 'OutOfcpu',
+      message: 'no room',
+    } as const;
+    expect(generate({ pod: spec, lifecycle })).toEqual({
+      observedGeneration: 1,
+      phase: 'Failed',
+      message: 'Pod was rejected: no room',
+      reason: 'OutOfcpu',
+      startTime: startText,
+      qosClass: 'BestEffort',
+    });
+  });
+});
+
+describe('times and generations', () => {
+  test('the start time comes from the first status', () => {
+    expect(generate({ previous: { startTime: laterText } }).startTime).toBe(laterText);
+    expect(generate({ pod: { ...pod(), status: { startTime: laterText } } }).startTime).toBe(laterText);
+  });
+
+  test('a kubelet started later takes it from the oldest sandbox', () => {
+    const lifecycle = { ...syncing(), startedAtMs: laterMs };
+    const boxes = [
+      sandbox({ createdAtMs: startMs + 60_000 }),
+      sandbox({ ready: false, createdAtMs: startMs }),
+    ];
+    expect(generate({ lifecycle, observed: seen([running()], boxes) }).startTime).toBe(startText);
+  });
+
+  test('the generation never goes back', () => {
+    const spec = pod({}, { metadata: { generation: 2 } });
+    expect(generate({ pod: spec }).observedGeneration).toBe(2);
+    expect(generate({ pod: spec, previous: { observedGeneration: 3 } }).observedGeneration).toBe(3);
+    expect(generate({})).not.toHaveProperty('observedGeneration');
+  });
+
+  test('conditions of others and the shared one survive', () => {
+    const foreign = { type: 'example.com/x', status: 'True' };
+    const mine = { type: 'DisruptionTarget', status: 'True', lastTransitionTime: startText };
+    const types = (fields: Partial<StatusInput>): unknown => generate(fields).conditions?.slice(0, 2);
+    const owned = { type: 'Ready', status: 'Unknown' };
+    const given: Pod = { ...pod(), status: { conditions: [foreign, owned] } };
+    expect(types({ pod: given, previous: { conditions: [mine] } })).toEqual([foreign, mine]);
+    const both: Pod = { ...pod(), status: { conditions: [{ ...mine, status: 'False' }, foreign] } };
+    expect(types({ pod: both, previous: { conditions: [mine] } })).toEqual([mine, foreign]);
+  });
+});

@@ -1,0 +1,186 @@
+// What the API shall show of a pod, from what was asked for, what the runtime holds and where the pod's worker stands.
+// Pure; times come from the observation, from the previous status or from `nowMs`.
+// Invariants: a terminal phase stays; transition times move only with the status they belong to; the same input, with
+// its own result as the previous status, gives the same result again.
+// Upstream: generateAPIPodStatus and convertStatusToAPIStatus in pkg/kubelet/kubelet_pods.go, and what SetPodStatus and
+// TerminatePod in pkg/kubelet/status/status_manager.go add to it.
+import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../api/k8s.ts';
+import { isDown, type ObservedPod } from '../api/observed.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import { podQosClass } from '../api/qos.ts';
+import { apiTime, nonEmpty, present } from './api-fields.ts';
+import { computeConditions, ownedConditions, sharedCondition } from './conditions.ts';
+import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
+import { normalizeStatus } from './normalize-status.ts';
+import { computePhase } from './phase.ts';
+import { computeAddresses } from './pod-ips.ts';
+import { isTerminalPhase } from './pod-traits.ts';
+import { terminatedStatus } from './terminate.ts';
+
+export interface StatusInput {
+  readonly pod: Pod;
+  readonly observed: ObservedPod | undefined;
+  readonly lifecycle: PodLifecycle;
+  /** What was generated last; without one the status in the pod's object is the base. */
+  readonly previous: PodStatus | undefined;
+  /** The node's addresses, primary first; empty when there is no API server to tell them to. */
+  readonly hostIPs: readonly string[];
+  readonly nowMs: number;
+  /** As the runtime calls itself: the scheme of container IDs. */
+  readonly runtimeName: string;
+  /** Undefined: nothing is probed, so what runs is started and ready. */
+  readonly probes?: ProbeView;
+  /** The node gave the pod up (eviction, deadline): it has failed with these words. */
+  readonly failure?: { readonly reason: string; readonly message: string };
+  readonly supportsRecursiveReadOnly?: boolean;
+}
+
+export function generatePodStatus(input: StatusInput): PodStatus {
+  const { pod, lifecycle } = input;
+  const old = input.previous ?? pod.status ?? {};
+  if (lifecycle.state === 'rejected') return normalizeStatus(pod, rejectedStatus(input, old, lifecycle));
+  const ended = lifecycle.state === 'terminated';
+  const podIsTerminal = ended || (lifecycle.state === 'terminating' && isDown(input.observed));
+  const containers = allContainerStatuses(input, old, podIsTerminal);
+  const phase = settledPhase(input, old, containers, podIsTerminal);
+  const status = present<PodStatus>({
+    ...computeAddresses(input.observed, pod.spec?.hostNetwork === true, input.hostIPs, old),
+    observedGeneration: observedGeneration(pod, old),
+    phase,
+    ...phaseWords(input, old, phase),
+    conditions: computeConditions({
+      pod,
+      observed: input.observed,
+      statuses: [...(containers.initContainerStatuses ?? []), ...(containers.containerStatuses ?? [])],
+      phase,
+      foreign: foreignConditions(pod, old),
+      before: old.conditions ?? [],
+      final: ended && isTerminalPhase(old.phase),
+      nowMs: input.nowMs,
+    }),
+    startTime: startTime(input, old),
+    qosClass: podQosClass(pod),
+    ...containers,
+  });
+  return normalizeStatus(pod, ended ? terminatedStatus(pod, status) : status);
+}
+
+function rejectedStatus(
+  input: StatusInput,
+  old: PodStatus,
+  lifecycle: { readonly reason: string; readonly message: string },
+): PodStatus {
+  return present<PodStatus>({
+    observedGeneration: observedGeneration(input.pod, old),
+    phase: 'Failed',
+    reason: lifecycle.reason,
+    message: `Pod was rejected: ${lifecycle.message}`,
+    startTime: startTime(input, old),
+    qosClass: podQosClass(input.pod),
+  });
+}
+
+type ContainerFields = Pick<
+  PodStatus,
+  'initContainerStatuses' | 'containerStatuses' | 'ephemeralContainerStatuses'
+>;
+
+function allContainerStatuses(input: StatusInput, old: PodStatus, podIsTerminal: boolean): ContainerFields {
+  const { pod, lifecycle, observed } = input;
+  const spec = pod.spec;
+  const initContainers = spec?.initContainers ?? [];
+  const view: ContainerView = {
+    containers: observed?.containers ?? [],
+    runtimeName: input.runtimeName,
+    restartPolicy: spec?.restartPolicy,
+    hasInitContainers: initContainers.length > 0,
+    ending: lifecycle.state !== 'syncing' || pod.metadata?.deletionTimestamp !== undefined,
+    holding: lifecycle.state === 'terminating' && !podIsTerminal,
+    waiting: lifecycle.state === 'syncing' ? lifecycle.waiting : {},
+    supportsRecursiveReadOnly: input.supportsRecursiveReadOnly ?? false,
+    probes: input.probes,
+  };
+  const some = (statuses: ContainerStatus[]): ContainerStatus[] | undefined =>
+    statuses.length === 0 ? undefined : statuses;
+  const ephemeral = (spec?.ephemeralContainers ?? []) as readonly Container[];
+  return present<ContainerFields>({
+    initContainerStatuses: some(
+      containerStatuses(view, 'init', initContainers, old.initContainerStatuses ?? []),
+    ),
+    containerStatuses: some(
+      containerStatuses(view, 'app', spec?.containers ?? [], old.containerStatuses ?? []),
+    ),
+    ephemeralContainerStatuses: some(
+      containerStatuses(view, 'ephemeral', ephemeral, old.ephemeralContainerStatuses ?? []),
+    ),
+  });
+}
+
+function settledPhase(
+  input: StatusInput,
+  old: PodStatus,
+  containers: ContainerFields,
+  podIsTerminal: boolean,
+): string {
+  const { pod } = input;
+  // What the API already shows as an end cannot be taken back, not even by another end.
+  if (pod.status?.phase !== undefined && isTerminalPhase(pod.status.phase)) return pod.status.phase;
+  if (input.failure !== undefined) return 'Failed';
+  const phase = computePhase({
+    pod,
+    statuses: [...(containers.containerStatuses ?? []), ...(containers.initContainerStatuses ?? [])],
+    podIsTerminal,
+    hasInitialized: hasActiveRegularContainer(pod, input.observed),
+  });
+  if (!isTerminalPhase(phase) && old.phase !== undefined && isTerminalPhase(old.phase)) return old.phase;
+  // Nothing of a terminated pod starts any more, so one that never ran does not begin to.
+  if (input.lifecycle.state === 'terminated' && phase === 'Running' && old.phase === 'Pending')
+    return old.phase;
+  return phase;
+}
+
+/** A regular container exists in the newest, ready sandbox. */
+function hasActiveRegularContainer(pod: Pod, observed: ObservedPod | undefined): boolean {
+  const newest = observed?.sandboxes[0];
+  if (observed === undefined || newest?.ready !== true) return false;
+  const regular = new Set((pod.spec?.containers ?? []).map((container) => container.name));
+  return observed.containers.some((each) => each.sandboxId === newest.id && regular.has(each.name));
+}
+
+/** Reason and message belong to the phase: they stay as long as it does. */
+function phaseWords(
+  input: StatusInput,
+  old: PodStatus,
+  phase: string,
+): Pick<PodStatus, 'reason' | 'message'> {
+  if (input.failure !== undefined) return { reason: input.failure.reason, message: input.failure.message };
+  if (phase !== old.phase) return {};
+  const { status } = input.pod;
+  return present<Pick<PodStatus, 'reason' | 'message'>>({
+    reason: nonEmpty(old.reason) ?? nonEmpty(status?.reason),
+    message: nonEmpty(old.message) ?? nonEmpty(status?.message),
+  });
+}
+
+/** Conditions of others as the pod's object has them, and the shared one as we last had it. */
+function foreignConditions(pod: Pod, old: PodStatus): PodCondition[] {
+  const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !ownedConditions.includes(type));
+  const shared = old.conditions?.find(({ type }) => type === sharedCondition);
+  if (shared === undefined) return foreign;
+  return foreign.some(({ type }) => type === sharedCondition)
+    ? foreign.map((condition) => (condition.type === sharedCondition ? shared : condition))
+    : [...foreign, shared];
+}
+
+/** Never smaller than it was; absent for pods without a generation, as static ones are. */
+function observedGeneration(pod: Pod, old: PodStatus): number | undefined {
+  const generation = Math.max(pod.metadata?.generation ?? 0, old.observedGeneration ?? 0);
+  return generation === 0 ? undefined : generation;
+}
+
+function startTime(input: StatusInput, old: PodStatus): string {
+  if (old.startTime !== undefined && old.startTime !== null) return old.startTime;
+  // differs from upstream: without an API server to remember it, a restarted kubelet takes it from the oldest sandbox.
+  const made = (input.observed?.sandboxes ?? []).map(({ createdAtMs }) => createdAtMs).filter((ms) => ms > 0);
+  return apiTime(Math.min(input.lifecycle.startedAtMs, ...made));
+}

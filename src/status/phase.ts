@@ -1,0 +1,97 @@
+// The phase of a pod from the statuses of its containers. Pure. Upstream: getPhase in pkg/kubelet/kubelet_pods.go.
+import type { ContainerStatus, Pod } from '../api/k8s.ts';
+import { isSidecar, isStaticPod, statusOf } from './pod-traits.ts';
+
+export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+
+export interface PhaseView {
+  readonly pod: Pod;
+  /** App, init and sidecar containers. */
+  readonly statuses: readonly ContainerStatus[];
+  /** No container will start again, whatever the restart policy says. */
+  readonly podIsTerminal: boolean;
+  /** A regular container exists in the present sandbox, so initialization is behind it. */
+  readonly hasInitialized: boolean;
+}
+
+interface Tally {
+  unknown: number;
+  running: number;
+  waiting: number;
+  stopped: number;
+  succeeded: number;
+}
+
+export function computePhase(view: PhaseView): PodPhase {
+  const spec = view.pod.spec;
+  const initContainers = spec?.initContainers ?? [];
+  const init = tallyInit(
+    initContainers
+      .filter((container) => !isSidecar(container))
+      .map(({ name }) => statusOf(view.statuses, name)),
+  );
+  const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, succeeded: 0 };
+  let pendingSidecars = 0;
+  for (const sidecar of initContainers.filter(isSidecar)) {
+    if (countSidecar(tally, statusOf(view.statuses, sidecar.name))) pendingSidecars += 1;
+  }
+  for (const container of spec?.containers ?? []) countApp(tally, statusOf(view.statuses, container.name));
+
+  if (init.failed > 0 && spec?.restartPolicy === 'Never') return 'Failed';
+  if (init.pending > 0 || (pendingSidecars > 0 && !view.hasInitialized) || tally.waiting > 0)
+    return 'Pending';
+  if (tally.unknown > 0) return 'Pending';
+  if (tally.running > 0) return 'Running';
+  return tally.stopped > 0 ? phaseOfStopped(view, tally) : 'Pending';
+}
+
+function phaseOfStopped(view: PhaseView, tally: Tally): PodPhase {
+  const restartPolicy = view.pod.spec?.restartPolicy ?? 'Always';
+  const ended = tally.stopped === tally.succeeded ? 'Succeeded' : 'Failed';
+  if (view.podIsTerminal && !isStaticPod(view.pod)) return ended;
+  if (restartPolicy === 'Always') return 'Running';
+  if (ended === 'Succeeded' || restartPolicy === 'Never') return ended;
+  return 'Running';
+}
+
+function tallyInit(statuses: readonly (ContainerStatus | undefined)[]): { pending: number; failed: number } {
+  let pending = 0;
+  let failed = 0;
+  for (const status of statuses) {
+    const ended = status?.state?.terminated ?? (status?.state?.waiting && status.lastState?.terminated);
+    if (ended === undefined) pending += 1;
+    else if (ended.exitCode !== 0) failed += 1;
+  }
+  return { pending, failed };
+}
+
+/** Says whether initialization still waits for it. One that ended counts neither as running nor as stopped. */
+function countSidecar(tally: Tally, status: ContainerStatus | undefined): boolean {
+  if (status === undefined) {
+    tally.unknown += 1;
+    return false;
+  }
+  if (status.state?.running !== undefined) {
+    tally.running += 1;
+    // Whether its startup probe has passed does not matter here: only a regular container ends initialization.
+    return true;
+  }
+  if (status.state?.terminated !== undefined) return false;
+  if (status.state?.waiting === undefined) {
+    tally.unknown += 1;
+    return true;
+  }
+  if (status.lastState?.terminated !== undefined) return false;
+  tally.waiting += 1;
+  return true;
+}
+
+function countApp(tally: Tally, status: ContainerStatus | undefined): void {
+  if (status?.state?.running !== undefined) tally.running += 1;
+  else if (status?.state?.terminated !== undefined) {
+    tally.stopped += 1;
+    if (status.state.terminated.exitCode === 0) tally.succeeded += 1;
+  } else if (status?.state?.waiting === undefined) tally.unknown += 1;
+  else if (status.lastState?.terminated !== undefined) tally.stopped += 1;
+  else tally.waiting += 1;
+}

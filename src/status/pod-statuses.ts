@@ -1,0 +1,38 @@
+// The status of every pod this node works on, as it was last generated. Upstream: the cache of pkg/kubelet/status.
+// Owns PodStatuses (sole writer: the status loop). Invariant: the store is updated before a key is announced.
+import type { PodStatus } from '../api/k8s.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+
+export class PodStatuses {
+  readonly changed = new Channel<PodUid>();
+  readonly #statuses = new Map<PodUid, PodStatus>();
+  #version = 0;
+
+  /** Counts changes, so that a reader can tell whether its copy is still good. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get(uid: PodUid): PodStatus | undefined {
+    return this.#statuses.get(uid);
+  }
+
+  all(): ReadonlyMap<PodUid, PodStatus> {
+    return this.#statuses;
+  }
+
+  put(uid: PodUid, status: PodStatus): void {
+    this.#statuses.set(uid, status);
+    this.#announce(uid);
+  }
+
+  drop(uid: PodUid): void {
+    if (this.#statuses.delete(uid)) this.#announce(uid);
+  }
+
+  #announce(uid: PodUid): void {
+    this.#version += 1;
+    this.changed.push(uid);
+  }
+}

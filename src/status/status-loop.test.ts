@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Pod, PodStatus } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import { asPodUid, type PodUid } from '../api/pod-ref.ts';
+import { type Logger, silentLogger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import {
+  exited,
+  pod,
+  running,
+  sandbox,
+  seen,
+  startMs,
+  staticPod,
+  syncing,
+  terminated,
+  terminating,
+} from './fixtures/builders.ts';
+import { PodStatuses } from './pod-statuses.ts';
+import { StatusLoop } from './status-loop.ts';
+
+const uid = asPodUid('uid-1');
+
+function bench() {
+  const clock = new FakeClock(startMs);
+  const desired = new Map<PodUid, Pod>();
+  const observed = new Map<PodUid, ObservedPod>();
+  const lifecycles = new Map<PodUid, PodLifecycle>();
+  const statuses = new PodStatuses();
+  const announced: PodUid[] = [];
+  statuses.changed.subscribe((key) => announced.push(key));
+  const sunk: { uid: PodUid; pod: Pod; status: PodStatus }[] = [];
+  const errors: string[] = [];
+  const log: Logger = { ...silentLogger, error: (message) => void errors.push(message) };
+  const make = (): StatusLoop =>
+    new StatusLoop({
+      desired,
+      observed,
+      lifecycles,
+      node: { hostIPs: () => ['192.0.2.7'], runtimeName: () => 'containerd' },
+      statuses,
+      clock,
+      log,
+      sink: (key, wanted, status) => void sunk.push({ uid: key, pod: wanted, status }),
+    });
+  return { clock, desired, observed, lifecycles, statuses, announced, sunk, errors, make };
+}
+
+describe('StatusLoop', () => {
+  let b = bench();
+  let loop: StatusLoop;
+  let stop: AbortController;
+  let stopped: Promise<void>;
+
+  async function poke(): Promise<void> {
+    loop.poke(uid);
+    await b.clock.settle();
+  }
+
+  beforeEach(async () => {
+    b = bench();
+    loop = b.make();
+    stop = new AbortController();
+    ({ stopped } = await loop.start(stop.signal));
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    await stopped;
+    expect(b.clock.pendingTimers()).toBe(0);
+  });
+
+  test('says nothing of a pod nobody works on yet', async () => {
+    b.desired.set(uid, pod());
+    await poke();
+    expect(b.statuses.all().size).toBe(0);
+  });
+
+  test('publishes, announces and hands on a change once', async () => {
+    b.desired.set(uid, pod());
+    b.lifecycles.set(uid, syncing());
+    await poke();
+    expect(b.statuses.get(uid)?.phase).toBe('Pending');
+    await b.clock.advance(60_000);
+    await poke();
+    b.observed.set(uid, seen([running()]));
+    loop.poke(uid);
+    await poke();
+    expect(b.statuses.get(uid)?.phase).toBe('Running');
+    expect(b.announced).toEqual([uid, uid]);
+    expect(b.statuses.version).toBe(2);
+    expect(b.sunk.map(({ status }) => status.phase)).toEqual(['Pending', 'Running']);
+  });
+
+  test('the store is written before anyone is told', async () => {
+    b.desired.set(uid, pod());
+    b.lifecycles.set(uid, syncing());
+    const seenThen: (string | undefined)[] = [];
+    b.statuses.changed.subscribe((key) => seenThen.push(b.statuses.get(key)?.phase));
+    await poke();
+    expect(seenThen).toEqual(['Pending']);
+  });
+
+  test('follows a pod out after its source forgot it, then forgets it too', async () => {
+    b.desired.set(uid, staticPod());
+    b.lifecycles.set(uid, syncing());
+    b.observed.set(uid, seen([running()]));
+    await poke();
+    b.desired.delete(uid);
+    b.lifecycles.set(uid, terminating);
+    await poke();
+    b.observed.set(uid, seen([exited('c', 137)], [sandbox({ ready: false })]));
+    b.lifecycles.set(uid, terminated);
+    await poke();
+    expect(b.statuses.get(uid)?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(137);
+    b.lifecycles.delete(uid);
+    await poke();
+    expect(b.statuses.get(uid)).toBeUndefined();
+    const { length } = b.announced;
+    await poke();
+    expect(b.announced).toHaveLength(length);
+  });
+
+  test('an orphan whose spec was never known has no status', async () => {
+    b.lifecycles.set(uid, terminating);
+    b.observed.set(uid, seen([running()]));
+    await poke();
+    expect(b.statuses.get(uid)).toBeUndefined();
+  });
+
+  test('refuses to show alive what ended for good', async () => {
+    b.desired.set(uid, pod({ restartPolicy: 'Never' }));
+    b.lifecycles.set(uid, syncing());
+    b.observed.set(uid, seen([exited()]));
+    await poke();
+    b.observed.set(uid, seen([running()]));
+    await poke();
+    expect(b.statuses.get(uid)?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(0);
+    expect(b.errors).toHaveLength(1);
+  });
+
+  test('a pod whose status cannot be made is tried again and hinders no other', async () => {
+    const other = asPodUid('uid-2');
+    const broken = new Proxy(pod(), {
+      get: (target, key, receiver) => {
+        if (key === 'spec' && b.errors.length === 0) throw new Error('broken');
+        return Reflect.get(target, key, receiver) as unknown;
+      },
+    });
+    b.desired.set(uid, broken).set(other, pod());
+    b.lifecycles.set(uid, syncing()).set(other, syncing());
+    loop.poke(uid);
+    loop.poke(other);
+    await b.clock.settle();
+    expect([...b.statuses.all().keys()]).toEqual([other]);
+    await b.clock.advance(1000);
+    expect([...b.statuses.all().keys()]).toEqual([other, uid]);
+  });
+
+  test('rebuilt from nothing it says the same of the same pod', async () => {
+    b.desired.set(uid, staticPod());
+    b.lifecycles.set(uid, syncing());
+    b.observed.set(uid, seen([running('c', { restartCount: 2 }), exited('c', 1)]));
+    await poke();
+    const before = b.statuses.get(uid);
+    const again = bench();
+    again.desired.set(uid, staticPod());
+    again.lifecycles.set(uid, { ...syncing(), startedAtMs: startMs + 3_600_000 });
+    again.observed.set(uid, b.observed.get(uid) as ObservedPod);
+    const second = again.make();
+    const abort = new AbortController();
+    const { stopped: gone } = await second.start(abort.signal);
+    second.poke(uid);
+    await again.clock.settle();
+    const after = again.statuses.get(uid);
+    expect(after?.containerStatuses).toEqual(before?.containerStatuses);
+    expect(after?.conditions?.map(({ type, status }) => [type, status])).toEqual(
+      before?.conditions?.map(({ type, status }) => [type, status]),
+    );
+    // The oldest sandbox was made a second after the first kubelet began.
+    expect(after?.startTime).toBe('2026-03-01T10:00:01Z');
+    abort.abort();
+    await gone;
+  });
+});
+
+test('a loop that was stopped before it began ends', async () => {
+  const { stopped } = await bench().make().start(AbortSignal.abort());
+  await expect(stopped).resolves.toBeUndefined();
+});

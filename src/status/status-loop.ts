@@ -1,0 +1,125 @@
+// Keeps PodStatuses true: woken for a pod, it reads what is wanted, what was seen and where the worker stands, generates
+// the status and publishes it when it differs. Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
+// Owns PodStatuses (sole writer). Invariants: only real changes are announced; a pod nobody wants and nobody works on
+// has no status; a container that ended for good is never shown alive again.
+import { isDeepStrictEqual } from 'node:util';
+import type { Pod, PodStatus } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import { type PodUid, podRef } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import type { ProbeView } from './container-status.ts';
+import { generatePodStatus, type StatusInput } from './generate-status.ts';
+import { illegalTransition } from './illegal-transition.ts';
+import type { PodStatuses } from './pod-statuses.ts';
+
+/** What the node as a whole contributes to every status. */
+export interface StatusNode {
+  /** Primary first; empty when there is no API server to tell them to. */
+  hostIPs(): readonly string[];
+  /** As the runtime calls itself, for container IDs. */
+  runtimeName(): string;
+  supportsRecursiveReadOnly?(pod: Pod): boolean;
+}
+
+export interface StatusLoopDeps {
+  readonly desired: { get(uid: PodUid): Pod | undefined };
+  readonly observed: { get(uid: PodUid): ObservedPod | undefined };
+  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
+  readonly node: StatusNode;
+  readonly statuses: PodStatuses;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly probes?: ProbeView;
+  /** Told of every status after it was stored: the way to the API server. */
+  readonly sink?: (uid: PodUid, pod: Pod, status: PodStatus) => void;
+}
+
+const retryInitialMs = 1000;
+const retryMaxMs = 60_000;
+
+export class StatusLoop implements Component {
+  readonly name = 'status';
+  readonly #deps: StatusLoopDeps;
+  readonly #queue: KeyedQueue<PodUid>;
+  /** The last spec of a pod on its way out, which its source no longer has. */
+  readonly #lastSeen = new Map<PodUid, Pod>();
+
+  constructor(deps: StatusLoopDeps) {
+    this.#deps = deps;
+    this.#queue = new KeyedQueue<PodUid>({
+      clock: deps.clock,
+      parallel: 1,
+      backoff: { initialMs: retryInitialMs, maxMs: retryMaxMs },
+      run: async (uid) => this.#refresh(uid),
+      onError: (podUID, err, retryInMs) =>
+        deps.log.error('Pod status could not be generated', { podUID, err, retryInMs }),
+    });
+  }
+
+  /** Something about this pod may have changed. Cheap, idempotent, safe from anywhere. */
+  poke(uid: PodUid): void {
+    this.#queue.add(uid);
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    this.#queue.start();
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    return { stopped: aborted.then(() => this.#queue.stop()) };
+  }
+
+  #refresh(uid: PodUid): void {
+    const { desired, lifecycles, statuses } = this.#deps;
+    const wanted = desired.get(uid);
+    const lifecycle = lifecycles.get(uid);
+    if (wanted === undefined && lifecycle === undefined) {
+      this.#lastSeen.delete(uid);
+      statuses.drop(uid);
+      return;
+    }
+    if (wanted !== undefined) this.#lastSeen.set(uid, wanted);
+    const pod = this.#lastSeen.get(uid);
+    // Nobody works on it yet, or its spec was never known here: there is nothing to say beyond what its object says.
+    if (lifecycle === undefined || pod === undefined) return;
+    this.#publish(uid, pod, this.#inputFor(uid, pod, lifecycle));
+  }
+
+  #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
+    const { observed, node, statuses, clock, probes } = this.#deps;
+    return {
+      pod,
+      observed: observed.get(uid),
+      lifecycle,
+      previous: statuses.get(uid),
+      hostIPs: node.hostIPs(),
+      nowMs: clock.now(),
+      runtimeName: node.runtimeName(),
+      supportsRecursiveReadOnly: node.supportsRecursiveReadOnly?.(pod) ?? false,
+      ...(probes === undefined ? {} : { probes }),
+    };
+  }
+
+  #publish(uid: PodUid, pod: Pod, input: StatusInput): void {
+    const { statuses, log, sink } = this.#deps;
+    const status = generatePodStatus(input);
+    if (isDeepStrictEqual(status, input.previous)) return;
+    const revived = illegalTransition(pod, input.previous ?? pod.status ?? {}, status);
+    if (revived !== undefined) {
+      log.error('Status not published: a container that ended for good seems alive', {
+        pod: podRef(pod),
+        podUID: uid,
+        container: revived,
+      });
+      return;
+    }
+    statuses.put(uid, status);
+    log.v(4).info('Pod status changed', { pod: podRef(pod), podUID: uid, phase: status.phase });
+    sink?.(uid, pod, status);
+  }
+}

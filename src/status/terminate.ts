@@ -1,0 +1,47 @@
+// The last word on a pod whose containers are all gone: what was never seen to end counts as failed, and a pod with an
+// object in the API has reached a terminal phase. Pure. Upstream: TerminatePod in pkg/kubelet/status/status_manager.go.
+import type { ContainerStatus, Pod, PodStatus } from '../api/k8s.ts';
+import { lostState } from './container-state.ts';
+import { isSidecar, isStaticPod, isTerminalPhase } from './pod-traits.ts';
+
+export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
+  const init = status.initContainerStatuses ?? [];
+  const tried = triedCount(init);
+  return {
+    ...status,
+    // A static pod has no object that waits for an end.
+    ...(isStaticPod(pod) || isTerminalPhase(status.phase) ? {} : { phase: 'Failed' }),
+    ...(status.initContainerStatuses === undefined
+      ? {}
+      : { initContainerStatuses: init.map((each, index) => (index < tried ? ended(each) : each)) }),
+    ...(status.containerStatuses === undefined || !hasInitialized(pod, status)
+      ? {}
+      : { containerStatuses: status.containerStatuses.map(ended) }),
+  };
+}
+
+function ended(status: ContainerStatus): ContainerStatus {
+  if (status.state?.terminated !== undefined) return status;
+  return { ...status, state: { terminated: lostState('terminated') }, ready: false, started: false };
+}
+
+/** Whether regular containers may have run. Without that, waiting is the truth about them. */
+function hasInitialized(pod: Pod, status: PodStatus): boolean {
+  const specs = pod.spec?.initContainers ?? [];
+  if (specs.length === 0) return true;
+  if ((status.containerStatuses ?? []).some(everStarted)) return true;
+  const last = status.initContainerStatuses?.at(-1);
+  const spec = specs.find((container) => container.name === last?.name);
+  if (last === undefined || spec === undefined) return false;
+  if (isSidecar(spec)) return last.state?.running !== undefined && last.started === true;
+  return last.lastState?.terminated?.exitCode === 0 || last.state?.terminated?.exitCode === 0;
+}
+
+function everStarted(status: ContainerStatus): boolean {
+  return status.state?.waiting === undefined || status.lastState?.terminated !== undefined;
+}
+
+/** Init containers up to the last that was tried; the first counts as tried. */
+function triedCount(statuses: readonly ContainerStatus[]): number {
+  return Math.max(statuses.findLastIndex(everStarted) + 1, Math.min(statuses.length, 1));
+}
