@@ -49,5 +49,6 @@ fix: setup
 setup:
 	@tools/setup.sh
 
+# Not while something runs in .run: what is mounted there would go with it.
 clean:
 	@rm -rf dist .cache coverage

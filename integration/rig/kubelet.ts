@@ -17,6 +17,10 @@ export interface KubeletOptions {
   readonly name?: string;
   readonly nodeName?: string;
   readonly verbosity?: number;
+  /** Outlives the rig when it lies elsewhere than the rig. */
+  readonly manifestDir?: string;
+  /** Taken when they are free, others when not. */
+  readonly ports?: { readonly healthz: number; readonly readOnly: number };
   /** Fields of the configuration file that replace or extend the rig's. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** Flags after those of the rig, so that they win. */
@@ -34,10 +38,14 @@ export interface KubeletUsage {
   readonly rssBytes: number;
 }
 
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
+/** A port that was free a moment ago: the wanted one, or any. */
+async function freePort(wanted = 0): Promise<number> {
+  const server = createServer().listen(wanted, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return freePort();
+  }
   const { port } = server.address() as AddressInfo;
   server.close();
   await once(server, 'close');
@@ -67,7 +75,7 @@ export class Kubelet {
     this.nodeName = options.nodeName ?? `${ground.name}-${name}`;
     this.dir = join(ground.dir, name);
     this.rootDir = join(this.dir, 'root');
-    this.manifestDir = join(this.dir, 'manifests');
+    this.manifestDir = options.manifestDir ?? join(this.dir, 'manifests');
     this.podLogsDir = join(this.dir, 'pod-logs');
     this.log = new LogFile(join(this.dir, 'kubelet.log'));
   }
@@ -81,7 +89,8 @@ export class Kubelet {
   }
 
   async #writeConfig(): Promise<string> {
-    const ports = await Promise.all([freePort(), freePort(), freePort()]);
+    const { healthz, readOnly } = this.#options.ports ?? {};
+    const ports = await Promise.all([freePort(healthz), freePort(readOnly), freePort()]);
     [this.healthzPort, this.readOnlyPort] = ports;
     const config = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',

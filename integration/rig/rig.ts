@@ -16,6 +16,8 @@ import { waitFor } from './wait.ts';
 export interface RigOptions {
   /** Whether pods can reach beyond the machine; it costs packet filter rules for each pod. */
   readonly masquerade?: boolean;
+  /** Without the rig's own registry, pulls go to the registries that images name. */
+  readonly registry?: boolean;
   /** A ground the caller holds; one of its own by default. */
   readonly ground?: Ground;
 }
@@ -32,12 +34,14 @@ export class Rig {
   readonly registry: Registry = new Registry();
   readonly images = { pause: pauseImage, busybox: busyboxImage } as const;
   timings: RigTimings = { containerdMs: 0, importMs: 0 };
+  readonly #options: RigOptions;
   readonly #kubelets: Kubelet[] = [];
   #traces: Traces = { cgroups: [], sockets: [] };
   #stopped = false;
 
   constructor(ground: Ground, options: RigOptions) {
     this.ground = ground;
+    this.#options = options;
     this.containerd = new Containerd(ground, {
       sandboxImage: pauseImage,
       masquerade: options.masquerade ?? false,
@@ -65,7 +69,7 @@ export class Rig {
     await this.ctr('images', 'import', '--snapshotter', this.containerd.snapshotter, archive);
     for (const image of Object.values(this.images)) await this.waitForImage(image);
     this.timings = { containerdMs: readyMs - startMs, importMs: performance.now() - readyMs };
-    await this.#startRegistry();
+    if (this.#options.registry !== false) await this.#startRegistry();
   }
 
   async #isReady(): Promise<boolean> {

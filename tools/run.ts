@@ -1,0 +1,165 @@
+// The command behind `make run`: a private containerd and a standalone kubelet under ./.run, the pods of
+// ./.run/manifests, and a view of them until Ctrl-C. Afterwards only the manifests are left.
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { whyRigCannotRun } from '../integration/rig/can-run.ts';
+import { containerdPaths } from '../integration/rig/containerd.ts';
+import {
+  claim,
+  type Ground,
+  groundCount,
+  ownerOf,
+  removeHalfClaims,
+  takeOver,
+} from '../integration/rig/ground.ts';
+import type { Kubelet } from '../integration/rig/kubelet.ts';
+import { clearGround } from '../integration/rig/leftovers.ts';
+import { identify } from '../integration/rig/process.ts';
+import { repositoryRoot } from '../integration/rig/repository.ts';
+import { Rig } from '../integration/rig/rig.ts';
+import { changesBetween, rowsOf, tableOf, type ViewRow } from './run-view.ts';
+
+const root = repositoryRoot();
+const runDir = join(root, '.run');
+const liveDir = join(runDir, 'live');
+const manifestDir = join(runDir, 'manifests');
+const lookEveryMs = 500;
+/** Linux keeps the path of a unix socket in 108 bytes, and containerd appends to ours. */
+const longestSocket = 100;
+
+class CannotRun extends Error {}
+
+function here(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.startsWith('..') ? path : short;
+}
+
+/** The ground of this run; clears what a crashed run left. */
+async function takeGround(): Promise<Ground> {
+  const first = createHash('sha256').update(root).digest().readUInt16BE() % groundCount;
+  for (let i = 0; i < groundCount; i++) {
+    const owner = ownerOf(liveDir);
+    if (owner !== undefined && identify(owner.pid)?.startTicks === owner.startTicks)
+      throw new CannotRun(`already running here as process ${owner.pid}; stop it with Ctrl-C there`);
+    const dead = takeOver(liveDir);
+    if (dead !== undefined) await clearGround(dead);
+    const n = (first + i) % groundCount;
+    const ground = { dir: liveDir, name: `krun${n}`, prefix: `10.214.${n}` };
+    if (claim(ground)) return ground;
+  }
+  throw new CannotRun('all subnets of 10.214.0.0/16 are in use');
+}
+
+function checkMachine(): void {
+  const why = whyRigCannotRun();
+  if (why !== undefined) throw new CannotRun(why);
+  const { socket } = containerdPaths({ dir: liveDir, name: '', prefix: '' });
+  if (Buffer.byteLength(socket) > longestSocket)
+    throw new CannotRun(`${socket} is too long for a unix socket; clone to a shorter path`);
+  if (!existsSync(join(root, 'dist', 'kubelet', 'main.mjs')))
+    throw new CannotRun("the kubelet is not built; run 'make build'");
+}
+
+/** The sample, unless there are manifests from an earlier run. */
+function putSample(): void {
+  mkdirSync(manifestDir, { recursive: true });
+  const present = readdirSync(manifestDir).filter((name) => !name.startsWith('.'));
+  if (present.length === 0)
+    copyFileSync(join(root, 'examples', 'hello.yaml'), join(manifestDir, 'hello.yaml'));
+}
+
+function hints(kubelet: Kubelet): readonly string[] {
+  return [
+    'try next, in another terminal:',
+    `  edit ${here(join(manifestDir, 'hello.yaml'))}, and the pod is replaced; remove it, and the pod goes`,
+    '  pkill -9 -f hello-clock                       kills a container, and it is started again',
+    `  curl -s http://127.0.0.1:${kubelet.readOnlyPort}/pods            shows the pods with their status`,
+    `  tail -F ${here(kubelet.podLogsDir)}/*/*/*.log   shows what the containers write`,
+    `  less ${here(kubelet.log.path)}          shows what the kubelet did`,
+    'Ctrl-C stops everything.',
+  ];
+}
+
+/** Draws the view anew whenever it differs from what is on the screen. */
+function terminalView(kubelet: Kubelet): (rows: readonly ViewRow[], health: string) => void {
+  let shown = '';
+  return (rows, health) => {
+    const columns = process.stdout.columns;
+    const lines = [
+      `node ${kubelet.nodeName}, kubelet ${health}`,
+      '',
+      ...tableOf(rows, Date.now()),
+      '',
+      ...hints(kubelet),
+    ];
+    const text = lines.map((line) => line.slice(0, columns)).join('\n');
+    if (text !== shown) process.stdout.write(`\x1b[H\x1b[2J${text}\n`);
+    shown = text;
+  };
+}
+
+/** Says what changed since the last look. */
+function lineView(kubelet: Kubelet): (rows: readonly ViewRow[], health: string) => void {
+  let before: readonly ViewRow[] = [];
+  let healthBefore = '';
+  for (const line of hints(kubelet)) console.log(line);
+  return (rows, health) => {
+    const time = new Date().toISOString().slice(11, 19);
+    if (health !== healthBefore) console.log(`${time} kubelet ${health}`);
+    for (const change of changesBetween(before, rows)) console.log(`${time} ${change}`);
+    before = rows;
+    healthBefore = health;
+  };
+}
+
+async function healthOf(kubelet: Kubelet): Promise<string> {
+  const { status, text } = await kubelet.healthz();
+  return status === 200 ? 'healthy' : `unhealthy: ${text.trim().split('\n')[0] ?? ''}`;
+}
+
+/** Shows the pods until the signal; throws when the kubelet ends by itself. */
+async function watchPods(kubelet: Kubelet, signal: AbortSignal): Promise<void> {
+  const show = process.stdout.isTTY ? terminalView(kubelet) : lineView(kubelet);
+  while (!signal.aborted) {
+    if (!kubelet.running) throw new Error(`the kubelet ended:\n${kubelet.log.lines().slice(-10).join('\n')}`);
+    try {
+      show(rowsOf(await kubelet.pods()), await healthOf(kubelet));
+    } catch {
+      show([], 'does not answer');
+    }
+    await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+async function runUntil(signal: AbortSignal): Promise<void> {
+  checkMachine();
+  removeHalfClaims(runDir);
+  const rig = new Rig(await takeGround(), { masquerade: true, registry: false });
+  try {
+    console.log(`starting containerd and the kubelet in ${here(runDir)}`);
+    await rig.start();
+    putSample();
+    const kubelet = rig.newKubelet({
+      nodeName: 'local',
+      manifestDir,
+      ports: { healthz: 10_248, readOnly: 10_255 },
+    });
+    if (!signal.aborted) await kubelet.start();
+    if (!signal.aborted) await watchPods(kubelet, signal);
+  } finally {
+    console.log('\nstopping');
+    await rig.stop();
+  }
+  console.log(`stopped; the manifests are kept in ${here(manifestDir)}`);
+}
+
+const stopping = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort());
+try {
+  await runUntil(stopping.signal);
+} catch (err) {
+  console.error(`make run: ${err instanceof CannotRun ? err.message : String(err)}`);
+  process.exitCode = 1;
+}
