@@ -30,7 +30,6 @@ export function withDeadline<T>(
     const abort = new AbortController();
     const giveUp = (reason: unknown): void => {
       cleanUp();
-      // First reject: the work's own answer to the abort comes later and must not win.
       reject(reason);
       abort.abort(reason);
     };

@@ -280,6 +280,18 @@ describe('KeyedQueue: back-off', () => {
     expect(begun()).toEqual(['a', 'a', 'a']);
   });
 
+  test('a wake that was asked for and then moved forward by a retry is kept by a success', async () => {
+    const { clock, queue, add, begun, at } = setUp();
+    await add('a');
+    queue.addAfter('a', 500);
+    await at(0).fail(new Error('no'));
+    expect(clock.pendingTimers()).toBe(1);
+    await add('a');
+    await at(1).finish();
+    await clock.advance(100);
+    expect(begun()).toEqual(['a', 'a', 'a']);
+  });
+
   test('a dirty key that failed runs at once and keeps its count', async () => {
     const { add, begun, errors, at } = setUp();
     await add('a');
@@ -409,7 +421,8 @@ describe('KeyedQueue: stop', () => {
 
   test('begins nothing more: neither queued, dirty nor timed keys', async () => {
     const { clock, queue, add, begun, at } = setUp({ parallel: 1 });
-    await add('a', 'b', 'a');
+    await add('a', 'b');
+    await add('a');
     queue.addAfter('c', 10);
     const stopped = queue.stop();
     await at(0).finish();

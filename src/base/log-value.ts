@@ -85,7 +85,7 @@ interface JsonState {
 
 /** As JSON.stringify, but always with a result, and with a mark where something was left out. */
 export function safeJson(value: unknown): string {
-  return json(value, { left: longestObject, ancestors: [] });
+  return jsonLeaf(value) ?? json(value, { left: longestObject, ancestors: [] });
 }
 
 function json(value: unknown, state: JsonState): string {

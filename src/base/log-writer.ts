@@ -26,8 +26,13 @@ function bindLogger(
   bound: LogFields,
 ): Logger {
   const emit = (severity: LogEntry['severity'], level: number, message: string, given?: LogFields): void => {
-    const entry = { severity, level, timeMs: options.clock.now(), component, message };
-    writeEntry(options, format, entry, bound, given);
+    try {
+      const timeMs = options.clock.now();
+      const fields = mergeFields(bound, given);
+      options.write(formatEntry(format, { severity, level, timeMs, component, message, fields }));
+    } catch {
+      // A log that cannot be written (a closed pipe, a full disk) must not take the kubelet down, and has no place to say so.
+    }
   };
   return {
     info: (message, fields) => emit('info', 0, message, fields),
@@ -45,35 +50,15 @@ function bindLogger(
   };
 }
 
-function writeEntry(
-  options: LogWriterOptions,
-  format: LogFormat,
-  entry: Omit<LogEntry, 'fields'>,
-  bound: LogFields,
-  given: LogFields | undefined,
-): void {
+function formatEntry(format: LogFormat, entry: LogEntry): string {
   try {
-    options.write(formatEntry(format, entry, bound, given));
-  } catch {
-    // A log that cannot be written (a closed pipe, a full disk) must not take the kubelet down, and has no place to say so.
-  }
-}
-
-function formatEntry(
-  format: LogFormat,
-  entry: Omit<LogEntry, 'fields'>,
-  bound: LogFields,
-  given: LogFields | undefined,
-): string {
-  try {
-    return format({ ...entry, fields: mergeFields(bound, given) });
+    return format(entry);
   } catch {
     return format({ ...entry, fields: [] });
   }
 }
 
-/** Reads every field once, here, so that a getter that throws is met in one place. */
-function mergeFields(bound: LogFields, given: LogFields | undefined): [string, unknown][] {
+function mergeFields(bound: LogFields, given: LogFields | undefined): LogEntry['fields'] {
   const fields: [string, unknown][] = [];
   for (const key of Object.keys(bound))
     if (given === undefined || !(key in given)) pushField(fields, bound, key);
@@ -81,6 +66,7 @@ function mergeFields(bound: LogFields, given: LogFields | undefined): [string, u
   return fields;
 }
 
+/** Every field is read once, here, so that a getter that throws costs that field only. */
 function pushField(fields: [string, unknown][], from: LogFields, key: string): void {
   let value: unknown;
   try {

@@ -16,6 +16,10 @@ function setUp(make: (options: LogWriterOptions) => Logger, level = 0) {
   return { lines, clock, verbosity, log };
 }
 
+const circle: { name: string; list: unknown[] } = { name: 'c', list: [] };
+circle.list.push(circle);
+const twice = { a: 1 };
+
 const header = '1105 01:02:03.045000   12345 kubelet] ';
 
 describe('textLogger', () => {
@@ -79,6 +83,8 @@ describe('textLogger', () => {
     ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), 'k={"a":1}'],
     ['a map and a set', { m: new Map([['a', 1]]), s: new Set([2]) }, 'k={"m":{"a":1},"s":[2]}'],
     ['an object with its own text', new URL('http://a/b'), 'k="http://a/b"'],
+    ['a circle', circle, 'k={"name":"c","list":["<cycle>"]}'],
+    ['the same object twice, but no circle', [twice, twice], 'k=[{"a":1},{"a":1}]'],
     ['a function', () => 1, 'k="<function>"'],
     ['a symbol', Symbol('s'), 'k="Symbol(s)"'],
     ['a secret', new Secret('hunter2'), 'k="--- masked ---"'],
@@ -172,8 +178,6 @@ describe.each([
     ]);
   });
 
-  const circle: Record<string, unknown> = { name: 'c' };
-  circle['self'] = circle;
   const throwing = {
     ok: 1,
     get bad(): never {
@@ -266,6 +270,7 @@ describe.each([
   const wide = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, i) => [`key${i}`, { value: 'v'.repeat(50) }]),
   );
+  const longKeys = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${i}${'k'.repeat(1000)}`, 1]));
   let deep: unknown = 'bottom';
   for (let i = 0; i < 5000; i++) deep = { deep };
   test.each([
@@ -273,7 +278,8 @@ describe.each([
     ['a message of an error', new Error('x'.repeat(1_000_000))],
     ['a list', Array.from({ length: 1_000_000 }, (_, i) => i)],
     ['an object', wide],
-    ['keys', { ['k'.repeat(1_000_000)]: 1 }],
+    ['a key', { ['k'.repeat(1_000_000)]: 1 }],
+    ['many long keys', longKeys],
     ['nesting', deep],
   ])('bounds very long values: %s', (_case, value) => {
     const { lines, log } = setUp(make);

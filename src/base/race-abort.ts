@@ -2,7 +2,11 @@
 
 /** Settles as `work` does, or rejects with the signal's reason as soon as it is aborted; `work` itself goes on. */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    // Nobody will wait for it any more, so its failure must not count as unhandled.
+    work.catch(() => undefined);
+    throw signal.reason;
+  }
   let stopListening = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
     const onAbort = (): void => reject(signal.reason as Error);

@@ -56,18 +56,20 @@ class Run {
   readonly #options: SupervisorOptions;
   readonly #members: Member[] = [];
   readonly stopRequested: Promise<void>;
-  requestStop: () => void = () => undefined;
+  readonly requestStop: () => void;
   #stopping = false;
   failure: { readonly err: unknown } | undefined;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    let request: () => void;
     this.stopRequested = new Promise((resolve) => {
-      this.requestStop = () => {
-        this.#stopping = true;
-        resolve();
-      };
+      request = resolve;
     });
+    this.requestStop = () => {
+      this.#stopping = true;
+      request();
+    };
   }
 
   async start(): Promise<void> {
