@@ -38,7 +38,7 @@ export function milliCpuToQuotaUs(milliCpu: bigint, periodUs: bigint): bigint {
 export function sandboxResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
   const requests = podRequests(pod, { excludeOverhead: true });
   const limits = podLimits(pod, { excludeOverhead: true });
-  return linuxResources(requests['cpu'], limits['cpu'], limits['memory'], settings);
+  return linuxResources(requests.get('cpu'), limits.get('cpu'), limits.get('memory'), settings);
 }
 
 export function overheadResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {

@@ -1,0 +1,186 @@
+// The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
+// stores first, then edges, then the loops over them; nothing is started here.
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { staticPodUid } from './api/static-pod-hash/compute.ts';
+import type { Clock } from './base/clock.ts';
+import type { Component } from './base/component.ts';
+import type { Logger } from './base/log.ts';
+import { Slots } from './base/slots.ts';
+import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from './config/table/kubelet-flags.ts';
+import { criClient } from './edge/cri/client.ts';
+import type { MachineFacts } from './edge/host/machine.ts';
+import { PodCgroups } from './edge/host/pod-cgroups.ts';
+import { PodFiles } from './edge/host/pod-files.ts';
+import { listManifests, readManifestFile } from './edge/host/read-manifest.ts';
+import { watchPath } from './edge/host/watch-dir.ts';
+import { ImageManager } from './images/image-manager.ts';
+import { ObservedPods } from './pleg/observed-pods.ts';
+import { Pleg } from './pleg/pleg.ts';
+import { RuntimeEvents } from './pleg/runtime-events.ts';
+import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
+import { refusePod } from './pods/refuse-pod.ts';
+import { type CgroupNaming, podCgroupParent, podCgroupPaths } from './resources/cgroup-names.ts';
+import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
+import { CrashBackoff } from './runtime/crash-backoff.ts';
+import { PodRuntime } from './runtime/pod-runtime.ts';
+import type { PodConfigSettings } from './runtime/sandbox-config.ts';
+import { FileSource, type ManifestFiles } from './sources/file-source.ts';
+import { PodStatuses } from './status/pod-statuses.ts';
+import { StatusLoop } from './status/status-loop.ts';
+import { PodLifecycles } from './workers/pod-lifecycles.ts';
+import { PodWorkers } from './workers/pod-workers.ts';
+
+export interface AssembleInput {
+  readonly config: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly machine: MachineFacts;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The safety net under events and own actions. */
+const relistMs = 1_000;
+/** A list or an inspection that takes longer is given up and asked again. */
+const callTimeoutMs = 20_000;
+/** A start that hangs this long no longer keeps others from starting. */
+const startLeaseMs = 10_000;
+/** How long calls under way may go on when the kubelet stops. */
+const drainMs = 3_000;
+
+/** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
+function parallelStarts(): number {
+  return Math.max(2, availableParallelism() * 2);
+}
+
+function parallelPulls(config: KubeletConfiguration): number {
+  if (config.serializeImagePulls) return 1;
+  return config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
+}
+
+function podConfigSettings(input: AssembleInput, naming: CgroupNaming): PodConfigSettings {
+  const { config, flags, machine } = input;
+  return {
+    podLogsDir: config.podLogsDir,
+    rootDir: flags.rootDir,
+    dns: { clusterDns: config.clusterDNS, clusterDomain: config.clusterDomain },
+    resources: {
+      cpuCfsQuota: config.cpuCFSQuota,
+      cpuCfsQuotaPeriodUs: config.cpuCFSQuotaPeriod.ms * 1_000,
+      memoryCapacityBytes: machine.memoryBytes,
+      hugePageSizes: machine.hugePageSizes,
+    },
+    seccomp: {
+      profileRoot: join(flags.rootDir, 'seccomp'),
+      defaultToRuntime: config.seccompDefault || flags.seccompDefault,
+    },
+    cgroupParent: (pod) => podCgroupParent(pod, naming),
+  };
+}
+
+function manifestFiles(clock: Clock): ManifestFiles {
+  return {
+    list: listManifests,
+    read: readManifestFile,
+    watch: (path, onChange, onError) => watchPath({ path, clock, onChange, onError }),
+  };
+}
+
+export interface Kubelet {
+  /** Started in this order, stopped in reverse. */
+  readonly components: readonly Component[];
+  close(): void;
+}
+
+export function assemble(input: AssembleInput): Kubelet {
+  const { clock, config, log, nodeName } = input;
+
+  // ── stores ──
+  const sources: SourceName[] = config.staticPodPath === '' ? [] : ['file'];
+  const desired = new DesiredPods({ sources });
+  const observed = new ObservedPods();
+  const lifecycles = new PodLifecycles();
+  const statuses = new PodStatuses();
+
+  // ── edges ──
+  const cri = criClient({
+    runtimeEndpoint: config.containerRuntimeEndpoint,
+    imageEndpoint: config.imageServiceEndpoint,
+    requestTimeoutMs: config.runtimeRequestTimeout.ms,
+    clock,
+  });
+  const naming: CgroupNaming = {
+    driver: config.cgroupDriver === 'systemd' ? 'systemd' : 'cgroupfs',
+    root: config.cgroupRoot,
+    perQos: config.cgroupsPerQOS,
+  };
+  const cgroups = new PodCgroups({ paths: (uid) => podCgroupPaths(uid, naming) });
+
+  // ── loops ──
+  const component = (name: string): Logger => log.with({ component: name });
+  const images = new ImageManager({
+    images: cri,
+    clock,
+    log: component('images'),
+    parallelPulls: parallelPulls(config),
+  });
+  const runtime = new PodRuntime({
+    cri,
+    images,
+    files: new PodFiles(),
+    cgroups,
+    slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
+    backoff: new CrashBackoff(),
+    settings: podConfigSettings(input, naming),
+    clock,
+    log: component('runtime'),
+  });
+  const pleg = new Pleg({ runtime: cri, observed, clock, log: component('pleg'), relistMs, callTimeoutMs });
+  cri.connectionChanged.subscribe((up) => {
+    if (up) pleg.pokeRelist();
+  });
+  const runtimeEvents = new RuntimeEvents({
+    runtime: cri,
+    poke: (uid) => pleg.poke(uid),
+    clock,
+    log: component('pleg'),
+  });
+  const status = new StatusLoop({
+    desired: { get: (uid) => desired.get(uid)?.pod },
+    observed,
+    lifecycles,
+    statuses,
+    node: { hostIPs: () => input.machine.addresses, runtimeName: () => 'containerd' },
+    clock,
+    log: component('status'),
+  });
+  for (const { changed } of [desired, observed, lifecycles]) changed.subscribe((uid) => status.poke(uid));
+  const workers = new PodWorkers({
+    desired,
+    observed,
+    pleg,
+    runtime,
+    policy: { refusePod, hasEndedForGood },
+    lifecycles,
+    settings: { syncFrequencyMs: config.syncFrequency.ms, drainMs },
+    clock,
+    log: component('workers'),
+  });
+  const components: Component[] = [pleg, runtimeEvents, status, workers];
+  if (config.staticPodPath !== '') {
+    components.push(
+      new FileSource({
+        files: manifestFiles(clock),
+        publish: (source, pods) => desired.set(source, pods),
+        clock,
+        log: component('sources'),
+        path: config.staticPodPath,
+        fileCheckMs: config.fileCheckFrequency.ms,
+        staticPods: { nodeName, computeHash: staticPodUid, forbidApiReferences: false },
+      }),
+    );
+  }
+  return { components, close: () => cri.close() };
+}
