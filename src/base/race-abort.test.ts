@@ -8,11 +8,11 @@ const never = new Promise<never>(() => undefined);
 
 describe('raceAbort', () => {
   test.each([
-    ['its value', Promise.resolve(7), { value: 7 }],
-    ['its error', Promise.reject(new Error('no')), { error: 'no' }],
+    ['its value', () => Promise.resolve(7), { value: 7 }],
+    ['its error', () => Promise.reject(new Error('no')), { error: 'no' }],
   ])('gives %s, and leaves no listener', async (_name, work, want) => {
     const { signal } = new AbortController();
-    const outcome = await raceAbort<number>(work, signal).then(
+    const outcome = await raceAbort<number>(work(), signal).then(
       (value) => ({ value }),
       (err: Error) => ({ error: err.message }),
     );
