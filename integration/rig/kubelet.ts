@@ -164,6 +164,15 @@ export class Kubelet {
     await this.stop('SIGKILL');
   }
 
+  /** Stops the process in its tracks, as a machine under load may; resume() lets it go on. */
+  pause(): void {
+    if (this.#id !== undefined) signalProcess(this.#id, 'SIGSTOP');
+  }
+
+  resume(): void {
+    if (this.#id !== undefined) signalProcess(this.#id, 'SIGCONT');
+  }
+
   /** CPU time since its start and memory now. */
   usage(): KubeletUsage {
     const fields = statFields(this.pid ?? 0);

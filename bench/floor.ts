@@ -1,0 +1,103 @@
+// The floor: RunPodSandbox, CreateContainer and StartContainer with the very requests that the kubelet makes for
+// the same pod, but without a kubelet.
+import { availableParallelism, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { Rig } from '../integration/rig/rig.ts';
+import type { Pod } from '../src/api/k8s.ts';
+import { podCgroupParent } from '../src/resources/cgroup-names.ts';
+import { generateContainerConfig } from '../src/runtime/container-config.ts';
+import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox-config.ts';
+import { benchPod, startedAtMs, wallMs } from './pods.ts';
+
+export interface FloorPods {
+  /** From the first call to the start of each container, in the order in which they were asked for. */
+  readonly startMs: readonly number[];
+  remove(): Promise<void>;
+}
+
+function settings(rig: Rig): PodConfigSettings {
+  const naming = { driver: 'cgroupfs', root: rig.cgroupParent, perQos: true } as const;
+  return {
+    podLogsDir: join(rig.ground.dir, 'floor', 'pod-logs'),
+    rootDir: join(rig.ground.dir, 'floor', 'root'),
+    dns: { clusterDns: [], clusterDomain: '' },
+    resources: {
+      cpuCfsQuota: true,
+      cpuCfsQuotaPeriodUs: 100_000,
+      memoryCapacityBytes: BigInt(totalmem()),
+      hugePageSizes: [],
+    },
+    seccomp: { profileRoot: join(rig.ground.dir, 'floor', 'seccomp'), defaultToRuntime: false },
+    cgroupParent: (pod) => podCgroupParent(pod, naming),
+  };
+}
+
+/** containerd 1.6 sometimes fails to start a shim among many at once; asked again, it does. */
+async function withRetry<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (err) {
+    if (!/failed to start shim/.test(String(err))) throw err;
+    return call();
+  }
+}
+
+async function startPod(
+  rig: Rig,
+  pod: Pod,
+  imageRef: string,
+): Promise<{ readonly sandbox: string; readonly container: string }> {
+  const sandboxConfig = generateSandboxConfig(pod, 0, settings(rig));
+  const { podSandboxId } = await withRetry(() => rig.cri.runPodSandbox({ config: sandboxConfig }));
+  const [container] = pod.spec?.containers ?? [];
+  if (container === undefined) throw new Error('the pod has no container');
+  const config = generateContainerConfig(
+    { pod, container, restartCount: 0, imageRef, imageUser: { uid: undefined, username: '' } },
+    settings(rig),
+  );
+  const { containerId } = await rig.cri.createContainer({ podSandboxId, config, sandboxConfig });
+  await rig.cri.startContainer({ containerId });
+  return { sandbox: podSandboxId, container: containerId };
+}
+
+/** Runs `work` for every item, at most `parallel` at a time, in order. */
+async function inOrder<T, R>(
+  items: readonly T[],
+  parallel: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const queue = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [i, item] of queue) results[i] = await work(item);
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+  return results;
+}
+
+/** How many pods are started at once where a burst is bounded. */
+export const boundedParallel = availableParallelism() * 2;
+
+export async function startFloorPods(
+  rig: Rig,
+  names: readonly string[],
+  parallel: number,
+): Promise<FloorPods> {
+  const { image } = await rig.cri.imageStatus({ image: { image: rig.images.busybox } });
+  const pods = names.map((name) => {
+    const pod = benchPod(name, rig.images.busybox);
+    return { ...pod, metadata: { ...pod.metadata, uid: `floor-${name}` } };
+  });
+  const beganMs = wallMs();
+  const started = await inOrder(pods, parallel, (pod) => startPod(rig, pod, image?.id ?? ''));
+  const startMs = await Promise.all(
+    started.map(async ({ container }) => (await startedAtMs(rig, container)) - beganMs),
+  );
+  const remove = async (): Promise<void> => {
+    await inOrder(started, boundedParallel, async ({ sandbox }) => {
+      await rig.cri.stopPodSandbox({ podSandboxId: sandbox });
+      await rig.cri.removePodSandbox({ podSandboxId: sandbox });
+    });
+  };
+  return { startMs, remove };
+}

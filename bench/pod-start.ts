@@ -1,0 +1,162 @@
+// How long a pod takes from its manifest appearing to its container running, against the floor: what the runtime
+// itself needs for the same pod. Both are measured on the same containerd in the same run, in turn, so that what
+// the machine does meanwhile meets both. Prints a table and judges nothing.
+//
+//   node tools/run-ts.mjs bench/pod-start.ts [--smoke]
+import { availableParallelism } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
+import { whyRigCannotRun } from '../integration/rig/can-run.ts';
+import type { Kubelet } from '../integration/rig/kubelet.ts';
+import { type Rig, startRig } from '../integration/rig/rig.ts';
+import { boundedParallel, startFloorPods } from './floor.ts';
+import { idleShare, startKubeletPods, timeUntilReported } from './kubelet-pods.ts';
+import { asRatio, inMs, median, percentile, table } from './statistics.ts';
+
+interface Plan {
+  readonly singles: number;
+  readonly reported: number;
+  readonly bursts: number;
+  readonly burstSize: number;
+  readonly idleMs: number;
+}
+
+const full: Plan = { singles: 15, reported: 5, bursts: 3, burstSize: 20, idleMs: 30_000 };
+const smoke: Plan = { singles: 1, reported: 1, bursts: 1, burstSize: 3, idleMs: 2000 };
+
+/** For what a kubelet that was asleep has to catch up with. */
+const wakeMs = 500;
+
+interface Burst {
+  readonly allMs: number;
+  readonly medianMs: number;
+}
+
+interface Results {
+  readonly singles: { readonly floor: number[]; readonly kubelet: number[]; readonly reported: number[] };
+  /** The floor of a burst: all pods asked for at once, and as many at a time as the machine can bear. */
+  readonly bursts: { readonly atOnce: Burst[]; readonly bounded: Burst[]; readonly kubelet: Burst[] };
+  readonly cpuMsPerPod: number[];
+  rssBytes: number;
+  idle: number;
+}
+
+function names(prefix: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, i) => `${prefix}-${i}`);
+}
+
+function burstOf(startMs: readonly number[]): Burst {
+  return { allMs: Math.max(...startMs), medianMs: median(startMs) };
+}
+
+/**
+ * The starts of the floor's pods. The kubelet sleeps meanwhile: it would take the pods for orphans and end them,
+ * and whatever it did would be counted against the floor.
+ */
+async function measureFloor(
+  rig: Rig,
+  kubelet: Kubelet,
+  podNames: readonly string[],
+  parallel: number,
+): Promise<readonly number[]> {
+  kubelet.pause();
+  const floor = await startFloorPods(rig, podNames, parallel);
+  await floor.remove();
+  kubelet.resume();
+  await setTimeout(wakeMs);
+  return floor.startMs;
+}
+
+async function measureSingles(rig: Rig, kubelet: Kubelet, plan: Plan, results: Results): Promise<void> {
+  for (let i = 0; i < plan.singles; i++) {
+    results.singles.floor.push(...(await measureFloor(rig, kubelet, names(`floor-single-${i}`, 1), 1)));
+    const ours = await startKubeletPods(rig, kubelet, names(`single-${i}`, 1));
+    results.singles.kubelet.push(...ours.startMs);
+    await ours.remove();
+  }
+  for (const name of names('reported', plan.reported))
+    results.singles.reported.push(await timeUntilReported(rig, kubelet, name));
+}
+
+async function measureBursts(rig: Rig, kubelet: Kubelet, plan: Plan, results: Results): Promise<void> {
+  const { burstSize } = plan;
+  for (let i = 0; i < plan.bursts; i++) {
+    for (const [list, parallel] of [
+      [results.bursts.atOnce, burstSize],
+      [results.bursts.bounded, boundedParallel],
+    ] as const) {
+      const podNames = names(`floor-burst-${i}-${parallel}`, burstSize);
+      list.push(burstOf(await measureFloor(rig, kubelet, podNames, parallel)));
+    }
+    const ours = await startKubeletPods(rig, kubelet, names(`burst-${i}`, burstSize));
+    results.bursts.kubelet.push(burstOf(ours.startMs));
+    results.cpuMsPerPod.push(ours.cpuMs / burstSize);
+    if (i === plan.bursts - 1) {
+      results.idle = await idleShare(kubelet, plan.idleMs);
+      results.rssBytes = kubelet.usage().rssBytes;
+    }
+    await ours.remove();
+  }
+}
+
+function print(plan: Plan, results: Results): void {
+  const { singles, bursts } = results;
+  const allOf = (list: readonly Burst[]): number => median(list.map((one) => one.allMs));
+  const medianOf = (list: readonly Burst[]): number => median(list.map((one) => one.medianMs));
+  const row = (name: string, floor: number, ours: number, target = ''): readonly string[] => [
+    name,
+    inMs(floor),
+    inMs(ours),
+    asRatio(ours / floor),
+    target,
+  ];
+  // Whichever way of asking is quicker is the floor.
+  const floorAll = Math.min(allOf(bursts.atOnce), allOf(bursts.bounded));
+  const size = plan.burstSize;
+  console.log(
+    table([
+      [`pod start, ${availableParallelism()} cores`, 'floor', 'kubelet', 'ratio', 'target'],
+      row('1 pod, p50', median(singles.floor), median(singles.kubelet), '1.15'),
+      row('1 pod, p99', percentile(singles.floor, 0.99), percentile(singles.kubelet, 0.99)),
+      row('1 pod, until /pods says Running, p50', median(singles.floor), median(singles.reported)),
+      row(`${size} at once, all running`, floorAll, allOf(bursts.kubelet), '1.10'),
+      row(`${size} at once, median pod, against the floor's all`, floorAll, medianOf(bursts.kubelet), '0.60'),
+      [`${size} at once, floor when all are asked for at once`, inMs(allOf(bursts.atOnce))],
+      [`${size} at once, floor when ${boundedParallel} are asked for at a time`, inMs(allOf(bursts.bounded))],
+      ['kubelet CPU per pod', '', `${median(results.cpuMsPerPod).toFixed(1)} ms`],
+      [
+        `kubelet RSS with ${size} pods`,
+        '',
+        `${(results.rssBytes / 1024 / 1024).toFixed(0)} MiB`,
+        '',
+        '90 MiB',
+      ],
+      [`kubelet CPU when idle with ${size} pods`, '', `${(results.idle * 100).toFixed(2)} %`, '', '1 %'],
+    ]),
+  );
+}
+
+async function main(plan: Plan): Promise<void> {
+  const results: Results = {
+    singles: { floor: [], kubelet: [], reported: [] },
+    bursts: { atOnce: [], bounded: [], kubelet: [] },
+    cpuMsPerPod: [],
+    rssBytes: 0,
+    idle: 0,
+  };
+  const rig = await startRig();
+  try {
+    const kubelet = await rig.kubelet();
+    // The first pod of a containerd and of a kubelet is slower than all others; it belongs to neither.
+    await measureFloor(rig, kubelet, ['floor-warm'], 1);
+    await (await startKubeletPods(rig, kubelet, ['warm'])).remove();
+    await measureSingles(rig, kubelet, plan, results);
+    await measureBursts(rig, kubelet, plan, results);
+  } finally {
+    await rig.stop();
+  }
+  print(plan, results);
+}
+
+const why = whyRigCannotRun();
+if (why === undefined) await main(process.argv.includes('--smoke') ? smoke : full);
+else console.log(`bench skipped: ${why}`);
