@@ -49,6 +49,7 @@ fix: setup
 setup:
 	@tools/setup.sh
 
-# Not while something runs in .run: what is mounted there would go with it.
+# What is mounted under .run/live would go with it, so a run that was not stopped is left alone.
 clean:
 	@rm -rf dist .cache coverage
+	@if [ -e .run/live ]; then echo "make clean: .run is in use, or its run was killed; make run clears that" >&2; else rm -rf .run; fi

@@ -31,8 +31,9 @@ const result = await build({
   legalComments: 'linked',
   sourcemap: true,
   sourcesContent: false,
-  // koffi finds its native binary beside its own package, so it is resolved at run time.
-  external: ['koffi'],
+  // Resolved at run time: koffi finds its native binary beside its own package; the proto loader is only for a
+  // diagnostic service of gRPC that nothing here serves.
+  external: ['koffi', '@grpc/proto-loader'],
   // CommonJS packages inside the bundle ask for node's own modules by require().
   banner: {
     js: "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);",
