@@ -5,7 +5,8 @@ import { type Loaded, loadConfiguration, readFlags } from './load.ts';
 import { parseArgs } from './parse-args.ts';
 import { ConfigurationError, describeProblems, type Problem } from './problem.ts';
 import type { ConfigurationFiles, Findings } from './read-files.ts';
-import { type HostFacts, validateConfiguration } from './validation/validate.ts';
+import type { HostFacts } from './validation/context.ts';
+import { validateConfiguration } from './validation/validate.ts';
 import { kubeletVersion, rawVersion } from './version.ts';
 
 export interface CommandLineDeps {

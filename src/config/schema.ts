@@ -73,7 +73,10 @@ export interface Field<T> {
   readonly fileDefault?: T;
   /** Prose for defaults that depend on other settings. */
   readonly defaultNote?: string;
+  /** Must be on for the field to be set. */
   readonly gate?: GateName;
+  /** The field acts only while this gate is on; setting it is allowed at any time. */
+  readonly actsWith?: GateName;
   readonly min?: number;
   readonly max?: number;
   readonly minDuration?: Duration;
@@ -103,6 +106,7 @@ interface Common<T> {
   readonly fileDefault?: T;
   readonly defaultNote?: string;
   readonly gate?: GateName;
+  readonly actsWith?: GateName;
   readonly inert?: string;
 }
 

@@ -149,7 +149,7 @@ export const operation = {
   memoryThrottlingFactor: float({
     default: 0.9,
     keepsZero: true,
-    gate: 'MemoryQoS',
+    actsWith: 'MemoryQoS',
     doc: 'Share of the memory limit, above 0 up to 1, at which the kernel begins to throttle a container.',
   }),
   registerWithTaints: objects(taintFields, {
@@ -213,7 +213,7 @@ export const operation = {
           }),
         ),
       },
-      { gate: 'UserNamespacesSupport', doc: 'User namespaces of pods.' },
+      { actsWith: 'UserNamespacesSupport', doc: 'User namespaces of pods.' },
     ),
   ),
 };

@@ -17,10 +17,10 @@ export const resources = {
     flag: 'cgroups-per-qos',
     doc: 'Keep a cgroup for each QoS class and put pods below it.',
   }),
-  cgroupDriver: choice(['cgroupfs', 'systemd'], {
+  cgroupDriver: text({
     default: 'cgroupfs',
     flag: 'cgroup-driver',
-    doc: "Who makes cgroups. The runtime's own answer wins where it gives one.",
+    doc: "Who makes cgroups: systemd, or cgroupfs for the kubelet itself. The runtime's own answer wins where it gives one.",
   }),
   cpuManagerPolicy: choice(['none', 'static'], {
     default: 'none',
@@ -63,7 +63,7 @@ export const resources = {
   }),
   qosReserved: stringMap({
     flag: 'qos-reserved',
-    gate: 'QOSReserved',
+    actsWith: 'QOSReserved',
     doc: 'Percent of a resource kept for the better QoS classes, such as memory=50%. Only memory is supported.',
   }),
   runtimeRequestTimeout: duration({

@@ -1,37 +1,50 @@
-// The rules that rows of the table state themselves: ranges, least durations, allowed words.
-import { pathText } from '../document.ts';
+// The rules that rows of the table state themselves: ranges, least durations, allowed words, gates.
+import { type Path, pathText } from '../document.ts';
 import { Duration } from '../duration.ts';
-import type { Problem } from '../problem.ts';
+import type { FeatureGates } from '../gates/feature-gates.ts';
 import type { Field, Schema } from '../schema.ts';
-import { type KubeletConfiguration, kubeletConfiguration } from '../table/kubelet-configuration.ts';
+import { kubeletConfiguration } from '../table/kubelet-configuration.ts';
+import { listWords, quote, type Rule } from './context.ts';
 
-export function tableRules(config: KubeletConfiguration): readonly Problem[] {
-  return checkObject(kubeletConfiguration, config, []);
-}
+export const tableRules: Rule = ({ config, gates, fail }) => {
+  checkObject(kubeletConfiguration, config, [], gates, fail);
+};
 
 type Values = { readonly [name: string]: unknown };
-type Path = readonly (string | number)[];
+type Fail = (path: string, message: string) => void;
 
-function checkObject(schema: Schema, values: Values, path: Path): readonly Problem[] {
-  return Object.entries(schema).flatMap(([name, field]) => checkField(field, values[name], [...path, name]));
-}
-
-function checkField(field: Field<unknown>, value: unknown, path: Path): readonly Problem[] {
-  if (value === undefined) return [];
-  const inner = field.fields ?? {};
-  if (field.kind === 'object') return checkObject(inner, value as Values, path);
-  if (field.kind === 'objects') {
-    return (value as readonly Values[]).flatMap((entry, index) =>
-      checkObject(inner, entry, [...path, index]),
-    );
+function checkObject(schema: Schema, values: Values, path: Path, gates: FeatureGates, fail: Fail): void {
+  for (const [name, field] of Object.entries(schema)) {
+    checkField(field, values[name], [...path, name], gates, fail);
   }
-  const message = violation(field, value);
-  return message === undefined ? [] : [{ where: whereOf(path, field), message }];
 }
 
-/** "maxPods (--max-pods)" */
-export function whereOf(path: Path, field: Field<unknown>): string {
-  return field.flag === undefined ? pathText(path) : `${pathText(path)} (--${field.flag.name})`;
+function checkField(
+  field: Field<unknown>,
+  value: unknown,
+  path: Path,
+  gates: FeatureGates,
+  fail: Fail,
+): void {
+  if (value === undefined) return;
+  if (field.gate !== undefined && !gates[field.gate] && !isDefault(field, value)) {
+    fail(pathText(path), `may be set only while the feature gate ${field.gate} is on`);
+  }
+  const inner = field.fields ?? {};
+  if (field.kind === 'object') checkObject(inner, value as Values, path, gates, fail);
+  else if (field.kind === 'objects') {
+    for (const [index, entry] of (value as readonly Values[]).entries()) {
+      checkObject(inner, entry, [...path, index], gates, fail);
+    }
+  } else {
+    const message = violation(field, value);
+    if (message !== undefined) fail(pathText(path), message);
+  }
+}
+
+function isDefault(field: Field<unknown>, value: unknown): boolean {
+  if (value instanceof Duration) return field.default instanceof Duration && field.default.ns === value.ns;
+  return Array.isArray(value) ? value.length === 0 : value === field.default;
 }
 
 function violation(field: Field<unknown>, value: unknown): string | undefined {
@@ -43,7 +56,7 @@ function violation(field: Field<unknown>, value: unknown): string | undefined {
       : `${value} is too short, must be at least ${least}`;
   }
   if (typeof value !== 'string' || field.oneOf === undefined || field.oneOf.includes(value)) return undefined;
-  return `${JSON.stringify(value)} is not allowed, must be one of ${field.oneOf.map((word) => JSON.stringify(word)).join(', ')}`;
+  return `${quote(value)} is not allowed, must be one of ${listWords(field.oneOf)}`;
 }
 
 function outOfRange({ min, max }: Field<unknown>, value: number): string | undefined {

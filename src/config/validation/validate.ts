@@ -1,23 +1,83 @@
 // Checks a whole configuration against every rule and reports all violations together, each with field and flag.
-// Upstream: ValidateKubeletConfiguration, ValidateKubeletFlags.
-import type { Loaded } from '../load.ts';
+// Upstream: ValidateKubeletConfiguration, ValidateKubeletFlags, and what later steps of its start refuse.
+import type { FeatureGates } from '../gates/feature-gates.ts';
 import type { Problem } from '../problem.ts';
+import type { KubeletConfiguration } from '../table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../table/kubelet-flags.ts';
+import {
+  enforcementRules,
+  reservedCpuRules,
+  reservedMemoryRules,
+  reservedResourceRules,
+} from './allocatable-rules.ts';
+import { type HostFacts, type Rule, settingName } from './context.ts';
+import { evictionRules } from './eviction-rules.ts';
+import { flagRules } from './flag-rules.ts';
+import { imageRules, imageVerificationRules } from './image-rules.ts';
+import { cpuManagerRules, topologyManagerRules } from './manager-rules.ts';
+import {
+  cpuQuotaRules,
+  hostRules,
+  logRules,
+  podRules,
+  restartRules,
+  shutdownRules,
+  sysctlRules,
+  taintRules,
+} from './node-rules.ts';
+import { addressRules, loggingRules, tlsRules, tracingRules } from './serving-rules.ts';
 import { tableRules } from './table-rules.ts';
 
-/** What rules need to know of the machine. */
-export interface HostFacts {
-  readonly cgroupVersion: 1 | 2;
-}
+const rules: readonly Rule[] = [
+  tableRules,
+  addressRules,
+  tlsRules,
+  imageRules,
+  imageVerificationRules,
+  hostRules,
+  cpuQuotaRules,
+  cpuManagerRules,
+  topologyManagerRules,
+  enforcementRules,
+  reservedCpuRules,
+  reservedResourceRules,
+  reservedMemoryRules,
+  evictionRules,
+  shutdownRules,
+  restartRules,
+  taintRules,
+  sysctlRules,
+  podRules,
+  logRules,
+  loggingRules,
+  tracingRules,
+  flagRules,
+];
 
 export interface Verdict {
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
 }
 
-export function validateConfiguration(
-  loaded: Omit<Loaded, 'warnings'>,
-  host: HostFacts | undefined,
-): Verdict {
-  void host;
-  return { problems: tableRules(loaded.config), warnings: [] };
+export interface Subject {
+  readonly config: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly gates: FeatureGates;
+}
+
+export function validateConfiguration(subject: Subject, host: HostFacts | undefined): Verdict {
+  const problems: Problem[] = [];
+  const warnings: string[] = [];
+  const context = {
+    ...subject,
+    host,
+    fail: (path: string, message: string) => {
+      problems.push({ where: settingName(path), message });
+    },
+    warn: (message: string) => {
+      warnings.push(message);
+    },
+  };
+  for (const rule of rules) rule(context);
+  return { problems, warnings };
 }

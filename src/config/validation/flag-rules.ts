@@ -1,0 +1,25 @@
+// Rules of the flags that are no config fields. Upstream: ValidateKubeletFlags in cmd/kubelet/app/options.
+import { isLabelValue, isQualifiedName } from '../../api/names.ts';
+import { isForbiddenNodeLabel, kubeletLabelNamespaces, kubeletLabels } from '../node-labels.ts';
+import { quote, type Rule } from './context.ts';
+
+export const flagRules: Rule = ({ flags, fail }) => {
+  const forbidden = Object.keys(flags.nodeLabels).filter(isForbiddenNodeLabel).toSorted();
+  if (forbidden.length > 0) {
+    fail(
+      '--node-labels',
+      `${forbidden.join(', ')}: in the kubernetes.io and k8s.io namespaces a label must be below ${kubeletLabelNamespaces.join(' or ')}, or be one of ${kubeletLabels.join(', ')}`,
+    );
+  }
+  for (const [key, value] of Object.entries(flags.nodeLabels)) {
+    for (const fault of isQualifiedName(key)) fail('--node-labels', `the key ${quote(key)}: ${fault}`);
+    for (const fault of isLabelValue(value))
+      fail('--node-labels', `the value ${quote(value)} of ${key}: ${fault}`);
+  }
+  if (flags.exitOnLockContention && flags.lockFile === '') {
+    fail('--exit-on-lock-contention', 'needs --lock-file');
+  }
+  if (flags.cloudProvider !== '' && flags.cloudProvider !== 'external') {
+    fail('--cloud-provider', `${quote(flags.cloudProvider)} is no longer built in; use "external"`);
+  }
+};

@@ -1,0 +1,55 @@
+// Rules of images: collection, parallel pulls, verification of credentials.
+// Upstream: validation.go, ValidateAllowlistImagesPatterns in pkg/kubelet/images/pullmanager.
+import { quote, type Rule } from './context.ts';
+
+export const imageRules: Rule = ({ config, fail }) => {
+  const { imageGCHighThresholdPercent: high, imageGCLowThresholdPercent: low } = config;
+  if (low >= high)
+    fail('imageGCLowThresholdPercent', `${low} must be below imageGCHighThresholdPercent, which is ${high}`);
+  const { imageMaximumGCAge: oldest, imageMinimumGCAge: youngest } = config;
+  if (oldest.ns < 0n) fail('imageMaximumGCAge', `${oldest} is negative`);
+  if (oldest.ns > 0n && oldest.ns <= youngest.ns) {
+    fail('imageMaximumGCAge', `${oldest} must be longer than imageMinimumGCAge, which is ${youngest}`);
+  }
+  const pulls = config.maxParallelImagePulls;
+  if (config.serializeImagePulls && pulls !== undefined && pulls > 1) {
+    fail('maxParallelImagePulls', `${pulls} needs serializeImagePulls (--serialize-image-pulls) to be false`);
+  }
+};
+
+export const imageVerificationRules: Rule = ({ config, gates, fail }) => {
+  if (!gates.KubeletEnsureSecretPulledImages) return;
+  const policy = config.imagePullCredentialsVerificationPolicy;
+  const allowlist = config.preloadedImagesVerificationAllowlist;
+  if (policy === '') fail('imagePullCredentialsVerificationPolicy', 'must not be empty while its gate is on');
+  if (allowlist.length > 0 && policy !== 'NeverVerifyAllowlistedImages') {
+    fail(
+      'preloadedImagesVerificationAllowlist',
+      'may be set only while imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages',
+    );
+    return;
+  }
+  for (const pattern of allowlist) {
+    const fault = allowlistFault(pattern);
+    if (fault !== undefined) fail('preloadedImagesVerificationAllowlist', `${quote(pattern)} ${fault}`);
+  }
+};
+
+const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
+const host =
+  '(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\\[[0-9a-fA-F:]+\\]';
+const imageName = new RegExp(`^((?:${host})(?::[0-9]+)?)/(${component}(?:/${component})*)$`);
+
+function allowlistFault(pattern: string): string | undefined {
+  if (pattern !== pattern.trim()) return 'has blanks around it';
+  if (pattern === '') return 'is empty';
+  const wildcard = pattern.endsWith('/*');
+  const rest = wildcard ? pattern.slice(0, -1) : pattern;
+  if (rest.includes('*')) return 'has a wildcard that is not a last "/*"';
+  if (wildcard) return rest === '/' ? 'names no registry' : undefined;
+  const [, registry = '', path = ''] = imageName.exec(pattern) ?? [];
+  // Only a full name equals its own normal form: docker.io/library/nginx, not nginx.
+  const named = /[.:A-Z]/.test(registry) || registry === 'localhost';
+  const normal = registry !== 'index.docker.io' && (registry !== 'docker.io' || path.includes('/'));
+  return named && normal ? undefined : 'is not a full image name without tag and digest';
+}

@@ -1,0 +1,97 @@
+// Rules of the CPU and topology managers' options. Upstream refuses these when it builds the managers; here they are
+// found with everything else. Upstream: pkg/kubelet/cm/cpumanager/policy_options.go, topologymanager/policy_options.go.
+import { parseBool } from '../flag-values.ts';
+import type { FeatureGates } from '../gates/feature-gates.ts';
+import { parseQuantity } from '../quantity.ts';
+import type { KubeletConfiguration } from '../table/kubelet-configuration.ts';
+import { quote, type Rule } from './context.ts';
+
+type Stage = 'alpha' | 'beta' | 'stable';
+
+const cpuOptions: ReadonlyMap<string, Stage> = new Map([
+  ['full-pcpus-only', 'stable'],
+  ['distribute-cpus-across-numa', 'beta'],
+  ['align-by-socket', 'alpha'],
+  ['distribute-cpus-across-cores', 'alpha'],
+  ['strict-cpu-reservation', 'beta'],
+  ['prefer-align-cpus-by-uncorecache', 'beta'],
+]);
+
+const cpuConflicts = [
+  ['full-pcpus-only', 'distribute-cpus-across-cores'],
+  ['distribute-cpus-across-numa', 'distribute-cpus-across-cores'],
+  ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-cores'],
+  ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-numa'],
+] as const;
+
+function gateOff(
+  stage: Stage,
+  manager: 'CPUManager' | 'TopologyManager',
+  gates: FeatureGates,
+): string | undefined {
+  if (stage === 'stable') return undefined;
+  const gate = `${manager}Policy${stage === 'alpha' ? 'Alpha' : 'Beta'}Options` as const;
+  return gates[gate] ? undefined : gate;
+}
+
+export const cpuManagerRules: Rule = ({ config, gates, fail }) => {
+  const path = 'cpuManagerPolicyOptions';
+  const options = Object.entries(config.cpuManagerPolicyOptions);
+  if (config.cpuManagerPolicy === 'none' && options.length > 0) {
+    fail(path, 'may be set only while cpuManagerPolicy is "static"');
+    return;
+  }
+  const on = new Set<string>();
+  for (const [name, value] of options) {
+    const stage = cpuOptions.get(name);
+    const gate = stage === undefined ? undefined : gateOff(stage, 'CPUManager', gates);
+    const flag = parseBool(value);
+    if (stage === undefined) fail(path, `${quote(name)} is not an option of the CPU manager`);
+    else if (gate !== undefined)
+      fail(path, `${quote(name)} may be set only while the feature gate ${gate} is on`);
+    else if (flag === undefined) fail(path, `${quote(name)} must be true or false, not ${quote(value)}`);
+    else if (flag) on.add(name);
+  }
+  for (const [one, other] of cpuConflicts) {
+    if (on.has(one) && on.has(other)) fail(path, `${quote(one)} and ${quote(other)} exclude each other`);
+  }
+  if (on.has('align-by-socket') && config.topologyManagerPolicy === 'single-numa-node') {
+    fail(path, '"align-by-socket" and the topology manager policy "single-numa-node" exclude each other');
+  }
+  if (config.cpuManagerPolicy === 'static' && reservedCpuIsZero(config)) {
+    fail(
+      'cpuManagerPolicy',
+      'the static policy needs some CPU reserved by systemReserved, kubeReserved or reservedSystemCPUs',
+    );
+  }
+};
+
+function reservedCpuIsZero(config: KubeletConfiguration): boolean {
+  if (config.reservedSystemCPUs !== '') return false;
+  return [config.systemReserved, config.kubeReserved].every(
+    (reserved) => parseQuantity(reserved['cpu'] ?? '0')?.isZero() ?? false,
+  );
+}
+
+const mostNumaNodes = 8;
+
+export const topologyManagerRules: Rule = ({ config, gates, fail }) => {
+  const path = 'topologyManagerPolicyOptions';
+  const options = Object.entries(config.topologyManagerPolicyOptions);
+  if (options.length > 0 && !gates.TopologyManagerPolicyOptions) {
+    fail(path, 'may be set only while the feature gate TopologyManagerPolicyOptions is on');
+  }
+  for (const [name, value] of options) {
+    const gate = gateOff('beta', 'TopologyManager', gates);
+    if (name === 'prefer-closest-numa-nodes') {
+      if (parseBool(value) === undefined)
+        fail(path, `${quote(name)} must be true or false, not ${quote(value)}`);
+    } else if (name === 'max-allowable-numa-nodes') {
+      if (gate !== undefined)
+        fail(path, `${quote(name)} may be set only while the feature gate ${gate} is on`);
+      if (!/^[+-]?[0-9]{1,9}$/.test(value) || Number(value) < mostNumaNodes) {
+        fail(path, `${quote(name)} must be an integer of at least ${mostNumaNodes}, not ${quote(value)}`);
+      }
+    } else fail(path, `${quote(name)} is not an option of the topology manager`);
+  }
+};

@@ -1,0 +1,55 @@
+// Rules of logging, tracing and TLS. Upstream: component-base logs and tracing, InitializeTLS in cmd/kubelet/app/server.go.
+import { isIP } from '../ip.ts';
+import { parseQuantity } from '../quantity.ts';
+import { insecureCipherSuites, preferredCipherSuites } from '../tls-names.ts';
+import { quote, type Rule } from './context.ts';
+
+export const loggingRules: Rule = ({ config, gates, fail }) => {
+  const { format, vmodule, options } = config.logging;
+  if (format === 'json' && !gates.LoggingBetaOptions) {
+    fail('logging.format', '"json" may be set only while the feature gate LoggingBetaOptions is on');
+  }
+  if (vmodule.length > 0 && format !== 'text') fail('logging.vmodule', 'works only with the format "text"');
+  for (const [index, { filePattern }] of vmodule.entries()) {
+    const path = `logging.vmodule[${index}]`;
+    if (filePattern === '') fail(path, 'filePattern must not be empty');
+    if (/[=,]/.test(filePattern)) fail(path, `filePattern ${quote(filePattern)} must not have "=" or ","`);
+  }
+  for (const name of ['text', 'json'] as const) {
+    const size = parseQuantity(options[name].infoBufferSize);
+    if (size === undefined) fail(`logging.options.${name}.infoBufferSize`, 'is not a quantity');
+  }
+};
+
+const tracingSchemes: readonly string[] = ['dns:', 'unix:', 'unix-abstract:'];
+
+export const tracingRules: Rule = ({ config, fail }) => {
+  const endpoint = config.tracing?.endpoint;
+  if (endpoint === undefined) return;
+  const address = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;
+  if (!URL.canParse(address)) fail('tracing.endpoint', `${quote(endpoint)} is not an address`);
+  else if (!tracingSchemes.includes(new URL(address).protocol)) {
+    fail('tracing.endpoint', `${quote(endpoint)} must be an address, or a dns, unix or unix-abstract URL`);
+  }
+};
+
+const weak: ReadonlySet<string> = new Set(insecureCipherSuites);
+const known: ReadonlySet<string> = new Set([...preferredCipherSuites, ...insecureCipherSuites]);
+
+export const tlsRules: Rule = ({ config, fail, warn }) => {
+  const suites = config.tlsCipherSuites;
+  for (const suite of suites) {
+    if (!known.has(suite)) fail('tlsCipherSuites', `${quote(suite)} is not a known cipher suite`);
+    if (weak.has(suite)) warn(`The cipher suite ${suite} in tlsCipherSuites is weak.`);
+  }
+  if (suites.length > 0 && config.tlsMinVersion === 'VersionTLS13') {
+    warn('tlsCipherSuites has no effect: the suites of TLS 1.3 cannot be chosen.');
+  }
+};
+
+export const addressRules: Rule = ({ config, fail, warn }) => {
+  if (!isIP(config.address)) fail('address', `${quote(config.address)} is not an IP address`);
+  for (const server of config.clusterDNS) {
+    if (!isIP(server)) warn(`clusterDNS entry ${quote(server)} is not an IP address and is ignored.`);
+  }
+};
