@@ -19,6 +19,8 @@ export interface KubeletOptions {
   readonly verbosity?: number;
   /** Outlives the rig when it lies elsewhere than the rig. */
   readonly manifestDir?: string;
+  /** The socket of something between the kubelet and containerd. */
+  readonly runtimeSocket?: string;
   /** Taken when they are free, others when not. */
   readonly ports?: { readonly healthz: number; readonly readOnly: number };
   /** Fields of the configuration file that replace or extend the rig's. */
@@ -62,15 +64,15 @@ export class Kubelet {
   healthzPort = 0;
   readOnlyPort = 0;
   readonly #ground: Ground;
-  readonly #endpoint: string;
+  readonly #runtimeSocket: string;
   readonly #options: KubeletOptions;
   #child: ChildProcess | undefined;
   #id: ProcessId | undefined;
 
-  constructor(ground: Ground, endpoint: string, options: KubeletOptions) {
+  constructor(ground: Ground, runtimeSocket: string, options: KubeletOptions) {
     const name = options.name ?? 'kubelet';
     this.#ground = ground;
-    this.#endpoint = endpoint;
+    this.#runtimeSocket = options.runtimeSocket ?? runtimeSocket;
     this.#options = options;
     this.nodeName = options.nodeName ?? `${ground.name}-${name}`;
     this.dir = join(ground.dir, name);
@@ -119,7 +121,7 @@ export class Kubelet {
       `--config=${await this.#writeConfig()}`,
       `--root-dir=${this.rootDir}`,
       `--pod-manifest-path=${this.manifestDir}`,
-      `--container-runtime-endpoint=unix://${this.#endpoint}`,
+      `--container-runtime-endpoint=unix://${this.#runtimeSocket}`,
       `--hostname-override=${this.nodeName}`,
       `--v=${this.#options.verbosity ?? 2}`,
       ...(this.#options.flags ?? []),
