@@ -1,0 +1,68 @@
+// /healthz: one word when all is well, the list of checks when it is not or when asked for. Reasons are not told to
+// everyone who asks; they are told to who asks for that one check, and logged by who watches it.
+// Upstream: k8s.io/apiserver/pkg/server/healthz.
+import {
+  errorResponse,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  textResponse,
+} from './http-message.ts';
+import type { Route } from './router.ts';
+
+export interface HealthCheck {
+  readonly name: string;
+  /** What is wrong, in a sentence; undefined when nothing is. Must answer at once. */
+  check(): string | undefined;
+}
+
+/** That an answer comes at all is what these two say: lines of the log are written as they are made. */
+const alwaysWell: readonly HealthCheck[] = [
+  { name: 'ping', check: () => undefined },
+  { name: 'log', check: () => undefined },
+];
+
+/** /healthz over all checks, and /healthz/NAME for each. */
+export function healthRoutes(checks: readonly HealthCheck[]): Route[] {
+  const all = [...alwaysWell, ...checks];
+  return [
+    { kind: 'plain', path: '/healthz', handle: overview(all) },
+    ...all.map(
+      (each): Route => ({ kind: 'plain', path: `/healthz/${each.name}`, handle: () => single(each) }),
+    ),
+  ];
+}
+
+function overview(checks: readonly HealthCheck[]): HttpHandler {
+  return (request) => {
+    const { lines, failed } = runAll(checks, request);
+    if (failed) return errorResponse(500, `${lines.join('')}healthz check failed`);
+    const body = request.query.has('verbose') ? `${lines.join('')}healthz check passed\n` : 'ok';
+    const answer = textResponse(body);
+    return { ...answer, headers: { ...answer.headers, 'x-content-type-options': 'nosniff' } };
+  };
+}
+
+function runAll(
+  checks: readonly HealthCheck[],
+  request: HttpRequest,
+): { readonly lines: readonly string[]; readonly failed: boolean } {
+  const excluded = new Set(request.query.getAll('exclude').filter((name) => name !== ''));
+  let failed = false;
+  const lines = checks.map((each) => {
+    if (excluded.delete(each.name)) return `[+]${each.name} excluded: ok\n`;
+    if (each.check() === undefined) return `[+]${each.name} ok\n`;
+    failed = true;
+    return `[-]${each.name} failed: reason withheld\n`;
+  });
+  if (excluded.size > 0) {
+    const names = [...excluded].map((name) => JSON.stringify(name)).join(',');
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names}\n`);
+  }
+  return { lines, failed };
+}
+
+function single(check: HealthCheck): HttpResponse {
+  const wrong = check.check();
+  return wrong === undefined ? textResponse('ok') : errorResponse(500, `internal server error: ${wrong}`);
+}

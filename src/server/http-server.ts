@@ -1,0 +1,39 @@
+// One listening port of the kubelet as a component: open while it runs, closed in order when it stops.
+import type { Component } from '../base/component.ts';
+import type { Logger } from '../base/log.ts';
+import type { HttpHandler } from './http-message.ts';
+
+export interface Listening {
+  readonly host: string;
+  readonly port: number;
+  /** Takes no more connections, lets answers under way end, then closes what is left. */
+  close(): Promise<void>;
+}
+
+export interface HttpServerDeps {
+  readonly name: string;
+  readonly handler: HttpHandler;
+  readonly listen: (handler: HttpHandler) => Promise<Listening>;
+  readonly log: Logger;
+}
+
+export class HttpServer implements Component {
+  readonly name: string;
+  readonly #deps: HttpServerDeps;
+
+  constructor(deps: HttpServerDeps) {
+    this.name = deps.name;
+    this.#deps = deps;
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { handler, listen, log, name } = this.#deps;
+    const listening = await listen(handler);
+    log.info('Listening', { server: name, address: listening.host, port: listening.port });
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    return { stopped: aborted.then(() => listening.close()) };
+  }
+}

@@ -1,0 +1,140 @@
+// Pods as the API's JSON: a v1 PodList, byte for byte what Go would write for the same objects in the same order of fields.
+// Invariant: a list is rendered again only when something in it changed, and then only the pods that did.
+// Upstream: encodePods in pkg/kubelet/server/server.go.
+import type { Container, Pod, PodSpec, PodStatus } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+
+export interface ListedPods {
+  readonly version: number;
+  all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
+}
+
+export interface ListedStatuses {
+  readonly version: number;
+  get(uid: PodUid): PodStatus | undefined;
+}
+
+export interface SeenPods {
+  readonly version: number;
+  all(): ReadonlyMap<PodUid, ObservedPod>;
+}
+
+interface Rendered {
+  readonly pod: Pod;
+  readonly status: PodStatus | undefined;
+  readonly text: string;
+}
+
+/** The pods this node was given, each with the status the kubelet has for it. */
+export class PodList {
+  readonly #pods: ListedPods;
+  readonly #statuses: ListedStatuses;
+  #rendered = new Map<PodUid, Rendered>();
+  #body: { readonly version: string; readonly bytes: Uint8Array } | undefined;
+
+  constructor(pods: ListedPods, statuses: ListedStatuses) {
+    this.#pods = pods;
+    this.#statuses = statuses;
+  }
+
+  body(): Uint8Array {
+    const version = `${this.#pods.version} ${this.#statuses.version}`;
+    if (this.#body?.version !== version) this.#body = { version, bytes: this.#render() };
+    return this.#body.bytes;
+  }
+
+  #render(): Uint8Array {
+    const fresh = new Map<PodUid, Rendered>();
+    for (const { uid, pod } of this.#pods.all()) {
+      const status = this.#statuses.get(uid);
+      const known = this.#rendered.get(uid);
+      const same = known?.pod === pod && known.status === status;
+      fresh.set(uid, same ? known : { pod, status, text: podText(pod, status) });
+    }
+    this.#rendered = fresh;
+    return listBytes([...fresh.values()].map(({ text }) => text));
+  }
+}
+
+/** What runs, whether wanted or not: pods with a running container or a ready sandbox, newest first. */
+export class RunningPods {
+  readonly #observed: SeenPods;
+  #body: { readonly version: number; readonly bytes: Uint8Array } | undefined;
+
+  constructor(observed: SeenPods) {
+    this.#observed = observed;
+  }
+
+  body(): Uint8Array {
+    const { version } = this.#observed;
+    if (this.#body?.version !== version) this.#body = { version, bytes: this.#render() };
+    return this.#body.bytes;
+  }
+
+  #render(): Uint8Array {
+    const pods = [...this.#observed.all().values()]
+      .filter((pod) => pod.sandboxes.some(({ ready }) => ready) || pod.containers.some(isRunning))
+      .sort((a, b) => createdAt(b) - createdAt(a));
+    return listBytes(pods.map(runningText));
+  }
+}
+
+function isRunning({ state }: { readonly state: string }): boolean {
+  return state === 'running';
+}
+
+function createdAt(pod: ObservedPod): number {
+  return Math.min(...[...pod.sandboxes, ...pod.containers].map(({ createdAtMs }) => createdAtMs));
+}
+
+/** Only what the runtime knows; an empty list is null, as Go writes a list nobody made. */
+function runningText({ name, namespace, uid, containers }: ObservedPod): string {
+  const running = containers.filter(isRunning).map((each) => ({
+    name: each.name,
+    image: each.image,
+    resources: {},
+  }));
+  return goJson({
+    metadata: { name, namespace, uid },
+    spec: { containers: running.length === 0 ? null : running },
+    status: {},
+  });
+}
+
+function podText(pod: Pod, status: PodStatus | undefined): string {
+  return goJson({
+    metadata: pod.metadata ?? {},
+    spec: withResources(pod.spec),
+    status: status ?? pod.status ?? {},
+  });
+}
+
+/** A container's resources are always written, also when there are none. */
+function withResources(spec: PodSpec | undefined): object {
+  if (spec === undefined) return { containers: null };
+  const fill = (container: Container): Container => ({ ...container, resources: container.resources ?? {} });
+  return {
+    ...spec,
+    ...(spec.initContainers && { initContainers: spec.initContainers.map(fill) }),
+    containers: spec.containers.map(fill),
+  };
+}
+
+function listBytes(items: readonly string[]): Uint8Array {
+  const list = items.length === 0 ? 'null' : `[${items.join(',')}]`;
+  return new TextEncoder().encode(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":${list}}\n`);
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '<': '\\u003c',
+  '>': '\\u003e',
+  '&': '\\u0026',
+  '\u2028': '\\u2028',
+  '\u2029': '\\u2029',
+};
+
+/** These occur only inside strings, so they can be escaped in the finished text. */
+function goJson(value: object): string {
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (found) => escapes[found] ?? found);
+}
