@@ -7,15 +7,18 @@ import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
 import { Slots } from './base/slots.ts';
+import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from './config/table/kubelet-flags.ts';
 import { criClient } from './edge/cri/client.ts';
+import { listenHttp } from './edge/host/listen-http.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
 import { PodCgroups } from './edge/host/pod-cgroups.ts';
 import { PodFiles } from './edge/host/pod-files.ts';
 import { listManifests, readManifestFile } from './edge/host/read-manifest.ts';
 import { watchPath } from './edge/host/watch-dir.ts';
 import { ImageManager } from './images/image-manager.ts';
+import { healthChecks } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
 import { Pleg } from './pleg/pleg.ts';
 import { RuntimeEvents } from './pleg/runtime-events.ts';
@@ -26,7 +29,11 @@ import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { PodConfigSettings } from './runtime/sandbox-config.ts';
+import { healthHandler, type ReadOnlyDeps, readOnlyHandler } from './server/handlers.ts';
+import type { HttpHandler } from './server/http-message.ts';
+import { HttpServer } from './server/http-server.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
+import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
 import { PodLifecycles } from './workers/pod-lifecycles.ts';
@@ -35,6 +42,7 @@ import { PodWorkers } from './workers/pod-workers.ts';
 export interface AssembleInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
+  readonly gates: FeatureGates;
   readonly machine: MachineFacts;
   readonly nodeName: string;
   readonly clock: Clock;
@@ -88,6 +96,42 @@ function manifestFiles(clock: Clock): ManifestFiles {
   };
 }
 
+/** The plain ports: health on its own, and the read-only one where it is asked for. */
+function httpServers(input: AssembleInput, pods: ReadOnlyDeps): readonly HttpServer[] {
+  const { config } = input;
+  const log = input.log.with({ component: 'server' });
+  const server = (name: string, host: string, port: number, flag: string, handler: HttpHandler): HttpServer =>
+    new HttpServer({
+      name,
+      handler,
+      log,
+      listen: (handle) =>
+        listenHttp({
+          host,
+          port,
+          flag,
+          handler: handle,
+          onError: (err) => log.error('Request failed', { server: name, err }),
+        }),
+    });
+  return [
+    ...(config.healthzPort === 0
+      ? []
+      : [
+          server(
+            'healthz',
+            config.healthzBindAddress,
+            config.healthzPort,
+            'healthz-port',
+            healthHandler(pods.checks),
+          ),
+        ]),
+    ...(config.readOnlyPort === 0
+      ? []
+      : [server('read-only', config.address, config.readOnlyPort, 'read-only-port', readOnlyHandler(pods))]),
+  ];
+}
+
 export interface Kubelet {
   /** Started in this order, stopped in reverse. */
   readonly components: readonly Component[];
@@ -105,11 +149,13 @@ export function assemble(input: AssembleInput): Kubelet {
   const statuses = new PodStatuses();
 
   // ── edges ──
+  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName });
   const cri = criClient({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     requestTimeoutMs: config.runtimeRequestTimeout.ms,
     clock,
+    observe: (observation) => metrics.observeRuntime(observation),
   });
   const naming: CgroupNaming = {
     driver: config.cgroupDriver === 'systemd' ? 'systemd' : 'cgroupfs',
@@ -137,7 +183,15 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('runtime'),
   });
-  const pleg = new Pleg({ runtime: cri, observed, clock, log: component('pleg'), relistMs, callTimeoutMs });
+  const pleg = new Pleg({
+    runtime: cri,
+    observed,
+    clock,
+    log: component('pleg'),
+    relistMs,
+    callTimeoutMs,
+    onRelist: (seconds) => metrics.observeRelist(seconds),
+  });
   cri.connectionChanged.subscribe((up) => {
     if (up) pleg.pokeRelist();
   });
@@ -168,7 +222,15 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('workers'),
   });
-  const components: Component[] = [pleg, runtimeEvents, status, workers];
+  const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
+  const servers = httpServers(input, {
+    desired,
+    statuses,
+    observed,
+    checks,
+    metrics: () => metrics.render(),
+  });
+  const components: Component[] = [pleg, runtimeEvents, status, workers, ...servers];
   if (config.staticPodPath !== '') {
     components.push(
       new FileSource({

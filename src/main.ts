@@ -36,14 +36,16 @@ async function main(): Promise<number> {
 }
 
 async function run(outcome: Extract<Outcome, { kind: 'run' }>, signal: AbortSignal): Promise<number> {
-  const { config, flags, version, warnings } = outcome;
+  const { config, flags, gates, version, warnings } = outcome;
   const log = makeLogger(config.logging);
   for (const warning of warnings) log.warn(warning);
   log.info('Kubelet version', { kubeletVersion: version, node: process.version });
   const machine = await readMachine();
-  const nodeName = (flags.hostnameOverride === '' ? machine.hostname : flags.hostnameOverride).trim().toLowerCase();
+  const nodeName = (flags.hostnameOverride === '' ? machine.hostname : flags.hostnameOverride)
+    .trim()
+    .toLowerCase();
   await mkdir(flags.rootDir, { recursive: true, mode: 0o750 });
-  const kubelet = assemble({ config, flags, machine, nodeName, clock: realClock, log });
+  const kubelet = assemble({ config, flags, gates, machine, nodeName, clock: realClock, log });
   try {
     const supervisor = new Supervisor({
       components: kubelet.components,
@@ -73,14 +75,12 @@ function makeLogger(logging: { readonly format: string; readonly verbosity: numb
   return logging.format === 'json' ? jsonLogger(options) : textLogger(options);
 }
 
-main().then(
-  (code) => {
-    process.exitCode = code;
-    // Nothing keeps the loop alive by now; a handle that does must not keep a stopped kubelet in the process table.
-    setTimeout(() => process.exit(code), 1_000).unref();
-  },
-  (err: unknown) => {
-    process.stderr.write(`kubelet: ${describeError(err)}\n`);
-    process.exit(1);
-  },
-);
+try {
+  const code = await main();
+  process.exitCode = code;
+  // Nothing keeps the loop alive by now; a handle that does must not keep a stopped kubelet in the process table.
+  setTimeout(() => process.exit(code), 1_000).unref();
+} catch (err) {
+  process.stderr.write(`kubelet: ${describeError(err)}\n`);
+  process.exit(1);
+}

@@ -60,7 +60,10 @@ export class ImageManager {
 
   /** The image as it is on the node now; undefined when it is not there. Never pulls. */
   async find(image: string, signal: AbortSignal): Promise<PresentImage | undefined> {
-    const answer = await this.#deps.images.imageStatus({ image: { image: normalizeImageName(image) } }, { signal });
+    const answer = await this.#deps.images.imageStatus(
+      { image: { image: normalizeImageName(image) } },
+      { signal },
+    );
     return answer.image === undefined ? undefined : presentImage(answer.image);
   }
 
@@ -161,7 +164,10 @@ export class ImageManager {
     try {
       const startedAt = clock.monotonic();
       log.info('Pulling image', { image, pod: podRef(request.pod) });
-      const answer = await images.pullImage({ image: { image }, sandboxConfig: request.sandboxConfig }, { signal });
+      const answer = await images.pullImage(
+        { image: { image }, sandboxConfig: request.sandboxConfig },
+        { signal },
+      );
       log.info('Pulled image', { image, tookMs: Math.round(clock.monotonic() - startedAt) });
       return answer.imageRef;
     } finally {

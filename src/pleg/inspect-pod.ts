@@ -1,10 +1,18 @@
 // Asks the runtime for one pod, anew. What cannot change any more (an ended container, a sandbox's address) is not asked twice.
-import { criLabels } from '../api/cri-labels.ts';
+
 import type { CriRuntime } from '../api/cri.ts';
+import { criLabels } from '../api/cri-labels.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
 import type { PodUid } from '../api/pod-ref.ts';
 import { isKind } from '../base/errors.ts';
-import { containerState, isReady, type ListedPod, observedContainer, observedPod, observedSandbox } from './observe.ts';
+import {
+  containerState,
+  isReady,
+  type ListedPod,
+  observedContainer,
+  observedPod,
+  observedSandbox,
+} from './observe.ts';
 
 export type InspectRuntime = Pick<
   CriRuntime,

@@ -9,7 +9,12 @@ import {
   PodSandboxState,
   type PodSandboxStatus,
 } from '../api/generated/runtime/v1/api.ts';
-import type { ObservedContainer, ObservedContainerState, ObservedPod, ObservedSandbox } from '../api/observed.ts';
+import type {
+  ObservedContainer,
+  ObservedContainerState,
+  ObservedPod,
+  ObservedSandbox,
+} from '../api/observed.ts';
 import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
 
 /** What a list says of one pod: enough to see that something changed, not what. */
@@ -46,7 +51,10 @@ export function groupByPod(
 
 /** True when the list agrees with what is stored: same sandboxes and containers in the same states. */
 export function matchesList(seen: ObservedPod, listed: ListedPod): boolean {
-  if (seen.sandboxes.length !== listed.sandboxes.length || seen.containers.length !== listed.containers.length) {
+  if (
+    seen.sandboxes.length !== listed.sandboxes.length ||
+    seen.containers.length !== listed.containers.length
+  ) {
     return false;
   }
   return (
@@ -63,17 +71,14 @@ export function isReady(state: PodSandboxState): boolean {
   return state === PodSandboxState.SANDBOX_READY;
 }
 
+const containerStates: Readonly<Record<number, ObservedContainerState>> = {
+  [ContainerState.CONTAINER_CREATED]: 'created',
+  [ContainerState.CONTAINER_RUNNING]: 'running',
+  [ContainerState.CONTAINER_EXITED]: 'exited',
+};
+
 export function containerState(state: ContainerState): ObservedContainerState {
-  switch (state) {
-    case ContainerState.CONTAINER_CREATED:
-      return 'created';
-    case ContainerState.CONTAINER_RUNNING:
-      return 'running';
-    case ContainerState.CONTAINER_EXITED:
-      return 'exited';
-    default:
-      return 'unknown';
-  }
+  return containerStates[state] ?? 'unknown';
 }
 
 export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {

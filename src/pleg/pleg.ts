@@ -23,6 +23,8 @@ export interface PlegDeps {
   readonly relistMs: number;
   /** How long one list or one inspection may take before it is given up and tried again. */
   readonly callTimeoutMs: number;
+  /** Told how long each relist that went through took. */
+  readonly onRelist?: (seconds: number) => void;
 }
 
 /** How the runtime answers: as the health check and the node's condition tell it. */
@@ -137,7 +139,8 @@ export class Pleg implements Component {
 
   async #relistOnce(signal: AbortSignal): Promise<void> {
     const { clock, runtime } = this.#deps;
-    this.#health = { ...this.#health, lastAttemptAtMs: clock.monotonic() };
+    const startedAtMs = clock.monotonic();
+    this.#health = { ...this.#health, lastAttemptAtMs: startedAtMs };
     try {
       const [sandboxes, containers] = await withDeadline(
         { clock, ms: this.#deps.callTimeoutMs, signal, what: 'listing the runtime' },
@@ -149,6 +152,7 @@ export class Pleg implements Component {
       );
       this.#compare(groupByPod(sandboxes.items, containers.containers));
       this.#succeeded();
+      this.#deps.onRelist?.((clock.monotonic() - startedAtMs) / 1_000);
     } catch (err) {
       if (signal.aborted || isAbort(err)) return;
       this.#failed(err);
@@ -180,7 +184,9 @@ export class Pleg implements Component {
       lastRelistAtMs: clock.monotonic(),
     };
     if (before.failingSinceMs !== undefined) {
-      log.info('Container runtime answers again', { afterMs: Math.round(clock.monotonic() - before.failingSinceMs) });
+      log.info('Container runtime answers again', {
+        afterMs: Math.round(clock.monotonic() - before.failingSinceMs),
+      });
     }
     if (!before.everAnswered || before.failure !== undefined) this.answered.push();
   }
@@ -189,7 +195,9 @@ export class Pleg implements Component {
     const { clock, log } = this.#deps;
     const before = this.#health;
     if (before.failure === undefined) {
-      log.error('Container runtime does not answer; running containers are left alone until it does', { err });
+      log.error('Container runtime does not answer; running containers are left alone until it does', {
+        err,
+      });
     }
     this.#health = {
       ...before,

@@ -1,7 +1,8 @@
 // Follows the runtime's container events, where it has them, as hints to inspect one pod. Upstream: pkg/kubelet/pleg/evented.go.
 // Owns nothing. Invariant: an event is never believed, only followed by a look; losing all of them costs at most a relist period.
-import { criLabels } from '../api/cri-labels.ts';
+
 import type { CriRuntime } from '../api/cri.ts';
+import { criLabels } from '../api/cri-labels.ts';
 import type { ContainerEventResponse } from '../api/generated/runtime/v1/api.ts';
 import { asPodUid, type PodUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
@@ -48,7 +49,8 @@ export class RuntimeEvents implements Component {
           log.v(2).info('Container runtime has no event stream; the relist alone notices changes');
           return await untilAborted(signal);
         }
-        if (!isKind(err, 'unavailable')) log.warn('Container event stream broke, will be opened again', { retryMs, err });
+        if (!isKind(err, 'unavailable'))
+          log.warn('Container event stream broke, will be opened again', { retryMs, err });
       }
       await clock.sleep(retryMs, signal).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, lastRetryMs);
@@ -57,6 +59,7 @@ export class RuntimeEvents implements Component {
 }
 
 function podOfEvent(event: ContainerEventResponse): PodUid | undefined {
-  const uid = event.podSandboxStatus?.metadata?.uid ?? event.containersStatuses[0]?.labels[criLabels.podUid] ?? '';
+  const uid =
+    event.podSandboxStatus?.metadata?.uid ?? event.containersStatuses[0]?.labels[criLabels.podUid] ?? '';
   return uid === '' ? undefined : asPodUid(uid);
 }

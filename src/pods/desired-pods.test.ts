@@ -27,7 +27,8 @@ test('a set announces what came, changed and went, and nothing else', () => {
 
 test('the time at which a source saw a pod is no change', () => {
   const { pods, heard } = watched();
-  const seen = (at: string): ReturnType<typeof aPod> => aPod({ annotations: { 'kubernetes.io/config.seen': at } });
+  const seen = (at: string): ReturnType<typeof aPod> =>
+    aPod({ annotations: { 'kubernetes.io/config.seen': at } });
   pods.set('file', [seen('1')]);
   heard.splice(0);
   pods.set('file', [seen('2')]);

@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 import type { Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import { asContainerId, asSandboxId } from '../api/pod-ref.ts';
-import { aContainer, anObservedContainer, anObservedPod, aPod, aSandbox, exited } from '../testing/builders.ts';
+import {
+  aContainer,
+  anObservedContainer,
+  anObservedPod,
+  aPod,
+  aSandbox,
+  exited,
+} from '../testing/builders.ts';
 import { computePodActions, hasEndedForGood, type PodAction } from './compute-pod-actions.ts';
 
 const startC: PodAction = { do: 'start-container', name: 'c' };
@@ -16,7 +23,12 @@ const dead = aSandbox({ ready: false });
 const cases: readonly (readonly [string, Pod, ObservedPod | undefined, readonly PodAction[]])[] = [
   ['in sync → nothing', aPod(), anObservedPod(), []],
   ['new pod → sandbox, then containers', aPod(), undefined, [{ do: 'create-sandbox', attempt: 0 }, startC]],
-  ['new pod of two → both, in order', aPod(two), undefined, [{ do: 'create-sandbox', attempt: 0 }, startC, startD]],
+  [
+    'new pod of two → both, in order',
+    aPod(two),
+    undefined,
+    [{ do: 'create-sandbox', attempt: 0 }, startC, startD],
+  ],
   ['sandbox there, container not → container', aPod(), up(), [startC]],
   ['one of two is missing → that one', aPod(two), up(anObservedContainer()), [startD]],
   ['Always, exit 0 → again', aPod(), up(exited(0)), [startC]],

@@ -31,7 +31,12 @@ export function computePodActions(pod: Pod, seen: ObservedPod | undefined): read
 export function computeSandboxChange(pod: Pod, seen: ObservedPod | undefined): SandboxChange {
   const latest = seen?.sandboxes[0];
   if (latest === undefined) return { recreate: true, attempt: 0, id: undefined, why: 'no sandbox yet' };
-  const again = (why: string): SandboxChange => ({ recreate: true, attempt: latest.attempt + 1, id: latest.id, why });
+  const again = (why: string): SandboxChange => ({
+    recreate: true,
+    attempt: latest.attempt + 1,
+    id: latest.id,
+    why,
+  });
   const ready = seen?.sandboxes.filter((each) => each.ready).length ?? 0;
   if (ready > 1) return again('more than one sandbox is ready');
   if (!latest.ready) return again('the sandbox is not ready');

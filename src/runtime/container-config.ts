@@ -1,7 +1,7 @@
 // The container a spec asks for, in the CRI's terms. Pure. Upstream: kuberuntime_container.go (generateContainerConfig), labels.go.
 import { containerHashText } from '../api/container-hash.ts';
-import { criAnnotations, criLabels } from '../api/cri-labels.ts';
 import type { CriRequest } from '../api/cri.ts';
+import { criAnnotations, criLabels } from '../api/cri-labels.ts';
 import type { ContainerConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
@@ -69,7 +69,9 @@ function containerAnnotations(pod: Pod, container: Container, restartCount: numb
     [criAnnotations.terminationMessagePath]: container.terminationMessagePath ?? '',
     [criAnnotations.terminationMessagePolicy]: container.terminationMessagePolicy ?? '',
     ...(deletionGrace === undefined ? {} : { [criAnnotations.deletionGracePeriod]: String(deletionGrace) }),
-    ...(terminationGrace === undefined ? {} : { [criAnnotations.terminationGracePeriod]: String(terminationGrace) }),
+    ...(terminationGrace === undefined
+      ? {}
+      : { [criAnnotations.terminationGracePeriod]: String(terminationGrace) }),
     ...(ports.length === 0 ? {} : { [criAnnotations.ports]: JSON.stringify(ports) }),
   };
 }

@@ -16,7 +16,9 @@ export interface CrashWait {
 export class CrashBackoff {
   readonly #backoff: Backoff<string>;
 
-  constructor(options: { readonly initialMs: number; readonly maxMs: number } = { initialMs: 10_000, maxMs: 300_000 }) {
+  constructor(
+    options: { readonly initialMs: number; readonly maxMs: number } = { initialMs: 10_000, maxMs: 300_000 },
+  ) {
     this.#backoff = new Backoff<string>(options);
   }
 

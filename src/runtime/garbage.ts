@@ -41,7 +41,9 @@ export async function removeContainers(
 ): Promise<void> {
   rethrowFirst(
     await Promise.allSettled(
-      containers.map(async ({ id }) => await unlessGone(cri.removeContainer({ containerId: id }, { signal }))),
+      containers.map(
+        async ({ id }) => await unlessGone(cri.removeContainer({ containerId: id }, { signal })),
+      ),
     ),
   );
 }

@@ -44,7 +44,12 @@ export function sandboxResources(pod: Pod, settings: ResourceSettings): CriReque
 export function overheadResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
   const overhead = pod.spec?.overhead;
   if (overhead === undefined) return {};
-  return linuxResources(amount(overhead, 'cpu'), amount(overhead, 'cpu'), amount(overhead, 'memory'), settings);
+  return linuxResources(
+    amount(overhead, 'cpu'),
+    amount(overhead, 'cpu'),
+    amount(overhead, 'memory'),
+    settings,
+  );
 }
 
 export function containerResources(
@@ -113,7 +118,10 @@ function hugePageLimits(
   for (const limits of [pod.spec?.resources?.limits, container.resources?.limits]) {
     for (const [name, text] of Object.entries(limits ?? {})) {
       if (!name.startsWith('hugepages-')) continue;
-      asked.set(pageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()), Quantity.parse(text).value());
+      asked.set(
+        pageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()),
+        Quantity.parse(text).value(),
+      );
     }
   }
   return pageSizes.map((pageSize) => ({ pageSize, limit: asked.get(pageSize) ?? 0n }));

@@ -20,12 +20,19 @@ const settings: PodConfigSettings = {
   cgroupParent: (pod) => `/kubepods/besteffort/pod${pod.metadata?.uid}`,
 };
 
-const rec = (over: PodOver): Pod => aPod({ namespace: 'rec', uid: 'UID', terminationGracePeriodSeconds: 2, ...over });
+const rec = (over: PodOver): Pod =>
+  aPod({ namespace: 'rec', uid: 'UID', terminationGracePeriodSeconds: 2, ...over });
 const sandboxOf = (pod: Pod, attempt = 0): PodSandboxConfig =>
   PodSandboxConfig.fromPartial(generateSandboxConfig(pod, attempt, settings) as PodSandboxConfig);
 const containerOf = (pod: Pod, restartCount = 0): ContainerConfig => {
   const container = pod.spec?.containers[0] ?? aContainer();
-  const input = { pod, container, restartCount, imageRef: 'sha256:9c0d', imageUser: { uid: 0n, username: '' } };
+  const input = {
+    pod,
+    container,
+    restartCount,
+    imageRef: 'sha256:9c0d',
+    imageUser: { uid: 0n, username: '' },
+  };
   return ContainerConfig.fromPartial(generateContainerConfig(input, settings) as ContainerConfig);
 };
 const expectSandbox = (pod: Pod, want: object): void =>
@@ -108,7 +115,7 @@ describe('sandbox config as recorded', () => {
     const pod = rec({ containers: [aContainer({ securityContext: { privileged: true } })] });
     expect(sandboxOf(pod).linux?.securityContext?.privileged).toBe(true);
   });
-  test('the attempt and the pod\'s own labels are carried', () => {
+  test("the attempt and the pod's own labels are carried", () => {
     const config = sandboxOf(rec({ labels: { app: 'x' } }), 3);
     expect([config.metadata?.attempt, config.labels['app']]).toEqual([3, 'x']);
   });
@@ -153,7 +160,10 @@ describe('container config as recorded', () => {
       ...ContainerConfig.fromPartial({}),
       linux: undefined,
       metadata: { name: 'c', attempt: 0 },
-      image: expect.objectContaining({ image: 'sha256:9c0d', userSpecifiedImage: 'docker.io/library/busybox:1' }),
+      image: expect.objectContaining({
+        image: 'sha256:9c0d',
+        userSpecifiedImage: 'docker.io/library/busybox:1',
+      }),
       command: ['sleep', '100000'],
       labels: { ...labels('simple'), 'io.kubernetes.container.name': 'c' },
       annotations: {
@@ -164,7 +174,7 @@ describe('container config as recorded', () => {
         'io.kubernetes.container.terminationMessagePath': '/dev/termination-log',
       },
       logPath: 'c/0.log',
-    } as object);
+    });
     expect(own?.resources).toMatchObject({
       cpuPeriod: 100_000n,
       cpuShares: 2n,

@@ -34,7 +34,10 @@ export interface SyncResult {
 }
 
 type Executors = {
-  readonly [D in PodAction['do']]: (context: SyncContext, action: Extract<PodAction, { do: D }>) => Promise<void>;
+  readonly [D in PodAction['do']]: (
+    context: SyncContext,
+    action: Extract<PodAction, { do: D }>,
+  ) => Promise<void>;
 };
 
 export class PodRuntime {
@@ -44,7 +47,8 @@ export class PodRuntime {
   constructor(deps: PodRuntimeDeps) {
     this.#deps = deps;
     this.#executors = {
-      'stop-pod': async ({ pod, seen, signal }, { why }) => await this.stopPod(pod, seen, undefined, why, signal),
+      'stop-pod': async ({ pod, seen, signal }, { why }) =>
+        await this.stopPod(pod, seen, undefined, why, signal),
       'stop-container': async ({ pod, seen, signal }, { id, why }) => {
         const one = seen?.containers.filter((container) => container.id === id) ?? [];
         await stopContainers(deps, one, { pod, graceSeconds: undefined, why, signal });
@@ -56,7 +60,12 @@ export class PodRuntime {
   }
 
   /** Brings the runtime to the pod's spec, as far as one pass can. Throws only when the pass as a whole failed. */
-  async sync(pod: Pod, seen: ObservedPod | undefined, order: number, signal: AbortSignal): Promise<SyncResult> {
+  async sync(
+    pod: Pod,
+    seen: ObservedPod | undefined,
+    order: number,
+    signal: AbortSignal,
+  ): Promise<SyncResult> {
     const actions = computePodActions(pod, seen);
     const latest = seen?.sandboxes[0];
     const context: SyncContext = {
@@ -128,7 +137,7 @@ export class PodRuntime {
     context: SyncContext,
     action: Extract<PodAction, { do: D }>,
   ): Promise<void> {
-    const execute = this.#executors[action.do as D];
+    const execute = this.#executors[action.do];
     await execute(context, action);
   }
 

@@ -1,6 +1,7 @@
 // The sandbox a pod asks for, in the CRI's terms. Pure. Upstream: kuberuntime_sandbox.go.
-import { criLabels } from '../api/cri-labels.ts';
+
 import type { CriRequest } from '../api/cri.ts';
+import { criLabels } from '../api/cri-labels.ts';
 import { type PodSandboxConfig, type PortMapping, Protocol } from '../api/generated/runtime/v1/api.ts';
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
@@ -63,7 +64,8 @@ export function podHostname(pod: Pod, clusterDomain: string): string {
   const spec = pod.spec;
   const hostname = spec?.hostname ?? truncateHostname(pod.metadata?.name ?? '');
   if (spec?.hostnameOverride !== undefined) return spec.hostnameOverride;
-  if (spec?.setHostnameAsFQDN !== true || spec.subdomain === undefined || spec.subdomain === '') return hostname;
+  if (spec?.setHostnameAsFQDN !== true || spec.subdomain === undefined || spec.subdomain === '')
+    return hostname;
   const fqdn = `${hostname}.${spec.subdomain}.${pod.metadata?.namespace ?? ''}.svc.${clusterDomain}`;
   if (fqdn.length > maxKernelHostname) {
     throw new KubeletError(
@@ -80,7 +82,11 @@ function truncateHostname(name: string): string {
   return name.length <= maxHostname ? name : name.slice(0, maxHostname).replace(/[-.]+$/, '');
 }
 
-const protocols: Readonly<Record<string, Protocol>> = { TCP: Protocol.TCP, UDP: Protocol.UDP, SCTP: Protocol.SCTP };
+const protocols: Readonly<Record<string, Protocol>> = {
+  TCP: Protocol.TCP,
+  UDP: Protocol.UDP,
+  SCTP: Protocol.SCTP,
+};
 
 function portMappings(pod: Pod): CriRequest<PortMapping>[] {
   const ports = (pod.spec?.containers ?? []).flatMap((container) => container.ports ?? []);

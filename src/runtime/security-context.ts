@@ -57,7 +57,9 @@ export function sandboxSecurityContext(pod: Pod): CriRequest<LinuxSandboxSecurit
   const podContext = pod.spec?.securityContext;
   return {
     namespaceOptions: namespaceOptions(pod),
-    privileged: (pod.spec?.containers ?? []).some((container) => container.securityContext?.privileged === true),
+    privileged: (pod.spec?.containers ?? []).some(
+      (container) => container.securityContext?.privileged === true,
+    ),
     seccomp: { profileType: SecurityProfile_ProfileType.RuntimeDefault },
     runAsUser: int64(podContext?.runAsUser),
     runAsGroup: int64(podContext?.runAsGroup),
@@ -102,7 +104,11 @@ export function containerSecurityContext(
  * Why this container must not run as the user it would run as; undefined when it may.
  * Only numeric users can be checked, as upstream.
  */
-export function runAsNonRootViolation(pod: Pod, container: Container, imageUser: ImageUser): string | undefined {
+export function runAsNonRootViolation(
+  pod: Pod,
+  container: Container,
+  imageUser: ImageUser,
+): string | undefined {
   const podContext = pod.spec?.securityContext;
   const own: SecurityContext | undefined = container.securityContext;
   if ((own?.runAsNonRoot ?? podContext?.runAsNonRoot) !== true) return undefined;
@@ -123,7 +129,10 @@ export function podFormat(pod: Pod): string {
   return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}(${pod.metadata?.uid ?? ''})`;
 }
 
-function seccompProfile(profile: SeccompProfile | undefined, settings: SeccompSettings): CriRequest<SecurityProfile> {
+function seccompProfile(
+  profile: SeccompProfile | undefined,
+  settings: SeccompSettings,
+): CriRequest<SecurityProfile> {
   switch (profile?.type) {
     case 'RuntimeDefault':
       return { profileType: SecurityProfile_ProfileType.RuntimeDefault };

@@ -41,10 +41,15 @@ export async function startContainer(
   }
 }
 
-async function createAndStart(deps: PodRuntimeDeps, context: SyncContext, container: Container): Promise<void> {
+async function createAndStart(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<void> {
   const { clock, cri, files, images, settings, slots } = deps;
   const { pod, sandbox, signal } = context;
-  if (sandbox === undefined) throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
+  if (sandbox === undefined)
+    throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
   const found = await (context.found.get(container.name) ?? images.find(container.image ?? '', signal));
   const image = await images.ensure({ pod, container, sandboxConfig: sandbox.config }, found, signal);
   const violation = runAsNonRootViolation(pod, container, image);
@@ -86,7 +91,11 @@ async function start(
  * One more than the newest container seen; where the runtime has forgotten them all (a reboot), one more than the newest log,
  * so that a log is never written over.
  */
-async function nextRestartCount(deps: PodRuntimeDeps, context: SyncContext, container: Container): Promise<number> {
+async function nextRestartCount(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<number> {
   const current = latestContainer(context.seen, container.name);
   if (current !== undefined) return current.restartCount + 1;
   const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;

@@ -23,7 +23,10 @@ export interface StopOptions {
 /** Always enough to see SIGTERM before SIGKILL. */
 const minimumGraceSeconds = 2;
 
-export function computeGraceSeconds(container: ObservedContainer, options: Pick<StopOptions, 'pod' | 'graceSeconds'>): number {
+export function computeGraceSeconds(
+  container: ObservedContainer,
+  options: Pick<StopOptions, 'pod' | 'graceSeconds'>,
+): number {
   const { pod } = options;
   const asked =
     options.graceSeconds ??
@@ -51,7 +54,9 @@ export async function stopContainers(
         graceSeconds: timeout,
         why: options.why,
       });
-      await unlessGone(deps.cri.stopContainer({ containerId: container.id, timeout }, { signal: options.signal }));
+      await unlessGone(
+        deps.cri.stopContainer({ containerId: container.id, timeout }, { signal: options.signal }),
+      );
     }),
   );
   rethrowFirst(outcomes);
@@ -59,7 +64,9 @@ export async function stopContainers(
 
 export async function stopSandboxes(deps: StopDeps, seen: ObservedPod, signal: AbortSignal): Promise<void> {
   const outcomes = await Promise.allSettled(
-    seen.sandboxes.map(async ({ id }) => await unlessGone(deps.cri.stopPodSandbox({ podSandboxId: id }, { signal }))),
+    seen.sandboxes.map(
+      async ({ id }) => await unlessGone(deps.cri.stopPodSandbox({ podSandboxId: id }, { signal })),
+    ),
   );
   rethrowFirst(outcomes);
 }

@@ -21,7 +21,11 @@ const ending = { state: 'terminating', removal: false } as const;
 
 const cases: readonly (readonly [string, Partial<StepInput>, Step])[] = [
   ['new pod → sync', {}, { step: 'sync' }],
-  ['new pod, runtime not seen → wait', { isSeen: false }, wait('waiting for the container runtime to say what runs')],
+  [
+    'new pod, runtime not seen → wait',
+    { isSeen: false },
+    wait('waiting for the container runtime to say what runs'),
+  ],
   ['new pod, refused → reject', { refusal }, { step: 'reject', ...refusal }],
   ['new pod, rival → wait', { rival: 'u0' }, wait('waiting for the earlier pod of this name to end (u0)')],
   [
@@ -57,7 +61,11 @@ const cases: readonly (readonly [string, Partial<StepInput>, Step])[] = [
     { worker: { state: 'syncing' }, seen: down, endedForGood: true },
     { step: 'terminate', removal: false, why: 'all containers have ended for good' },
   ],
-  ['syncing, edited into something refused → reject', { worker: { state: 'syncing' }, refusal }, { step: 'reject', ...refusal }],
+  [
+    'syncing, edited into something refused → reject',
+    { worker: { state: 'syncing' }, refusal },
+    { step: 'reject', ...refusal },
+  ],
   ['rejected, still refused → rest', { worker: { state: 'rejected' }, refusal }, { step: 'rest' }],
   ['rejected, mended → sync', { worker: { state: 'rejected' } }, { step: 'sync' }],
   ['rejected, gone → remove', { worker: { state: 'rejected' }, desired: undefined }, { step: 'remove' }],
@@ -73,11 +81,23 @@ const cases: readonly (readonly [string, Partial<StepInput>, Step])[] = [
     { worker: removing, seen: running },
     { step: 'terminate', removal: true, why: 'the pod is ending' },
   ],
-  ['removed, comes back, down → remove before it starts anew', { worker: removing, seen: down }, { step: 'remove' }],
+  [
+    'removed, comes back, down → remove before it starts anew',
+    { worker: removing, seen: down },
+    { step: 'remove' },
+  ],
   ['done and down → finish', { worker: ending, seen: down }, { step: 'finish' }],
-  ['done, loses its source while ending → remove', { worker: ending, desired: undefined, seen: down }, { step: 'remove' }],
+  [
+    'done, loses its source while ending → remove',
+    { worker: ending, desired: undefined, seen: down },
+    { step: 'remove' },
+  ],
   ['finished, wanted → rest', { worker: { state: 'terminated' }, seen: down }, { step: 'rest' }],
-  ['finished, gone → remove', { worker: { state: 'terminated' }, desired: undefined, seen: down }, { step: 'remove' }],
+  [
+    'finished, gone → remove',
+    { worker: { state: 'terminated' }, desired: undefined, seen: down },
+    { step: 'remove' },
+  ],
 ];
 
 for (const [name, over, want] of cases) {

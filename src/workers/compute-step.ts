@@ -71,7 +71,8 @@ function stepForNew(input: StepInput): Step {
 }
 
 function stepForSyncing(input: StepInput): Step {
-  if (input.desired === undefined) return { step: 'terminate', removal: true, why: 'the pod was removed from its source' };
+  if (input.desired === undefined)
+    return { step: 'terminate', removal: true, why: 'the pod was removed from its source' };
   if (input.refusal !== undefined) return { step: 'reject', ...input.refusal };
   return endOrSync(input);
 }

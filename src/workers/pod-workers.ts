@@ -164,7 +164,12 @@ export class PodWorkers implements Component {
     // A runtime that is away is told once, by the relist; the same failure again is no news either.
     const quiet = isKind(err, 'unavailable') || worker?.lastFailure === message;
     if (worker !== undefined) worker.lastFailure = message;
-    const fields = { pod: nameOf(worker?.pod, observed.get(uid)), podUID: uid, retryInMs: Math.round(retryInMs), err };
+    const fields = {
+      pod: nameOf(worker?.pod, observed.get(uid)),
+      podUID: uid,
+      retryInMs: Math.round(retryInMs),
+      err,
+    };
     if (quiet) log.v(2).info('Pod sync failed again', fields);
     else log.error('Pod sync failed, will be tried again', fields);
   }
@@ -205,7 +210,11 @@ export class PodWorkers implements Component {
       .find((other) => other.uid !== uid && other.order < order && podFullName(other.pod) === fullName);
     if (earlier !== undefined) return earlier.uid;
     for (const other of observed.all().values()) {
-      if (other.uid !== uid && desired.get(other.uid) === undefined && podFullName({ metadata: other }) === fullName) {
+      if (
+        other.uid !== uid &&
+        desired.get(other.uid) === undefined &&
+        podFullName({ metadata: other }) === fullName
+      ) {
         return other.uid;
       }
     }
@@ -243,7 +252,12 @@ export class PodWorkers implements Component {
     const worker = this.#enter(uid, { state: 'rejected' });
     this.#publish(uid, { state: 'rejected', reason: refusal.reason, message: refusal.message });
     const pod = nameOf(worker.pod, undefined);
-    this.#deps.log.error('Pod rejected', { pod, podUID: uid, reason: refusal.reason, message: refusal.message });
+    this.#deps.log.error('Pod rejected', {
+      pod,
+      podUID: uid,
+      reason: refusal.reason,
+      message: refusal.message,
+    });
     return false;
   }
 
@@ -259,11 +273,18 @@ export class PodWorkers implements Component {
     if (result.failure !== undefined) throw result.failure;
     worker.lastFailure = '';
     await this.#collect(uid, signal);
-    this.#queue.addAfter(uid, Math.min(result.retryInMs ?? Number.POSITIVE_INFINITY, settings.syncFrequencyMs));
+    this.#queue.addAfter(
+      uid,
+      Math.min(result.retryInMs ?? Number.POSITIVE_INFINITY, settings.syncFrequencyMs),
+    );
     return false;
   }
 
-  async #terminate(uid: PodUid, step: Extract<Step, { step: 'terminate' }>, signal: AbortSignal): Promise<boolean> {
+  async #terminate(
+    uid: PodUid,
+    step: Extract<Step, { step: 'terminate' }>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { clock, observed, runtime } = this.#deps;
     const seen = observed.get(uid);
     const worker = this.#enter(uid, { state: 'terminating', removal: step.removal });
@@ -354,7 +375,9 @@ export class PodWorkers implements Component {
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 function explainWaiting(waiting: Readonly<Record<string, WaitingReason>>): string {
-  const parts = Object.entries(waiting).map(([name, { reason, message }]) => `container ${name}: ${reason}: ${message}`);
+  const parts = Object.entries(waiting).map(
+    ([name, { reason, message }]) => `container ${name}: ${reason}: ${message}`,
+  );
   return parts.length === 0 ? 'running as its spec asks' : parts.join('; ');
 }
 

@@ -23,7 +23,9 @@ export async function readMachine(): Promise<MachineFacts> {
 async function defaultRouteInterface(): Promise<string | undefined> {
   const table = await readFile('/proc/net/route', 'utf8').catch(() => '');
   const rows = table.split('\n').map((line) => line.split(/\s+/));
-  return rows.find(([, destination, , , , , , mask]) => destination === '00000000' && mask === '00000000')?.[0];
+  return rows.find(
+    ([, destination, , , , , , mask]) => destination === '00000000' && mask === '00000000',
+  )?.[0];
 }
 
 /** The primary address of the default interface first; without one, of any interface that is not loopback. */

@@ -31,7 +31,9 @@ export class PodCgroups {
 
 export async function cgroupMounts(): Promise<readonly string[]> {
   const mounts = await readMountTable();
-  return mounts.filter(({ fsType }) => fsType === 'cgroup' || fsType === 'cgroup2').map((each) => each.mountPoint);
+  return mounts
+    .filter(({ fsType }) => fsType === 'cgroup' || fsType === 'cgroup2')
+    .map((each) => each.mountPoint);
 }
 
 /** Children first: the kernel refuses to remove a cgroup that has any. */

@@ -24,7 +24,11 @@ export class PodFiles {
   async removeTree(path: string): Promise<void> {
     const below = (await readMountTable()).find(({ mountPoint }) => `${mountPoint}/`.startsWith(`${path}/`));
     if (below !== undefined) {
-      throw new KubeletError('conflict', 'MountBusy', `not removing ${path}: ${below.mountPoint} is mounted in it`);
+      throw new KubeletError(
+        'conflict',
+        'MountBusy',
+        `not removing ${path}: ${below.mountPoint} is mounted in it`,
+      );
     }
     try {
       await rm(path, { recursive: true, force: true });

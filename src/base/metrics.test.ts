@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { exponentialBuckets, Metrics } from './metrics.ts';
+
+test('counters and gauges in Prometheus text, sorted by name', () => {
+  const metrics = new Metrics();
+  const jobs = metrics.counter({ name: 'b_total', help: 'Jobs.', labels: ['kind', 'result'] });
+  const level = metrics.gauge({ name: 'a_level', help: 'Level.' });
+  jobs.inc({ kind: 'x', result: 'ok' });
+  jobs.inc({ kind: 'x', result: 'ok' }, 2);
+  jobs.inc({ kind: 'y', result: 'ok' });
+  level.set({}, -1.5);
+  expect(metrics.render()).toBe(
+    [
+      '# HELP a_level Level.',
+      '# TYPE a_level gauge',
+      'a_level -1.5',
+      '# HELP b_total Jobs.',
+      '# TYPE b_total counter',
+      'b_total{kind="x",result="ok"} 3',
+      'b_total{kind="y",result="ok"} 1',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a histogram counts cumulatively, bounds included, and keeps its sum', () => {
+  const metrics = new Metrics();
+  const took = metrics.histogram({ name: 'took', help: 'Took.', labels: ['op'], buckets: [0.1, 1] });
+  for (const seconds of [0.1, 0.5, 1, 7]) took.observe({ op: 'list' }, seconds);
+  expect(metrics.render()).toBe(
+    [
+      '# HELP took Took.',
+      '# TYPE took histogram',
+      'took_bucket{op="list",le="0.1"} 1',
+      'took_bucket{op="list",le="1"} 3',
+      'took_bucket{op="list",le="+Inf"} 4',
+      'took_sum{op="list"} 8.6',
+      'took_count{op="list"} 4',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('a histogram without labels has only the bound in braces', () => {
+  const metrics = new Metrics();
+  metrics.histogram({ name: 'h', help: 'H.', buckets: [1] }).observe({}, 2);
+  expect(metrics.render()).toContain('h_bucket{le="1"} 0\nh_bucket{le="+Inf"} 1\nh_sum 2\nh_count 1\n');
+});
+
+test('label values and help are escaped', () => {
+  const metrics = new Metrics();
+  metrics.counter({ name: 'c', help: 'one\ntwo \\', labels: ['l'] }).inc({ l: 'a"b\\c\nd' });
+  expect(metrics.render()).toBe('# HELP c one\\ntwo \\\\\n# TYPE c counter\nc{l="a\\"b\\\\c\\nd"} 1\n');
+});
+
+test('collectors run before each rendering; a cleared gauge shows nothing', () => {
+  const metrics = new Metrics();
+  const running = metrics.gauge({ name: 'running', help: 'R.', labels: ['state'] });
+  let state = 'up';
+  metrics.onCollect(() => {
+    running.clear();
+    running.set({ state }, 1);
+  });
+  expect(metrics.render()).toContain('running{state="up"} 1');
+  state = 'down';
+  const text = metrics.render();
+  expect([text.includes('"up"'), text.includes('"down"')]).toEqual([false, true]);
+});
+
+test('a name is taken once', () => {
+  const metrics = new Metrics();
+  metrics.counter({ name: 'c', help: '' });
+  expect(() => metrics.gauge({ name: 'c', help: '' })).toThrow('metric c is there already');
+  expect(metrics.names()).toEqual(['c']);
+});
+
+test('exponential buckets', () => {
+  expect(exponentialBuckets(1, 2, 4)).toEqual([1, 2, 4, 8]);
+});
+
+test('infinite values have their own spelling', () => {
+  const metrics = new Metrics();
+  const gauge = metrics.gauge({ name: 'g', help: '', labels: ['s'] });
+  gauge.set({ s: '+' }, Number.POSITIVE_INFINITY);
+  gauge.set({ s: '-' }, Number.NEGATIVE_INFINITY);
+  expect(metrics.render()).toContain('g{s="+"} +Inf\ng{s="-"} -Inf\n');
+});

@@ -1,0 +1,47 @@
+// What the health port says about the runtime and the loop that watches it. Pure over the relist's record.
+// Upstream: the syncloop check of pkg/kubelet/server and Healthy of pkg/kubelet/pleg.
+import type { Clock } from '../base/clock.ts';
+import type { RuntimeHealth } from './pleg.ts';
+
+export interface HealthChecksInput {
+  readonly pleg: { health(): RuntimeHealth };
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly relistMs: number;
+  readonly callTimeoutMs: number;
+}
+
+export interface NamedCheck {
+  readonly name: string;
+  check(): string | undefined;
+}
+
+/** Relists may fail for a while, but they have to be tried: twice what one may take at the most. */
+const slack = 2;
+
+export function healthChecks(input: HealthChecksInput): readonly NamedCheck[] {
+  const { clock, pleg } = input;
+  const longestMs = slack * (input.relistMs + input.callTimeoutMs);
+  return [
+    {
+      name: 'syncloop',
+      check: () => {
+        const { lastAttemptAtMs } = pleg.health();
+        if (lastAttemptAtMs === undefined) return 'the sync loop has not begun';
+        const ageMs = clock.monotonic() - lastAttemptAtMs;
+        return ageMs > longestMs
+          ? `the sync loop has not come round for ${Math.round(ageMs / 1000)} s`
+          : undefined;
+      },
+    },
+    {
+      // differs from upstream: there a runtime that is away shows only in the node's condition, which a node without
+      // a control plane does not have.
+      name: 'runtime',
+      check: () => {
+        const { everAnswered, failure } = pleg.health();
+        if (failure !== undefined) return `the container runtime does not answer: ${failure}`;
+        return everAnswered ? undefined : 'the container runtime has not answered yet';
+      },
+    },
+  ];
+}

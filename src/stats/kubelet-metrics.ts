@@ -1,0 +1,107 @@
+// The kubelet's own metrics: what it does with the runtime and what it holds. Upstream: pkg/kubelet/metrics.
+// Owns the registry. Invariant: names, types, labels and buckets are upstream's, so that dashboards go on working.
+import { exponentialBuckets, Metrics } from '../base/metrics.ts';
+
+export interface KubeletMetricsDeps {
+  readonly desired: { all(): readonly unknown[] };
+  readonly observed: {
+    all(): ReadonlyMap<
+      string,
+      {
+        readonly sandboxes: readonly { readonly ready: boolean }[];
+        readonly containers: readonly { readonly state: string }[];
+      }
+    >;
+  };
+  readonly gates: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
+  readonly nodeName: string;
+}
+
+export interface RuntimeObservation {
+  readonly operation: string;
+  readonly seconds: number;
+  readonly error?: unknown;
+}
+
+export class KubeletMetrics {
+  readonly #metrics = new Metrics();
+  readonly #operations = this.#metrics.counter({
+    name: 'kubelet_runtime_operations_total',
+    help: 'Calls to the container runtime, by operation.',
+    labels: ['operation_type'],
+  });
+  readonly #durations = this.#metrics.histogram({
+    name: 'kubelet_runtime_operations_duration_seconds',
+    help: 'How long calls to the container runtime took, by operation.',
+    labels: ['operation_type'],
+    buckets: exponentialBuckets(0.005, 2.5, 14),
+  });
+  readonly #errors = this.#metrics.counter({
+    name: 'kubelet_runtime_operations_errors_total',
+    help: 'Calls to the container runtime that failed, by operation.',
+    labels: ['operation_type'],
+  });
+  readonly #relist = this.#metrics.histogram({
+    name: 'kubelet_pleg_relist_duration_seconds',
+    help: 'How long a relist of the runtime took.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+
+  constructor(deps: KubeletMetricsDeps) {
+    const node = this.#metrics.gauge({
+      name: 'kubelet_node_name',
+      help: 'The name of this node, as a label; always 1.',
+      labels: ['node'],
+    });
+    node.set({ node: deps.nodeName }, 1);
+    const enabled = this.#metrics.gauge({
+      name: 'kubernetes_feature_enabled',
+      help: 'Whether a feature gate is on, by name and stage.',
+      labels: ['name', 'stage'],
+    });
+    for (const gate of deps.gates) enabled.set({ name: gate.name, stage: gate.stage }, gate.enabled ? 1 : 0);
+    this.#keepCounts(deps);
+  }
+
+  observeRuntime(observation: RuntimeObservation): void {
+    const labels = { operation_type: observation.operation };
+    this.#operations.inc(labels);
+    this.#durations.observe(labels, observation.seconds);
+    if (observation.error !== undefined) this.#errors.inc(labels);
+  }
+
+  observeRelist(seconds: number): void {
+    this.#relist.observe({}, seconds);
+  }
+
+  names(): readonly string[] {
+    return this.#metrics.names();
+  }
+
+  render(): string {
+    return this.#metrics.render();
+  }
+
+  #keepCounts({ desired, observed }: KubeletMetricsDeps): void {
+    const wanted = this.#metrics.gauge({ name: 'kubelet_desired_pods', help: 'Pods this node was given.' });
+    const pods = this.#metrics.gauge({
+      name: 'kubelet_running_pods',
+      help: 'Pods with a sandbox that is ready.',
+    });
+    const containers = this.#metrics.gauge({
+      name: 'kubelet_running_containers',
+      help: 'Containers on the runtime, by state.',
+      labels: ['container_state'],
+    });
+    this.#metrics.onCollect(() => {
+      const seen = [...observed.all().values()];
+      wanted.set({}, desired.all().length);
+      pods.set({}, seen.filter(({ sandboxes }) => sandboxes.some(({ ready }) => ready)).length);
+      containers.clear();
+      for (const state of ['created', 'exited', 'running', 'unknown']) {
+        const count = seen.flatMap((pod) => pod.containers.filter((each) => each.state === state)).length;
+        if (count > 0) containers.set({ container_state: state }, count);
+      }
+    });
+  }
+}
