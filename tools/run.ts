@@ -1,8 +1,8 @@
-// The command behind `make run`: a private containerd and a standalone kubelet under ./.run, the pods of
-// ./.run/manifests, and a view of them until Ctrl-C. Afterwards only the manifests are left.
+// The command behind `make run`: a private containerd and a standalone kubelet under ./.run, or the folder that is
+// given, the pods of its manifests/, and a view of them until Ctrl-C. Afterwards only the manifests are left.
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyRigCannotRun } from '../integration/rig/can-run.ts';
 import { containerdPaths } from '../integration/rig/containerd.ts';
@@ -22,7 +22,7 @@ import { Rig } from '../integration/rig/rig.ts';
 import { changesBetween, rowsOf, tableOf, type ViewRow } from './run-view.ts';
 
 const root = repositoryRoot();
-const runDir = join(root, '.run');
+const runDir = resolve(process.argv[2] ?? join(root, '.run'));
 const liveDir = join(runDir, 'live');
 const manifestDir = join(runDir, 'manifests');
 const lookEveryMs = 500;
@@ -38,7 +38,7 @@ function here(path: string): string {
 
 /** The ground of this run; clears what a crashed run left. */
 async function takeGround(): Promise<Ground> {
-  const first = createHash('sha256').update(root).digest().readUInt16BE() % groundCount;
+  const first = createHash('sha256').update(runDir).digest().readUInt16BE() % groundCount;
   for (let i = 0; i < groundCount; i++) {
     const owner = ownerOf(liveDir);
     if (owner !== undefined && identify(owner.pid)?.startTicks === owner.startTicks)
@@ -71,15 +71,16 @@ function putSample(): void {
 }
 
 function hints(kubelet: Kubelet): readonly string[] {
-  return [
-    'try next, in another terminal:',
-    `  edit ${here(join(manifestDir, 'hello.yaml'))}, and the pod is replaced; remove it, and the pod goes`,
-    '  pkill -9 -f hello-clock                       kills a container, and it is started again',
-    `  curl -s http://127.0.0.1:${kubelet.readOnlyPort}/pods            shows the pods with their status`,
-    `  tail -F ${here(kubelet.podLogsDir)}/*/*/*.log   shows what the containers write`,
-    `  less ${here(kubelet.log.path)}          shows what the kubelet did`,
-    'Ctrl-C stops everything.',
-  ];
+  const commands = [
+    [`edit ${here(join(manifestDir, 'hello.yaml'))}`, 'and the pod is replaced; remove it, and the pod goes'],
+    ['pkill -9 -f hello-clock', 'kills a container, and it is started again'],
+    [`curl -s http://127.0.0.1:${kubelet.readOnlyPort}/pods`, 'shows the pods with their status'],
+    [`tail -F ${here(kubelet.podLogsDir)}/*/*/*.log`, 'shows what the containers write'],
+    [`less ${here(kubelet.log.path)}`, 'shows what the kubelet does'],
+  ] as const;
+  const width = Math.max(...commands.map(([command]) => command.length));
+  const lines = commands.map(([command, what]) => `  ${command.padEnd(width)}  ${what}`);
+  return ['try next, in another terminal:', ...lines, 'Ctrl-C stops everything.'];
 }
 
 /** Draws the view anew whenever it differs from what is on the screen. */

@@ -1,0 +1,98 @@
+// What `make run` starts, shows and stops, and what it does about a run that is there or was killed.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Ground } from './rig/ground.ts';
+import { takeOver } from './rig/ground.ts';
+import { clearGround, findLeftovers, findTraces } from './rig/leftovers.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { waitFor } from './rig/wait.ts';
+
+interface Run {
+  readonly child: ChildProcess;
+  output(): string;
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+function start(dir: string): Run {
+  const child = spawn(process.execPath, ['tools/run-ts.mjs', 'tools/run.ts', dir], { stdio: 'pipe' });
+  const ended = once(child, 'exit');
+  let text = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (text += String(chunk)));
+  return {
+    child,
+    output: () => text,
+    end: async (signal) => {
+      child.kill(signal);
+      await ended;
+      return child.exitCode;
+    },
+  };
+}
+
+const bothRun = /hello-local: web Running[\s\S]*hello-local: clock Running/;
+
+describeOnRig('make run', () => {
+  let dir: string;
+  const runs: Run[] = [];
+  const startRun = (): Run => {
+    const run = start(dir);
+    runs.push(run);
+    return run;
+  };
+  const ground = (): Ground => JSON.parse(readFileSync(join(dir, 'live', 'ground.json'), 'utf8')) as Ground;
+
+  beforeEach(() => {
+    dir = mkdtempSync('/tmp/krun-test-');
+  });
+  afterEach(async () => {
+    for (const run of runs.splice(0)) if (run.child.exitCode === null) await run.end('SIGKILL');
+    const left = takeOver(join(dir, 'live'));
+    if (left !== undefined) await clearGround(left);
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  test('runs the sample, refuses a second run, and stops without a trace', async () => {
+    const run = startRun();
+    await waitFor(() => bothRun.test(run.output()), 'both containers to run', 60_000);
+    expect(run.output()).toContain('kubelet healthy');
+    expect(run.output()).toContain('try next');
+
+    const second = startRun();
+    await once(second.child, 'exit');
+    expect(second.child.exitCode).toBe(1);
+    expect(second.output()).toMatch(
+      /^make run: already running here as process \d+; stop it with Ctrl-C there\n$/,
+    );
+
+    const held = ground();
+    const traces = findTraces(held);
+    expect(await run.end('SIGINT')).toBe(0);
+    expect(await findLeftovers(held, traces)).toEqual([]);
+    expect(readdirSync(dir)).toEqual(['manifests']);
+    expect(readdirSync(join(dir, 'manifests'))).toEqual(['hello.yaml']);
+  });
+
+  test('clears what a killed run left, and runs again', async () => {
+    const killed = startRun();
+    await waitFor(() => bothRun.test(killed.output()), 'both containers to run', 60_000);
+    await killed.end('SIGKILL');
+    expect(await findLeftovers(ground(), findTraces(ground()))).not.toEqual([]);
+
+    const run = startRun();
+    await waitFor(() => bothRun.test(run.output()), 'both containers to run again', 60_000);
+    expect(await run.end('SIGTERM')).toBe(0);
+    expect(existsSync(join(dir, 'live'))).toBe(false);
+  });
+
+  test('stops while it is still starting', async () => {
+    const run = startRun();
+    await waitFor(() => run.output().includes('starting containerd'), 'the first line', 60_000);
+    const held = ground();
+    expect(await run.end('SIGINT')).toBe(0);
+    expect(await findLeftovers(held, { cgroups: [`/${held.name}`], sockets: [] })).toEqual([]);
+  });
+});
