@@ -44,9 +44,16 @@ function decodeField(field: Field<unknown>, value: unknown, path: Path, report: 
 
 /** An entry of a list is whole: what it leaves out has its default at once. */
 function decodeEntry(schema: Schema, value: unknown, path: Path, report: Report): Given {
-  const given = decodeObject(schema, value, path, report);
+  return fill(schema, decodeObject(schema, value, path, report));
+}
+
+function fill(schema: Schema, given: Given): Given {
   const whole: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(schema)) whole[name] = given[name] ?? field.default;
+  for (const [name, field] of Object.entries(schema)) {
+    const value = given[name] ?? undefined;
+    if (field.kind === 'object' && isObject(value)) whole[name] = fill(field.fields ?? {}, value);
+    else whole[name] = value === undefined ? field.default : value;
+  }
   return whole;
 }
 

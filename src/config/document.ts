@@ -24,13 +24,15 @@ export function parseDocument(name: string, text: string): ParsedDocument {
   if (document === undefined) return { value: undefined, problems: [], warnings: [], where: () => name };
   const where = (path: Path): string => `${name}:${lineOf(document, path, lines)}: ${pathText(path)}`;
   const problems: Problem[] = [...duplicateKeys(name, document, lines)];
-  for (const error of document.errors) {
-    if (error.code === 'DUPLICATE_KEY') continue;
-    const { line, col } = lines.linePos(error.pos[0]);
-    problems.push({ where: `${name}:${line}:${col}`, message: firstLine(error.message) });
+  const broken = document.errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
+  for (const { message, pos } of broken) {
+    const { line, col } = lines.linePos(pos[0]);
+    problems.push({ where: `${name}:${line}:${col}`, message: firstLine(message) });
   }
   const extra = more.some((other) => other.contents !== null);
   const warnings = extra ? [`${name} has more than one document; only the first is read.`] : [];
+  // What a broken text seems to say further on would only mislead.
+  if (broken.length > 0) return { value: undefined, problems, warnings, where };
   try {
     return { value: document.toJS({ maxAliasCount: maxAliases }) as unknown, problems, warnings, where };
   } catch (err) {

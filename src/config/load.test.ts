@@ -1,29 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { renderConfigz } from './configz.ts';
+import { header, memoryFiles } from './fixtures/memory-files.ts';
 import { loadCommandLine, type Outcome } from './load-command-line.ts';
-import type { ConfigurationFiles } from './read-files.ts';
-
-const header = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
-
-function memoryFiles(contents: Readonly<Record<string, string>>): ConfigurationFiles {
-  return {
-    workingDirectory: '/work',
-    read: (path) => {
-      const text = contents[path];
-      return text === undefined ? Promise.reject(new Error('no such file')) : Promise.resolve(text);
-    },
-    list: (directory) => {
-      const names = Object.keys(contents)
-        .filter((path) => path.startsWith(`${directory}/`))
-        .map((path) => path.slice(directory.length + 1));
-      if (names.length === 0) return Promise.reject(new Error('no such directory'));
-      const unique = [...new Set(names.map((name) => name.split('/')[0] ?? ''))];
-      return Promise.resolve(
-        unique.map((name) => ({ name, isDirectory: names.some((n) => n.startsWith(`${name}/`)) })),
-      );
-    },
-  };
-}
 
 async function load(
   argv: readonly string[],

@@ -2,6 +2,7 @@
 // Upstream: NewKubeletCommand in cmd/kubelet/app/server.go. Pure but for the injected files.
 import { join } from 'node:path/posix';
 import { legacyConfiguration } from './complete.ts';
+import { type CredentialProviders, readCredentialProviders } from './credential-providers.ts';
 import { type FlagEntry, flagByName, foldUses } from './flag-index.ts';
 import { type FeatureGates, resolveGates } from './gates/feature-gates.ts';
 import type { ParsedArgs } from './parse-args.ts';
@@ -15,6 +16,8 @@ export interface Loaded {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
+  /** From --image-credential-provider-config; undefined without that flag. */
+  readonly credentialProviders: CredentialProviders | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -49,10 +52,14 @@ export async function loadConfiguration(
   if (flags.configDir !== '')
     config = await mergeDropIns(flags.configDir, config, files, flagGates, findings);
   config = withServingPair(applyFlags(config, args), flags);
-  const resolved = resolveGates(config.featureGates);
-  const problems = [...findings.problems, ...resolved.problems];
-  if (problems.length > 0) throw new ConfigurationError(problems);
-  return { config, flags, gates: resolved.gates, warnings: [...findings.warnings, ...resolved.warnings] };
+  const { gates, ...resolved } = resolveGates(config.featureGates);
+  findings.problems.push(...resolved.problems);
+  findings.warnings.push(...resolved.warnings);
+  const providers = flags.imageCredentialProviderConfig;
+  const credentialProviders =
+    providers === '' ? undefined : await readCredentialProviders(providers, files, gates, findings);
+  if (findings.problems.length > 0) throw new ConfigurationError(findings.problems);
+  return { config, flags, gates, credentialProviders, warnings: findings.warnings };
 }
 
 /** A flag on the command line wins over the files; only feature gates add up. */

@@ -19,6 +19,13 @@ export const flagRules: Rule = ({ flags, fail }) => {
   if (flags.exitOnLockContention && flags.lockFile === '') {
     fail('--exit-on-lock-contention', 'needs --lock-file');
   }
+  const { imageCredentialProviderConfig: providers, imageCredentialProviderBinDir: programs } = flags;
+  if (providers !== '' && programs === '') {
+    fail('--image-credential-provider-config', 'needs --image-credential-provider-bin-dir');
+  }
+  if (providers === '' && programs !== '') {
+    fail('--image-credential-provider-bin-dir', 'needs --image-credential-provider-config');
+  }
   if (flags.cloudProvider !== '' && flags.cloudProvider !== 'external') {
     fail('--cloud-provider', `${quote(flags.cloudProvider)} is no longer built in; use "external"`);
   }

@@ -1,0 +1,74 @@
+// The tables against what the kubelet v1.34.11 itself prints.
+import { describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { renderConfigz } from './configz.ts';
+import { effectiveConfigz } from './fixtures/effective-configz.ts';
+import { header, memoryFiles } from './fixtures/memory-files.ts';
+import { upstreamFlags, upstreamGates } from './fixtures/upstream-facts.ts';
+import { allFlags } from './flag-index.ts';
+import { defaultGates, listedGates } from './gates/feature-gates.ts';
+import { flagDefault, helpText, shownType } from './help.ts';
+import { loadCommandLine } from './load-command-line.ts';
+import { kubeletConfiguration } from './table/kubelet-configuration.ts';
+import { kubeletVersion } from './version.ts';
+
+const lines = (text: string): readonly string[] => text.trim().split('\n');
+
+describe('flags', () => {
+  test('names, types, defaults and deprecations are those of upstream', () => {
+    const ours = allFlags.map((entry) =>
+      [
+        entry.name,
+        entry.short ?? '',
+        shownType(entry),
+        flagDefault(entry),
+        entry.deprecated === undefined ? '' : 'deprecated',
+      ].join('|'),
+    );
+    const theirs = lines(upstreamFlags).toSorted();
+    expect(ours.toSorted()).toEqual(theirs);
+    expect([theirs.length, theirs.filter((line) => line.endsWith('deprecated')).length]).toEqual([150, 126]);
+  });
+
+  test('help lists every one', () => {
+    const help = helpText();
+    expect(allFlags.filter(({ name }) => !help.includes(`--${name}`)).map(({ name }) => name)).toEqual([]);
+    const long = help.split('\n').filter((line) => line.length > 120);
+    expect(long).toEqual([]);
+  });
+});
+
+test('gates that can be switched are those that upstream lists', () => {
+  expect(listedGates().map(({ name, spec }) => `${name} ${spec.stage} ${spec.default}`)).toEqual(
+    lines(upstreamGates),
+  );
+  expect(Object.keys(defaultGates)).toHaveLength(208);
+});
+
+test('the configuration has the 123 fields of v1beta1', () => {
+  expect(Object.keys(kubeletConfiguration)).toHaveLength(123);
+});
+
+test('the effective configuration equals upstream for the same input, in the same order', async () => {
+  const text = `${header}
+staticPodPath: DIR/manifests
+authentication: {x509: {clientCAFile: DIR/pki/ca.crt}}
+clusterDomain: cluster.local
+clusterDNS: [10.96.0.10]
+oomScoreAdj: 0
+evictionHard: {nodefs.available: 2%, memory.available: 100Mi, imagefs.available: 2%}
+failSwapOn: false
+containerRuntimeEndpoint: unix:///DIR/proxy.sock
+`;
+  const outcome = await loadCommandLine({
+    argv: ['--config=/DIR/config.yaml', '--cert-dir=/DIR/pki', '--v=2'],
+    files: memoryFiles({ '/DIR/config.yaml': text.replaceAll(' DIR/', ' /DIR/') }),
+  });
+  if (outcome.kind !== 'run') throw new Error(outcome.text);
+  const ours = JSON.stringify(renderConfigz(outcome.config)).replaceAll('/DIR', 'DIR');
+  expect(ours).toBe(JSON.stringify(effectiveConfigz));
+});
+
+test('the version is upstream’s with ours after the plus', () => {
+  expect(kubeletVersion).toBe(`v1.34.11+ts.${packageJson.version}`);
+});

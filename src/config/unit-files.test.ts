@@ -1,0 +1,100 @@
+// Unit files of common distributions start this kubelet unchanged, and mean what they mean to upstream.
+import { expect, test } from 'vitest';
+import { memoryFiles } from './fixtures/memory-files.ts';
+import { eks, k3s, kubeadm, type UnitFile } from './fixtures/unit-files.ts';
+import { loadCommandLine, type Outcome } from './load-command-line.ts';
+
+async function start({ argv, files }: UnitFile): Promise<Extract<Outcome, { kind: 'run' }>> {
+  const outcome = await loadCommandLine({
+    argv,
+    files: memoryFiles(files),
+    host: () => Promise.resolve({ cgroupVersion: 2 }),
+  });
+  if (outcome.kind !== 'run') throw new Error(outcome.text);
+  return outcome;
+}
+
+test('kubeadm: zeros in the file are defaults, flags win', async () => {
+  const { config, flags, warnings } = await start(kubeadm);
+  expect({
+    endpoint: config.containerRuntimeEndpoint,
+    driver: config.cgroupDriver,
+    sync: config.syncFrequency.toString(),
+    report: config.nodeStatusReportFrequency.toString(),
+    flush: config.logging.flushFrequency.toString(),
+    anonymous: config.authentication.anonymous.enabled,
+    cacheTTL: config.authentication.webhook.cacheTTL.toString(),
+    evictions: Object.keys(config.evictionHard).length,
+    resolvConf: config.resolvConf,
+    kubeconfig: flags.kubeconfig,
+    nodeIP: flags.nodeIP,
+  }).toEqual({
+    endpoint: 'unix:///var/run/containerd/containerd.sock',
+    driver: 'systemd',
+    sync: '1m0s',
+    report: '5m0s',
+    flush: '5s',
+    anonymous: false,
+    cacheTTL: '2m0s',
+    evictions: 5,
+    resolvConf: '/run/systemd/resolve/resolv.conf',
+    kubeconfig: '/etc/kubernetes/kubelet.conf',
+    nodeIP: '192.168.1.10',
+  });
+  expect(warnings.map((line) => line.split(' ')[1])).toEqual([
+    '--container-runtime-endpoint',
+    '--pod-infra-container-image',
+  ]);
+});
+
+test('k3s: drop-ins without a file, old flags warn once and are ignored', async () => {
+  const { config, flags, warnings } = await start(k3s);
+  expect({
+    readOnlyPort: config.readOnlyPort,
+    mode: config.authorization.mode,
+    evictionHard: config.evictionHard,
+    serialize: config.serializeImagePulls,
+    hostname: flags.hostnameOverride,
+    labels: flags.nodeLabels,
+    verbosity: config.logging.verbosity,
+    cgroups: [config.kubeletCgroups, flags.runtimeCgroups],
+  }).toEqual({
+    readOnlyPort: 0,
+    mode: 'Webhook',
+    evictionHard: { 'imagefs.available': '5%', 'nodefs.available': '5%' },
+    serialize: false,
+    hostname: 'edge-1',
+    labels: {},
+    verbosity: 2,
+    cgroups: ['/k3s', '/k3s'],
+  });
+  const removed = warnings.filter((line) => line.includes('was removed')).map((line) => line.split(' ')[1]);
+  expect(removed).toEqual(['--cni-bin-dir', '--container-runtime', '--allow-privileged']);
+  expect(warnings.filter((line) => line.startsWith('Feature gate'))).toHaveLength(1);
+});
+
+test('EKS: drop-ins are laid over the JSON file in order, maps merged and lists replaced', async () => {
+  const { config, gates, credentialProviders, warnings } = await start(eks);
+  expect({
+    maxPods: config.maxPods,
+    kubeReserved: config.kubeReserved,
+    clusterDNS: config.clusterDNS,
+    evictionHard: config.evictionHard,
+    gates: [gates.ImageVolume, gates.RotateKubeletServerCertificate],
+    cert: config.tlsCertFile,
+    taints: config.registerWithTaints.map(({ key, value, effect }) => `${key}=${value}:${effect}`),
+    providers: credentialProviders?.providers.map(({ name }) => name),
+    shutdown: config.shutdownGracePeriod.ms,
+  }).toEqual({
+    maxPods: 110,
+    kubeReserved: { cpu: '80m', 'ephemeral-storage': '1Gi', memory: '442Mi' },
+    clusterDNS: ['169.254.20.10'],
+    evictionHard: { 'memory.available': '5%', 'nodefs.available': '10%', 'nodefs.inodesFree': '5%' },
+    gates: [true, true],
+    cert: '',
+    taints: ['example.com/spot=true:NoSchedule'],
+    providers: ['ecr-credential-provider'],
+    shutdown: 45_000,
+  });
+  expect(warnings).toEqual([expect.stringContaining('--register-with-taints')]);
+});
