@@ -1,0 +1,99 @@
+// Finds what in a pod only an API server could serve: a static pod runs without one, so it may not ask for it.
+// Upstream: pkg/api/pod (HasAPIObjectReference) and, with its gate off, pkg/kubelet/config/common.go.
+import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s.ts';
+
+/** Names the first kind of API object that the pod refers to. */
+export function findApiReference(pod: Pod): string | undefined {
+  const spec = pod.spec;
+  if (spec === undefined) return undefined;
+  if (spec.serviceAccountName) return 'serviceaccounts';
+  if (refersToSecret(spec)) return 'secrets';
+  if (refersToConfigMap(spec)) return 'configmaps';
+  if ((spec.resourceClaims ?? []).length > 0) return 'resourceclaims';
+  for (const volume of spec.volumes ?? []) {
+    const found = volumeReference(volume);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** What stays refused even where references are let through: the kubelet cannot watch these for a static pod. */
+export function findDynamicReference(pod: Pod): string | undefined {
+  const sources = (pod.spec?.volumes ?? []).flatMap((volume) => volume.projected?.sources ?? []);
+  if (sources.some((source) => source.clusterTrustBundle !== undefined)) return 'clustertrustbundles';
+  return (pod.spec?.resourceClaims ?? []).length > 0 ? 'resourceclaims' : undefined;
+}
+
+type EnvUser = Pick<PodSpec['containers'][number], 'env' | 'envFrom'>;
+
+function envUsers(spec: PodSpec): EnvUser[] {
+  return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
+}
+
+function refersToSecret(spec: PodSpec): boolean {
+  if ((spec.imagePullSecrets ?? []).some(isNamed)) return true;
+  const byEnv = envUsers(spec).some(
+    ({ env, envFrom }) =>
+      envFrom?.some((from) => isNamed(from.secretRef)) === true ||
+      env?.some(({ valueFrom }) => isNamed(valueFrom?.secretKeyRef)) === true,
+  );
+  return byEnv || (spec.volumes ?? []).some(volumeNeedsSecret);
+}
+
+function volumeNeedsSecret(volume: Volume): boolean {
+  const { azureFile, cephfs, cinder, csi, flexVolume, iscsi, projected, rbd, scaleIO, secret, storageos } =
+    volume;
+  if (azureFile?.secretName || secret?.secretName) return true;
+  if (projected?.sources?.some((source) => isNamed(source.secret)) === true) return true;
+  const refs = [
+    cephfs?.secretRef,
+    cinder?.secretRef,
+    flexVolume?.secretRef,
+    rbd?.secretRef,
+    scaleIO?.secretRef,
+    iscsi?.secretRef,
+    storageos?.secretRef,
+    csi?.nodePublishSecretRef,
+  ];
+  return refs.some(isNamed);
+}
+
+/** A reference without a name refers to nothing; validation refuses it where it matters. */
+function isNamed(ref: { readonly name?: string } | undefined): boolean {
+  return Boolean(ref?.name);
+}
+
+function refersToConfigMap(spec: PodSpec): boolean {
+  const byEnv = envUsers(spec).some(
+    ({ env, envFrom }) =>
+      envFrom?.some((from) => isNamed(from.configMapRef)) === true ||
+      env?.some(({ valueFrom }) => isNamed(valueFrom?.configMapKeyRef)) === true,
+  );
+  const byVolume = (volume: Volume): boolean =>
+    isNamed(volume.configMap) ||
+    volume.projected?.sources?.some((source) => isNamed(source.configMap)) === true;
+  return byEnv || (spec.volumes ?? []).some(byVolume);
+}
+
+function volumeReference(volume: Volume): string | undefined {
+  if (volume.configMap !== undefined) return 'configmaps (via configmap volumes)';
+  if (volume.secret !== undefined) return 'secrets (via secret volumes)';
+  if (volume.csi !== undefined) return 'csidrivers (via CSI volumes)';
+  if (volume.glusterfs !== undefined) return 'endpoints (via glusterFS volumes)';
+  if (volume.persistentVolumeClaim !== undefined) return 'persistentvolumeclaims';
+  if (volume.ephemeral !== undefined) return 'persistentvolumeclaims (via ephemeral volumes)';
+  if (volume.azureFile !== undefined) return 'secrets (via azureFile volumes)';
+  for (const source of volume.projected?.sources ?? []) {
+    const found = projectedReference(source);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function projectedReference(source: VolumeProjection): string | undefined {
+  if (source.configMap !== undefined) return 'configmaps (via projected volumes)';
+  if (source.secret !== undefined) return 'secrets (via projected volumes)';
+  if (source.serviceAccountToken !== undefined) return 'serviceaccounts (via projected volumes)';
+  if (source.clusterTrustBundle !== undefined) return 'clustertrustbundles';
+  return source.podCertificate !== undefined ? 'podcertificates' : undefined;
+}

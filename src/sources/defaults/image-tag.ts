@@ -1,0 +1,38 @@
+// Reads an image reference as far as its default pull policy depends on it.
+// Upstream: pkg/util/parsers on github.com/distribution/reference.
+
+const domainPart = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
+const host = `(?:${domainPart}(?:\\.${domainPart})*|\\[[a-fA-F0-9:]+\\])`;
+const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+const digest = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
+const reference = new RegExp(
+  `^${host}(?::[0-9]+)?/(${pathPart}(?:/${pathPart})*)(?::(\\w[\\w.-]{0,127}))?(?:@(${digest}))?$`,
+);
+
+const longestRepository = 255;
+/** Hex digits of the digests that are known; any other algorithm makes a reference invalid. */
+const digestDigits: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+
+/** Whether the reference means the tag `latest`, by name or by naming neither tag nor digest. False when it is invalid. */
+export function hasLatestTag(image: string): boolean {
+  // A bare image ID cannot be told from a name.
+  if (/^[a-f0-9]{64}$/.test(image)) return false;
+  const [, repository, tag, imageDigest] = reference.exec(withDomain(image)) ?? [];
+  if (repository === undefined || repository.length > longestRepository) return false;
+  if (imageDigest !== undefined && !isKnownDigest(imageDigest)) return false;
+  return tag === undefined ? imageDigest === undefined : tag === 'latest';
+}
+
+/** `busybox` is short for `docker.io/library/busybox`; a first part that looks like a host is one. */
+function withDomain(image: string): string {
+  const slash = image.indexOf('/');
+  const first = image.slice(0, Math.max(0, slash));
+  const isHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();
+  if (slash > 0 && isHost) return image;
+  return slash < 0 ? `docker.io/library/${image}` : `docker.io/${image}`;
+}
+
+function isKnownDigest(text: string): boolean {
+  const [algorithm = '', digits = ''] = text.split(':');
+  return digits.length === digestDigits[algorithm] && digits === digits.toLowerCase();
+}

@@ -1,0 +1,89 @@
+// Defaults of requests and limits: requests follow limits, a pod's own follow its containers', and nothing is finer
+// than a thousandth. Changes what it is given, which is a copy of the caller's.
+// Invariant: an amount that needs no rounding keeps its spelling, since a static pod's UID is made from it.
+// Upstream: pkg/apis/core/v1 (SetDefaults_Pod, SetDefaults_ResourceList), component-helpers/resource.
+import type { Container, PodSpec, ResourceList } from '../../api/k8s.ts';
+import { maxQuantity, Quantity } from '../../api/quantity.ts';
+
+const milli = -3;
+
+export function roundUpToMilli(list: ResourceList | undefined): void {
+  for (const [name, text] of Object.entries(list ?? {})) {
+    const amount = Quantity.parse(text);
+    const rounded = amount.roundUp(milli);
+    if (list !== undefined && !rounded.equals(amount)) list[name] = rounded.toString();
+  }
+}
+
+export function requestsFromLimits(container: Pick<Container, 'resources'>): void {
+  const resources = container.resources;
+  if (resources?.limits === undefined) return;
+  resources.requests = { ...resources.limits, ...resources.requests };
+}
+
+/** The pod's own requests and limits, where the manifest gives some of them. */
+export function defaultPodResources(spec: PodSpec): void {
+  const resources = spec.resources;
+  if (resources === undefined) return;
+  if (isEmpty(resources.limits) && isEmpty(resources.requests)) return;
+  const limits = { ...resources.limits };
+  for (const [name, amount] of Object.entries(aggregate(spec, 'limits')))
+    if (isHugePages(name) && resources.requests?.[name] === undefined) limits[name] ??= amount;
+  if (isEmpty(limits)) return;
+  resources.limits = limits;
+  const requests = { ...resources.requests };
+  for (const [name, amount] of Object.entries(aggregate(spec, 'requests')))
+    if (isOvercommittable(name)) requests[name] ??= amount;
+  for (const [name, amount] of Object.entries(limits)) if (isPodLevel(name)) requests[name] ??= amount;
+  if (!isEmpty(requests)) resources.requests = requests;
+}
+
+/** The most that all containers need together at any time: sidecars run on, other init containers one by one. */
+export function aggregate(spec: PodSpec, kind: 'requests' | 'limits'): ResourceList {
+  const total = new Map<string, Quantity>();
+  const sidecars = new Map<string, Quantity>();
+  const peak = new Map<string, Quantity>();
+  for (const container of spec.containers) add(total, container.resources?.[kind]);
+  for (const container of spec.initContainers ?? []) {
+    const own = container.resources?.[kind];
+    if (container.restartPolicy === 'Always') {
+      add(total, own);
+      add(sidecars, own);
+      raise(peak, sidecars);
+    } else {
+      const now = new Map<string, Quantity>();
+      add(now, own);
+      for (const [name, amount] of sidecars) now.set(name, now.get(name)?.add(amount) ?? amount);
+      raise(peak, now);
+    }
+  }
+  raise(total, peak);
+  return Object.fromEntries([...total].map(([name, amount]) => [name, amount.toString()]));
+}
+
+function add(sum: Map<string, Quantity>, list: ResourceList | undefined): void {
+  for (const [name, text] of Object.entries(list ?? {})) {
+    const amount = Quantity.parse(text);
+    sum.set(name, sum.get(name)?.add(amount) ?? amount);
+  }
+}
+
+function raise(floor: Map<string, Quantity>, list: ReadonlyMap<string, Quantity>): void {
+  for (const [name, amount] of list) floor.set(name, maxQuantity(floor.get(name) ?? amount, amount));
+}
+
+function isEmpty(list: ResourceList | undefined): boolean {
+  return list === undefined || Object.keys(list).length === 0;
+}
+
+function isHugePages(name: string): boolean {
+  return name.startsWith('hugepages-');
+}
+
+function isOvercommittable(name: string): boolean {
+  return name === 'cpu' || name === 'memory';
+}
+
+function isPodLevel(name: string): boolean {
+  return isOvercommittable(name) || isHugePages(name);
+}

@@ -1,0 +1,651 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../api/k8s.ts';
+import { podRef } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
+import type { LogFields, Logger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { FileSource, type ManifestEntry, type ManifestFiles, type ManifestListing } from './file-source.ts';
+import { settleMs } from './known-file.ts';
+
+const path = '/manifests';
+const fileCheckMs = 20_000;
+
+interface FakeFile {
+  text: string;
+  version: number;
+  changedAtMs: number;
+  kind: ManifestEntry['kind'];
+  failure?: KubeletError;
+}
+
+/** A directory in memory, with everything that can be wrong with one. */
+class FakeFiles implements ManifestFiles {
+  readonly #clock: FakeClock;
+  readonly #files = new Map<string, FakeFile>();
+  #version = 0;
+  reads: string[] = [];
+  listing: 'directory' | 'missing' | 'other' | KubeletError = 'directory';
+  stalled: Promise<void> | undefined;
+  watchers = new Set<{ onChange: () => void; onError: (err: unknown) => void }>();
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  /** Content that has been there for a while, unless told otherwise. */
+  put(
+    name: string,
+    text: string,
+    options: { fresh?: boolean; kind?: FakeFile['kind']; failure?: KubeletError } = {},
+  ): void {
+    const changedAtMs = options.fresh === true ? this.#clock.now() : this.#clock.now() - 60_000;
+    this.#version += 1;
+    this.#files.set(`${path}/${name}`, {
+      text,
+      version: this.#version,
+      changedAtMs,
+      kind: 'file',
+      ...options,
+    });
+  }
+
+  remove(name: string): void {
+    this.#files.delete(`${path}/${name}`);
+  }
+
+  event(): void {
+    for (const watcher of this.watchers) watcher.onChange();
+  }
+
+  async list(): Promise<ManifestListing> {
+    await this.stalled;
+    if (this.listing instanceof KubeletError) throw this.listing;
+    if (this.listing !== 'directory') return { kind: this.listing };
+    const names = [...this.#files.keys()].sort();
+    const entries = names.map((name): ManifestEntry => {
+      const file = this.#files.get(name);
+      const reason = file?.kind === 'unreadable' ? { reason: 'permission denied' } : {};
+      return { path: name, kind: file?.kind ?? 'missing', stamp: `${file?.version ?? ''}`, ...reason };
+    });
+    return { kind: 'directory', entries };
+  }
+
+  async read(name: string): Promise<{ bytes: Uint8Array; stamp: string; changedAtMs: number }> {
+    this.reads.push(name.slice(path.length + 1));
+    const file = this.#files.get(name);
+    if (file === undefined) throw new KubeletError('not-found', 'ManifestUnreadable', 'it does not exist');
+    if (file.failure !== undefined) throw file.failure;
+    return { bytes: Buffer.from(file.text), stamp: `${file.version}`, changedAtMs: file.changedAtMs };
+  }
+
+  watch(_path: string, onChange: () => void, onError: (err: unknown) => void): { close(): void } {
+    const watcher = { onChange, onError };
+    this.watchers.add(watcher);
+    return { close: () => this.watchers.delete(watcher) };
+  }
+}
+
+function recorder(lines: string[]): Logger {
+  const write =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void => {
+      const { path: subject, reason, keeping } = fields as Record<string, string | undefined>;
+      const why = reason === undefined ? '' : `: ${reason}`;
+      lines.push(
+        `${level} ${message} ${subject ?? ''}${why}${keeping === undefined ? '' : ` (keeping ${keeping})`}`,
+      );
+    };
+  const log: Logger = {
+    info: write('I'),
+    warn: write('W'),
+    error: write('E'),
+    v: () => ({ enabled: false, info: () => undefined }),
+    with: () => log,
+  };
+  return log;
+}
+
+function manifest(name: string, more = ''): string {
+  return `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}${more}}\nspec: {containers: [{name: c, image: i}]}\n`;
+}
+
+interface Rig {
+  readonly clock: FakeClock;
+  readonly files: FakeFiles;
+  readonly lines: string[];
+  /** Every published set. */
+  readonly sets: (readonly Pod[])[];
+  /** The names in the last set, without the node's name. */
+  names(): string[] | undefined;
+  /** Something changed: an event, and time for its consequences. */
+  change(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function start(prepare: (files: FakeFiles) => void = () => undefined): Promise<Rig> {
+  const clock = new FakeClock();
+  const files = new FakeFiles(clock);
+  prepare(files);
+  const lines: string[] = [];
+  const sets: (readonly Pod[])[] = [];
+  const source = new FileSource({
+    files,
+    publish: (_source, pods) => sets.push(pods),
+    clock,
+    log: recorder(lines),
+    path: `${path}/`,
+    fileCheckMs,
+    staticPods: {
+      nodeName: 'node-1',
+      computeHash: (pod, { source: origin }) =>
+        `${origin}#${JSON.stringify(pod.metadata)}${JSON.stringify(pod.spec)}`,
+      forbidApiReferences: true,
+    },
+  });
+  const stopping = new AbortController();
+  const started = source.start(stopping.signal);
+  const rig: Rig = {
+    clock,
+    files,
+    lines,
+    sets,
+    names: () => sets.at(-1)?.map((pod) => (podRef(pod).split('/')[1] ?? '').replace(/-node-1$/, '')),
+    change: async () => {
+      files.event();
+      await clock.settle();
+    },
+    stop: async () => {
+      stopping.abort();
+      await (await started).stopped;
+    },
+  };
+  await clock.settle();
+  return rig;
+}
+
+describe('the file source publishes', () => {
+  test('an empty set once when there is nothing', async () => {
+    const rig = await start();
+    expect(rig.sets).toEqual([[]]);
+    await rig.clock.advance(3 * fileCheckMs);
+    expect(rig.sets).toHaveLength(1);
+    await rig.stop();
+  });
+
+  test('the pods of all files in the order of their names, with the marks of a static pod', async () => {
+    const rig = await start((files) => {
+      files.put('b.yaml', manifest('two'));
+      files.put('a.yaml', `${manifest('one')}---\n${manifest('three', ', namespace: kube-system')}`);
+    });
+    expect(rig.names()).toEqual(['one', 'three', 'two']);
+    expect(rig.sets[0]?.[0]).toMatchObject({
+      metadata: {
+        name: 'one-node-1',
+        namespace: 'default',
+        uid: expect.stringMatching(/^\/manifests\/a\.yaml#/),
+        annotations: {
+          'kubernetes.io/config.source': 'file',
+          'kubernetes.io/config.seen': '2026-01-01T00:00:00.000Z',
+          'kubernetes.io/config.hash': expect.stringMatching(/^\/manifests\/a\.yaml#/),
+        },
+      },
+      spec: {
+        nodeName: 'node-1',
+        restartPolicy: 'Always',
+        tolerations: [{ operator: 'Exists', effect: 'NoExecute' }],
+      },
+      status: { phase: 'Pending' },
+    });
+    await rig.stop();
+  });
+
+  test('what came, changed and went, on an event and without one', async () => {
+    const rig = await start();
+    rig.files.put('a', manifest('one'));
+    await rig.change();
+    expect(rig.names()).toEqual(['one']);
+    rig.files.put('a', manifest('one', ', labels: {x: z}'));
+    await rig.clock.advance(fileCheckMs);
+    expect(rig.sets).toHaveLength(3);
+    expect(rig.sets[2]?.[0]?.metadata?.uid).not.toBe(rig.sets[1]?.[0]?.metadata?.uid);
+    rig.files.remove('a');
+    await rig.change();
+    expect(rig.names()).toEqual([]);
+    expect(rig.lines).toEqual([]);
+    await rig.stop();
+  });
+
+  test('nothing when nothing changed, and does not read it again', async () => {
+    const rig = await start((files) => files.put('a', manifest('one')));
+    for (let round = 0; round < 5; round++) await rig.change();
+    await rig.clock.advance(5 * fileCheckMs);
+    expect(rig.sets).toHaveLength(1);
+    expect(rig.files.reads).toEqual(['a']);
+    await rig.stop();
+  });
+
+  test('nothing when a file was touched but says the same', async () => {
+    const rig = await start((files) => files.put('a', manifest('one')));
+    rig.files.put('a', `# a comment\n${manifest('one')}`);
+    await rig.change();
+    expect(rig.files.reads).toEqual(['a', 'a']);
+    expect(rig.sets).toHaveLength(1);
+    await rig.stop();
+  });
+
+  test('the same time of first sight when a pod with its own UID is edited', async () => {
+    const rig = await start((files) => files.put('a', manifest('one', ', uid: mine')));
+    rig.files.put('a', manifest('one', ', uid: mine, labels: {x: z}'));
+    await rig.clock.advance(fileCheckMs);
+    const [before, after] = rig.sets.map((set) => set[0]?.metadata);
+    expect(after?.labels).toEqual({ x: 'z' });
+    expect(after?.uid).toBe('mine');
+    expect(after?.annotations?.['kubernetes.io/config.seen']).toBe(
+      before?.annotations?.['kubernetes.io/config.seen'],
+    );
+    await rig.stop();
+  });
+
+  test('one set for many files that came together', async () => {
+    const rig = await start();
+    for (let index = 0; index < 50; index++) rig.files.put(`f${index}`, manifest(`p${index}`));
+    await rig.change();
+    expect(rig.sets).toHaveLength(2);
+    expect(rig.names()).toHaveLength(50);
+    await rig.stop();
+  });
+});
+
+describe('one bad file: one line, and the other pods go on', () => {
+  const bad: readonly (readonly [string, (files: FakeFiles) => void, string])[] = [
+    [
+      'garbage',
+      (files) => files.put('bad', 'a: ['),
+      'E Could not process manifest file /manifests/bad: line 1, column',
+    ],
+    [
+      'an empty file',
+      (files) => files.put('bad', ''),
+      'E Could not process manifest file /manifests/bad: the file is empty',
+    ],
+    [
+      'another kind',
+      (files) => files.put('bad', 'apiVersion: v1\nkind: Secret'),
+      'E Could not process manifest file /manifests/bad: line 1: kind "Secret" (v1) is not supported here',
+    ],
+    [
+      'a name that is not valid',
+      (files) => files.put('bad', manifest('No_Good')),
+      'E Could not process manifest file /manifests/bad: pod default/No_Good is invalid: metadata.name: Invalid value: "No_Good-node-1": ',
+    ],
+    [
+      'a huge file',
+      (files) =>
+        files.put('bad', '', {
+          failure: new KubeletError('invalid', 'TooLarge', 'it is larger than 10485760 bytes'),
+        }),
+      'E Could not process manifest file /manifests/bad: it is larger than 10485760 bytes',
+    ],
+    [
+      'a file without read permission',
+      (files) =>
+        files.put('bad', '', {
+          failure: new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied'),
+        }),
+      'E Could not process manifest file /manifests/bad: permission denied',
+    ],
+    [
+      'an entry that cannot be inspected',
+      (files) => files.put('bad', '', { kind: 'unreadable' }),
+      'E Could not process manifest file /manifests/bad: permission denied',
+    ],
+    [
+      'a name that another file has',
+      (files) => files.put('later', manifest('good')),
+      'E Could not process manifest file /manifests/later: pod default/good-node-1 is already defined in /manifests/good',
+    ],
+    [
+      'a UID that another file has',
+      (files) => {
+        files.put('good', manifest('good', ', uid: u'));
+        files.put('later', manifest('bad', ', uid: u'));
+      },
+      'E Could not process manifest file /manifests/later: pod default/bad-node-1 is already defined in /manifests/good',
+    ],
+    [
+      'a name twice in one file',
+      (files) => {
+        files.put('good', `${manifest('good')}---\n${manifest('good', ', labels: {a: b}')}`);
+      },
+      'E Could not process manifest file /manifests/good: pod default/good-node-1 is already defined above',
+    ],
+    [
+      'a directory',
+      (files) => files.put('bad', '', { kind: 'directory' }),
+      'W Ignored in the manifest directory /manifests/bad: it is a directory',
+    ],
+    [
+      'a pipe',
+      (files) => files.put('bad', '', { kind: 'other' }),
+      'W Ignored in the manifest directory /manifests/bad: it is not a regular file',
+    ],
+    [
+      'a link that leads nowhere',
+      (files) => files.put('bad', '', { kind: 'missing' }),
+      'E Could not process manifest file /manifests/bad: it is a link that leads nowhere',
+    ],
+    [
+      'a pod that needs an API server',
+      (files) =>
+        files.put(
+          'bad',
+          'apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {serviceAccountName: a, containers: [{name: c, image: i}]}',
+        ),
+      'E Could not process manifest file /manifests/bad: pod default/x is invalid: static pods may not reference serviceaccounts',
+    ],
+    [
+      'an unknown field',
+      (files) => files.put('good', `${manifest('good')}what: 1\n`),
+      'W Manifest has unknown fields, ignoring them /manifests/good: what (line 5)',
+    ],
+  ];
+  for (const [name, prepare, line] of bad)
+    test(name, async () => {
+      const rig = await start((files) => {
+        files.put('good', manifest('good'));
+        prepare(files);
+      });
+      expect(rig.names()).toEqual(['good']);
+      expect(rig.lines).toHaveLength(1);
+      expect(rig.lines[0]).toContain(line);
+      for (let round = 0; round < 5; round++) await rig.change();
+      await rig.clock.advance(5 * fileCheckMs);
+      expect(rig.lines).toHaveLength(1);
+      await rig.stop();
+    });
+
+  test('another reason is another line, and a cure is told once', async () => {
+    const rig = await start((files) => files.put('a', ''));
+    rig.files.put('a', 'kind: Pod');
+    await rig.change();
+    rig.files.put('a', manifest('one'));
+    await rig.change();
+    await rig.clock.advance(fileCheckMs);
+    expect(rig.lines).toEqual([
+      'E Could not process manifest file /manifests/a: the file is empty',
+      'E Could not process manifest file /manifests/a: line 1: apiVersion is missing',
+      'I Manifest problem is gone /manifests/a',
+    ]);
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  test('the same fault after the file was away is told again', async () => {
+    const rig = await start((files) => files.put('a', ''));
+    rig.files.remove('a');
+    await rig.change();
+    rig.files.put('a', '');
+    await rig.change();
+    expect(rig.lines).toHaveLength(2);
+    await rig.stop();
+  });
+
+  test('a good document beside a bad one in the same file is used', async () => {
+    const rig = await start((files) =>
+      files.put('a', `apiVersion: v1\nkind: Service\n---\n${manifest('one')}`),
+    );
+    expect(rig.names()).toEqual(['one']);
+    expect(rig.lines).toHaveLength(1);
+    await rig.stop();
+  });
+
+  test('when the first of two files with one name goes, the second one counts', async () => {
+    const rig = await start((files) => {
+      files.put('a', manifest('one', ', labels: {from: a}'));
+      files.put('b', manifest('one', ', labels: {from: b}'));
+    });
+    expect(rig.sets[0]?.map((pod) => pod.metadata?.labels)).toEqual([{ from: 'a' }]);
+    rig.files.remove('a');
+    await rig.change();
+    expect(rig.sets[1]?.map((pod) => pod.metadata?.labels)).toEqual([{ from: 'b' }]);
+    await rig.stop();
+  });
+});
+
+describe('a pod that runs survives', () => {
+  const failures: readonly (readonly [string, (files: FakeFiles) => void])[] = [
+    ['a broken edit', (files) => files.put('a', 'a: [')],
+    ['an emptied file', (files) => files.put('a', '')],
+    [
+      'an edit that is not valid',
+      (files) => files.put('a', manifest('one').replace('image: i', 'image: ""')),
+    ],
+    [
+      'an edit of the wrong type',
+      (files) => files.put('a', manifest('one').replace('[{', '{').replace('}]', '}')),
+    ],
+    [
+      'lost read permission',
+      (files) =>
+        files.put('a', '', {
+          failure: new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied'),
+        }),
+    ],
+    ['a lost look at the file', (files) => files.put('a', '', { kind: 'unreadable' })],
+  ];
+  for (const [name, spoil] of failures)
+    test(`${name}, and follows the next good version`, async () => {
+      const rig = await start((files) => files.put('a', manifest('one')));
+      spoil(rig.files);
+      await rig.change();
+      expect(rig.sets).toHaveLength(1);
+      expect(rig.lines).toHaveLength(1);
+      expect(rig.lines[0]).toMatch(/ \(keeping default\/one-node-1\)$/);
+      rig.files.put('a', manifest('one', ', labels: {x: z}'));
+      await rig.change();
+      expect(rig.sets).toHaveLength(2);
+      expect(rig.sets[1]?.[0]?.metadata?.labels).toEqual({ x: 'z' });
+      await rig.stop();
+    });
+
+  test('not the removal of a broken file', async () => {
+    const rig = await start((files) => files.put('a', manifest('one')));
+    rig.files.put('a', 'a: [');
+    await rig.change();
+    rig.files.remove('a');
+    await rig.change();
+    expect(rig.names()).toEqual([]);
+    await rig.stop();
+  });
+
+  test('not the removal of its document from the file, though another one there is broken', async () => {
+    const rig = await start((files) => files.put('a', `${manifest('one')}---\n${manifest('two')}`));
+    rig.files.put('a', manifest('one').replace('image: i', 'image: ""'));
+    await rig.change();
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  test('a file that becomes another kind is not the pod any more', async () => {
+    const rig = await start((files) => files.put('a', manifest('one')));
+    rig.files.put('a', 'apiVersion: v1\nkind: Secret');
+    await rig.change();
+    expect(rig.names()).toEqual([]);
+    await rig.stop();
+  });
+
+  test('a directory that cannot be listed', async () => {
+    const rig = await start((files) => files.put('a', manifest('one')));
+    rig.files.listing = new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied');
+    await rig.change();
+    await rig.clock.advance(3 * fileCheckMs);
+    expect(rig.sets).toHaveLength(1);
+    expect(rig.lines).toEqual(['E Could not read manifest path /manifests: permission denied']);
+    rig.files.listing = 'directory';
+    rig.files.put('b', manifest('two'));
+    await rig.change();
+    expect(rig.names()).toEqual(['one', 'two']);
+    await rig.stop();
+  });
+});
+
+describe('a file that is being written', () => {
+  test('is used at once when it is good', async () => {
+    const rig = await start();
+    rig.files.put('a', manifest('one'), { fresh: true });
+    await rig.change();
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  test('has its faults reported only when it stays that way', async () => {
+    const rig = await start();
+    rig.files.put('a', 'apiVersion: v1\nkind: P', { fresh: true });
+    await rig.change();
+    expect(rig.lines).toEqual([]);
+    rig.files.put('a', manifest('one'), { fresh: true });
+    await rig.clock.advance(settleMs);
+    expect(rig.names()).toEqual(['one']);
+    expect(rig.lines).toEqual([]);
+    rig.files.put('a', 'kind: P', { fresh: true });
+    await rig.change();
+    expect(rig.lines).toEqual([]);
+    await rig.clock.advance(settleMs);
+    expect(rig.lines).toHaveLength(1);
+    await rig.stop();
+  });
+
+  test('loses no pod until it has settled', async () => {
+    const both = `${manifest('one')}---\n${manifest('two')}`;
+    const rig = await start((files) => files.put('a', both));
+    rig.files.put('a', manifest('one'), { fresh: true });
+    await rig.change();
+    expect(rig.names()).toEqual(['one', 'two']);
+    await rig.clock.advance(settleMs);
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  test('is read again after a change within the same tick, but parsed only when it differs', async () => {
+    const rig = await start();
+    rig.files.put('a', manifest('one'), { fresh: true });
+    await rig.change();
+    await rig.change();
+    expect(rig.files.reads).toEqual(['a', 'a']);
+    expect(rig.sets).toHaveLength(2);
+    await rig.clock.advance(fileCheckMs);
+    await rig.change();
+    expect(rig.files.reads).toEqual(['a', 'a', 'a']);
+    await rig.stop();
+  });
+});
+
+describe('the path', () => {
+  test('that does not exist is an empty set, told once; when it comes, its pods come', async () => {
+    const rig = await start((files) => {
+      files.listing = 'missing';
+      files.put('a', manifest('one'));
+    });
+    expect(rig.sets).toEqual([[]]);
+    await rig.clock.advance(3 * fileCheckMs);
+    expect(rig.lines).toEqual(['E Could not read manifest path /manifests: it does not exist, ignoring it']);
+    rig.files.listing = 'directory';
+    await rig.change();
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  test('that disappears takes its pods with it', async () => {
+    const rig = await start((files) => files.put('a', manifest('one')));
+    rig.files.listing = 'missing';
+    await rig.change();
+    expect(rig.names()).toEqual([]);
+    rig.files.listing = 'directory';
+    await rig.change();
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  for (const [name, listing] of [
+    ['that cannot be listed', new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied')],
+    ['that is a device', 'other'],
+  ] as const)
+    test(`${name} says nothing about pods`, async () => {
+      const rig = await start((files) => {
+        files.listing = listing;
+      });
+      await rig.clock.advance(2 * fileCheckMs);
+      expect(rig.sets).toEqual([]);
+      expect(rig.lines).toHaveLength(1);
+      await rig.stop();
+    });
+
+  test('that cannot be watched is said once and still rescanned', async () => {
+    const rig = await start();
+    for (let round = 0; round < 3; round++)
+      for (const watcher of rig.files.watchers) watcher.onError(new Error('no more watches'));
+    rig.files.put('a', manifest('one'));
+    await rig.clock.advance(fileCheckMs);
+    expect(rig.names()).toEqual(['one']);
+    expect(rig.lines).toEqual([
+      'E Could not watch manifest path, changes are found by rescans only /manifests: no more watches',
+    ]);
+    await rig.stop();
+  });
+
+  test('that answers slowly is said once; the start waits for it', async () => {
+    let release = (): void => undefined;
+    const rig = await start((files) => {
+      files.put('a', manifest('one'));
+      files.stalled = new Promise((resolve) => {
+        release = resolve;
+      });
+    });
+    await rig.clock.advance(5 * 60_000);
+    expect(rig.lines).toEqual(['W Looking for manifests takes long /manifests']);
+    expect(rig.sets).toEqual([]);
+    release();
+    await rig.clock.settle();
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+});
+
+describe('stopping', () => {
+  test('leaves no timer and no watch', async () => {
+    const rig = await start((files) => files.put('a', 'bad', { fresh: true }));
+    await rig.stop();
+    expect(rig.clock.pendingTimers()).toBe(0);
+    expect(rig.files.watchers.size).toBe(0);
+    rig.files.put('a', manifest('one'));
+    rig.files.event();
+    await rig.clock.advance(fileCheckMs);
+    expect(rig.sets).toEqual([[]]);
+  });
+
+  test('before the first look has ended does not wait for it', async () => {
+    const rig = await start((files) => {
+      files.stalled = new Promise(() => undefined);
+    });
+    let stopped = false;
+    const stopping = rig.stop().finally(() => {
+      stopped = true;
+    });
+    void stopping;
+    await rig.clock.settle();
+    expect(rig.files.watchers.size).toBe(0);
+    expect(stopped).toBe(false);
+  });
+
+  test('and starting anew gives the same pods with the same identities', async () => {
+    const put = (files: FakeFiles): void => {
+      files.put('a', manifest('one'));
+      files.put('b', manifest('two'));
+    };
+    const first = await start(put);
+    await first.stop();
+    const second = await start(put);
+    expect(second.sets).toEqual(first.sets);
+    await second.stop();
+  });
+});

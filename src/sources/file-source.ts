@@ -1,0 +1,229 @@
+// Turns a directory of manifests, or one manifest, into pods. Upstream: pkg/kubelet/config (file.go, file_linux.go).
+// A loop with one key: events and a timer only say "look again"; each look lists the directory, reads what changed
+// and publishes the whole set when it differs. Invariants: the set is published once after the first look that could
+// tell what is there, even when it is empty; one bad file never touches the pods of another.
+import type { Pod } from '../api/k8s.ts';
+import { podRef, podUid } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { describeError, isKind } from '../base/errors.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import { maxManifestBytes } from './decode-manifest.ts';
+import { FaultLog } from './fault-log.ts';
+import {
+  afterFailure,
+  afterRead,
+  type KnownFile,
+  type ManifestContent,
+  settleMs,
+  unknownFile,
+} from './known-file.ts';
+import type { ComputeHash } from './static-pod.ts';
+
+export interface ManifestEntry {
+  readonly path: string;
+  readonly kind: 'file' | 'directory' | 'other' | 'missing' | 'unreadable';
+  /** Changes whenever the content may have changed. Empty when it cannot be told. */
+  readonly stamp: string;
+  /** For `unreadable`: why. */
+  readonly reason?: string;
+}
+
+export type ManifestListing =
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'other' }
+  /** In lexical order; dot files are left out. */
+  | { readonly kind: 'directory' | 'file'; readonly entries: readonly ManifestEntry[] };
+
+export interface ManifestFiles {
+  list(path: string): Promise<ManifestListing>;
+  /** Throws `not-found`, `forbidden`, or `invalid` for what is too large or not a regular file. Never blocks on a pipe. */
+  read(path: string, limitBytes: number): Promise<ManifestContent>;
+  /** Calls onChange soon after anything about the path or what its links lead to may have changed, until closed. */
+  watch(path: string, onChange: () => void, onError: (err: unknown) => void): { close(): void };
+}
+
+export interface FileSourceDeps {
+  readonly files: ManifestFiles;
+  readonly publish: (source: 'file', pods: readonly Pod[]) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly path: string;
+  readonly fileCheckMs: number;
+  readonly staticPods: {
+    readonly nodeName: string;
+    readonly computeHash: ComputeHash;
+    readonly forbidApiReferences: boolean;
+  };
+}
+
+const unusable = 'Could not process manifest file';
+const unlisted = 'Could not read manifest path';
+const unwatched = 'Could not watch manifest path, changes are found by rescans only';
+const ignored = 'Ignored in the manifest directory';
+const unknownFields = 'Manifest has unknown fields, ignoring them';
+
+const slowScanMs = 30_000;
+
+export class FileSource implements Component {
+  readonly name = 'file source';
+  readonly #deps: FileSourceDeps;
+  readonly #path: string;
+  readonly #faults: FaultLog;
+  readonly #queue: KeyedQueue<'scan'>;
+  #known: ReadonlyMap<string, KnownFile> = new Map();
+  #published: readonly Pod[] | undefined;
+  #onFirstScan: () => void = () => undefined;
+
+  constructor(deps: FileSourceDeps) {
+    this.#deps = deps;
+    this.#path = deps.path.replace(/(?<=.)\/+$/, '');
+    this.#faults = new FaultLog(deps.log);
+    this.#queue = new KeyedQueue<'scan'>({
+      clock: deps.clock,
+      parallel: 1,
+      run: () => this.#run(),
+      backoff: { initialMs: 1000, maxMs: Math.max(1000, deps.fileCheckMs) },
+      onError: (_key, err) => deps.log.error('Looking for manifests failed', { path: this.#path, err }),
+    });
+  }
+
+  /** Resolves after the first look, so that what starts later finds the pods there. */
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { files, log } = this.#deps;
+    log.v(1).info('Watching path', { path: this.#path });
+    const watcher = files.watch(
+      this.#path,
+      () => this.#queue.add('scan'),
+      (err) => this.#faults.report('error', unwatched, this.#path, describeError(err)),
+    );
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    const firstScan = new Promise<void>((resolve) => {
+      this.#onFirstScan = resolve;
+    });
+    this.#queue.add('scan');
+    this.#queue.start();
+    await Promise.race([firstScan, aborted]);
+    return { stopped: this.#stopAfter(aborted, watcher) };
+  }
+
+  async #stopAfter(aborted: Promise<void>, watcher: { close(): void }): Promise<void> {
+    await aborted;
+    watcher.close();
+    await this.#queue.stop();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, fileCheckMs } = this.#deps;
+    const slow = clock.setTimer(slowScanMs, () =>
+      log.warn('Looking for manifests takes long', { path: this.#path, seconds: slowScanMs / 1000 }),
+    );
+    try {
+      await this.#scan();
+    } finally {
+      slow.cancel();
+      this.#queue.addAfter('scan', fileCheckMs);
+      this.#onFirstScan();
+    }
+  }
+
+  async #scan(): Promise<void> {
+    const entries = await this.#list();
+    // Whoever cannot look must not conclude that there is nothing: the pods stay, and a first report waits.
+    if (entries === undefined) return;
+    const known = new Map<string, KnownFile>();
+    for (const entry of entries) {
+      const file = await this.#look(entry);
+      if (file !== undefined) known.set(entry.path, file);
+    }
+    this.#known = known;
+    this.#faults.forgetExcept(new Set([this.#path, ...entries.map((entry) => entry.path)]));
+    this.#publish(this.#assemble());
+  }
+
+  async #list(): Promise<readonly ManifestEntry[] | undefined> {
+    const cannot = (reason: string): undefined => {
+      this.#faults.report('error', unlisted, this.#path, reason);
+    };
+    try {
+      const listing = await this.#deps.files.list(this.#path);
+      if (listing.kind === 'other') return cannot('it is neither a directory nor a regular file');
+      if (listing.kind === 'missing') cannot('it does not exist, ignoring it');
+      else this.#faults.clear(unlisted, this.#path);
+      return listing.kind === 'missing' ? [] : listing.entries;
+    } catch (err) {
+      return cannot(describeError(err));
+    }
+  }
+
+  async #look(entry: ManifestEntry): Promise<KnownFile | undefined> {
+    const before = this.#known.get(entry.path) ?? unknownFile;
+    if (entry.kind === 'file') {
+      const unchanged = before.stamp !== '' && before.stamp === entry.stamp;
+      return unchanged ? before : this.#read(entry.path, before);
+    }
+    if (entry.kind === 'unreadable') return afterFailure(before, entry.reason ?? 'it cannot be inspected');
+    if (entry.kind === 'directory') this.#faults.report('warn', ignored, entry.path, 'it is a directory');
+    else if (entry.kind === 'other')
+      this.#faults.report('warn', ignored, entry.path, 'it is not a regular file');
+    else this.#faults.report('error', unusable, entry.path, 'it is a link that leads nowhere');
+    return undefined;
+  }
+
+  async #read(path: string, before: KnownFile): Promise<KnownFile | undefined> {
+    const { clock, files, log, staticPods } = this.#deps;
+    log.v(3).info('Reading config file', { path });
+    try {
+      const content = await files.read(path, maxManifestBytes);
+      return afterRead(before, content, { ...staticPods, source: 'file', origin: path, nowMs: clock.now() });
+    } catch (err) {
+      // Gone between the list and the read: the next look will tell.
+      return isKind(err, 'not-found') ? undefined : afterFailure(before, describeError(err));
+    }
+  }
+
+  /** All pods in the order of their files. Of two with one name or UID the first counts, so that every look agrees. */
+  #assemble(): readonly Pod[] {
+    const pods: Pod[] = [];
+    const owners = new Map<string, string>();
+    for (const [path, file] of this.#known) {
+      const reasons = [...file.reasons];
+      for (const pod of file.pods) {
+        const owner = owners.get(podRef(pod)) ?? owners.get(podUid(pod));
+        if (owner !== undefined) {
+          reasons.push(`pod ${podRef(pod)} is already defined ${owner === path ? 'above' : `in ${owner}`}`);
+          continue;
+        }
+        owners.set(podRef(pod), path);
+        owners.set(podUid(pod), path);
+        pods.push(pod);
+      }
+      this.#reportFile(path, file, reasons);
+    }
+    return pods;
+  }
+
+  #reportFile(path: string, file: KnownFile, reasons: readonly string[]): void {
+    const kept = file.kept.length > 0 ? { keeping: file.kept.join(', ') } : {};
+    if (reasons.length > 0) this.#faults.report('error', unusable, path, reasons.join('; '), kept);
+    if (file.unsettled) {
+      this.#queue.addAfter('scan', settleMs);
+      return;
+    }
+    if (reasons.length === 0) this.#faults.clear(unusable, path);
+    if (file.unknownFields.length === 0) this.#faults.clear(unknownFields, path);
+    else this.#faults.report('warn', unknownFields, path, file.unknownFields.join(', '));
+  }
+
+  #publish(pods: readonly Pod[]): void {
+    const before = this.#published;
+    if (before !== undefined && before.length === pods.length && pods.every((pod, at) => pod === before[at]))
+      return;
+    this.#published = pods;
+    this.#deps.publish('file', pods);
+  }
+}

@@ -1,0 +1,42 @@
+// Looks up what type a field of a manifest has, so that decoding can name the field that is wrong.
+// Invariant: every type named in a table is in a table. Upstream: the Go structs that a manifest is decoded into.
+import { containerTypes } from './containers.ts';
+import { metaTypes } from './meta.ts';
+import { podTypes } from './pods.ts';
+import { statusTypes } from './status.ts';
+import { volumeTypes } from './volumes.ts';
+
+/** Struct name → field → type: a scalar, `[]T` for a list, `{}T` for a map with string keys, or a struct's name. */
+export type TypeTable = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export type FieldType =
+  | { readonly is: 'scalar'; readonly name: ScalarType }
+  | { readonly is: 'list'; readonly of: FieldType }
+  | { readonly is: 'map'; readonly of: FieldType }
+  | { readonly is: 'struct'; readonly name: string };
+
+const scalarTypes = ['string', 'bool', 'int32', 'int64', 'quantity', 'intOrString', 'time', 'any'] as const;
+export type ScalarType = (typeof scalarTypes)[number];
+
+export const schema: TypeTable = {
+  ...metaTypes,
+  ...containerTypes,
+  ...volumeTypes,
+  ...statusTypes,
+  ...podTypes,
+};
+
+export function parseType(text: string): FieldType {
+  if (text.startsWith('[]')) return { is: 'list', of: parseType(text.slice(2)) };
+  if (text.startsWith('{}')) return { is: 'map', of: parseType(text.slice(2)) };
+  const scalar = scalarTypes.find((name) => name === text);
+  return scalar === undefined ? { is: 'struct', name: text } : { is: 'scalar', name: scalar };
+}
+
+/** The type of a struct's field; undefined for a field that the API does not have. */
+export function fieldType(struct: string, field: string): FieldType | undefined {
+  const fields = schema[struct];
+  if (fields === undefined) throw new RangeError(`no such type: ${struct}`);
+  const text = Object.hasOwn(fields, field) ? fields[field] : undefined;
+  return text === undefined ? undefined : parseType(text);
+}

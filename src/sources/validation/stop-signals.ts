@@ -1,0 +1,20 @@
+// The signals that may end a container. Upstream: pkg/apis/core (Signal).
+
+const named =
+  'ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX';
+
+function upTo(count: number, name: (index: number) => string): string[] {
+  return Array.from({ length: count }, (_, index) => name(index + 1));
+}
+
+const linux: readonly string[] = [
+  ...named.split(' ').map((name) => `SIG${name}`),
+  ...upTo(15, (index) => `SIGRTMIN+${index}`),
+  ...upTo(14, (index) => `SIGRTMAX-${index}`),
+];
+
+const windows: readonly string[] = ['SIGKILL', 'SIGTERM'];
+
+export function stopSignals(os: string): readonly string[] {
+  return os === 'windows' ? windows : linux;
+}
