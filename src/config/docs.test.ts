@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { referencePages } from './docs.ts';
+import { allFlags } from './flag-index.ts';
+import type { Schema } from './schema.ts';
+import { credentialProviderConfig } from './table/credential-providers.ts';
+import { kubeletConfiguration } from './table/kubelet-configuration.ts';
+import { kubeletFlags } from './table/kubelet-flags.ts';
+
+describe('the reference pages', () => {
+  for (const [name, text] of Object.entries(referencePages())) {
+    test(`docs/${name} is as generated; run: node tools/run-ts.mjs tools/docs.ts`, () => {
+      expect(readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')).toBe(text);
+    });
+  }
+
+  test('name every field and every flag', () => {
+    const pages = referencePages();
+    const fields = Object.keys(kubeletConfiguration).filter(
+      (name) => !pages['configuration.md']?.includes(`| \`${name}`),
+    );
+    const flags = allFlags
+      .filter(({ name }) => !pages['flags.md']?.includes(`\`--${name}\``))
+      .map(({ name }) => name);
+    expect([fields, flags]).toEqual([[], []]);
+  });
+});
+
+test('every row says in a sentence what it is for', () => {
+  const faults = (schema: Schema, path: string): readonly string[] =>
+    Object.entries(schema).flatMap(([name, field]) => [
+      ...(/^[A-Za-z0-9_*"<][^]*\.$/.test(field.doc) && !field.doc.includes('  ')
+        ? []
+        : [`${path}${name}: ${field.doc}`]),
+      ...(field.fields === undefined ? [] : faults(field.fields, `${path}${name}.`)),
+    ]);
+  expect(
+    [kubeletConfiguration, kubeletFlags, credentialProviderConfig].flatMap((schema) => faults(schema, '')),
+  ).toEqual([]);
+});
