@@ -163,16 +163,37 @@ describe('container states', () => {
 
   test('app containers come by name, init containers in order, ephemeral ones without readiness', () => {
     const ephemeral = { name: 'debug', image: 'busybox' };
+    const late = { name: 'late', image: 'busybox' };
     const spec = pod({
       containers: [container('z'), container('a')],
       initContainers: [container('i2'), container('i1')],
-      ephemeralContainers: [ephemeral],
+      ephemeralContainers: [late, ephemeral],
     });
     const status = generate({ pod: spec, observed: seen([running('debug')]) });
     expect(status.containerStatuses?.map(({ name }) => name)).toEqual(['a', 'z']);
     expect(status.initContainerStatuses?.map(({ name }) => name)).toEqual(['i2', 'i1']);
-    expect(status.ephemeralContainerStatuses).toMatchObject([{ name: 'debug', ready: false, resources: {} }]);
+    expect(status.ephemeralContainerStatuses).toMatchObject([
+      { name: 'debug', ready: false, resources: {} },
+      { name: 'late', ready: false, state: { waiting: { reason: 'PodInitializing' } } },
+    ]);
     expect(status.ephemeralContainerStatuses?.[0]).not.toHaveProperty('started');
+  });
+
+  test('resources as they were allocated', () => {
+    const requests = { cpu: '1' };
+    const of = (resources: object): unknown => {
+      const spec = pod({ containers: [container('c', { resources })] });
+      const { allocatedResources, resources: enacted } = first(
+        generate({ pod: spec, observed: seen([running()]) }),
+      );
+      return { allocatedResources, enacted };
+    };
+    expect(of({ requests, limits: {}, claims: [] })).toEqual({
+      allocatedResources: requests,
+      enacted: { requests },
+    });
+    const claims = [{ name: 'gpu' }];
+    expect(of({ claims })).toEqual({ allocatedResources: undefined, enacted: { claims } });
   });
 
   test('volume mounts', () => {

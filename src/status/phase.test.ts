@@ -64,6 +64,7 @@ const cases: readonly Case[] = [
   ['sidecar runs, initialized', withSide(), [up('side'), up('c')], 'Running', { initialized: true }],
   ['sidecar waits', withSide(), [waits('side'), up('c')], 'Pending', { initialized: true }],
   ['sidecar without state', withSide(), [status('side'), up('c')], 'Pending', { initialized: true }],
+  ['sidecar restarts in a new sandbox', withSide(), [backOff('side', 1), down('c', 0)], 'Running'],
   ['sidecar restarts', withSide(), [backOff('side', 1), up('c')], 'Running', { initialized: true }],
   [
     'sidecar outlives a job',

@@ -18,7 +18,7 @@ import {
   terminating,
 } from './fixtures/builders.ts';
 import { PodStatuses } from './pod-statuses.ts';
-import { StatusLoop } from './status-loop.ts';
+import { StatusLoop, type StatusNode } from './status-loop.ts';
 
 const uid = asPodUid('uid-1');
 
@@ -28,6 +28,7 @@ function bench() {
   const observed = new Map<PodUid, ObservedPod>();
   const lifecycles = new Map<PodUid, PodLifecycle>();
   const statuses = new PodStatuses();
+  const node: StatusNode = { hostIPs: () => ['192.0.2.7'], runtimeName: () => 'containerd' };
   const announced: PodUid[] = [];
   statuses.changed.subscribe((key) => announced.push(key));
   const sunk: { uid: PodUid; pod: Pod; status: PodStatus }[] = [];
@@ -38,13 +39,13 @@ function bench() {
       desired,
       observed,
       lifecycles,
-      node: { hostIPs: () => ['192.0.2.7'], runtimeName: () => 'containerd' },
+      node,
       statuses,
       clock,
       log,
       sink: (key, wanted, status) => void sunk.push({ uid: key, pod: wanted, status }),
     });
-  return { clock, desired, observed, lifecycles, statuses, announced, sunk, errors, make };
+  return { clock, node, desired, observed, lifecycles, statuses, announced, sunk, errors, make };
 }
 
 describe('StatusLoop', () => {
@@ -91,6 +92,19 @@ describe('StatusLoop', () => {
     expect(b.announced).toEqual([uid, uid]);
     expect(b.statuses.version).toBe(2);
     expect(b.sunk.map(({ status }) => status.phase)).toEqual(['Pending', 'Running']);
+  });
+
+  test('asks the node what the runtime can do', async () => {
+    const volumeMounts = [{ name: 'v', mountPath: '/v', readOnly: true, recursiveReadOnly: 'IfPossible' }];
+    b.desired.set(uid, pod({ containers: [{ name: 'c', volumeMounts }] }));
+    b.lifecycles.set(uid, syncing());
+    const mode = (): unknown =>
+      b.statuses.get(uid)?.containerStatuses?.[0]?.volumeMounts?.[0]?.recursiveReadOnly;
+    await poke();
+    expect(mode()).toBe('Disabled');
+    b.node.supportsRecursiveReadOnly = () => true;
+    await poke();
+    expect(mode()).toBe('Enabled');
   });
 
   test('the store is written before anyone is told', async () => {

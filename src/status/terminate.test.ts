@@ -115,6 +115,31 @@ describe('the end', () => {
     ]);
   });
 
+  test('a sidecar that never started is not', () => {
+    const probe = { tcpSocket: { port: 80 } };
+    const side = container('side', { restartPolicy: 'Always', startupProbe: probe });
+    const status = generate({
+      pod: pod({ initContainers: [side] }),
+      observed: seen([running('side')], stopped),
+      lifecycle: terminated,
+      probes: { started: () => false, ready: () => undefined },
+    });
+    expect(states(status)).toEqual(['side ContainerStatusUnknown', 'c PodInitializing']);
+  });
+
+  test('conditions follow the phase until it was terminal and the worker is done', () => {
+    const reason = (fields: Partial<StatusInput>): unknown =>
+      generate({ observed: seen([exited('c', 1)], stopped), ...fields }).conditions?.find(
+        ({ type }) => type === 'Ready',
+      )?.reason;
+    const notReady = { type: 'Ready', status: 'False', reason: 'ContainersNotReady' };
+    const failed: PodStatus = { phase: 'Failed', conditions: [notReady] };
+    const up: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+    expect(reason({ lifecycle: terminating, previous: failed })).toBe('PodFailed');
+    expect(reason({ lifecycle: terminated, previous: up })).toBe('PodFailed');
+    expect(reason({ lifecycle: terminated, previous: failed })).toBe('ContainersNotReady');
+  });
+
   test('a static pod keeps its phase, and keeps it when looked at again', () => {
     const waiting = { pod: staticPod(), lifecycle: terminated };
     const status = generate(waiting);
