@@ -2,8 +2,11 @@
 import { readFile } from 'node:fs/promises';
 
 export interface MountEntry {
+  readonly id: number;
   readonly mountPoint: string;
   readonly fsType: string;
+  /** Mounts below it reach its peers, and theirs reach it. */
+  readonly isShared: boolean;
   /** Options of the file system itself: on cgroup v1 its controllers. */
   readonly superOptions: readonly string[];
 }
@@ -15,10 +18,18 @@ export async function readMountTable(path = '/proc/self/mountinfo'): Promise<rea
 export function parseMountTable(text: string): readonly MountEntry[] {
   return text.split('\n').flatMap((line) => {
     const [before, after] = line.split(' - ');
-    const mountPoint = before?.split(' ')[4];
+    const [id, , , , mountPoint, , ...optional] = before?.split(' ') ?? [];
     const [fsType, , superOptions] = after?.split(' ') ?? [];
     if (mountPoint === undefined || fsType === undefined) return [];
-    return [{ mountPoint: unescapeOctal(mountPoint), fsType, superOptions: (superOptions ?? '').split(',') }];
+    return [
+      {
+        id: Number(id),
+        mountPoint: unescapeOctal(mountPoint),
+        fsType,
+        isShared: optional.some((field) => field.startsWith('shared:')),
+        superOptions: (superOptions ?? '').split(','),
+      },
+    ];
   });
 }
 

@@ -1,0 +1,209 @@
+// The system calls that Node has no function for, called through koffi: flock, mount, prlimit, inotify, and datagrams
+// on unix sockets. Invariants: koffi's binary is loaded by loadSyscalls() alone, since it costs some 4 MB and 25 ms;
+// a refused call throws a KubeletError named after its errno; none of these calls waits on the event loop's thread,
+// and none may wait for long in Node's thread pool either, for a process cannot exit while a thread there is blocked.
+import { readSync } from 'node:fs';
+import type * as KoffiModule from 'koffi';
+import { errnoError, errorCode } from './syscalls-errors.ts';
+
+export interface MountRequest {
+  readonly source: string;
+  readonly target: string;
+  readonly flags: number;
+}
+
+export interface Syscalls {
+  /** Takes the exclusive lock of an open file. False when somebody else has it. */
+  tryLock(fd: number): boolean;
+  mount(request: MountRequest): Promise<void>;
+  /** Sets both limits of RLIMIT_NOFILE; pid 0 is this process. */
+  setOpenFileLimit(pid: number, limit: number): void;
+  /** Tells the mask of each inotify event of a path, until closed. Does not keep the process alive. */
+  watchEvents(path: string, mask: number, onEvent: (mask: number) => void): { close(): void };
+  /** Sends one datagram; never waits. `address` is a struct sockaddr_un. */
+  sendDatagram(address: Uint8Array, message: string): void;
+}
+
+export const mountFlags = { bind: 0x1000, recursive: 0x4000, shared: 1 << 20 } as const;
+export const inotifyMasks = {
+  attributes: 0x4,
+  open: 0x20,
+  deleteSelf: 0x400,
+  moveSelf: 0x800,
+  /** The watch is gone: its file was deleted, or its file system unmounted. */
+  ignored: 0x8000,
+} as const;
+
+type Koffi = typeof KoffiModule;
+type Native = ReturnType<typeof bind>;
+
+export async function loadSyscalls(): Promise<Syscalls> {
+  const koffi: Koffi = await import('koffi');
+  const native = bind(koffi);
+  return {
+    tryLock: (fd) => tryLock(koffi, native, fd),
+    mount: (request) => mount(koffi, native, request),
+    setOpenFileLimit: (pid, limit) => setOpenFileLimit(koffi, native, pid, limit),
+    watchEvents: (path, mask, onEvent) => watchEvents(koffi, native, { path, mask, onEvent }),
+    sendDatagram: (address, message) => sendDatagram(koffi, native, address, message),
+  };
+}
+
+type MountArguments = [string, string, null, number, null];
+
+interface AsyncCall<A extends unknown[]> {
+  async(...args: [...A, (err: unknown, result: number) => void]): void;
+}
+
+function bind(koffi: Koffi) {
+  const libc = koffi.load(null);
+  return {
+    flock: libc.func('flock', 'int', ['int', 'int']) as (fd: number, operation: number) => number,
+    mount: libc.func('mount', 'int', [
+      'str',
+      'str',
+      'str',
+      'ulong',
+      'void *',
+    ]) as unknown as AsyncCall<MountArguments>,
+    prlimit: libc.func('prlimit64', 'int', ['int', 'int', 'void *', 'void *']) as (
+      pid: number,
+      resource: number,
+      limit: BigUint64Array,
+      old: null,
+    ) => number,
+    // Node counts the descriptors it opened itself and complains when its own close() gets another.
+    close: libc.func('close', 'int', ['int']) as (fd: number) => number,
+    inotifyInit: libc.func('inotify_init1', 'int', ['int']) as (flags: number) => number,
+    inotifyAdd: libc.func('inotify_add_watch', 'int', ['int', 'str', 'uint32']) as (
+      fd: number,
+      path: string,
+      mask: number,
+    ) => number,
+    socket: libc.func('socket', 'int', ['int', 'int', 'int']) as (
+      domain: number,
+      type: number,
+      protocol: number,
+    ) => number,
+    sendto: libc.func('sendto', 'long', ['int', 'void *', 'size_t', 'int', 'void *', 'uint32']) as (
+      fd: number,
+      data: Uint8Array,
+      length: number,
+      flags: number,
+      address: Uint8Array,
+      addressLength: number,
+    ) => number,
+  };
+}
+
+const lockExclusive = 2;
+const lockWithoutWaiting = 4;
+
+function tryLock(koffi: Koffi, native: Native, fd: number): boolean {
+  if (native.flock(fd, lockExclusive | lockWithoutWaiting) === 0) return true;
+  const err = errnoError(koffi.errno(), 'lock file');
+  if (err.reason === 'EAGAIN') return false;
+  throw err;
+}
+
+/** Of all these calls the only one that reaches a file system, which may be slow: in the thread pool. */
+function mount(koffi: Koffi, native: Native, { source, target, flags }: MountRequest): Promise<void> {
+  return new Promise((resolve, reject) => {
+    native.mount.async(source, target, null, flags, null, (err, result) => {
+      if (err !== null && err !== undefined) reject(err);
+      else if (result === 0) resolve();
+      else reject(errnoError(koffi.errno(), `mount ${source} on ${target}`, { source, target, flags }));
+    });
+  });
+}
+
+const limitOfOpenFiles = 7;
+
+function setOpenFileLimit(koffi: Koffi, native: Native, pid: number, limit: number): void {
+  const softAndHard = BigUint64Array.of(BigInt(limit), BigInt(limit));
+  if (native.prlimit(pid, limitOfOpenFiles, softAndHard, null) === 0) return;
+  throw errnoError(koffi.errno(), `set the limit of open files to ${limit}`, { limit });
+}
+
+const closeOnExec = 0o2000000;
+const nonBlocking = 0o4000;
+const eventHeaderBytes = 16;
+
+interface WatchRequest {
+  readonly path: string;
+  readonly mask: number;
+  readonly onEvent: (mask: number) => void;
+}
+
+function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: WatchRequest) {
+  const fd = native.inotifyInit(closeOnExec | nonBlocking);
+  if (fd < 0) throw errnoError(koffi.errno(), 'open inotify');
+  if (native.inotifyAdd(fd, path, mask) < 0) {
+    const err = errnoError(koffi.errno(), `watch ${path}`, { path });
+    native.close(fd);
+    throw err;
+  }
+  let open = true;
+  // The event loop itself waits for the descriptor: no thread, no timer.
+  const handle = koffi.node.poll(fd, { readable: true }, () => {
+    for (const each of readMasks(fd)) if (open) onEvent(each);
+  });
+  handle.unref();
+  return {
+    close(): void {
+      if (!open) return;
+      open = false;
+      handle.close();
+      native.close(fd);
+    },
+  };
+}
+
+function readMasks(fd: number): readonly number[] {
+  const buffer = Buffer.alloc(4096);
+  let length = 0;
+  try {
+    length = readSync(fd, buffer);
+  } catch (err) {
+    if (errorCode(err) !== 'EAGAIN') throw err;
+  }
+  const words = new DataView(buffer.buffer, buffer.byteOffset, length);
+  const masks: number[] = [];
+  for (let at = 0; at + eventHeaderBytes <= length; ) {
+    masks.push(nativeUint32(words, at + 4));
+    at += eventHeaderBytes + nativeUint32(words, at + 12);
+  }
+  return masks;
+}
+
+function nativeUint32(words: DataView, at: number): number {
+  return words.getUint32(at, isLittleEndian());
+}
+
+/** Of this machine, in whose order the kernel speaks. */
+function isLittleEndian(): boolean {
+  return new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
+}
+
+const unixFamily = 1;
+const datagramType = 2;
+const noSignal = 0x4000;
+const withoutWaiting = 0x40;
+const pathBytes = 107;
+
+/** A struct sockaddr_un. A leading @ names an abstract socket, which is in no directory. */
+export function unixAddress(name: string): Uint8Array {
+  const path = Buffer.from(name.startsWith('@') ? `\0${name.slice(1)}` : `${name}\0`);
+  if (path.length > pathBytes + 1) throw errnoError(36, `address ${name}`, { limit: pathBytes });
+  return Buffer.concat([new Uint8Array(Uint16Array.of(unixFamily).buffer), path]);
+}
+
+function sendDatagram(koffi: Koffi, native: Native, address: Uint8Array, message: string): void {
+  const fd = native.socket(unixFamily, datagramType | closeOnExec, 0);
+  if (fd < 0) throw errnoError(koffi.errno(), 'open a datagram socket');
+  const data = Buffer.from(message);
+  const sent = native.sendto(fd, data, data.length, noSignal | withoutWaiting, address, address.length);
+  const errno = koffi.errno();
+  native.close(fd);
+  if (sent < 0) throw errnoError(errno, 'send a datagram');
+}
