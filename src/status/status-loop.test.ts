@@ -27,6 +27,7 @@ function bench() {
   const desired = new Map<PodUid, Pod>();
   const observed = new Map<PodUid, ObservedPod>();
   const lifecycles = new Map<PodUid, PodLifecycle>();
+  const unseen = new Set<PodUid>();
   const statuses = new PodStatuses();
   const node: StatusNode = { hostIPs: () => ['192.0.2.7'], runtimeName: () => 'containerd' };
   const announced: PodUid[] = [];
@@ -37,7 +38,7 @@ function bench() {
   const make = (): StatusLoop =>
     new StatusLoop({
       desired,
-      observed,
+      observed: { get: (key) => observed.get(key), isSeen: (key) => !unseen.has(key) },
       lifecycles,
       node,
       statuses,
@@ -45,7 +46,7 @@ function bench() {
       log,
       sink: (key, wanted, status) => void sunk.push({ uid: key, pod: wanted, status }),
     });
-  return { clock, node, desired, observed, lifecycles, statuses, announced, sunk, errors, make };
+  return { clock, node, unseen, desired, observed, lifecycles, statuses, announced, sunk, errors, make };
 }
 
 describe('StatusLoop', () => {
@@ -76,6 +77,18 @@ describe('StatusLoop', () => {
     b.desired.set(uid, pod());
     await poke();
     expect(b.statuses.all().size).toBe(0);
+  });
+
+  test('says nothing before the runtime was asked about the pod', async () => {
+    b.desired.set(uid, pod());
+    b.lifecycles.set(uid, syncing());
+    b.unseen.add(uid);
+    await poke();
+    expect(b.statuses.all().size).toBe(0);
+    b.unseen.delete(uid);
+    b.observed.set(uid, seen([running()]));
+    await poke();
+    expect(b.sunk.map(({ status }) => status.phase)).toEqual(['Running']);
   });
 
   test('publishes, announces and hands on a change once', async () => {

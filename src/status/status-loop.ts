@@ -1,7 +1,7 @@
 // Keeps PodStatuses true: woken for a pod, it reads what is wanted, what was seen and where the worker stands, generates
 // the status and publishes it when it differs. Upstream: pkg/kubelet/status/status_manager.go, without the API calls.
-// Owns PodStatuses (sole writer). Invariants: only real changes are announced; a pod nobody wants and nobody works on
-// has no status; a container that ended for good is never shown alive again.
+// Owns PodStatuses (sole writer). Invariants: only real changes are announced; nothing is said of a pod before it was
+// looked at; a pod nobody wants and nobody works on has no status; a container that ended for good never seems alive again.
 import { isDeepStrictEqual } from 'node:util';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
@@ -27,7 +27,11 @@ export interface StatusNode {
 
 export interface StatusLoopDeps {
   readonly desired: { get(uid: PodUid): Pod | undefined };
-  readonly observed: { get(uid: PodUid): ObservedPod | undefined };
+  readonly observed: {
+    get(uid: PodUid): ObservedPod | undefined;
+    /** False while the runtime has not told this kubelet of the pod, so that nothing seen does not yet mean nothing there. */
+    isSeen?(uid: PodUid): boolean;
+  };
   readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
   readonly node: StatusNode;
   readonly statuses: PodStatuses;
@@ -87,6 +91,8 @@ export class StatusLoop implements Component {
     const pod = this.#lastSeen.get(uid);
     // Nobody works on it yet, or its spec was never known here: there is nothing to say beyond what its object says.
     if (lifecycle === undefined || pod === undefined) return;
+    // A kubelet that has just started must not call a running pod's containers missing: what was reported stands.
+    if (this.#deps.observed.isSeen?.(uid) === false) return;
     this.#publish(uid, pod, this.#inputFor(uid, pod, lifecycle));
   }
 
