@@ -23,14 +23,17 @@ const kinds: Readonly<Record<status, ErrorKind>> = {
   [status.UNAUTHENTICATED]: 'forbidden',
 };
 
+export function errorKindOf(code: status): ErrorKind {
+  return kinds[code] ?? 'internal';
+}
+
 export function fromServiceError(
   err: ServiceError,
   method: string,
   details: Record<string, unknown> = {},
 ): KubeletError {
-  const kind = kinds[err.code] ?? 'internal';
   const reason = status[err.code] ?? 'UNKNOWN';
-  return new KubeletError(kind, reason, messageOf(err), { details: { method, ...details } });
+  return new KubeletError(errorKindOf(err.code), reason, messageOf(err), { details: { method, ...details } });
 }
 
 /** The library wraps a failed connect in words of its own and a time; neither helps, and a time defeats deduplication. */

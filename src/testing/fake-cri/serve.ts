@@ -74,7 +74,7 @@ function addService(
   parts: CriParts,
 ): void {
   for (const [key, method] of Object.entries(service.methods)) {
-    const call = (parts as Record<string, AnyCall | undefined>)[key];
+    const call = (parts as Record<string, AnyCall | undefined>)[key]?.bind(parts);
     if (call === undefined) continue;
     const request = method.requestType as unknown as MessageFns<unknown>;
     const response = method.responseType as unknown as MessageFns<unknown>;

@@ -1,0 +1,39 @@
+// A container's log in the format of the CRI, a line per line of output: time, stream, F (full) or P (partial), text.
+// Invariant: output without a line end waits for its rest; what is still waiting at the end is written as partial.
+
+export type LogStream = 'stdout' | 'stderr';
+
+/** RFC 3339 with nanoseconds, without trailing zeros. */
+export function logTime(ns: bigint): string {
+  const seconds = new Date(Number(ns / 1_000_000_000n) * 1000).toISOString().slice(0, 19);
+  const fraction = (ns % 1_000_000_000n).toString().padStart(9, '0').replace(/0+$/, '');
+  return `${seconds}${fraction === '' ? '' : `.${fraction}`}Z`;
+}
+
+export class ContainerLog {
+  readonly lines: string[] = [];
+  readonly #write: (line: string) => void;
+  readonly #waiting = new Map<LogStream, string>();
+
+  constructor(write: (line: string) => void) {
+    this.#write = write;
+  }
+
+  append(stream: LogStream, text: string, ns: bigint): void {
+    const lines = ((this.#waiting.get(stream) ?? '') + text).split('\n');
+    this.#waiting.set(stream, lines.pop() ?? '');
+    for (const line of lines) this.#add(`${logTime(ns)} ${stream} F ${line}`);
+  }
+
+  end(ns: bigint): void {
+    for (const [stream, text] of this.#waiting) {
+      if (text !== '') this.#add(`${logTime(ns)} ${stream} P ${text}`);
+    }
+    this.#waiting.clear();
+  }
+
+  #add(line: string): void {
+    this.lines.push(line);
+    this.#write(line);
+  }
+}

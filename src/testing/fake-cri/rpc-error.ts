@@ -1,0 +1,22 @@
+// What the fake runtime refuses with: a gRPC status and containerd's words, as the client would have turned them.
+import { status } from '@grpc/grpc-js';
+import { KubeletError } from '../../base/errors.ts';
+import { errorKindOf } from '../../edge/cri/status-map.ts';
+
+export type StatusName = Exclude<keyof typeof status, 'OK'>;
+
+export function rpcError(
+  code: StatusName,
+  message: string,
+  details: Record<string, unknown> = {},
+): KubeletError {
+  return new KubeletError(errorKindOf(status[code]), code, message, { details });
+}
+
+export const notFound = (message: string): KubeletError => rpcError('NOT_FOUND', message);
+
+/** Most of containerd's errors have no code of their own. */
+export const unknownError = (message: string): KubeletError => rpcError('UNKNOWN', message);
+
+export const unavailable = (): KubeletError =>
+  rpcError('UNAVAILABLE', 'runtime is not reachable: connect ECONNREFUSED /run/fake-cri.sock');
