@@ -2,8 +2,8 @@
 
 import { helpText, usageHint } from './help.ts';
 import { type Loaded, loadConfiguration, readFlags } from './load.ts';
-import { parseArgs } from './parse-args.ts';
-import { ConfigurationError, describeProblems, type Problem } from './problem.ts';
+import { type ParsedArgs, parseArgs } from './parse-args.ts';
+import { describeProblems, type Problem } from './problem.ts';
 import type { ConfigurationFiles, Findings } from './read-files.ts';
 import type { HostFacts } from './validation/context.ts';
 import { validateConfiguration } from './validation/validate.ts';
@@ -17,8 +17,16 @@ export interface CommandLineDeps {
   readonly host?: () => Promise<HostFacts>;
 }
 
+export interface RunOutcome extends Loaded {
+  readonly kind: 'run';
+  /** What to report as version. */
+  readonly version: string;
+  /** The command line as it was read, for /flagz and the log. */
+  readonly args: ParsedArgs;
+}
+
 export type Outcome =
-  | ({ readonly kind: 'run' /** What to report as version. */; readonly version: string } & Loaded)
+  | RunOutcome
   | { readonly kind: 'print'; readonly text: string; readonly exitCode: 0 }
   | { readonly kind: 'error'; readonly text: string; readonly exitCode: 1 };
 
@@ -31,16 +39,18 @@ export async function loadCommandLine({ argv, files, host }: CommandLineDeps): P
   const reported = flags.version.startsWith('v') ? flags.version : kubeletVersion;
   if (flags.version === 'raw') return { kind: 'print', text: `${rawVersion(reported)}\n`, exitCode: 0 };
   if (flags.version === 'true') return { kind: 'print', text: `Kubernetes ${reported}\n`, exitCode: 0 };
-  try {
-    const loaded = await loadConfiguration(args, flags, files);
-    const verdict = validateConfiguration(loaded, host === undefined ? undefined : await host());
-    if (verdict.problems.length > 0) return refusal(verdict.problems, '');
-    const warnings = [...loaded.warnings, ...verdict.warnings];
-    return { kind: 'run', version: reported, ...loaded, warnings };
-  } catch (err) {
-    if (err instanceof ConfigurationError) return refusal(err.problems, '');
-    throw err;
-  }
+  const { fileProblems, problems, ...loaded } = await loadConfiguration(args, flags, files);
+  if (fileProblems.length > 0) return refusal([...fileProblems, ...problems], '');
+  const verdict = validateConfiguration(loaded, host === undefined ? undefined : await host());
+  const all = [...problems, ...verdict.problems];
+  if (all.length > 0) return refusal(all, '');
+  return {
+    kind: 'run',
+    version: reported,
+    args,
+    ...loaded,
+    warnings: [...loaded.warnings, ...verdict.warnings],
+  };
 }
 
 function refusal(problems: readonly Problem[], more: string): Outcome {

@@ -4,9 +4,10 @@ import { join } from 'node:path/posix';
 import { legacyConfiguration } from './complete.ts';
 import { type CredentialProviders, readCredentialProviders } from './credential-providers.ts';
 import { type FlagEntry, flagByName, foldUses } from './flag-index.ts';
+import { isSecret } from './flagz.ts';
 import { type FeatureGates, resolveGates } from './gates/feature-gates.ts';
 import type { ParsedArgs } from './parse-args.ts';
-import { ConfigurationError } from './problem.ts';
+import type { Problem } from './problem.ts';
 import { type ConfigurationFiles, type Findings, mergeDropIns, readConfigFile } from './read-files.ts';
 import { defaultsOf } from './schema.ts';
 import type { KubeletConfiguration } from './table/kubelet-configuration.ts';
@@ -37,12 +38,18 @@ export function readFlags(args: ParsedArgs, findings: Findings): KubeletFlags {
   return flags;
 }
 
-/** Throws ConfigurationError with all that is wrong in the files and the gates. */
+export interface LoadResult extends Loaded {
+  /** What is wrong in the configuration file and the drop-ins: with these, the rest means little. */
+  readonly fileProblems: readonly Problem[];
+  /** What is wrong with gates and credential providers. */
+  readonly problems: readonly Problem[];
+}
+
 export async function loadConfiguration(
   args: ParsedArgs,
   flags: KubeletFlags,
   files: ConfigurationFiles,
-): Promise<Loaded> {
+): Promise<LoadResult> {
   const findings: Findings = { problems: [], warnings: [...args.warnings] };
   const flagGates = gatesFromFlags(args);
   let config =
@@ -52,14 +59,14 @@ export async function loadConfiguration(
   if (flags.configDir !== '')
     config = await mergeDropIns(flags.configDir, config, files, flagGates, findings);
   config = withServingPair(applyFlags(config, args), flags);
+  const fileProblems = findings.problems.splice(0);
   const { gates, ...resolved } = resolveGates(config.featureGates);
   findings.problems.push(...resolved.problems);
   findings.warnings.push(...resolved.warnings);
   const providers = flags.imageCredentialProviderConfig;
   const credentialProviders =
     providers === '' ? undefined : await readCredentialProviders(providers, files, gates, findings);
-  if (findings.problems.length > 0) throw new ConfigurationError(findings.problems);
-  return { config, flags, gates, credentialProviders, warnings: findings.warnings };
+  return { config, flags, gates, credentialProviders, fileProblems, ...findings };
 }
 
 /** A flag on the command line wins over the files; only feature gates add up. */
@@ -121,8 +128,6 @@ function setIn<T extends object>(value: T, path: readonly string[], leaf: unknow
   return { ...value, [step]: rest.length === 0 ? leaf : setIn(inner ?? {}, rest, leaf) };
 }
 
-/** Header values and passwords are not repeated. */
 function shown(entry: FlagEntry, texts: readonly string[]): string {
-  if (entry.type === 'headers' || entry.name.endsWith('password')) return '';
-  return texts.map((text) => JSON.stringify(text)).join(', ');
+  return isSecret(entry) ? '' : texts.map((text) => JSON.stringify(text)).join(', ');
 }

@@ -188,6 +188,12 @@ describe('gates', () => {
       { set: { logging: { format: 'json' } }, off: ['LoggingBetaOptions'] },
       'logging.format',
     ],
+    [
+      'an unknown gate beside a bad field',
+      { on: ['NoSuchGate'], set: { maxPods: -1 } },
+      'NoSuchGate is not',
+      'maxPods (--max-pods): -1',
+    ],
     ['an unknown gate', { on: ['NoSuchGate'] }, 'featureGates (--feature-gates): NoSuchGate is not'],
     ['a locked gate at its default', { on: ['NodeSwap'] }],
     ['a locked gate changed', { off: ['NodeSwap'] }, 'NodeSwap is locked to true'],

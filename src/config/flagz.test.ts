@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { flagValues, renderFlagz } from './flagz.ts';
+import { parseArgs } from './parse-args.ts';
+
+const args = parseArgs([
+  '--max-pods=7',
+  '--manifest-url-header=Authorization:secret',
+  '--storage-driver-password=geheim',
+  '--eviction-hard=nodefs.available<5%,memory.available<1Gi',
+  '--cluster-dns=1.1.1.1,2.2.2.2',
+  '--register-with-taints=a=b:NoSchedule',
+  '--vmodule=a=1,b=2',
+  '--reserved-memory=1:memory=1Gi;0:memory=2Gi',
+  '--feature-gates=ImageVolume=true',
+  '--enable-server=false',
+  '--sync-frequency=90s',
+]);
+
+test('every flag is shown with its value, as given or by default', () => {
+  const values = Object.fromEntries(flagValues(args));
+  expect(Object.keys(values)).toHaveLength(150);
+  expect(values).toMatchObject({
+    'max-pods': '7',
+    'eviction-hard': 'memory.available<1Gi,nodefs.available<5%',
+    'cluster-dns': '[1.1.1.1,2.2.2.2]',
+    'register-with-taints': 'a=b:NoSchedule',
+    vmodule: 'a=1,b=2',
+    'reserved-memory': '0:memory=2Gi,1:memory=1Gi',
+    'feature-gates': 'ImageVolume=true',
+    'enable-server': 'false',
+    'sync-frequency': '1m30s',
+    'read-only-port': '10255',
+    'root-dir': '/var/lib/kubelet',
+    version: 'false',
+    v: '0',
+  });
+});
+
+test('what may be a credential is not shown', () => {
+  const page = renderFlagz(args);
+  expect(page).toContain('manifest-url-header=CLASSIFIED\n');
+  expect(page).not.toMatch(/secret|geheim/);
+});

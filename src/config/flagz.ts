@@ -1,0 +1,90 @@
+// Every flag with its value after the command line, for /flagz and the log. Upstream: component-base/zpages/flagz.
+// Values that may be credentials are not shown.
+import { Duration } from './duration.ts';
+import { allFlags, type FlagEntry, foldUses } from './flag-index.ts';
+import type { ParsedArgs } from './parse-args.ts';
+
+export type FlagValue = readonly [name: string, value: string];
+
+/** In alphabetical order; a flag that was not given has its default. */
+export function flagValues(args: ParsedArgs): readonly FlagValue[] {
+  return allFlags.map((entry) => {
+    if (isSecret(entry)) return [entry.name, 'CLASSIFIED'];
+    const start = entry.field.legacyDefault ?? entry.field.default;
+    return [entry.name, valueText(entry, foldUses(entry, args.uses.get(entry) ?? [], start).value)];
+  });
+}
+
+export function renderFlagz(args: ParsedArgs): string {
+  const lines = flagValues(args).map(([name, value]) => `${name}=${value}\n`);
+  return `\nkubelet flags\nWarning: This page is for people who debug; its form may change at any time.\n\n${lines.join('')}`;
+}
+
+/** Header values and passwords. */
+export function isSecret(entry: FlagEntry): boolean {
+  return entry.type === 'headers' || entry.name.endsWith('password');
+}
+
+interface Taint {
+  readonly key: string;
+  readonly value: string;
+  readonly effect: string;
+}
+
+interface Reservation {
+  readonly numaNode: number;
+  readonly limits: Readonly<Record<string, string>>;
+}
+
+interface Pattern {
+  readonly filePattern: string;
+  readonly verbosity: number;
+}
+
+function valueText(entry: FlagEntry, value: unknown): string {
+  if (value instanceof Duration) return value.toString();
+  switch (entry.type) {
+    case 'strings':
+      return `[${(value as readonly string[]).join(',')}]`;
+    case 'taints':
+      return (value as readonly Taint[])
+        .map(({ key, value, effect }) => `${key}=${value}:${effect}`)
+        .join(',');
+    case 'vmodule':
+      return (value as readonly Pattern[])
+        .map(({ filePattern, verbosity }) => `${filePattern}=${verbosity}`)
+        .join(',');
+    case 'reserved-memory':
+      return (value as readonly Reservation[])
+        .map(({ numaNode, limits }) => `${numaNode}:${pairs(limits, '=')}`)
+        .toSorted()
+        .join(',');
+    case 'thresholds':
+      return pairs(value, '<');
+    case 'pairs':
+    case 'pair':
+    case 'labels':
+    case 'gates':
+      return pairs(value, '=');
+    case 'headers':
+      return '';
+    case 'version':
+      return value === '' ? 'false' : (value as string);
+    case 'bool':
+    case 'int32':
+    case 'int':
+    case 'string':
+    case 'ip':
+    case 'duration':
+    case 'quantity':
+    case 'level':
+      return `${value as string | number | boolean}`;
+  }
+}
+
+function pairs(map: unknown, separator: string): string {
+  return Object.entries(map as Readonly<Record<string, string | boolean>>)
+    .map(([key, value]) => `${key}${separator}${value}`)
+    .toSorted()
+    .join(',');
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { defaultGates, gateSamples, resolveGates } from './feature-gates.ts';
+import { gateTable } from './table.ts';
+
+describe('resolveGates', () => {
+  test('AllAlpha switches every alpha gate that is not set itself', () => {
+    const { gates } = resolveGates({ AllAlpha: true, EnvFiles: false });
+    expect([gates.EventedPLEG, gates.EnvFiles, gates.ImageVolume, gates.AllAlpha]).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('AllBeta=false switches every beta gate off, and no other', () => {
+    const { gates } = resolveGates({ AllBeta: false, KubeletPSI: true });
+    const stillOn = Object.entries(gateTable).filter(
+      ([name, { stage }]) => stage === 'BETA' && gates[name as never],
+    );
+    expect([stillOn.map(([name]) => name), gates.NodeSwap]).toEqual([['KubeletPSI'], true]);
+  });
+
+  test('AllBeta=true switches the beta gates on that are off by default', () => {
+    expect([defaultGates.ImageVolume, resolveGates({ AllBeta: true }).gates.ImageVolume]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  test('unknown and locked gates are all reported, and change nothing', () => {
+    const { problems, gates } = resolveGates({
+      Nope: true,
+      NodeSwap: false,
+      MemoryManager: false,
+      toString: true,
+    });
+    expect(problems.map(({ message }) => message)).toEqual([
+      'MemoryManager is locked to true and cannot be set to false',
+      'NodeSwap is locked to true and cannot be set to false',
+      'Nope is not a feature gate that this version knows',
+      'toString is not a feature gate that this version knows',
+    ]);
+    expect(gates).toEqual(defaultGates);
+  });
+
+  test('setting a stable or deprecated gate warns', () => {
+    const { warnings, gates } = resolveGates({ NodeSwap: true, KMSv1: true, ImageVolume: true });
+    expect([warnings, gates.KMSv1]).toEqual([
+      [
+        'Feature gate KMSv1=true was set although it is deprecated; a later release removes it.',
+        'Feature gate NodeSwap=true was set although it is generally available; a later release removes it.',
+      ],
+      true,
+    ]);
+  });
+});
+
+test('the metric has a sample for every gate', () => {
+  const samples = gateSamples(resolveGates({ EnvFiles: true }).gates);
+  expect(samples).toHaveLength(Object.keys(gateTable).length);
+  expect(samples).toContainEqual({ name: 'EnvFiles', stage: 'ALPHA', enabled: true });
+  expect(samples).toContainEqual({ name: 'NodeSwap', stage: '', enabled: true });
+});
