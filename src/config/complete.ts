@@ -53,6 +53,7 @@ export function fileConfiguration(given: Given, flagGates: GateSettings): Kubele
 }
 
 /** Lays one drop-in over a whole configuration: objects and maps are merged, lists replaced, null asks for the default. */
+// differs from upstream: an empty list in the file stays empty under drop-ins; there it falls back to the default.
 export function withDropIn(base: KubeletConfiguration, dropIn: Given): Given {
   return merge(kubeletConfiguration, base, dropIn);
 }

@@ -1,5 +1,6 @@
 // Turns the values of a document into values of a table, strictly: every unknown field and every wrong type is a
 // problem, and all are reported. Upstream: the strict codecs behind pkg/kubelet/kubeletconfig.
+// differs from upstream: there the kubelet starts with a warning when fields are unknown or given twice.
 // Invariant: the result has only what was given; defaults come later. A null is kept: it means "as if not written".
 
 import type { Path } from './document.ts';

@@ -5,10 +5,11 @@ import { renderConfigz } from './configz.ts';
 import { effectiveConfigz } from './fixtures/effective-configz.ts';
 import { header, memoryFiles } from './fixtures/memory-files.ts';
 import { upstreamFlags, upstreamGates } from './fixtures/upstream-facts.ts';
-import { allFlags } from './flag-index.ts';
+import { allFlags, flagByName } from './flag-index.ts';
 import { defaultGates, listedGates } from './gates/feature-gates.ts';
 import { flagDefault, helpText, shownType } from './help.ts';
 import { loadCommandLine } from './load-command-line.ts';
+import { removedFlags } from './removed-flags.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';
 import { kubeletVersion } from './version.ts';
 
@@ -28,6 +29,10 @@ describe('flags', () => {
     const theirs = lines(upstreamFlags).toSorted();
     expect(ours.toSorted()).toEqual(theirs);
     expect([theirs.length, theirs.filter((line) => line.endsWith('deprecated')).length]).toEqual([150, 126]);
+  });
+
+  test('none that exists is taken for removed', () => {
+    expect([...removedFlags.keys()].filter((name) => flagByName.has(name))).toEqual([]);
   });
 
   test('help lists every one', () => {

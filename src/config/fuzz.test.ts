@@ -10,7 +10,7 @@ import { removedFlags } from './removed-flags.ts';
 import type { Field, Schema } from './schema.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';
 
-const runs = 300;
+const runs = 150;
 
 function isClear(outcome: Outcome): boolean {
   if (outcome.kind === 'error')
