@@ -1,0 +1,59 @@
+// When a kubelet that runs its pods once is done: --runonce. Pure.
+// Upstream had it until v1.33 (pkg/kubelet/runonce.go) and refuses it since; the numbers are from there.
+import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s.ts';
+import { podRef } from '../../api/pod-ref.ts';
+
+export interface RunOncePod {
+  readonly pod: Pod;
+  readonly status: PodStatus | undefined;
+}
+
+export interface RunOnceEnd {
+  readonly exit: 0 | 1;
+  /** Which pods did not start. */
+  readonly failed: readonly string[];
+}
+
+/** How long the sources have to name their pods. */
+export const manifestDelayMs = 1_000;
+
+/** How long pods have to start: ten retries, the first after a second, each wait twice the one before. */
+export const longestWaitMs = (2 ** 10 - 1) * 1_000;
+
+/** Done when every pod either has all its containers up or has ended; 1 when one ended badly. */
+export function runOnceOutcome(pods: readonly RunOncePod[]): 'wait' | RunOnceEnd {
+  const states = pods.map((each) => ({ name: podRef(each.pod), state: podState(each) }));
+  if (states.some(({ state }) => state === 'starting')) return 'wait';
+  const failed = states.filter(({ state }) => state === 'failed').map(({ name }) => name);
+  return { exit: failed.length === 0 ? 0 : 1, failed };
+}
+
+/** What to say when the time is over: what still starts has failed. */
+export function runOnceTimeout(pods: readonly RunOncePod[]): RunOnceEnd {
+  return { exit: 1, failed: pods.filter((each) => podState(each) !== 'up').map(({ pod }) => podRef(pod)) };
+}
+
+type PodState = 'starting' | 'up' | 'failed';
+
+function podState({ pod, status }: RunOncePod): PodState {
+  // differs from upstream: a pod that was refused has failed, too. It said nothing about it and exited with 0.
+  if (status?.phase === 'Failed') return 'failed';
+  if (status?.phase === 'Succeeded') return 'up';
+  const policy = pod.spec?.restartPolicy;
+  const states = (pod.spec?.containers ?? []).map(({ name }) =>
+    containerState(
+      status?.containerStatuses?.find((each) => each.name === name),
+      policy,
+    ),
+  );
+  if (states.includes('failed')) return 'failed';
+  return states.every((state) => state === 'up') ? 'up' : 'starting';
+}
+
+function containerState(status: ContainerStatus | undefined, policy: string | undefined): PodState {
+  if (status?.state?.running !== undefined) return 'up';
+  const ended = status?.state?.terminated;
+  if (ended === undefined) return 'starting';
+  if (ended.exitCode !== 0) return policy === 'Never' ? 'failed' : 'starting';
+  return policy === 'Never' || policy === 'OnFailure' ? 'up' : 'starting';
+}
