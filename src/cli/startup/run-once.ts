@@ -1,5 +1,5 @@
 // When a kubelet that runs its pods once is done: --runonce. Pure.
-// Upstream had it until v1.33 (pkg/kubelet/runonce.go) and refuses it since; the numbers are from there.
+// Upstream had it in pkg/kubelet/runonce.go, from where the numbers are; v1.34 refuses it.
 import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s.ts';
 import { podRef } from '../../api/pod-ref.ts';
 

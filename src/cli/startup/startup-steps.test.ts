@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { everything, World } from './fixtures/world.ts';
@@ -20,6 +22,22 @@ describe('startupSteps', () => {
       'directories: fail',
       'shared mount: warn',
     ]);
+  });
+
+  test('are documented, in this order and with what happens when they fail', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/start-up.md'), 'utf8');
+    const rows = page.split('\n').filter((line) => /^\| \d+ \|/.test(line));
+    const documented = rows.map((row) => {
+      const [, , step = '', , failure = ''] = row.split('|').map((cell) => cell.trim());
+      return `${step.replace(/:.*/, '')}: ${failure.replace(/[ ,;].*/, '')}`;
+    });
+    const steps = startupSteps(new World().input(everything));
+    const first = documented.indexOf('lock file: fail');
+    expect(documented.slice(first, first + steps.length)).toEqual(
+      steps.map(({ name, onFailure }) => `${name}: ${onFailure}`),
+    );
+    // Around them: reading, validation and the watchdog's settings; components and systemd.
+    expect(documented.length).toBe(steps.length + 4);
   });
 
   test('do all of it and tell what they found', async () => {

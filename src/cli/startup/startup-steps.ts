@@ -36,7 +36,7 @@ export interface StartupHost {
   readonly uid: number;
   acquireLock(path: string, options: { signal: AbortSignal; onWait(): void }): Promise<Closable>;
   watchLock(path: string, onContention: (what: string) => void): Promise<Closable>;
-  applyOomScore(score: number, signal: AbortSignal): Promise<void>;
+  applyOomScore(score: number): Promise<void>;
   setOpenFiles(limit: number): Promise<void>;
   createDirectories(): Promise<void>;
   /** Says what had to be done. */
@@ -89,8 +89,8 @@ export function startupSteps(input: StartupInput): readonly StartupStep[] {
       name: 'OOM score',
       setting: 'oomScoreAdj (--oom-score-adj)',
       onFailure: 'warn',
-      run: async (signal) => {
-        await host.applyOomScore(settings.oomScoreAdj, signal);
+      run: async () => {
+        await host.applyOomScore(settings.oomScoreAdj);
         return nothing;
       },
     },
