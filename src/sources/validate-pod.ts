@@ -48,7 +48,7 @@ export function validatePod(
     podRestartPolicy: spec.restartPolicy,
     hostUsers: spec.hostUsers !== false,
     graceSeconds: spec.terminationGracePeriodSeconds,
-    os: spec.os?.name,
+    os: spec.os === undefined ? undefined : (spec.os.name ?? ''),
     restartRules: options.containerRestartRules,
   };
   checkContainers(v, spec, context);
@@ -75,8 +75,8 @@ function checkEnvFiles(v: Violations, spec: PodSpec): void {
   for (const [list, each] of Object.entries({ containers, initContainers, ephemeralContainers }))
     for (const [index, { env = [] }] of each.entries())
       for (const [place, { valueFrom }] of env.entries()) {
-        const name = valueFrom?.fileKeyRef?.volumeName;
-        if (name === undefined) continue;
+        if (valueFrom?.fileKeyRef === undefined) continue;
+        const name = valueFrom.fileKeyRef.volumeName ?? '';
         const field = `spec.${list}[${index}].env[${place}].valueFrom.fileKeyRef.volumeName`;
         const volume = volumes.findLast((candidate) => candidate.name === name);
         if (volume === undefined) v.notFound(field, name);

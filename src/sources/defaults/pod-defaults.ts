@@ -9,7 +9,7 @@ import { defaultVolume } from './volume-defaults.ts';
 const defaultGraceSeconds = 30;
 
 /** Once told containers to run first; the field took over long ago, and the API drops these on sight. */
-const initContainerAnnotations = new Set([
+const initContainerAnnotations: ReadonlySet<string> = new Set([
   'pod.beta.kubernetes.io/init-containers',
   'pod.alpha.kubernetes.io/init-containers',
   'pod.beta.kubernetes.io/init-container-statuses',

@@ -1,7 +1,7 @@
 // The JSON fields of object metadata and label selectors, with their types.
 // Invariant: names and types are those of Kubernetes 1.34; what is not here is an unknown field.
 // Upstream: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1.
-import type { TypeTable } from './schema.ts';
+import type { TypeTable } from './type-table.ts';
 
 export const metaTypes: TypeTable = {
   LabelSelector: { matchLabels: '{}string', matchExpressions: '[]LabelSelectorRequirement' },

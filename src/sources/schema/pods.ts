@@ -1,7 +1,7 @@
 // The JSON fields of pods, their specs and scheduling rules, with their types.
 // Invariant: names and types are those of Kubernetes 1.34; what is not here is an unknown field.
 // Upstream: staging/src/k8s.io/api/core/v1.
-import type { TypeTable } from './schema.ts';
+import type { TypeTable } from './type-table.ts';
 
 export const podTypes: TypeTable = {
   Affinity: { nodeAffinity: 'NodeAffinity', podAffinity: 'PodAffinity', podAntiAffinity: 'PodAntiAffinity' },

@@ -4,10 +4,8 @@ import { containerTypes } from './containers.ts';
 import { metaTypes } from './meta.ts';
 import { podTypes } from './pods.ts';
 import { statusTypes } from './status.ts';
+import type { TypeTable } from './type-table.ts';
 import { volumeTypes } from './volumes.ts';
-
-/** Struct name → field → type: a scalar, `[]T` for a list, `{}T` for a map with string keys, or a struct's name. */
-export type TypeTable = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export type FieldType =
   | { readonly is: 'scalar'; readonly name: ScalarType }

@@ -131,6 +131,19 @@ function checkInit(v: Violations, path: string, container: Container, context: C
     v.forbidden(`${path}.restartPolicyRules`, 'an init container with restartPolicy Always has no rules');
 }
 
+/** A debugging aid, not a part of the workload: nothing may depend on it. */
+const notEphemeral = [
+  'lifecycle',
+  'livenessProbe',
+  'ports',
+  'readinessProbe',
+  'resizePolicy',
+  'resources',
+  'restartPolicy',
+  'restartPolicyRules',
+  'startupProbe',
+] as const;
+
 function checkEphemeral(
   v: Violations,
   path: string,
@@ -139,33 +152,10 @@ function checkEphemeral(
 ): void {
   const target = container.targetContainerName;
   if (target && !others.has(target)) v.notFound(`${path}.targetContainerName`, target);
-  const {
-    lifecycle,
-    livenessProbe,
-    ports,
-    readinessProbe,
-    resizePolicy,
-    resources,
-    restartPolicy,
-    startupProbe,
-  } = container;
-  const { limits, requests, claims } = resources ?? {};
-  const asked = limits ?? requests ?? claims;
-  const fields = {
-    lifecycle,
-    livenessProbe,
-    ports,
-    readinessProbe,
-    resizePolicy,
-    resources: asked,
-    restartPolicy,
-    startupProbe,
-  };
+  const { limits, requests, claims } = container.resources ?? {};
+  const fields = { ...container, resources: limits ?? requests ?? claims };
   const refused = 'an ephemeral container cannot have it';
-  v.unset(
-    Object.fromEntries(Object.entries(fields).map(([key, value]) => [`${path}.${key}`, value])),
-    refused,
-  );
+  v.unset(Object.fromEntries(notEphemeral.map((key) => [`${path}.${key}`, fields[key]])), refused);
   for (const [index, { subPath, subPathExpr }] of (container.volumeMounts ?? []).entries()) {
     const at = `${path}.volumeMounts[${index}]`;
     v.unset({ [`${at}.subPath`]: subPath, [`${at}.subPathExpr`]: subPathExpr }, refused);

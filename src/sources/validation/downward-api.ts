@@ -24,8 +24,8 @@ const forFiles = [
   'metadata.namespace',
   'metadata.uid',
 ];
-/** Known to the API, though of no use in one place or the other. `spec.host` is the node's name in old manifests. */
-const known = new Set([
+/** Known to the API, though of no use in one place or the other.  */
+const known: ReadonlySet<string> = new Set([
   ...forEnv,
   ...forFiles,
   'spec.restartPolicy',
@@ -69,7 +69,13 @@ function checkFieldRef(
   else if (key !== undefined)
     for (const detail of base === 'metadata.labels' ? isQualifiedName(key) : isAnnotationKey(key))
       v.invalid(path, key, detail);
-  else if (!allowed.includes(ref.fieldPath)) v.unsupported(`${path}.fieldPath`, ref.fieldPath, allowed);
+  else if (!allowed.includes(currentName(ref.fieldPath)))
+    v.unsupported(`${path}.fieldPath`, ref.fieldPath, allowed);
+}
+
+/** Manifests from before 1.0 call the node's name spec.host. */
+function currentName(fieldPath: string): string {
+  return fieldPath === 'spec.host' ? 'spec.nodeName' : fieldPath;
 }
 
 export function checkResourceRef(

@@ -64,8 +64,8 @@ function checkLifecycle(
   if (lifecycle?.postStart !== undefined) checkHandler(v, `${path}.postStart`, lifecycle.postStart, context);
   if (lifecycle?.preStop !== undefined) checkHandler(v, `${path}.preStop`, lifecycle.preStop, context);
   if (lifecycle?.stopSignal === undefined) return;
-  if (context.os === undefined) v.forbidden(`${path}.stopSignal`, 'needs spec.os.name to be set');
-  else v.word(`${path}.stopSignal`, lifecycle.stopSignal, stopSignals(context.os));
+  if (context.os === undefined) v.forbidden(`${path}.stopSignal`, 'needs spec.os to be set');
+  else v.word(`${path}.stopSignal`, lifecycle.stopSignal, stopSignals(context.os) ?? [lifecycle.stopSignal]);
 }
 
 /** The first of several handlers is checked, the others refused. */

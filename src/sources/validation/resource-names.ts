@@ -14,14 +14,14 @@ const countable = [
   'services.loadbalancers',
 ];
 
-const standard = new Set([
+const standard: ReadonlySet<string> = new Set([
   ...countable,
   ...['cpu', 'memory', 'ephemeral-storage'].flatMap((name) => [name, `requests.${name}`, `limits.${name}`]),
   'storage',
   'requests.storage',
 ]);
 
-const ofContainers = new Set(['cpu', 'memory', 'ephemeral-storage']);
+const ofContainers: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage']);
 
 export function isHugePages(name: string): boolean {
   return name.startsWith('hugepages-');

@@ -15,6 +15,8 @@ const linux: readonly string[] = [
 
 const windows: readonly string[] = ['SIGKILL', 'SIGTERM'];
 
-export function stopSignals(os: string): readonly string[] {
-  return os === 'windows' ? windows : linux;
+/** Undefined for an operating system that nothing is known of; that it is unknown is reported elsewhere. */
+export function stopSignals(os: string): readonly string[] | undefined {
+  if (os === 'windows') return windows;
+  return os === 'linux' ? linux : undefined;
 }

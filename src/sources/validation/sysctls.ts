@@ -6,7 +6,7 @@ import { bytesOf, type Violations } from './violation.ts';
 const segment = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
 const name = new RegExp(`^(${segment}[./])*${segment}$`);
 const nameBytes = 253;
-const ofIpc = new Set(
+const ofIpc: ReadonlySet<string> = new Set(
   ['sem', 'shmall', 'shmmax', 'shmmni', 'shm_rmid_forced', 'shm', 'msgmax', 'msgmnb', 'msgmni', 'msg'].map(
     (key) => `kernel.${key}`,
   ),
