@@ -70,14 +70,27 @@ describe('a runtime that is away', () => {
     const lost = nextChange(client, false);
     await first.close();
     await lost;
-    expect(await failureOf(client.version({}))).toMatchObject({ kind: 'unavailable' });
-    expect(await failureOf(client.version({}))).toMatchObject({ kind: 'unavailable' });
     const back = nextChange(client, true);
     await rig.serve(runtime);
     await back;
     expect(seen).toEqual([true, false, true]);
     expect(client.connected).toBe(true);
     await client.version({});
+  });
+
+  test('calls while it is away announce nothing more', async () => {
+    const client = rig.connect();
+    const seen: boolean[] = [];
+    client.connectionChanged.subscribe((connected) => seen.push(connected));
+    const first = await rig.serve(runtime);
+    await client.version({});
+    await first.close();
+    for (let attempt = 0; attempt < 5; attempt++) await failureOf(client.version({}));
+    expect(seen).toEqual([true, false]);
+    const back = nextChange(client, true);
+    await rig.serve(runtime);
+    await back;
+    expect(seen).toEqual([true, false, true]);
   });
 
   test('restarted under calls: they fail as unavailable, later ones succeed', async () => {

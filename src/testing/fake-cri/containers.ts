@@ -11,7 +11,8 @@ import {
   Signal,
 } from '../../api/generated/runtime/v1/api.ts';
 import { ContainerLog } from './container-log.ts';
-import type { FakeImage, FakeImages } from './images.ts';
+import type { FakeImage } from './image-spec.ts';
+import type { FakeImages } from './images.ts';
 import { type Exit, FakeProcess, type Program, type SignalName, signalNumbers } from './process.ts';
 import { findProgram } from './programs.ts';
 import { notFound, unknownError } from './rpc-error.ts';

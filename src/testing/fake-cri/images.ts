@@ -8,29 +8,10 @@ import type {
   ListImagesResponse,
   PullImageRequest,
 } from '../../api/generated/runtime/v1/api.ts';
+import type { FakeImage, FakeImageSpec } from './image-spec.ts';
 import { type FakeReference, parseReference } from './reference.ts';
 import { notFound, unknownError } from './rpc-error.ts';
 import type { FakeState } from './state.ts';
-
-export interface FakeImageSpec {
-  /** A reference with or without registry and tag. */
-  readonly name: string;
-  readonly sizeBytes?: number;
-  readonly entrypoint?: readonly string[];
-  readonly cmd?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  /** As in a Dockerfile: a number, a name, or nothing for root. */
-  readonly user?: string;
-  readonly pinned?: boolean;
-}
-
-export interface FakeImage {
-  readonly id: string;
-  readonly spec: FakeImageSpec;
-  readonly tags: readonly string[];
-  /** Known only of images that were pulled. */
-  readonly digests: readonly string[];
-}
 
 /** What the fake says of its images' file system. */
 const imageFilesystem = '/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs';

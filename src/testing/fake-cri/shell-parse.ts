@@ -21,7 +21,7 @@ export type Script =
   | { readonly kind: 'list'; readonly items: readonly Script[] }
   | { readonly kind: 'and' | 'or'; readonly left: Script; readonly right: Script }
   | { readonly kind: 'pipe'; readonly commands: readonly Script[] }
-  | { readonly kind: 'background'; readonly body: Script }
+  | { readonly kind: 'background' | 'not'; readonly body: Script }
   | { readonly kind: 'while'; readonly condition: Script; readonly body: Script; readonly until: boolean }
   | { readonly kind: 'if'; readonly condition: Script; readonly body: Script; readonly otherwise?: Script }
   | { readonly kind: 'for'; readonly name: string; readonly words: readonly Word[]; readonly body: Script }
@@ -131,6 +131,10 @@ class Parser {
   }
 
   #pipe(): Script {
+    if (this.#keyword() === '!') {
+      this.#at++;
+      return { kind: 'not', body: this.#pipe() };
+    }
     const commands = [this.#one()];
     while (this.#takeOp('|')) commands.push(this.#one());
     return commands.length === 1 && commands[0] !== undefined ? commands[0] : { kind: 'pipe', commands };

@@ -154,6 +154,20 @@ describe('when they end', () => {
   }
 });
 
+describe('what looks around goes on', () => {
+  const scripts = [
+    'cat /etc/resolv.conf /etc/hosts; sleep 1000',
+    'find /v -type f -o -type l | sort; sleep 1000',
+    'id; ls -ln / | grep e; sleep 1000',
+    'hostname; cat /etc/hosts; sleep 1000',
+    'env; sleep 1000',
+    'while ! test -e /tmp/ok; do sleep 1; done',
+  ];
+  for (const text of scripts) {
+    test(text, async () => expect(await run(sh(text))).toMatchObject({ code: undefined, err: '' }));
+  }
+});
+
 describe('what cannot be run', () => {
   const missing = [
     [['/no/such/binary'], 'exec: "/no/such/binary": stat /no/such/binary: no such file or directory'],

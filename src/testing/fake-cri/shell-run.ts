@@ -70,6 +70,8 @@ class Shell {
       }
       case 'pipe':
         return this.#pipe(script.commands, output);
+      case 'not':
+        return (await this.run(script.body, output)) === 0 ? 1 : 0;
       case 'background': {
         // A subshell: it has the variables, and neither the traps nor a way to end the shell.
         const job = new Shell(this.#process, this.#variables.values).run(script.body, output).catch(() => 0);

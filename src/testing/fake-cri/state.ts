@@ -10,7 +10,7 @@ import type {
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { ContainerLog } from './container-log.ts';
-import type { FakeImage } from './images.ts';
+import type { FakeImage } from './image-spec.ts';
 import type { FakeProcess } from './process.ts';
 import { notFound, unknownError } from './rpc-error.ts';
 
