@@ -16,7 +16,7 @@ if (!existsSync(entry)) {
   process.exit(1);
 }
 rmSync(outdir, { recursive: true, force: true });
-const result = await build({
+const options = {
   entryPoints: { main: entry },
   outdir,
   outExtension: { '.js': '.mjs' },
@@ -40,7 +40,14 @@ const result = await build({
   },
   logLevel: 'warning',
   metafile: true,
-});
+};
+let result;
+try {
+  result = await build(options);
+} catch {
+  // esbuild has said what is wrong.
+  process.exit(1);
+}
 for (const [file, output] of Object.entries(result.metafile.outputs)) {
   if (file.endsWith('.mjs')) console.log(`${file}  ${(output.bytes / 1024).toFixed(0)} KiB`);
 }

@@ -66,8 +66,11 @@ install_modules() {
   echo "setup: installing npm packages"
   local log
   log=$(mktemp)
-  npm ci --ignore-scripts --no-audit --no-fund >"$log" 2>&1 ||
-    die "npm ci failed: $(grep -m1 -i 'npm err' "$log" || tail -n1 "$log") (all of it: $log)"
+  local how=(--ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000)
+  # npm ci refuses a lock file that lacks optional packages of other platforms; npm install takes what is locked.
+  npm ci "${how[@]}" >"$log" 2>&1 ||
+    { grep -q EUSAGE "$log" && npm install --no-save "${how[@]}" >"$log" 2>&1; } ||
+    die "npm could not install the packages: $(grep -m1 -E '^npm error .*(failed|Missing|not )' "$log" || tail -n1 "$log") (all of it: $log)"
   touch node_modules/.package-lock.json
   rm -f "$log"
 }
