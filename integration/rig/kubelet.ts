@@ -19,8 +19,6 @@ export interface KubeletOptions {
   readonly verbosity?: number;
   /** Outlives the rig when it lies elsewhere than the rig. */
   readonly manifestDir?: string;
-  /** The socket of something between the kubelet and containerd. */
-  readonly runtimeSocket?: string;
   /** Taken when they are free, others when not. */
   readonly ports?: { readonly healthz: number; readonly readOnly: number };
   /** Fields of the configuration file that replace or extend the rig's. */
@@ -72,7 +70,7 @@ export class Kubelet {
   constructor(ground: Ground, runtimeSocket: string, options: KubeletOptions) {
     const name = options.name ?? 'kubelet';
     this.#ground = ground;
-    this.#runtimeSocket = options.runtimeSocket ?? runtimeSocket;
+    this.#runtimeSocket = runtimeSocket;
     this.#options = options;
     this.nodeName = options.nodeName ?? `${ground.name}-${name}`;
     this.dir = join(ground.dir, name);
