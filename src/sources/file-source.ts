@@ -3,7 +3,6 @@
 // and publishes the whole set when it differs. Invariants: the set is published once after the first look that could
 // tell what is there, even when it is empty; one bad file never touches the pods of another.
 import type { Pod } from '../api/k8s.ts';
-import { podRef, podUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isKind } from '../base/errors.ts';
@@ -20,6 +19,7 @@ import {
   unknownFile,
 } from './known-file.ts';
 import type { ComputeHash } from './static-pod.ts';
+import { uniquePods } from './unique-pods.ts';
 
 export interface ManifestEntry {
   readonly path: string;
@@ -186,24 +186,10 @@ export class FileSource implements Component {
     }
   }
 
-  /** All pods in the order of their files. Of two with one name or UID the first counts, so that every look agrees. */
   #assemble(): readonly Pod[] {
-    const pods: Pod[] = [];
-    const owners = new Map<string, string>();
-    for (const [path, file] of this.#known) {
-      const reasons = [...file.reasons];
-      for (const pod of file.pods) {
-        const owner = owners.get(podRef(pod)) ?? owners.get(podUid(pod));
-        if (owner !== undefined) {
-          reasons.push(`pod ${podRef(pod)} is already defined ${owner === path ? 'above' : `in ${owner}`}`);
-          continue;
-        }
-        owners.set(podRef(pod), path);
-        owners.set(podUid(pod), path);
-        pods.push(pod);
-      }
-      this.#reportFile(path, file, reasons);
-    }
+    const { pods, refused } = uniquePods([...this.#known].map(([path, file]) => [path, file.pods]));
+    for (const [path, file] of this.#known)
+      this.#reportFile(path, file, [...file.reasons, ...(refused.get(path) ?? [])]);
     return pods;
   }
 

@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../api/k8s.ts';
+import { podRef } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
+import type { LogFields, Logger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { HttpSource, type ManifestAnswer, type ManifestRequest } from './http-source.ts';
+
+const httpCheckMs = 20_000;
+
+interface Rig {
+  readonly clock: FakeClock;
+  readonly requests: ManifestRequest[];
+  readonly lines: string[];
+  readonly sets: (readonly Pod[])[];
+  /** What the server answers from now on; undefined: nothing, ever. */
+  answer: string | number | Error | undefined;
+  names(): string[] | undefined;
+  /** The time of the next request. */
+  next(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+function recorder(lines: string[]): Logger {
+  const write =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void => {
+      const { url, reason } = fields as Record<string, string | undefined>;
+      lines.push(`${level} ${message} ${url ?? ''}${reason === undefined ? '' : `: ${reason}`}`);
+    };
+  const log: Logger = {
+    info: write('I'),
+    warn: write('W'),
+    error: write('E'),
+    v: () => ({ enabled: false, info: () => undefined }),
+    with: () => log,
+  };
+  return log;
+}
+
+async function start(answer: Rig['answer']): Promise<Rig> {
+  const clock = new FakeClock();
+  const lines: string[] = [];
+  const requests: ManifestRequest[] = [];
+  const sets: (readonly Pod[])[] = [];
+  const get = async (request: ManifestRequest): Promise<ManifestAnswer> => {
+    requests.push(request);
+    const { answer: now } = rig;
+    if (now === undefined)
+      return await new Promise((_resolve, reject) => {
+        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error));
+      });
+    if (now instanceof Error) throw now;
+    return typeof now === 'number'
+      ? { status: now, body: Buffer.from('') }
+      : { status: 200, body: Buffer.from(now) };
+  };
+  const source = new HttpSource({
+    get,
+    publish: (_source, pods) => sets.push(pods),
+    clock,
+    log: recorder(lines),
+    endpoint: {
+      url: 'https://user:secret@example.com/pods?token=t',
+      headers: { Authorization: ['Bearer t'] },
+    },
+    httpCheckMs,
+    staticPods: {
+      nodeName: 'node-1',
+      computeHash: (pod, { source: origin, isFile }) =>
+        `${isFile}|${origin}|${JSON.stringify([pod.metadata?.name, pod.spec])}`,
+      forbidApiReferences: true,
+    },
+  });
+  const stopping = new AbortController();
+  const rig: Rig = {
+    clock,
+    requests,
+    lines,
+    sets,
+    answer,
+    names: () => sets.at(-1)?.map((pod) => (podRef(pod).split('/')[1] ?? '').replace(/-node-1$/, '')),
+    next: () => clock.advance(httpCheckMs),
+    stop: async () => {
+      stopping.abort();
+      await stopped;
+    },
+  };
+  const { stopped } = await source.start(stopping.signal);
+  await clock.settle();
+  return rig;
+}
+
+function pod(name: string, image = 'i'): string {
+  return `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "${name}"}, "spec": {"containers": [{"name": "c", "image": "${image}"}]}}`;
+}
+
+function list(...pods: readonly string[]): string {
+  return `{"apiVersion": "v1", "kind": "PodList", "items": [${pods.join(', ')}]}`;
+}
+
+describe('the http source publishes', () => {
+  const answers: readonly (readonly [string, string, readonly string[]])[] = [
+    ['one pod in JSON', pod('one'), ['one']],
+    [
+      'one pod in YAML',
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: one}\nspec: {containers: [{name: c, image: i}]}',
+      ['one'],
+    ],
+    ['a list', list(pod('one'), pod('two')), ['one', 'two']],
+    ['an empty list', list(), []],
+    ['several documents', `${pod('one')}\n${pod('two')}`, ['one', 'two']],
+  ];
+  for (const [name, answer, want] of answers)
+    test(name, async () => {
+      const rig = await start(answer);
+      expect(rig.sets).toHaveLength(1);
+      expect(rig.names()).toEqual(want);
+      expect(rig.lines).toEqual([]);
+      await rig.stop();
+    });
+
+  test('pods with the marks of their source', async () => {
+    const rig = await start(pod('one'));
+    expect(rig.sets[0]?.[0]).toMatchObject({
+      metadata: {
+        name: 'one-node-1',
+        uid: expect.stringMatching(/^false\|https:\/\/user:secret@example\.com\/pods\?token=t\|/),
+        annotations: { 'kubernetes.io/config.source': 'http' },
+      },
+      spec: { nodeName: 'node-1' },
+    });
+    expect(rig.sets[0]?.[0]?.spec?.tolerations).toBeUndefined();
+    await rig.stop();
+  });
+
+  test('changes, and nothing when nothing changed', async () => {
+    const rig = await start(pod('one'));
+    await rig.next();
+    await rig.next();
+    expect(rig.requests).toHaveLength(3);
+    expect(rig.sets).toHaveLength(1);
+    rig.answer = `${pod('one')}\n`;
+    await rig.next();
+    expect(rig.sets).toHaveLength(1);
+    rig.answer = pod('one', 'other');
+    await rig.next();
+    expect(rig.sets).toHaveLength(2);
+    rig.answer = list();
+    await rig.next();
+    expect(rig.names()).toEqual([]);
+    await rig.stop();
+  });
+
+  test('the first of two pods with one name', async () => {
+    const rig = await start(list(pod('one'), pod('one', 'other')));
+    expect(rig.names()).toEqual(['one']);
+    expect(rig.lines).toEqual([
+      'E Failed to read pods from URL https://example.com/pods: pod default/one-node-1 is already defined above',
+    ]);
+    await rig.stop();
+  });
+});
+
+test('the request carries headers, limit and deadline', async () => {
+  const rig = await start(pod('one'));
+  expect(rig.requests[0]).toMatchObject({
+    url: 'https://user:secret@example.com/pods?token=t',
+    headers: { Authorization: ['Bearer t'] },
+    limitBytes: 10 * 1024 * 1024,
+    timeoutMs: 10_000,
+  });
+  await rig.stop();
+});
+
+const failing: readonly (readonly [string, Rig['answer'], string])[] = [
+  [
+    'no connection',
+    new KubeletError('unavailable', 'HttpFailed', 'connection refused'),
+    'connection refused',
+  ],
+  ['another status', 503, 'the server answered with status 503'],
+  ['nothing', '', 'the answer is empty'],
+  ['garbage', '<html>', 'line 1: the document is not an object'],
+  ['broken JSON', '{"kind": ', 'line 1, column 10: not valid JSON'],
+  [
+    'another kind',
+    '{"apiVersion": "v1", "kind": "Status"}',
+    'line 1: kind "Status" (v1) is not supported here',
+  ],
+  [
+    'a pod that is not valid',
+    pod('one', ''),
+    'pod default/one is invalid: spec.containers[0].image: Required value',
+  ],
+  ['a list whose only pod is not valid', list(pod('two', '')), 'pod default/two is invalid'],
+];
+
+describe('the last good pods stay', () => {
+  for (const [name, answer, reason] of failing)
+    test(`when the answer is ${name}, which is said once`, async () => {
+      const rig = await start(pod('one'));
+      rig.answer = answer;
+      for (let round = 0; round < 4; round++) await rig.next();
+      expect(rig.sets).toHaveLength(1);
+      expect(rig.lines).toHaveLength(1);
+      expect(rig.lines[0]).toContain(`E Failed to read pods from URL https://example.com/pods: ${reason}`);
+      rig.answer = pod('one');
+      await rig.next();
+      await rig.next();
+      expect(rig.sets).toHaveLength(1);
+      expect(rig.lines.slice(1)).toEqual(['I Read pods from URL again https://example.com/pods']);
+      await rig.stop();
+    });
+
+  test('beside a good pod that changed', async () => {
+    const rig = await start(list(pod('one'), pod('two')));
+    rig.answer = list(pod('one', ''), pod('two', 'other'));
+    await rig.next();
+    expect(rig.names()?.sort()).toEqual(['one', 'two']);
+    expect(rig.sets[1]?.map((each) => each.spec?.containers[0]?.image).sort()).toEqual(['i', 'other']);
+    await rig.stop();
+  });
+});
+
+describe('before the first good answer', () => {
+  for (const [name, answer] of failing)
+    test(`${name} says ${name === 'nothing' ? 'that there are no pods' : 'nothing about pods'}`, async () => {
+      const rig = await start(answer);
+      await rig.next();
+      expect(rig.sets).toEqual(name === 'nothing' ? [[]] : []);
+      rig.answer = pod('one');
+      await rig.next();
+      expect(rig.names()).toEqual(['one']);
+      await rig.stop();
+    });
+});
+
+test('a server that fails in ever new ways does not flood the log', async () => {
+  const rig = await start(pod('one'));
+  for (let round = 0; round < 100; round++) {
+    rig.answer = 500 + round;
+    await rig.next();
+  }
+  expect(rig.lines.length).toBeLessThan(10);
+  await rig.stop();
+});
+
+test('secrets of the URL are not logged', async () => {
+  const rig = await start(500);
+  expect(rig.lines.join('\n')).not.toMatch(/secret|token/);
+  await rig.stop();
+});
+
+test('stopping gives up the request in flight and leaves no timer', async () => {
+  const rig = await start(undefined);
+  await rig.stop();
+  expect(rig.requests[0]?.signal.aborted).toBe(true);
+  expect(rig.clock.pendingTimers()).toBe(0);
+  expect(rig.lines).toEqual([]);
+  expect(rig.sets).toEqual([]);
+});
