@@ -1,0 +1,36 @@
+// The CRI contract on a real containerd: what the fake runtime is held to, so that it cannot lie.
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { criContract } from '../src/testing/cri-contract.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+
+/** containerd has container events since 1.7; before, the stream ends at once with a refusal. */
+async function hasEvents(rig: Rig): Promise<boolean> {
+  const stop = new AbortController();
+  const events = rig.cri.getContainerEvents({}, { signal: stop.signal })[Symbol.asyncIterator]();
+  const refused = events.next().then(
+    () => false,
+    () => true,
+  );
+  const isRefused = await Promise.race([refused, sleep(1000, false)]);
+  stop.abort();
+  return !isRefused;
+}
+
+describeOnRig('containerd', () => {
+  criContract('containerd', async () => {
+    const rig = await startRig();
+    return {
+      runtime: rig.cri,
+      images: rig.cri,
+      image: rig.images.busybox,
+      pauseReady: true,
+      hasEvents: await hasEvents(rig),
+      cgroupParent: rig.cgroupParent,
+      logDirectory: join(rig.ground.dir, 'logs'),
+      advance: (ms) => sleep(ms),
+      close: () => rig.stop(),
+    };
+  });
+});
