@@ -1,0 +1,245 @@
+// The kubelet may die and come back at any moment: nothing that runs is touched, nothing is made twice, and what was
+// changed meanwhile is made up for. On a real containerd, through the built command.
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { Pod } from '../src/api/k8s.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { container, deaf, manifest } from './support/manifest.ts';
+import { containerIdOf, containerStatus, uidOf, untilPod, untilRunning } from './support/pod-state.ts';
+import { untilNoTraces } from './support/pod-traces.ts';
+import { type HeldPod, heldPod, killTask, untilHeld, watchRunningUids } from './support/runtime-view.ts';
+
+const clean = { code: 0, signal: null };
+const two = { containers: [container('a'), container('b')] };
+
+function catchesSigterm({ pid }: Kubelet): boolean {
+  const [, caught = '0'] = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  const sigterm = 1n << 14n;
+  return (BigInt(`0x${caught}`) & sigterm) !== 0n;
+}
+
+describeOnRig('kubelet restart', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  let count = 0;
+
+  beforeAll(async () => {
+    rig = await startRig();
+  });
+  afterAll(() => rig.stop());
+  // Folders of its own for each test, so that none sees what another left.
+  beforeEach(() => {
+    count += 1;
+    kubelet = rig.newKubelet({ name: `k${count}`, nodeName: 'node' });
+  });
+  afterEach(async () => {
+    if (kubelet.running) await kubelet.stop();
+    await rig.removeAllPods();
+  });
+
+  /** What must be true of a pod of two containers however often the kubelet was killed while it was being started. */
+  const untilWhole = async (name: string): Promise<HeldPod> => {
+    await untilRunning(kubelet, name);
+    const held = await untilHeld(
+      rig,
+      kubelet,
+      name,
+      'one sandbox and two containers',
+      ({ sandboxes, containers }) => sandboxes.length === 1 && containers.length === 2,
+    );
+    expect(held.sandboxes[0]?.ready).toBe(true);
+    expect(held.containers.map((each) => [each.name, each.state, each.restartCount])).toEqual([
+      ['a', 'running', 0],
+      ['b', 'running', 0],
+    ]);
+    return held;
+  };
+
+  test('killed at any moment after a manifest appeared: its pod is started once, and no earlier one is touched', async () => {
+    const whole = new Map<string, HeldPod>();
+    await kubelet.start();
+    for (const delayMs of [20, 60, 100, 150, 200, 300, 400, 600]) {
+      const name = `born-${delayMs}`;
+      kubelet.writeManifest(name, manifest(name, two));
+      await sleep(delayMs);
+      const before = await heldPod(rig, kubelet, name);
+      await kubelet.kill9();
+      await kubelet.start();
+      const after = await untilWhole(name);
+      // What ran when it was killed is what runs now.
+      const ran = before.containers.filter(({ state }) => state === 'running').map(({ id }) => id);
+      expect(after.containers.map(({ id }) => id)).toEqual(expect.arrayContaining(ran));
+      whole.set(name, after);
+    }
+    for (const [name, held] of whole) expect(await untilWhole(name)).toEqual(held);
+  });
+
+  test('killed again and again while several pods start: each is started once', async () => {
+    const names = ['p1', 'p2', 'p3', 'p4'];
+    await kubelet.start();
+    for (const name of names) kubelet.writeManifest(name, manifest(name, two));
+    for (const delayMs of [100, 250, 400]) {
+      await sleep(delayMs);
+      await kubelet.kill9();
+      await kubelet.start();
+    }
+    for (const name of names) await untilWhole(name);
+  });
+
+  test('killed with running pods: /pods is the same before and after, and so are the containers', async () => {
+    const names = ['steady', 'shaky', 'done'];
+    await kubelet.start();
+    kubelet.writeManifest('steady', manifest('steady', two));
+    kubelet.writeManifest('shaky', manifest('shaky', { restartPolicy: 'OnFailure' }));
+    kubelet.writeManifest(
+      'done',
+      manifest('done', { restartPolicy: 'Never', containers: [container('main', 'exit 4')] }),
+    );
+    await untilRunning(kubelet, 'steady');
+    const whole = await untilRunning(kubelet, 'shaky');
+    await killTask(rig, containerIdOf(whole));
+    await untilPod(kubelet, 'shaky', 'restarted', (_status, pod) => {
+      const { ready, restartCount } = containerStatus(pod);
+      return ready && restartCount === 1;
+    });
+    await untilPod(kubelet, 'done', 'Failed', ({ phase }) => phase === 'Failed');
+    await untilHeld(rig, kubelet, 'done', 'down', ({ sandboxes }) => sandboxes.every(({ ready }) => !ready));
+    const before = await told();
+    const held = await Promise.all(names.map((name) => heldPod(rig, kubelet, name)));
+    await kubelet.kill9();
+    await kubelet.start({ untilReady: false });
+    const flips = new Set<string>();
+    const asBefore = async (): Promise<boolean> => {
+      const now = await told();
+      // A pod may not be known yet, but what is said of its readiness is what was said before.
+      for (const [name, pod] of Object.entries(now)) {
+        const ready = readiness(pod);
+        if (ready !== undefined && ready !== readiness(before[name])) flips.add(`${name}: ${ready}`);
+      }
+      return isDeepStrictEqual(now, before);
+    };
+    // When it does not become the same, the comparison says what differs.
+    await waitFor(asBefore, 'the pods to be told as before', 15_000).catch(() => undefined);
+    expect(await told()).toEqual(before);
+    expect([...flips]).toEqual([]);
+    expect(await Promise.all(names.map((name) => heldPod(rig, kubelet, name)))).toEqual(held);
+  });
+
+  /** All of /pods but what is a fact of one life of the kubelet: when it first saw a pod, when it noticed a condition. */
+  const told = async (): Promise<Record<string, Pod>> => {
+    const pods = (await kubelet.pods()).map((pod): [string, Pod] => {
+      const annotations = { ...pod.metadata?.annotations, 'kubernetes.io/config.seen': '' };
+      const conditions = pod.status?.conditions?.map((each) => ({ ...each, lastTransitionTime: '' }));
+      // The runtime forgets the address of a sandbox that is down.
+      const ended = pod.status?.phase === 'Failed' ? { podIP: '', podIPs: [] } : {};
+      const status = { ...pod.status, ...ended, ...(conditions === undefined ? {} : { conditions }) };
+      return [pod.metadata?.name ?? '', { ...pod, metadata: { ...pod.metadata, annotations }, status }];
+    });
+    return Object.fromEntries(pods);
+  };
+  const readiness = (pod: Pod | undefined): string | undefined =>
+    pod?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+
+  for (const delayMs of [0, 100, 400, 1500]) {
+    test(`killed ${delayMs} ms after a pod began to end: it ends after the next start`, async () => {
+      await kubelet.start();
+      const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', deaf)] };
+      kubelet.writeManifest('ending', manifest('ending', slow));
+      const pod = await untilRunning(kubelet, 'ending');
+      kubelet.removeManifest('ending');
+      await kubelet.log.waitForLine(new RegExp(`Stopping container.*${containerIdOf(pod)}`));
+      await sleep(delayMs);
+      await kubelet.kill9();
+      await kubelet.start();
+      await untilNoTraces(rig, kubelet, pod);
+    });
+  }
+
+  test('a manifest that is removed while the kubelet is down: the pod ends after the start', async () => {
+    await kubelet.start();
+    for (const name of ['gone', 'stays']) kubelet.writeManifest(name, manifest(name));
+    const gone = await untilRunning(kubelet, 'gone');
+    const stays = await untilRunning(kubelet, 'stays');
+    await kubelet.kill9();
+    kubelet.removeManifest('gone');
+    await kubelet.start();
+    await untilNoTraces(rig, kubelet, gone);
+    expect(containerIdOf(await untilRunning(kubelet, 'stays'))).toBe(containerIdOf(stays));
+  });
+
+  test('a manifest that is edited while the kubelet is down: the pod is replaced', async () => {
+    await kubelet.start();
+    kubelet.writeManifest('edited', manifest('edited', { metadata: { labels: { app: 'a' } } }));
+    const before = await untilRunning(kubelet, 'edited');
+    await kubelet.kill9();
+    kubelet.writeManifest('edited', manifest('edited', { metadata: { labels: { app: 'b' } } }));
+    const watch = watchRunningUids(rig, kubelet, 'edited');
+    await kubelet.start();
+    const after = await untilRunning(kubelet, 'edited');
+    const seen = await watch.stop();
+    expect(uidOf(after)).not.toBe(uidOf(before));
+    expect(seen).not.toContain([uidOf(before), uidOf(after)].toSorted().join('+'));
+    await untilNoTraces(rig, kubelet, before);
+  });
+
+  for (const delayMs of [0, 50, 100, 200, 300, 450]) {
+    test(`SIGTERM ${delayMs} ms after the kubelet was started: a clean end`, async () => {
+      await kubelet.start({ untilReady: false });
+      await sleep(delayMs);
+      // Before the program has begun to run nobody can catch a signal, and there is nothing to be ended cleanly.
+      const caught = catchesSigterm(kubelet);
+      const exit = await kubelet.stop();
+      if (caught || exit.signal === null) expect(exit).toEqual(clean);
+      else expect([exit, kubelet.log.text()]).toEqual([{ code: null, signal: 'SIGTERM' }, '']);
+      expect(kubelet.log.matching(/^[EF]/)).toEqual([]);
+    });
+  }
+
+  test('SIGTERM as soon as the kubelet can catch it: a clean end, and running pods are not touched', async () => {
+    await kubelet.start();
+    kubelet.writeManifest('runs', manifest('runs', two));
+    const held = await untilWhole('runs');
+    expect(await kubelet.stop()).toEqual(clean);
+    await kubelet.start({ untilReady: false });
+    await waitFor(() => catchesSigterm(kubelet), 'the kubelet to catch SIGTERM', { everyMs: 1 });
+    expect(await kubelet.stop()).toEqual(clean);
+    expect(await heldPod(rig, kubelet, 'runs')).toEqual(held);
+  });
+
+  for (const delayMs of [30, 120, 250, 400, 700]) {
+    test(`SIGTERM ${delayMs} ms after a manifest appeared: a clean end, and the pod is started once`, async () => {
+      await kubelet.start();
+      kubelet.writeManifest('synced', manifest('synced', two));
+      await sleep(delayMs);
+      expect(await kubelet.stop()).toEqual(clean);
+      const left = await heldPod(rig, kubelet, 'synced');
+      expect(left.containers.map(({ state }) => state)).not.toContain('exited');
+      await kubelet.start();
+      const { containers } = await untilWhole('synced');
+      expect(containers.map(({ id }) => id)).toEqual(
+        expect.arrayContaining(left.containers.map(({ id }) => id)),
+      );
+    });
+  }
+
+  test('SIGTERM while a pod ends: a clean end within seconds, and the rest follows after the next start', async () => {
+    await kubelet.start();
+    const slow = { terminationGracePeriodSeconds: 20, containers: [container('main', deaf)] };
+    kubelet.writeManifest('slow', manifest('slow', slow));
+    const pod = await untilRunning(kubelet, 'slow');
+    kubelet.removeManifest('slow');
+    await kubelet.log.waitForLine(/Stopping container/);
+    const beganMs = performance.now();
+    expect(await kubelet.stop()).toEqual(clean);
+    expect(performance.now() - beganMs).toBeLessThan(8000);
+    expect((await heldPod(rig, kubelet, 'slow')).containers.map(({ state }) => state)).toEqual(['running']);
+    await killTask(rig, containerIdOf(pod));
+    await kubelet.start();
+    await untilNoTraces(rig, kubelet, pod);
+  });
+});

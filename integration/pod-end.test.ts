@@ -1,0 +1,154 @@
+// How pods end, and how they come back: removed, edited, moved, killed from outside. Nothing of them may be left, and
+// nothing of the new may start before the old has ended. On a real containerd, through the built command.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { container, deaf, manifest, obedient } from './support/manifest.ts';
+import { OwnPods } from './support/own-pods.ts';
+import {
+  containerIdOf,
+  containerStatus,
+  uidOf,
+  untilNoPod,
+  untilPod,
+  untilRunning,
+} from './support/pod-state.ts';
+import { allTraces, podTraces, untilNoTraces } from './support/pod-traces.ts';
+import { heldPod, killTask, untilHeld, watchRunningUids } from './support/runtime-view.ts';
+
+describeOnRig('pod end', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  const own = new OwnPods(() => kubelet);
+
+  beforeAll(async () => {
+    rig = await startRig();
+    kubelet = await rig.kubelet();
+  });
+  afterAll(() => rig.stop());
+  afterEach(() => own.removeAll());
+
+  test('a removed manifest ends the pod and leaves nothing of it', async () => {
+    const pod = await own.start('leaves', manifest('leaves', { terminationGracePeriodSeconds: 30 }));
+    // The finder finds: otherwise its silence afterwards would mean nothing.
+    expect(await podTraces(rig, kubelet, pod)).toEqual(allTraces);
+    const beganMs = performance.now();
+    own.remove('leaves');
+    await untilNoTraces(rig, kubelet, pod);
+    // It was asked to end and did: nobody waited for its grace period.
+    expect(performance.now() - beganMs).toBeLessThan(15_000);
+    await untilNoPod(kubelet, 'leaves');
+  });
+
+  test('a container that does not end by itself is killed when its grace period is over', async () => {
+    const stubborn = { terminationGracePeriodSeconds: 3, containers: [container('main', deaf)] };
+    const pod = await own.start('stubborn', manifest('stubborn', stubborn));
+    const beganMs = performance.now();
+    own.remove('stubborn');
+    await untilNoTraces(rig, kubelet, pod);
+    expect(performance.now() - beganMs).toBeGreaterThanOrEqual(3_000);
+    expect(performance.now() - beganMs).toBeLessThan(10_000);
+  });
+
+  test('an edited manifest replaces the pod: the old one ends before the new one starts', async () => {
+    const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', deaf)] };
+    const before = await own.start('edited', manifest('edited', slow));
+    const watch = watchRunningUids(rig, kubelet, 'edited');
+    own.write(
+      'edited',
+      manifest('edited', { containers: [container('main', obedient, { env: [{ name: 'A', value: '1' }] })] }),
+    );
+    const after = await untilPod(
+      kubelet,
+      'edited',
+      'replaced',
+      (status, pod) => uidOf(pod) !== uidOf(before) && status.containerStatuses?.[0]?.ready === true,
+    );
+    const seen = await watch.stop();
+    expect(seen.toSorted()).toEqual([uidOf(before), '', uidOf(after)].toSorted());
+    expect(await podTraces(rig, kubelet, before)).toEqual([]);
+    expect(containerStatus(after).restartCount).toBe(0);
+  });
+
+  test('the same file moved away and back starts the pod anew', async () => {
+    const before = await own.start('back');
+    own.remove('back');
+    await untilNoTraces(rig, kubelet, before);
+    const after = await own.start('back');
+    expect(uidOf(after)).toBe(uidOf(before));
+    expect(containerIdOf(after)).not.toBe(containerIdOf(before));
+    expect(containerStatus(after).restartCount).toBe(0);
+  });
+
+  test('the same file that comes back while its pod is ending starts it anew after the end', async () => {
+    const slow = manifest('returns', {
+      terminationGracePeriodSeconds: 2,
+      containers: [container('main', deaf)],
+    });
+    const before = await own.start('returns', slow);
+    own.remove('returns');
+    await kubelet.log.waitForLine(new RegExp(`Stopping container.*${containerIdOf(before)}`));
+    own.write('returns', slow);
+    const held = await untilHeld(
+      rig,
+      kubelet,
+      'returns',
+      'another container',
+      ({ containers: [first, ...rest] }) =>
+        rest.length === 0 && first?.state === 'running' && first.id !== containerIdOf(before),
+    );
+    const after = await untilRunning(kubelet, 'returns');
+    expect(containerIdOf(after)).toBe(held.containers[0]?.id);
+    expect(containerStatus(after).restartCount).toBe(0);
+    expect(held.sandboxes).toHaveLength(1);
+  });
+
+  test('a container that is killed from outside is started again', async () => {
+    const before = await own.start('killed');
+    await killTask(rig, containerIdOf(before));
+    const after = await untilPod(
+      kubelet,
+      'killed',
+      'restarted',
+      ({ containerStatuses }) => containerStatuses?.[0]?.restartCount === 1 && containerStatuses[0].ready,
+    );
+    expect(containerIdOf(after)).not.toBe(containerIdOf(before));
+    expect(containerStatus(after).lastState?.terminated).toMatchObject({
+      exitCode: 137,
+      reason: 'Error',
+      containerID: containerStatus(before).containerID,
+    });
+    expect((await heldPod(rig, kubelet, 'killed')).sandboxes.map(({ attempt }) => attempt)).toEqual([0]);
+  });
+
+  test('a sandbox that is killed from outside is replaced, and its containers with it', async () => {
+    const before = await own.start('shaken');
+    const [sandbox] = (await heldPod(rig, kubelet, 'shaken')).sandboxes;
+    await killTask(rig, sandbox?.id ?? '');
+    const held = await untilHeld(
+      rig,
+      kubelet,
+      'shaken',
+      'a running container in a second sandbox',
+      ({ sandboxes, containers }) =>
+        sandboxes.some(({ attempt, ready }) => attempt === 1 && ready) &&
+        containers.some(({ state }) => state === 'running'),
+    );
+    const after = await untilRunning(kubelet, 'shaken');
+    expect(uidOf(after)).toBe(uidOf(before));
+    expect(containerStatus(after).restartCount).toBe(1);
+    expect(containerIdOf(after)).toBe(held.containers.find(({ state }) => state === 'running')?.id);
+    // The first one is kept for its container, whose end is told and whose log can be read.
+    expect(containerStatus(after).lastState?.terminated?.containerID).toBe(
+      containerStatus(before).containerID,
+    );
+    expect(held.sandboxes.map(({ attempt, ready }) => `${attempt} ${ready}`).toSorted()).toEqual([
+      '0 false',
+      '1 true',
+    ]);
+    const fresh = held.sandboxes.find(({ ready }) => ready)?.id ?? '';
+    const { status } = await rig.cri.podSandboxStatus({ podSandboxId: fresh });
+    expect(after.status?.podIP).toBe(status?.network?.ip);
+  });
+});

@@ -1,0 +1,33 @@
+// The pods that one test puts on a kubelet which it shares with others: all of them go when it ends.
+import type { Pod } from '../../src/api/k8s.ts';
+import type { Kubelet } from '../rig/kubelet.ts';
+import { manifest } from './manifest.ts';
+import { untilRunning } from './pod-state.ts';
+
+export class OwnPods {
+  readonly #kubelet: () => Kubelet;
+  readonly #names = new Set<string>();
+
+  constructor(kubelet: () => Kubelet) {
+    this.#kubelet = kubelet;
+  }
+
+  write(name: string, pod: Pod = manifest(name)): void {
+    this.#kubelet().writeManifest(name, pod);
+    this.#names.add(name);
+  }
+
+  remove(name: string): void {
+    this.#kubelet().removeManifest(name);
+    this.#names.delete(name);
+  }
+
+  removeAll(): void {
+    for (const name of this.#names) this.remove(name);
+  }
+
+  async start(name: string, pod?: Pod): Promise<Pod> {
+    this.write(name, pod);
+    return untilRunning(this.#kubelet(), name);
+  }
+}

@@ -1,0 +1,40 @@
+// What a pod has on the machine besides its manifest: all of it has to go with the pod.
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { Pod } from '../../src/api/k8s.ts';
+import { cgroupFolders } from '../rig/cgroups.ts';
+import type { Kubelet } from '../rig/kubelet.ts';
+import type { Rig } from '../rig/rig.ts';
+import { waitFor } from '../rig/wait.ts';
+
+function names(dir: string): readonly string[] {
+  return existsSync(dir) ? readdirSync(dir) : [];
+}
+
+/** One word for every kind of thing that is left of the pod, each once. */
+export async function podTraces(rig: Rig, kubelet: Kubelet, pod: Pod): Promise<readonly string[]> {
+  const uid = pod.metadata?.uid ?? '';
+  const [sandboxes, containers] = await Promise.all([rig.cri.listPodSandbox({}), rig.cri.listContainers({})]);
+  const found: Readonly<Record<string, boolean>> = {
+    sandbox: sandboxes.items.some(({ metadata }) => metadata?.uid === uid),
+    container: containers.containers.some((each) => each.labels['io.kubernetes.pod.uid'] === uid),
+    directory: existsSync(join(kubelet.rootDir, 'pods', uid)),
+    logs: names(kubelet.podLogsDir).some((name) => name.includes(uid)),
+    cgroup: cgroupFolders(rig.cgroupParent).some((folder) => basename(folder).includes(uid)),
+  };
+  return Object.keys(found).filter((kind) => found[kind]);
+}
+
+export const allTraces = ['sandbox', 'container', 'directory', 'logs', 'cgroup'];
+
+export async function untilNoTraces(rig: Rig, kubelet: Kubelet, pod: Pod): Promise<void> {
+  await waitFor(
+    async () => {
+      const left = await podTraces(rig, kubelet, pod);
+      if (left.length === 0) return true;
+      throw new Error(`left: ${left.join(', ')}`);
+    },
+    `everything of pod ${pod.metadata?.name} to go`,
+    40_000,
+  );
+}

@@ -1,0 +1,103 @@
+// What the runtime itself holds of pods, asked past the kubelet: nothing is hidden here that the kubelet overlooks.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { criAnnotations, criLabels } from '../../src/api/cri-labels.ts';
+import type { Kubelet } from '../rig/kubelet.ts';
+import type { Rig } from '../rig/rig.ts';
+import { waitFor } from '../rig/wait.ts';
+
+export interface HeldSandbox {
+  readonly id: string;
+  readonly uid: string;
+  readonly attempt: number;
+  readonly ready: boolean;
+}
+
+export interface HeldContainer {
+  readonly id: string;
+  readonly uid: string;
+  readonly name: string;
+  readonly state: 'created' | 'running' | 'exited' | 'unknown';
+  readonly restartCount: number;
+}
+
+export interface HeldPod {
+  readonly sandboxes: readonly HeldSandbox[];
+  readonly containers: readonly HeldContainer[];
+}
+
+const states: readonly HeldContainer['state'][] = ['created', 'running', 'exited', 'unknown'];
+
+/** Everything on the runtime that carries the name of this manifest's pod, whatever its UID and state. */
+export async function heldPod(rig: Rig, kubelet: Kubelet, name: string): Promise<HeldPod> {
+  const labelSelector = { [criLabels.podName]: `${name}-${kubelet.nodeName}` };
+  const [sandboxes, containers] = await Promise.all([
+    rig.cri.listPodSandbox({ filter: { labelSelector } }),
+    rig.cri.listContainers({ filter: { labelSelector } }),
+  ]);
+  return {
+    sandboxes: sandboxes.items.map(({ id, metadata, state }) => ({
+      id,
+      uid: metadata?.uid ?? '',
+      attempt: metadata?.attempt ?? -1,
+      ready: state === 0,
+    })),
+    containers: containers.containers
+      .map((each) => ({
+        id: each.id,
+        uid: each.labels[criLabels.podUid] ?? '',
+        name: each.labels[criLabels.containerName] ?? '',
+        state: states[each.state] ?? 'unknown',
+        restartCount: Number(each.annotations[criAnnotations.restartCount]),
+      }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+export async function untilHeld(
+  rig: Rig,
+  kubelet: Kubelet,
+  name: string,
+  what: string,
+  is: (held: HeldPod) => boolean,
+): Promise<HeldPod> {
+  return waitFor(
+    async () => {
+      const held = await heldPod(rig, kubelet, name);
+      if (is(held)) return held;
+      throw new Error(JSON.stringify(held));
+    },
+    `pod ${name} on the runtime: ${what}`,
+    40_000,
+  );
+}
+
+/** Kills a container's or a sandbox's process behind the back of everyone. */
+export async function killTask(rig: Rig, id: string): Promise<void> {
+  await rig.ctr('tasks', 'kill', '--signal', 'SIGKILL', id);
+}
+
+/** Looks again and again which UIDs of this name have a running container; stop() tells every set that was seen. */
+export function watchRunningUids(
+  rig: Rig,
+  kubelet: Kubelet,
+  name: string,
+): { stop(): Promise<readonly string[]> } {
+  const seen = new Set<string>();
+  const stop = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      const { containers } = await heldPod(rig, kubelet, name);
+      const uids = new Set(containers.filter(({ state }) => state === 'running').map(({ uid }) => uid));
+      seen.add([...uids].sort().join('+'));
+      await sleep(10);
+    }
+  };
+  const ended = loop();
+  return {
+    async stop() {
+      stop.abort();
+      await ended;
+      return [...seen];
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// Stands between a kubelet and the real runtime, call by call, so that a test can order faults: a call that never
+// answers until it is released, a call that fails. Everything else passes unchanged.
+import { join } from 'node:path';
+import type { CallOptions } from '../../src/api/cri.ts';
+import { criLabels } from '../../src/api/cri-labels.ts';
+import { Faults } from '../../src/testing/fake-cri/faults.ts';
+import { type CriParts, type ServedCri, serveCri } from '../../src/testing/fake-cri/serve.ts';
+import type { Rig } from '../rig/rig.ts';
+
+type Call = (request: unknown, options?: CallOptions) => unknown;
+type Message = Readonly<Record<string, unknown>>;
+
+export class StallingCri {
+  /** Where orders are given. */
+  readonly faults = new Faults({
+    goDown: () => undefined,
+    comeUp: () => undefined,
+    loseEvents: () => undefined,
+    after: (ms, fn) => void setTimeout(fn, ms),
+  });
+  /** Names of the calls that came, in order. */
+  readonly calls: string[] = [];
+  readonly socket: string;
+  readonly #rig: Rig;
+  #served: ServedCri | undefined;
+
+  constructor(rig: Rig) {
+    this.#rig = rig;
+    this.socket = join(rig.ground.dir, 'stalling.sock');
+  }
+
+  async start(): Promise<void> {
+    this.#served = await serveCri({ path: this.socket, parts: this.#parts() });
+  }
+
+  async stop(): Promise<void> {
+    await this.#served?.close();
+  }
+
+  #parts(): CriParts {
+    const parts: Record<string, Call> = {};
+    for (const [method, call] of Object.entries(this.#rig.cri)) {
+      if (typeof call !== 'function' || method === 'close') continue;
+      parts[method] =
+        method === 'getContainerEvents'
+          ? (call as Call)
+          : (request, options) => this.#pass(method, call as Call, request, options);
+    }
+    return parts;
+  }
+
+  async #pass(method: string, call: Call, request: unknown, options: CallOptions = {}): Promise<unknown> {
+    this.calls.push(method);
+    await this.faults.apply(method as 'version', request, 'before');
+    // Whoever has given up meanwhile wants nothing done any more.
+    options.signal?.throwIfAborted();
+    const answer = await call(request, options);
+    await this.faults.apply(method as 'version', request, 'after');
+    return answer;
+  }
+
+  /** Whether a request is about the pod of this name: it says so, or it names a container or sandbox of it. */
+  async about(podName: string): Promise<(request: unknown) => boolean> {
+    const labelSelector = { [criLabels.podName]: podName };
+    const [sandboxes, containers] = await Promise.all([
+      this.#rig.cri.listPodSandbox({ filter: { labelSelector } }),
+      this.#rig.cri.listContainers({ filter: { labelSelector } }),
+    ]);
+    const ids = new Set([...sandboxes.items, ...containers.containers].map(({ id }) => id));
+    return (request) => {
+      const { containerId, podSandboxId, config, sandboxConfig } = request as Message;
+      const named = [config, sandboxConfig] as (
+        | { readonly metadata?: { readonly name?: string } }
+        | undefined
+      )[];
+      return (
+        ids.has(String(containerId)) ||
+        ids.has(String(podSandboxId)) ||
+        named.some((each) => each?.metadata?.name === podName)
+      );
+    };
+  }
+}
