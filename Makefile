@@ -16,7 +16,7 @@ test: setup
 	@$(script) tools/test.ts
 
 check: setup
-	@$(MAKE) --no-print-directory -j2 --output-sync=target types lint format layers unit
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers unit
 
 types: setup
 	@$(bin)/tsc -p .

@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['integration/**/*.test.ts'],
+    globalSetup: ['integration/rig/sweep.ts'],
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 120_000,
