@@ -32,7 +32,10 @@ export function resolvePlain(text: string): ScalarValue {
     const value = parseInteger(digits);
     if (value >= minInt64 && value <= maxUint64) return narrow(value);
   }
-  return float.test(digits) && !(text.startsWith('.') && text.includes('_')) ? Number(digits) : text;
+  if (!float.test(digits) || (text.startsWith('.') && text.includes('_'))) return text;
+  const value = Number(digits);
+  // What no float can hold stays text.
+  return Number.isFinite(value) ? value : text;
 }
 
 const tagPrefix = 'tag:yaml.org,2002:';
@@ -45,7 +48,7 @@ export function resolveTagged(text: string, tag: string): ScalarValue {
     case 'binary':
       return decodeBase64(text);
     case 'int':
-      return must(typeof value === 'bigint' || Number.isInteger(value), value, text, 'int');
+      return must(integer.test(text.replaceAll('_', '')), value, text, 'int');
     case 'float':
       return must(typeof value === 'number' || typeof value === 'bigint', value, text, 'float');
     case 'bool':

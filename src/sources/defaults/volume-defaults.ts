@@ -10,6 +10,7 @@ const tokenSeconds = 3600;
 export function defaultVolume(volume: Volume): void {
   if (Object.entries(volume).every(([key, source]) => key === 'name' || source === undefined))
     volume.emptyDir = {};
+  // differs from upstream: not only behind the gate of image volumes, without which there would be no policy at all.
   if (volume.image !== undefined) volume.image.pullPolicy ||= defaultPullPolicy(volume.image.reference ?? '');
   if (volume.hostPath !== undefined) volume.hostPath.type ??= '';
   if (volume.secret !== undefined) volume.secret.defaultMode ??= fileMode;

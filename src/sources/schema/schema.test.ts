@@ -1,0 +1,45 @@
+import { describe, expect, test } from 'vitest';
+import { fieldType, parseType, schema } from './schema.ts';
+
+describe('the schema', () => {
+  test('has every type that it names', () => {
+    const named = new Set(Object.values(schema).flatMap((fields) => Object.values(fields)));
+    const missing = [...named]
+      .map((text) => text.replaceAll(/\[\]|\{\}/g, ''))
+      .filter((name) => parseType(name).is === 'struct' && schema[name] === undefined);
+    expect(missing).toEqual([]);
+  });
+
+  test('has no type that a pod cannot reach', () => {
+    const reached = new Set<string>();
+    const walk = (name: string): void => {
+      if (reached.has(name)) return;
+      reached.add(name);
+      for (const text of Object.values(schema[name] ?? {})) {
+        const inner = text.replaceAll(/\[\]|\{\}/g, '');
+        if (parseType(inner).is === 'struct') walk(inner);
+      }
+    };
+    walk('Pod');
+    expect(Object.keys(schema).filter((name) => !reached.has(name))).toEqual([]);
+  });
+
+  const lookups = [
+    ['Pod', 'spec', { is: 'struct', name: 'PodSpec' }],
+    ['PodSpec', 'containers', { is: 'list', of: { is: 'struct', name: 'Container' } }],
+    ['PodSpec', 'nodeSelector', { is: 'map', of: { is: 'scalar', name: 'string' } }],
+    ['PodSpec', 'overhead', { is: 'map', of: { is: 'scalar', name: 'quantity' } }],
+    ['Probe', 'httpGet', { is: 'struct', name: 'HTTPGetAction' }],
+    ['TCPSocketAction', 'port', { is: 'scalar', name: 'intOrString' }],
+    ['ObjectMeta', 'creationTimestamp', { is: 'scalar', name: 'time' }],
+    ['Volume', 'emptyDir', { is: 'struct', name: 'EmptyDirVolumeSource' }],
+    ['PodSpec', 'contaners', undefined],
+    ['PodSpec', 'constructor', undefined],
+  ] as const;
+  for (const [struct, field, want] of lookups)
+    test(`${struct}.${field}`, () => expect(fieldType(struct, field)).toEqual(want));
+
+  test('a type that is not there is a mistake of the caller', () => {
+    expect(() => fieldType('Service', 'spec')).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,232 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod, Toleration } from '../api/k8s.ts';
+import { decodeManifest } from './decode-manifest.ts';
+import { makeStaticPod, type StaticPodOptions, type StaticPodResult } from './static-pod.ts';
+
+const options: StaticPodOptions = {
+  nodeName: 'node-1',
+  source: 'file',
+  origin: '/manifests/a.yaml',
+  nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678),
+  computeHash: () => 'computed',
+  forbidApiReferences: true,
+};
+
+function make(metadata: object, spec: object = {}, more: Partial<StaticPodOptions> = {}): StaticPodResult {
+  const manifest = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', ...metadata },
+    spec: { containers: [{ name: 'c', image: 'i' }], ...spec },
+  };
+  const pod = decodeManifest(Buffer.from(JSON.stringify(manifest))).pods[0];
+  if (pod === undefined) throw new Error('no pod');
+  return makeStaticPod(pod, { ...options, ...more });
+}
+
+function good(result: StaticPodResult): Pod {
+  if (!result.ok) throw new Error(result.violations.join('; '));
+  return result.pod;
+}
+
+describe('a static pod', () => {
+  test('gets its identity, its place and its marks', () => {
+    const pod = good(make({ labels: { a: 'b' }, annotations: { c: 'd' } }));
+    expect(pod.metadata).toEqual({
+      name: 'web-node-1',
+      namespace: 'default',
+      uid: 'computed',
+      labels: { a: 'b' },
+      annotations: {
+        c: 'd',
+        'kubernetes.io/config.hash': 'computed',
+        'kubernetes.io/config.source': 'file',
+        'kubernetes.io/config.seen': '2026-01-02T03:04:05.678Z',
+      },
+    });
+    expect(pod.spec?.nodeName).toBe('node-1');
+    expect(pod.status).toEqual({ phase: 'Pending' });
+  });
+
+  test('keeps a UID and a namespace of its own', () => {
+    const pod = good(make({ uid: 'mine', namespace: 'kube-system' }, {}, { computeHash: () => 'not asked' }));
+    expect(pod.metadata).toMatchObject({ uid: 'mine', namespace: 'kube-system' });
+    expect(pod.metadata?.annotations?.['kubernetes.io/config.hash']).toBe('mine');
+  });
+
+  test('takes its name from the node’s in lower case, and the node’s own must be valid', () => {
+    const result = make({}, {}, { nodeName: 'Node-1' });
+    expect(result).toEqual({
+      ok: false,
+      violations: [expect.stringContaining('spec.nodeName: Invalid value: "Node-1"')],
+    });
+  });
+
+  test('has its UID made from the pod with defaults, as written, before any mark', () => {
+    let seen: unknown;
+    const resources = { limits: { cpu: '0.5' } };
+    const pod = good(
+      make(
+        {},
+        { containers: [{ name: 'c', image: 'i', resources }] },
+        {
+          computeHash: (given, origin) => {
+            seen = { given, origin };
+            return 'u';
+          },
+        },
+      ),
+    );
+    expect(seen).toMatchObject({
+      given: {
+        metadata: { name: 'web' },
+        spec: {
+          restartPolicy: 'Always',
+          containers: [{ resources: { limits: { cpu: '0.5' }, requests: { cpu: '0.5' } } }],
+        },
+      },
+      origin: {
+        nodeName: 'node-1',
+        source: '/manifests/a.yaml',
+        isFile: true,
+        written: { spec: { containers: [{ resources: { limits: { cpu: '0.5' } } }] } },
+      },
+    });
+    expect((seen as { given: Pod }).given.metadata?.annotations).toBeUndefined();
+    expect((seen as { given: Pod }).given.spec?.tolerations).toBeUndefined();
+    expect(pod.spec?.containers[0]?.resources).toEqual({
+      limits: { cpu: '500m' },
+      requests: { cpu: '500m' },
+    });
+  });
+
+  test('keeps what the manifest says of its status, but is pending', () => {
+    const manifest: Pod = {
+      metadata: { name: 'a' },
+      spec: { containers: [{ name: 'c', image: 'i' }] },
+      status: { phase: 'Running', message: 'm' },
+    };
+    expect(good(makeStaticPod(manifest, options)).status).toEqual({ phase: 'Pending', message: 'm' });
+  });
+
+  const always = { operator: 'Exists', effect: 'NoExecute' };
+  const tolerations: readonly (readonly [
+    string,
+    readonly Toleration[] | undefined,
+    readonly Toleration[],
+  ])[] = [
+    ['none', undefined, [always]],
+    ['another', [{ key: 'a', operator: 'Exists' }], [{ key: 'a', operator: 'Exists' }, always]],
+    ['the same', [always, { key: 'a', operator: 'Exists' }], [always, { key: 'a', operator: 'Exists' }]],
+    ['the same for a while', [{ ...always, tolerationSeconds: 5 }], [always]],
+    ['one for all effects', [{ operator: 'Exists' }], [{ operator: 'Exists' }, always]],
+  ];
+  for (const [name, given, want] of tolerations)
+    test(`tolerates a node in trouble, when its manifest tolerates: ${name}`, () =>
+      expect(good(make({}, given === undefined ? {} : { tolerations: given })).spec?.tolerations).toEqual(
+        want,
+      ));
+
+  test('from a URL tolerates what its manifest says', () => {
+    const pod = good(make({}, {}, { source: 'http', origin: 'http://x' }));
+    expect(pod.spec?.tolerations).toBeUndefined();
+    expect(pod.metadata?.annotations?.['kubernetes.io/config.source']).toBe('http');
+  });
+
+  test('is refused with all that is wrong with it', () => {
+    const result = make({ name: 'A' }, { containers: [], serviceAccountName: 'x' });
+    expect(result).toEqual({
+      ok: false,
+      violations: [
+        expect.stringMatching(/^metadata\.name: Invalid value: "A-node-1"/),
+        'spec.containers: Required value',
+        'static pods may not reference serviceaccounts',
+      ],
+    });
+  });
+});
+
+describe('what needs an API server is refused', () => {
+  const withEnv = (valueFrom: object): object => ({
+    containers: [{ name: 'c', image: 'i', env: [{ name: 'A', valueFrom }] }],
+  });
+  const withEnvFrom = (from: object): object => ({
+    initContainers: [{ name: 'd', image: 'i', envFrom: [from] }],
+  });
+  const withVolume = (source: object): object => ({ volumes: [{ name: 'v', ...source }] });
+  const projected = (source: object): object => withVolume({ projected: { sources: [source] } });
+  const claim = {
+    volumeClaimTemplate: {
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1' } } },
+    },
+  };
+  const cases: readonly (readonly [string, object, string])[] = [
+    ['an account', { serviceAccountName: 'x' }, 'serviceaccounts'],
+    ['an account by its old name', { serviceAccount: 'x' }, 'serviceaccounts'],
+    ['a secret for pulls', { imagePullSecrets: [{ name: 'x' }] }, 'secrets'],
+    ['a variable from a secret', withEnv({ secretKeyRef: { name: 'x', key: 'k' } }), 'secrets'],
+    ['variables from a secret', withEnvFrom({ secretRef: { name: 'x' } }), 'secrets'],
+    ['a secret volume', withVolume({ secret: { secretName: 'x' } }), 'secrets'],
+    ['a projected secret', projected({ secret: { name: 'x' } }), 'secrets'],
+    [
+      'a secret of a volume',
+      withVolume({ rbd: { monitors: ['m'], image: 'i', secretRef: { name: 'x' } } }),
+      'secrets',
+    ],
+    ['a variable from a config map', withEnv({ configMapKeyRef: { name: 'x', key: 'k' } }), 'configmaps'],
+    ['variables from a config map', withEnvFrom({ configMapRef: { name: 'x' } }), 'configmaps'],
+    ['a config map volume', withVolume({ configMap: { name: 'x' } }), 'configmaps'],
+    ['a projected config map', projected({ configMap: { name: 'x' } }), 'configmaps'],
+    ['a resource claim', { resourceClaims: [{ name: 'x', resourceClaimName: 'y' }] }, 'resourceclaims'],
+    ['a CSI volume', withVolume({ csi: { driver: 'x' } }), 'csidrivers (via CSI volumes)'],
+    [
+      'a glusterfs volume',
+      withVolume({ glusterfs: { endpoints: 'e', path: 'p' } }),
+      'endpoints (via glusterFS volumes)',
+    ],
+    ['a claim', withVolume({ persistentVolumeClaim: { claimName: 'x' } }), 'persistentvolumeclaims'],
+    [
+      'an ephemeral volume',
+      withVolume({ ephemeral: claim }),
+      'persistentvolumeclaims (via ephemeral volumes)',
+    ],
+    ['a trust bundle', projected({ clusterTrustBundle: { name: 'x', path: 'p' } }), 'clustertrustbundles'],
+    [
+      'a certificate',
+      projected({ podCertificate: { signerName: 'a.b/c', keyType: 'ED25519', keyPath: 'k' } }),
+      'podcertificates',
+    ],
+  ];
+  for (const [name, spec, want] of cases)
+    test(name, () =>
+      expect(make({}, spec)).toEqual({ ok: false, violations: [`static pods may not reference ${want}`] }),
+    );
+
+  test('a token, which also needs an account', () => {
+    expect(make({}, projected({ serviceAccountToken: { path: 't' } }))).toMatchObject({
+      violations: [
+        expect.anything(),
+        'static pods may not reference serviceaccounts (via projected volumes)',
+      ],
+    });
+  });
+
+  const free = [
+    ['an emptyDir', withVolume({ emptyDir: {} })],
+    ['a path of the host', withVolume({ hostPath: { path: '/' } })],
+    [
+      'the pod’s own fields',
+      projected({ downwardAPI: { items: [{ path: 'p', fieldRef: { fieldPath: 'metadata.name' } }] } }),
+    ],
+    ['an NFS volume', withVolume({ nfs: { server: 's', path: '/p' } })],
+  ] as const;
+  for (const [name, spec] of free) test(`but not ${name}`, () => expect(make({}, spec).ok).toBe(true));
+
+  test('but where references are allowed, only what the kubelet cannot follow', () => {
+    const allow = { forbidApiReferences: false };
+    expect(make({}, { serviceAccountName: 'x' }, allow).ok).toBe(true);
+    expect(make({}, withVolume({ secret: { secretName: 'x' } }), allow).ok).toBe(true);
+    expect(make({}, { resourceClaims: [{ name: 'x', resourceClaimName: 'y' }] }, allow).ok).toBe(false);
+    expect(make({}, projected({ clusterTrustBundle: { name: 'x', path: 'p' } }), allow).ok).toBe(false);
+  });
+});
