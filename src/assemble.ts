@@ -10,13 +10,8 @@ import { Slots } from './base/slots.ts';
 import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from './config/table/kubelet-flags.ts';
-import { criClient } from './edge/cri/client.ts';
-import { listenHttp } from './edge/host/listen-http.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
-import { PodCgroups } from './edge/host/pod-cgroups.ts';
-import { PodFiles } from './edge/host/pod-files.ts';
-import { listManifests, readManifestFile } from './edge/host/read-manifest.ts';
-import { watchPath } from './edge/host/watch-dir.ts';
+import type { RealEdges } from './edge/real-edges.ts';
 import { ImageManager } from './images/image-manager.ts';
 import { healthChecks } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
@@ -29,6 +24,7 @@ import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { PodConfigSettings } from './runtime/sandbox-config.ts';
+import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
 import { healthHandler, type ReadOnlyDeps, readOnlyHandler } from './server/handlers.ts';
 import type { HttpHandler } from './server/http-message.ts';
 import { HttpServer } from './server/http-server.ts';
@@ -39,12 +35,21 @@ import { StatusLoop } from './status/status-loop.ts';
 import { PodLifecycles } from './workers/pod-lifecycles.ts';
 import { PodWorkers } from './workers/pod-workers.ts';
 
+/** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
+export interface Edges extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests'> {
+  readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
+  readonly files: RuntimeFiles;
+  readonly cgroups: (paths: (uid: string) => readonly string[]) => RuntimeCgroups;
+  readonly manifests: ManifestFiles;
+}
+
 export interface AssembleInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
   readonly machine: MachineFacts;
   readonly nodeName: string;
+  readonly edges: Edges;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -88,14 +93,6 @@ function podConfigSettings(input: AssembleInput, naming: CgroupNaming): PodConfi
   };
 }
 
-function manifestFiles(clock: Clock): ManifestFiles {
-  return {
-    list: listManifests,
-    read: readManifestFile,
-    watch: (path, onChange, onError) => watchPath({ path, clock, onChange, onError }),
-  };
-}
-
 /** The plain ports: health on its own, and the read-only one where it is asked for. */
 function httpServers(input: AssembleInput, pods: ReadOnlyDeps): readonly HttpServer[] {
   const { config } = input;
@@ -106,7 +103,7 @@ function httpServers(input: AssembleInput, pods: ReadOnlyDeps): readonly HttpSer
       handler,
       log,
       listen: (handle) =>
-        listenHttp({
+        input.edges.listen({
           host,
           port,
           flag,
@@ -122,24 +119,33 @@ function httpServers(input: AssembleInput, pods: ReadOnlyDeps): readonly HttpSer
             'healthz',
             config.healthzBindAddress,
             config.healthzPort,
-            'healthz-port',
+            '--healthz-port',
             healthHandler(pods.checks),
           ),
         ]),
     ...(config.readOnlyPort === 0
       ? []
-      : [server('read-only', config.address, config.readOnlyPort, 'read-only-port', readOnlyHandler(pods))]),
+      : [
+          server('read-only', config.address, config.readOnlyPort, '--read-only-port', readOnlyHandler(pods)),
+        ]),
   ];
 }
 
 export interface Kubelet {
   /** Started in this order, stopped in reverse. */
   readonly components: readonly Component[];
+  readonly stores: {
+    readonly desired: DesiredPods;
+    readonly observed: ObservedPods;
+    readonly lifecycles: PodLifecycles;
+    readonly statuses: PodStatuses;
+  };
+  /** Lets go of the connections, when every component has stopped. */
   close(): void;
 }
 
 export function assemble(input: AssembleInput): Kubelet {
-  const { clock, config, log, nodeName } = input;
+  const { clock, config, edges, log, nodeName } = input;
 
   // ── stores ──
   const sources: SourceName[] = config.staticPodPath === '' ? [] : ['file'];
@@ -150,11 +156,10 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── edges ──
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName });
-  const cri = criClient({
+  const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
     requestTimeoutMs: config.runtimeRequestTimeout.ms,
-    clock,
     observe: (observation) => metrics.observeRuntime(observation),
   });
   const naming: CgroupNaming = {
@@ -162,7 +167,6 @@ export function assemble(input: AssembleInput): Kubelet {
     root: config.cgroupRoot,
     perQos: config.cgroupsPerQOS,
   };
-  const cgroups = new PodCgroups({ paths: (uid) => podCgroupPaths(uid, naming) });
 
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
@@ -175,8 +179,8 @@ export function assemble(input: AssembleInput): Kubelet {
   const runtime = new PodRuntime({
     cri,
     images,
-    files: new PodFiles(),
-    cgroups,
+    files: edges.files,
+    cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(),
     settings: podConfigSettings(input, naming),
@@ -203,10 +207,11 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const status = new StatusLoop({
     desired: { get: (uid) => desired.get(uid)?.pod },
-    observed,
+    observed: { get: (uid) => observed.get(uid), isSeen: (uid) => pleg.isSeen(uid) },
     lifecycles,
     statuses,
-    node: { hostIPs: () => input.machine.addresses, runtimeName: () => 'containerd' },
+    // differs from upstream: a node without a control plane tells its addresses too.
+    node: { hostIPs: () => input.machine.addresses, runtimeName: () => pleg.runtimeName() },
     clock,
     log: component('status'),
   });
@@ -234,7 +239,7 @@ export function assemble(input: AssembleInput): Kubelet {
   if (config.staticPodPath !== '') {
     components.push(
       new FileSource({
-        files: manifestFiles(clock),
+        files: edges.manifests,
         publish: (source, pods) => desired.set(source, pods),
         clock,
         log: component('sources'),
@@ -244,5 +249,6 @@ export function assemble(input: AssembleInput): Kubelet {
       }),
     );
   }
-  return { components, close: () => cri.close() };
+  const stores = { desired, observed, lifecycles, statuses };
+  return { components, stores, close: () => cri.close() };
 }

@@ -10,6 +10,7 @@ import { textLogger } from './base/log-text.ts';
 import { Supervisor } from './base/supervisor.ts';
 import { loadCommandLine, type Outcome } from './config/load-command-line.ts';
 import { readMachine } from './edge/host/machine.ts';
+import { realEdges } from './edge/real-edges.ts';
 
 const startDeadlineMs = 60_000;
 const stopDeadlineMs = 10_000;
@@ -45,7 +46,16 @@ async function run(outcome: Extract<Outcome, { kind: 'run' }>, signal: AbortSign
     .trim()
     .toLowerCase();
   await mkdir(flags.rootDir, { recursive: true, mode: 0o750 });
-  const kubelet = assemble({ config, flags, gates, machine, nodeName, clock: realClock, log });
+  const kubelet = assemble({
+    config,
+    flags,
+    gates,
+    machine,
+    nodeName,
+    edges: realEdges(realClock),
+    clock: realClock,
+    log,
+  });
   try {
     const supervisor = new Supervisor({
       components: kubelet.components,

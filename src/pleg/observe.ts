@@ -134,8 +134,11 @@ export function observedPod(
     uid,
     name: meta?.name ?? labels?.[criLabels.podName] ?? '',
     namespace: meta?.namespace ?? labels?.[criLabels.podNamespace] ?? '',
-    sandboxes: sandboxes.toSorted((a, b) => b.createdAtMs - a.createdAtMs),
-    containers: containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs),
+    // differs from upstream: counts decide before times, so that a clock set back cannot make an old one the newest.
+    sandboxes: sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAtMs - a.createdAtMs),
+    containers: containers.toSorted(
+      (a, b) => b.restartCount - a.restartCount || b.createdAtMs - a.createdAtMs,
+    ),
     observedAtMs,
   };
 }

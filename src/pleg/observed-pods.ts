@@ -1,5 +1,6 @@
 // What was last seen of every pod on the runtime. Upstream: pkg/kubelet/container/cache.go.
-// Owns ObservedPods (sole writer: pleg). Invariant: the store is updated before a key is announced.
+// Owns ObservedPods (sole writer: pleg). Invariants: the store is updated before a key is announced; a look that saw nothing
+// new announces nothing, so that a loop that looks because it was woken does not wake itself.
 import type { ObservedPod } from '../api/observed.ts';
 import type { PodUid } from '../api/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
@@ -26,9 +27,20 @@ export class ObservedPods {
     if (pod === undefined) {
       if (!this.#pods.delete(uid)) return;
     } else {
+      const before = this.#pods.get(uid);
       this.#pods.set(uid, pod);
+      if (before !== undefined && sawTheSame(before, pod)) return;
     }
     this.#version += 1;
     this.changed.push(uid);
   }
+}
+
+/** What did not change is carried over from one inspection to the next, so that identity tells. */
+function sawTheSame(before: ObservedPod, after: ObservedPod): boolean {
+  return sameItems(before.sandboxes, after.sandboxes) && sameItems(before.containers, after.containers);
+}
+
+function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
 }

@@ -16,7 +16,7 @@ import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';
 
 export interface PlegDeps {
-  readonly runtime: InspectRuntime & Pick<CriRuntime, 'listPodSandbox' | 'listContainers'>;
+  readonly runtime: InspectRuntime & Pick<CriRuntime, 'version'>;
   readonly observed: ObservedPods;
   readonly clock: Clock;
   readonly log: Logger;
@@ -39,6 +39,8 @@ export interface RuntimeHealth {
 }
 
 const parallelInspections = 32;
+/** What upstream's kubelet says it speaks. */
+const kubeRuntimeApiVersion = '0.1.0';
 
 export class Pleg implements Component {
   readonly name = 'pleg';
@@ -58,6 +60,7 @@ export class Pleg implements Component {
     lastAttemptAtMs: undefined,
     lastRelistAtMs: undefined,
   };
+  #runtimeName = '';
   #wake: (() => void) | undefined;
 
   constructor(deps: PlegDeps) {
@@ -85,6 +88,11 @@ export class Pleg implements Component {
 
   health(): RuntimeHealth {
     return this.#health;
+  }
+
+  /** As the runtime calls itself: the scheme of container IDs. Known before anything is observed. */
+  runtimeName(): string {
+    return this.#runtimeName;
   }
 
   /** True when what ObservedPods says of this pod, even if that is nothing, comes from this runtime and this life. */
@@ -148,6 +156,7 @@ export class Pleg implements Component {
           await Promise.all([
             runtime.listPodSandbox({}, { signal: inner }),
             runtime.listContainers({}, { signal: inner }),
+            this.#askName(inner),
           ]),
       );
       this.#compare(groupByPod(sandboxes.items, containers.containers));
@@ -157,6 +166,13 @@ export class Pleg implements Component {
       if (signal.aborted || isAbort(err)) return;
       this.#failed(err);
     }
+  }
+
+  /** Asked anew whenever the runtime comes back: it may have been another one that was installed meanwhile. */
+  async #askName(signal: AbortSignal): Promise<void> {
+    if (this.#health.everAnswered && this.#health.failure === undefined) return;
+    const { runtimeName } = await this.#deps.runtime.version({ version: kubeRuntimeApiVersion }, { signal });
+    this.#runtimeName = runtimeName;
   }
 
   #compare(listed: ReturnType<typeof groupByPod>): void {

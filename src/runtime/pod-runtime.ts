@@ -47,9 +47,13 @@ export class PodRuntime {
   constructor(deps: PodRuntimeDeps) {
     this.#deps = deps;
     this.#executors = {
-      'stop-pod': async ({ pod, seen, signal }, { why }) =>
-        await this.stopPod(pod, seen, undefined, why, signal),
-      'stop-container': async ({ pod, seen, signal }, { id, why }) => {
+      'stop-pod': async (context, { why }) => {
+        context.acted = true;
+        await this.stopPod(context.pod, context.seen, undefined, why, context.signal);
+      },
+      'stop-container': async (context, { id, why }) => {
+        const { pod, seen, signal } = context;
+        context.acted = true;
         const one = seen?.containers.filter((container) => container.id === id) ?? [];
         await stopContainers(deps, one, { pod, graceSeconds: undefined, why, signal });
       },
@@ -80,6 +84,7 @@ export class PodRuntime {
       found: new Map(),
       waiting: {},
       retries: [],
+      acted: false,
       failure: undefined,
     };
     for (const action of actions) {
@@ -87,7 +92,7 @@ export class PodRuntime {
       await this.#execute(context, action);
     }
     return {
-      acted: actions.length > 0,
+      acted: context.acted,
       waiting: context.waiting,
       retryInMs: context.retries.length === 0 ? undefined : Math.min(...context.retries),
       failure: context.failure,
@@ -152,6 +157,7 @@ export class PodRuntime {
       context.found.set(name, found);
     }
     const slot = await slots.acquire(context.order, signal);
+    context.acted = true;
     try {
       await files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755);
       await files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750);

@@ -58,6 +58,7 @@ async function createAndStart(
   const input = { pod, container, restartCount, imageRef: image.ref, imageUser: image };
   const config = generateContainerConfig(input, settings);
   const slot = await slots.acquire(context.order, signal);
+  context.acted = true;
   let id: string;
   try {
     await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
@@ -77,6 +78,7 @@ async function start(
   id: ContainerId,
 ): Promise<void> {
   const slot = await deps.slots.acquire(context.order, context.signal);
+  context.acted = true;
   try {
     const call = deps.cri.startContainer({ containerId: id }, { signal: context.signal });
     await withReason('RunContainerError', call);

@@ -64,5 +64,7 @@ export interface SyncContext {
   readonly found: Map<string, ReturnType<RuntimeImages['find']>>;
   readonly waiting: Record<string, WaitingReason>;
   readonly retries: number[];
+  /** Whether the runtime was asked to change anything. */
+  acted: boolean;
   failure: unknown;
 }

@@ -1,0 +1,350 @@
+// What stores, loops and deciders do together, on the fake clock: the pod's way and its faults.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { KubeletError } from '../base/errors.ts';
+import { aContainer, aPod } from './builders.ts';
+import { FakeNode } from './fake-node.ts';
+
+let node: FakeNode;
+beforeEach(async () => {
+  node = new FakeNode();
+  await node.start();
+});
+afterEach(async () => await node.stop());
+
+const started = ['RunPodSandbox', 'CreateContainer', 'StartContainer'];
+const containerState = (uid: string, name = 'c'): unknown =>
+  node.status(uid)?.containerStatuses?.find((each) => each.name === name)?.state;
+const restarts = (uid: string): number | undefined => node.status(uid)?.containerStatuses?.[0]?.restartCount;
+const crashing = (code = 1): ReturnType<typeof aContainer> =>
+  aContainer({ command: ['sh', '-c', `exit ${code}`] });
+
+describe('a pod comes, runs and goes', () => {
+  test('a manifest becomes a running pod with as many calls as it takes', async () => {
+    node.write('p.yaml', aPod());
+    await node.clock.advance(50);
+    expect(node.calls()).toEqual(started);
+    expect(node.status('uid-p')).toMatchObject({
+      phase: 'Running',
+      podIP: expect.stringMatching(/^10\./),
+      containerStatuses: [{ name: 'c', ready: true, restartCount: 0, state: { running: {} } }],
+    });
+    expect(node.status('uid-p')?.containerStatuses?.[0]?.containerID).toMatch(/^[a-z-]+:\/\/[0-9a-f]{64}$/);
+  });
+
+  test('nothing more is asked of the runtime while nothing changes', async () => {
+    node.write('p.yaml', aPod());
+    await node.clock.advance(120_000);
+    expect(node.calls()).toEqual(started);
+  });
+
+  test('removed: stopped with its grace period, then everything of it goes', async () => {
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 7 }));
+    await node.clock.advance(50);
+    node.remove('p.yaml');
+    await node.clock.advance(10_000);
+    const stop = node.cri.calls.find(({ method }) => method === 'StopContainer');
+    expect(stop?.request).toMatchObject({ timeout: 7n });
+    expect(node.calls().slice(3)).toEqual([
+      'StopContainer',
+      'StopPodSandbox',
+      'RemoveContainer',
+      'StopPodSandbox',
+      'RemovePodSandbox',
+    ]);
+    expect(node.directories).toEqual(new Set());
+    expect(node.status('uid-p')).toBeUndefined();
+    expect(node.stores.lifecycles.all().size).toBe(0);
+  });
+
+  test('edited: the old one ends completely before the new one starts', async () => {
+    node.write('p.yaml', aPod({ uid: 'one', terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(50);
+    node.write('p.yaml', aPod({ uid: 'two', hostname: 'other' }));
+    await node.clock.advance(10);
+    expect(node.calls().filter((call) => call === 'RunPodSandbox')).toHaveLength(1);
+    await node.clock.advance(10_000);
+    const calls = node.calls();
+    expect(calls.lastIndexOf('RunPodSandbox')).toBeGreaterThan(calls.indexOf('RemovePodSandbox'));
+    expect(node.status('two')?.phase).toBe('Running');
+    expect(node.status('one')).toBeUndefined();
+  });
+
+  test('taken away and put back unchanged: it starts anew', async () => {
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(50);
+    const before = node.status('uid-p')?.containerStatuses?.[0]?.containerID;
+    node.remove('p.yaml');
+    await node.clock.advance(20);
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(10_000);
+    const after = node.status('uid-p')?.containerStatuses?.[0];
+    expect(after).toMatchObject({ restartCount: 0, state: { running: {} } });
+    expect(after?.containerID).not.toBe(before);
+  });
+
+  test('asked for what cannot be given: Failed with the field named, the others run', async () => {
+    node.write('a.yaml', aPod({ name: 'a', activeDeadlineSeconds: 5 }));
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(50);
+    expect(node.status('uid-a')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
+    expect(node.status('uid-a')?.message).toContain('spec.activeDeadlineSeconds');
+    expect(node.status('uid-b')?.phase).toBe('Running');
+  });
+});
+
+describe('restarts', () => {
+  test('Always: at once the first time, then after 10 s, 20 s, 40 s', async () => {
+    node.write('p.yaml', aPod({ containers: [crashing()] }));
+    await node.clock.advance(3_000);
+    expect(restarts('uid-p')).toBe(1);
+    expect(containerState('uid-p')).toMatchObject({
+      waiting: {
+        reason: 'CrashLoopBackOff',
+        message: 'back-off 10s restarting failed container=c pod=p-n_default(uid-p)',
+      },
+    });
+    const times = node.cri.calls.filter(({ method }) => method === 'StartContainer').length;
+    expect(times).toBe(2);
+    await node.clock.advance(11_000);
+    expect(restarts('uid-p')).toBe(2);
+    await node.clock.advance(21_000);
+    expect(restarts('uid-p')).toBe(3);
+    await node.clock.advance(30_000);
+    expect(restarts('uid-p')).toBe(3);
+    await node.clock.advance(11_000);
+    expect(restarts('uid-p')).toBe(4);
+  });
+
+  test('a crash loop keeps one dead container, not all of them', async () => {
+    node.write('p.yaml', aPod({ containers: [crashing()] }));
+    await node.clock.advance(400_000);
+    expect(restarts('uid-p')).toBeGreaterThan(4);
+    expect((await node.cri.listContainers({})).containers.length).toBeLessThanOrEqual(2);
+  });
+
+  test.each([
+    ['Never', 0, 'Succeeded'],
+    ['Never', 3, 'Failed'],
+    ['OnFailure', 0, 'Succeeded'],
+  ])('%s, exit %i: %s, and not again', async (restartPolicy, code, phase) => {
+    node.write('p.yaml', aPod({ restartPolicy, containers: [crashing(code)] }));
+    await node.clock.advance(60_000);
+    expect(node.calls().filter((call) => call === 'CreateContainer')).toHaveLength(1);
+    expect(node.status('uid-p')).toMatchObject({ phase });
+    expect(containerState('uid-p')).toMatchObject({ terminated: { exitCode: code } });
+    expect((await node.cri.listPodSandbox({ filter: { state: { state: 0 } } })).items).toEqual([]);
+  });
+
+  test('OnFailure, exit 1: again', async () => {
+    node.write('p.yaml', aPod({ restartPolicy: 'OnFailure', containers: [crashing()] }));
+    await node.clock.advance(3_000);
+    expect(restarts('uid-p')).toBe(1);
+  });
+
+  test('one container crashes, its sibling is left alone', async () => {
+    node.write('p.yaml', aPod({ containers: [crashing(), aContainer({ name: 'ok' })] }));
+    await node.clock.advance(15_000);
+    const ok = node.status('uid-p')?.containerStatuses?.find(({ name }) => name === 'ok');
+    expect(ok).toMatchObject({ restartCount: 0, state: { running: {} } });
+  });
+});
+
+describe('the runtime fails', () => {
+  const away = new KubeletError('internal', 'UNKNOWN', 'no room');
+
+  test('a sandbox that cannot be made is tried again, and the log says why once', async () => {
+    node.cri.faults.fail('runPodSandbox', away, { times: 4 });
+    node.write('p.yaml', aPod());
+    await node.clock.advance(30_000);
+    expect(node.status('uid-p')?.phase).toBe('Running');
+    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(1);
+    expect(node.logged('no room').length).toBeGreaterThan(0);
+  });
+
+  test('an answer that got lost makes nothing twice', async () => {
+    node.cri.faults.fail('runPodSandbox', away, { when: 'after' });
+    node.cri.faults.fail('createContainer', away, { when: 'after' });
+    node.write('p.yaml', aPod());
+    await node.clock.advance(30_000);
+    expect((await node.cri.listPodSandbox({})).items).toHaveLength(1);
+    expect((await node.cri.listContainers({})).containers).toHaveLength(1);
+    expect(restarts('uid-p')).toBe(0);
+  });
+
+  test('one call that never answers holds up its pod only', async () => {
+    const stall = node.cri.faults.stall('createContainer', {
+      match: ({ config }) => config?.labels['io.kubernetes.pod.uid'] === 'uid-a',
+    });
+    node.write('a.yaml', aPod({ name: 'a' }));
+    await node.clock.advance(50);
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(50);
+    expect(node.status('uid-a')?.phase).toBe('Pending');
+    expect(node.status('uid-b')?.phase).toBe('Running');
+    stall.release();
+    await node.clock.advance(50);
+    expect(node.status('uid-a')?.phase).toBe('Running');
+  });
+
+  test('hung starts give their slots back, so that the rest of the node goes on', async () => {
+    node.cri.faults.stall('runPodSandbox', {
+      times: 100,
+      match: ({ config }) => config?.metadata?.name.startsWith('stuck') ?? false,
+    });
+    for (let i = 0; i < 12; i++) node.write(`a${i}.yaml`, aPod({ name: `stuck-${i}` }));
+    await node.clock.advance(50);
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(40_000);
+    expect(node.status('uid-b')?.phase).toBe('Running');
+  });
+
+  test('an inspection that hangs does not stop the relist or the others', async () => {
+    node.write('a.yaml', aPod({ name: 'a', containers: [aContainer({ command: ['sleep', '5'] })] }));
+    node.write('b.yaml', aPod({ name: 'b', containers: [aContainer({ command: ['sleep', '5'] })] }));
+    await node.clock.advance(100);
+    const inA = (await node.cri.listContainers({})).containers.find(
+      ({ labels }) => labels['io.kubernetes.pod.uid'] === 'uid-a',
+    );
+    const stall = node.cri.faults.stall('containerStatus', {
+      times: 100,
+      match: ({ containerId }) => containerId === inA?.id,
+    });
+    await node.clock.advance(8_000);
+    expect(restarts('uid-b')).toBe(1);
+    expect(restarts('uid-a')).toBe(0);
+    stall.release();
+    await node.clock.advance(30_000);
+    expect(restarts('uid-a')).toBeGreaterThan(0);
+  });
+
+  test('away for 20 s: told once, nothing touched, all goes on afterwards', async () => {
+    node.write('a.yaml', aPod({ name: 'a' }));
+    await node.clock.advance(50);
+    const before = node.status('uid-a')?.containerStatuses?.[0]?.containerID;
+    node.cri.faults.restart({ downMs: 20_000 });
+    await node.clock.advance(5_000);
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(25_000);
+    expect(node.status('uid-a')?.containerStatuses?.[0]?.containerID).toBe(before);
+    expect(node.status('uid-b')?.phase).toBe('Running');
+    expect(node.logged('Container runtime does not answer')).toHaveLength(1);
+    expect(node.logged('Container runtime answers again')).toHaveLength(1);
+    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(0);
+  });
+
+  test('a pod that is removed does not wait for its image', async () => {
+    node.cri.publishImage({ name: 'registry.example/slow:1', cmd: ['sleep', '1000'], sizeBytes: 1 });
+    node.cri.faults.stall('pullImage');
+    node.write('p.yaml', aPod({ containers: [aContainer({ image: 'registry.example/slow:1' })] }));
+    await node.clock.advance(1_000);
+    node.remove('p.yaml');
+    await node.clock.advance(1_000);
+    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
+  });
+});
+
+describe('the kubelet ends and comes back', () => {
+  test('the same containers run, nothing is made twice, restart counts stay', async () => {
+    node.write('a.yaml', aPod({ name: 'a', containers: [aContainer(), aContainer({ name: 'd' })] }));
+    node.write('b.yaml', aPod({ name: 'b', containers: [crashing()] }));
+    await node.clock.advance(5_000);
+    const before = node.status('uid-a');
+    const crashed = restarts('uid-b');
+    const calls = node.calls().length;
+    await node.kill();
+    await node.start();
+    await node.clock.advance(1_500);
+    // Without an API server nothing remembers when a condition last changed.
+    const { conditions: _, ...rest } = node.status('uid-a') ?? {};
+    const { conditions: __, ...restBefore } = before ?? {};
+    expect(rest).toEqual(restBefore);
+    expect(restarts('uid-b')).toBeGreaterThanOrEqual(crashed ?? 0);
+    expect(
+      node.cri.calls
+        .slice(calls)
+        .filter(({ request }) => JSON.stringify(request, bigintText).includes('uid-a')),
+    ).toEqual([]);
+  });
+
+  test('killed at every moment of a start, it ends in the same state', async () => {
+    node.cri.faults.latency('runPodSandbox', 40);
+    node.cri.faults.latency('createContainer', 20);
+    node.cri.faults.latency('startContainer', 30);
+    for (let afterMs = 0; afterMs <= 120; afterMs += 5) {
+      const name = `k${afterMs}`;
+      node.write(`${name}.yaml`, aPod({ name }));
+      await node.clock.advance(afterMs);
+      await node.kill();
+      await node.start();
+      await node.clock.advance(3_000);
+      expect(node.status(`uid-${name}`)?.containerStatuses?.[0]).toMatchObject({
+        restartCount: 0,
+        ready: true,
+      });
+      const labelSelector = { 'io.kubernetes.pod.uid': `uid-${name}` };
+      expect((await node.cri.listContainers({ filter: { labelSelector } })).containers, name).toHaveLength(1);
+      expect((await node.cri.listPodSandbox({ filter: { labelSelector } })).items, name).toHaveLength(1);
+    }
+  });
+
+  test('killed at every moment of a removal, nothing is left', async () => {
+    node.cri.faults.latency('stopContainer', 20);
+    node.cri.faults.latency('stopPodSandbox', 20);
+    node.cri.faults.latency('removeContainer', 20);
+    node.cri.faults.latency('removePodSandbox', 20);
+    for (let afterMs = 0; afterMs <= 160; afterMs += 10) {
+      const pod = aPod({ name: `k${afterMs}`, terminationGracePeriodSeconds: 2 });
+      node.write('p.yaml', pod);
+      await node.clock.advance(2_000);
+      node.remove('p.yaml');
+      await node.clock.advance(afterMs);
+      await node.kill();
+      await node.start();
+      await node.clock.advance(5_000);
+      expect((await node.cri.listPodSandbox({})).items, String(afterMs)).toEqual([]);
+      expect((await node.cri.listContainers({})).containers).toEqual([]);
+      expect(node.directories).toEqual(new Set());
+    }
+  });
+
+  test('removed while it was away: ended after the start, with the grace period written on it', async () => {
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 9 }));
+    await node.clock.advance(50);
+    await node.stop();
+    node.remove('p.yaml');
+    await node.start();
+    await node.clock.advance(15_000);
+    expect(node.cri.calls.find(({ method }) => method === 'StopContainer')?.request).toMatchObject({
+      timeout: 9n,
+    });
+    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
+  });
+
+  test('a clean stop leaves the containers running', async () => {
+    node.write('p.yaml', aPod());
+    await node.clock.advance(50);
+    await node.stop();
+    expect(node.calls()).toEqual(started);
+    expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toHaveLength(1);
+  });
+});
+
+describe('a burst', () => {
+  test('starts are bounded and in order: the first pods run long before the last', async () => {
+    node.cri.faults.latency('runPodSandbox', 100);
+    node.cri.faults.latency('startContainer', 50);
+    const names = Array.from({ length: 20 }, (_, i) => `p${String(i).padStart(2, '0')}`);
+    for (const name of names) node.write(`${name}.yaml`, aPod({ name }));
+    await node.clock.advance(10_000);
+    const order = node.cri.calls.filter(({ method }) => method === 'StartContainer').map(({ atMs }) => atMs);
+    expect(order).toHaveLength(20);
+    const sandboxes = node.cri.calls.filter(({ method }) => method === 'RunPodSandbox');
+    const firstStart = Math.min(...order);
+    const before = sandboxes.filter(({ atMs }) => atMs < firstStart).length;
+    expect(before).toBeLessThan(10);
+  });
+});
+
+function bigintText(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}

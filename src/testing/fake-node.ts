@@ -1,0 +1,193 @@
+// A whole kubelet in memory: the real stores, loops and deciders on a FakeCri and the fake clock. For tests of what they do together.
+// Invariant: nothing real is touched, so that time, faults and restarts are the test's alone.
+
+import type { CallOptions } from '../api/cri.ts';
+import type { Pod, PodStatus } from '../api/k8s.ts';
+import { asPodUid } from '../api/pod-ref.ts';
+import { assemble, type Edges, type Kubelet } from '../assemble.ts';
+import { Channel } from '../base/channel.ts';
+import { KubeletError } from '../base/errors.ts';
+import { type Logger, Verbosity } from '../base/log.ts';
+import { textLogger } from '../base/log-text.ts';
+import { Supervisor } from '../base/supervisor.ts';
+import { legacyConfiguration } from '../config/complete.ts';
+import { defaultGates } from '../config/gates/feature-gates.ts';
+import { defaultsOf } from '../config/schema.ts';
+import { kubeletFlags } from '../config/table/kubelet-flags.ts';
+import { FakeClock } from './fake-clock.ts';
+import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
+
+interface Manifest {
+  readonly text: string;
+  readonly stamp: string;
+}
+
+export class FakeNode {
+  readonly clock = new FakeClock(Date.UTC(2026, 10, 15, 12));
+  readonly cri: FakeCri;
+  readonly log: string[] = [];
+  /** Directories that were made and not removed. */
+  readonly directories = new Set<string>();
+  readonly #manifests = new Map<string, Manifest>();
+  readonly #watchers = new Set<() => void>();
+  #stamp = 0;
+  #kubelet: Kubelet | undefined;
+  #stop: (() => Promise<void>) | undefined;
+  #life = new AbortController();
+
+  constructor(options: Omit<FakeCriOptions, 'clock'> = {}) {
+    this.cri = new FakeCri({ clock: this.clock, ...options });
+  }
+
+  get stores(): Kubelet['stores'] {
+    if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
+    return this.#kubelet.stores;
+  }
+
+  /** Starts a kubelet on what is there: the first one, or the next life after stop() or kill(). */
+  async start(): Promise<void> {
+    const stop = new AbortController();
+    this.#life = new AbortController();
+    this.#kubelet = this.#assemble(this.#logger());
+    const supervisor = new Supervisor({
+      components: this.#kubelet.components,
+      clock: this.clock,
+      log: this.#logger(),
+      startDeadlineMs: 60_000,
+      stopDeadlineMs: 10_000,
+    });
+    const ended = supervisor.run(stop.signal);
+    this.#stop = async () => {
+      stop.abort();
+      await this.clock.until(ended, 30_000);
+    };
+    await this.clock.advance(0);
+  }
+
+  /** Ends the kubelet cleanly; the runtime goes on. */
+  async stop(): Promise<void> {
+    await this.#stop?.();
+    this.#stop = undefined;
+    this.#kubelet = undefined;
+  }
+
+  /** Ends it as a kill -9 does: calls under way are cut off, nothing more is said to the runtime. */
+  async kill(): Promise<void> {
+    this.#life.abort(new KubeletError('unavailable', 'Killed', 'the kubelet was killed'));
+    await this.stop();
+  }
+
+  /** Puts a manifest into the directory, or changes it. */
+  write(name: string, pod: Pod | string): void {
+    const text = typeof pod === 'string' ? pod : JSON.stringify(pod);
+    this.#manifests.set(`/manifests/${name}`, { text, stamp: String(++this.#stamp) });
+    for (const changed of this.#watchers) changed();
+  }
+
+  remove(name: string): void {
+    this.#manifests.delete(`/manifests/${name}`);
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** By the UID that the manifest gave. */
+  status(uid: string): PodStatus | undefined {
+    return this.stores.statuses.get(asPodUid(uid));
+  }
+
+  /** CRI calls that changed something, by name, in order. */
+  calls(): readonly string[] {
+    return this.cri.calls.map(({ method }) => method);
+  }
+
+  logged(part: string): readonly string[] {
+    return this.log.filter((line) => line.includes(part));
+  }
+
+  #assemble(log: Logger): Kubelet {
+    const config = {
+      ...legacyConfiguration({}),
+      staticPodPath: '/manifests',
+      healthzPort: 0,
+      readOnlyPort: 0,
+    };
+    return assemble({
+      config,
+      flags: defaultsOf(kubeletFlags),
+      gates: defaultGates,
+      machine: {
+        hostname: 'n',
+        addresses: ['192.0.2.2'],
+        memoryBytes: 8_000_000_000n,
+        hugePageSizes: ['2MB'],
+      },
+      nodeName: 'n',
+      clock: this.clock,
+      log,
+      edges: {
+        cri: () => this.#connect(),
+        files: {
+          makeDirectory: async (path) => void this.directories.add(path),
+          listNames: async () => [],
+          removeTree: async (path) => {
+            for (const each of this.directories)
+              if (`${each}/`.startsWith(`${path}/`)) this.directories.delete(each);
+          },
+        },
+        cgroups: () => ({ removePod: async () => undefined }),
+        manifests: this.#manifestFiles(),
+        listen: () => Promise.reject(new Error('no ports in memory')),
+      },
+    });
+  }
+
+  /** The runtime as this life sees it: cut off when the life ends. */
+  #connect(): ReturnType<Edges['cri']> {
+    const { signal: life } = this.#life;
+    const runtime = this.cri as unknown as Record<
+      string,
+      (request: object, options?: CallOptions) => unknown
+    >;
+    const own: Record<string, unknown> = {
+      connectionChanged: new Channel<boolean>(),
+      close: () => undefined,
+    };
+    return new Proxy(own, {
+      get: (target, name: string) =>
+        target[name] ??
+        ((request: object, options: CallOptions = {}) => {
+          const signal = options.signal === undefined ? life : AbortSignal.any([options.signal, life]);
+          return runtime[name]?.call(this.cri, request, { ...options, signal });
+        }),
+    }) as unknown as ReturnType<Edges['cri']>;
+  }
+
+  #manifestFiles(): Edges['manifests'] {
+    return {
+      list: async () => ({
+        kind: 'directory',
+        entries: [...this.#manifests]
+          .map(([path, { stamp }]) => ({ path, kind: 'file' as const, stamp }))
+          .toSorted((a, b) => (a.path < b.path ? -1 : 1)),
+      }),
+      read: async (path) => {
+        const manifest = this.#manifests.get(path);
+        if (manifest === undefined) throw new KubeletError('not-found', 'NotFound', `${path} is not there`);
+        const bytes = new TextEncoder().encode(manifest.text);
+        return { bytes, stamp: manifest.stamp, changedAtMs: this.clock.now() - 60_000 };
+      },
+      watch: (_path, onChange) => {
+        this.#watchers.add(onChange);
+        return { close: () => void this.#watchers.delete(onChange) };
+      },
+    };
+  }
+
+  #logger(): Logger {
+    return textLogger({
+      write: (line) => void this.log.push(line),
+      clock: this.clock,
+      verbosity: new Verbosity(2),
+      pid: 1,
+    });
+  }
+}
