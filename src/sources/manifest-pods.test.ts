@@ -1,0 +1,173 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../api/k8s.ts';
+import { podRef } from '../api/pod-ref.ts';
+import { type ManifestPods, readManifest } from './manifest-pods.ts';
+import { type FieldType, parseType, schema } from './schema/schema.ts';
+import type { StaticPodOptions } from './static-pod.ts';
+
+const options: StaticPodOptions = {
+  nodeName: 'n',
+  source: 'file',
+  origin: '/m/a',
+  nowMs: 0,
+  computeHash: (pod) => JSON.stringify([pod.metadata, pod.spec]),
+  forbidApiReferences: true,
+};
+
+function read(text: string, previous: readonly Pod[] = [], nowMs = 0): ManifestPods {
+  return readManifest(Buffer.from(text), previous, { ...options, nowMs });
+}
+
+function pod(name: string, image = 'i'): string {
+  return `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: ${image}}]}\n---\n`;
+}
+
+function names(result: ManifestPods): string[] {
+  return result.pods.map((each) => podRef(each).replace('default/', '').replace(/-n$/, ''));
+}
+
+describe('what a manifest gave before', () => {
+  const before = read(pod('a') + pod('b')).pods;
+  const cases: readonly (readonly [string, string, readonly string[], readonly string[]])[] = [
+    ['goes when its document goes', pod('a'), ['a'], []],
+    ['stays when the text cannot be parsed', '[', ['a', 'b'], ['a', 'b']],
+    ['stays when the file is empty', '', ['a', 'b'], ['a', 'b']],
+    ['stays when its own document is not valid', pod('a', "''") + pod('b'), ['b', 'a'], ['a']],
+    ['goes when only another document is not valid', pod('a', "''"), ['a'], ['a']],
+    ['stays when a document cannot be told from it', `${pod('a')}kind: Pod\n`, ['a', 'b'], ['b']],
+    [
+      'goes when what is in its place is another kind',
+      `${pod('a')}apiVersion: v1\nkind: Secret\n`,
+      ['a'],
+      [],
+    ],
+  ];
+  for (const [name, text, want, kept] of cases)
+    test(name, () => {
+      const now = read(text, before);
+      expect(names(now)).toEqual(want);
+      expect(now.kept).toEqual(kept.map((each) => `default/${each}-n`));
+    });
+
+  test('is the same object when it says the same, and has the time of the first sight when it does not', () => {
+    const [a, b] = read(`# comment\n${pod('a')}${pod('b', 'j')}`, before, 5000).pods;
+    expect(a).toBe(before[0]);
+    expect(b).not.toBe(before[1]);
+    expect(b?.metadata?.annotations?.['kubernetes.io/config.seen']).toBe('1970-01-01T00:00:05.000Z');
+  });
+});
+
+/** Values of the right type or, now and then, of a wrong one. */
+function valueOf(type: FieldType, depth: number): fc.Arbitrary<unknown> {
+  return fc.oneof(
+    { weight: 12, arbitrary: typedValue(type, depth) },
+    { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
+  );
+}
+
+function typedValue(type: FieldType, depth: number): fc.Arbitrary<unknown> {
+  if (type.is === 'list')
+    return fc.array(fc.oneof({ depthSize: 'small' }, valueOf(type.of, depth + 1)), { maxLength: 2 });
+  if (type.is === 'map')
+    return fc.dictionary(
+      fc.constantFrom('cpu', 'memory', 'hugepages-2Mi', 'a/b', '__proto__', 'x y'),
+      valueOf(type.of, depth + 1),
+      { maxKeys: 2 },
+    );
+  if (type.is === 'struct') {
+    const fields = Object.entries(schema[type.name] ?? {});
+    if (depth > 5 || fields.length === 0) return fc.constant({});
+    return fc
+      .subarray(fields, { maxLength: Math.min(4, fields.length) })
+      .chain((some) =>
+        fc.record(Object.fromEntries(some.map(([key, text]) => [key, valueOf(parseType(text), depth + 1)]))),
+      );
+  }
+  const words = fc.constantFrom(
+    '',
+    'a',
+    'A b',
+    '..',
+    '/x',
+    '-1',
+    '1Gi',
+    '0.1',
+    '1e9',
+    'Always',
+    'In',
+    'ü',
+    "metadata.labels['x']",
+    '9'.repeat(40),
+  );
+  const numbers = fc.constantFrom(0, 1, -1, 80, 1.5, 2 ** 31, 2 ** 53, -(2 ** 40));
+  if (type.name === 'quantity') return fc.constantFrom('1', '-1', '0.0001', '1Gi', '1e20', '1u', 'x', 0.5);
+  return type.name === 'bool' ? fc.boolean() : fc.oneof(words, numbers);
+}
+
+describe('whatever a manifest says', () => {
+  const check = (text: string): void => {
+    const result = read(text);
+    expect(result.reasons.every((reason) => reason !== '')).toBe(true);
+    if (result.pods.length === 0 && result.reasons.length === 0) expect(text).toMatch(/List/);
+  };
+
+  test('any bytes give pods or a reason', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const result = readManifest(bytes, [], options);
+        expect(result.pods.length + result.reasons.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('any text made of what YAML is made of gives pods or a reason', () => {
+    const piece = fc.constantFrom(
+      'a',
+      ': ',
+      '- ',
+      '\n',
+      '  ',
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '&x ',
+      '*x',
+      '<<: ',
+      '!!int ',
+      '"',
+      "'",
+      '|\n',
+      '>',
+      '#',
+      '---\n',
+      '? ',
+      'apiVersion: v1\n',
+      'kind: Pod\n',
+      'metadata: {name: a}\n',
+      '\t',
+      '%',
+      '1',
+      '~',
+      'yes',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => check(pieces.join(''))),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('any pod gives itself or a reason', () => {
+    const arbitrary = valueOf({ is: 'struct', name: 'Pod' }, 0);
+    fc.assert(
+      fc.property(arbitrary, (value) => {
+        const object = typeof value === 'object' && value !== null ? value : {};
+        check(JSON.stringify({ metadata: { name: 'a' }, ...object, apiVersion: 'v1', kind: 'Pod' }));
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
