@@ -13,7 +13,7 @@ import type { KubeletFlags } from './config/table/kubelet-flags.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
 import type { RealEdges } from './edge/real-edges.ts';
 import { ImageManager } from './images/image-manager.ts';
-import { healthChecks } from './pleg/health-checks.ts';
+import { healthChecks, type NamedCheck } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
 import { Pleg } from './pleg/pleg.ts';
 import { RuntimeEvents } from './pleg/runtime-events.ts';
@@ -140,6 +140,8 @@ export interface Kubelet {
     readonly lifecycles: PodLifecycles;
     readonly statuses: PodStatuses;
   };
+  /** What the health port tells, for who watches from inside the process. */
+  readonly checks: readonly NamedCheck[];
   /** Lets go of the connections, when every component has stopped. */
   close(): void;
 }
@@ -250,5 +252,5 @@ export function assemble(input: AssembleInput): Kubelet {
     );
   }
   const stores = { desired, observed, lifecycles, statuses };
-  return { components, stores, close: () => cri.close() };
+  return { components, stores, checks, close: () => cri.close() };
 }

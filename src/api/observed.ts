@@ -76,3 +76,19 @@ export function isDown(pod: ObservedPod | undefined): boolean {
       pod.sandboxes.every((s) => !s.ready))
   );
 }
+
+/** What runtimes say when the caller of a start went away in the middle of it. */
+const cutMessage = /context canceled|context deadline exceeded|signal: killed/;
+
+/**
+ * Whether this container's start was cut off by the end of the kubelet that asked for it, or by its giving up: it never ran,
+ * so its end is no end of the workload's.
+ */
+export function startWasCut(container: ObservedContainer): boolean {
+  return (
+    container.state === 'exited' &&
+    container.reason === 'StartError' &&
+    container.startedAtMs === 0 &&
+    cutMessage.test(container.message)
+  );
+}

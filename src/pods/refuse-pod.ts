@@ -53,6 +53,6 @@ export function refusePod(pod: Pod): Refusal | undefined {
   if (fields.length === 0) return undefined;
   return {
     reason: 'UnsupportedPodFeature',
-    message: `Pod was rejected: this kubelet does not support ${fields.join(', ')} yet`,
+    message: `this kubelet does not support ${fields.join(', ')} yet`,
   };
 }

@@ -20,6 +20,13 @@ const recreated = (why: string): PodAction => stopAll(`Pod sandbox changed: ${wh
 const up = (...containers: ObservedPod['containers']): ObservedPod => anObservedPod({ containers });
 const dead = aSandbox({ ready: false });
 
+const cut = exited(128, {
+  reason: 'StartError',
+  startedAtMs: 0,
+  message: 'failed to create containerd task: failed to create shim task: context canceled: unknown',
+});
+const startAgain: PodAction = { do: 'start-container', name: 'c', replaces: asContainerId('c-1') };
+
 const cases: readonly (readonly [string, Pod, ObservedPod | undefined, readonly PodAction[]])[] = [
   ['in sync → nothing', aPod(), anObservedPod(), []],
   ['new pod → sandbox, then containers', aPod(), undefined, [{ do: 'create-sandbox', attempt: 0 }, startC]],
@@ -91,6 +98,14 @@ const cases: readonly (readonly [string, Pod, ObservedPod | undefined, readonly 
     aPod(),
     up(anObservedContainer({ state: 'created' })),
     [{ do: 'start-created', name: 'c', id: asContainerId('c-1') }],
+  ],
+  ['a start that was cut off → again in its place', aPod(), up(cut), [startAgain]],
+  ['a start that was cut off under Never → again', aPod({ restartPolicy: 'Never' }), up(cut), [startAgain]],
+  [
+    'a start that failed by itself under Never → the pod stops',
+    aPod({ restartPolicy: 'Never' }),
+    up({ ...cut, message: 'exec: "/no/such/binary": no such file or directory' }),
+    [stopAll('all containers have ended and none is to be started again')],
   ],
   [
     'created from another spec → a new one',
@@ -185,6 +200,7 @@ const endings: readonly (readonly [string, Pod, ObservedPod | undefined, boolean
   ['Always, exit 0', aPod(), up(exited(0)), false],
   ['Never, still running', aPod({ restartPolicy: 'Never' }), anObservedPod(), false],
   ['Never, one of two never started', aPod({ ...two, restartPolicy: 'Never' }), up(exited(0)), false],
+  ['Never, start cut off', aPod({ restartPolicy: 'Never' }), up(cut), false],
   ['never seen', aPod({ restartPolicy: 'Never' }), undefined, false],
 ];
 for (const [name, pod, seen, want] of endings) {

@@ -3,7 +3,7 @@
 // Invariant: the order of the list is the order of execution: the pod or single containers stop first, then the sandbox, then starts.
 import { containerHashText } from '../api/container-hash.ts';
 import type { Container, Pod } from '../api/k8s.ts';
-import { latestContainer, type ObservedContainer, type ObservedPod } from '../api/observed.ts';
+import { latestContainer, type ObservedContainer, type ObservedPod, startWasCut } from '../api/observed.ts';
 import type { ContainerId, SandboxId } from '../api/pod-ref.ts';
 
 export type PodAction =
@@ -11,7 +11,8 @@ export type PodAction =
   | { readonly do: 'stop-pod'; readonly why: string }
   | { readonly do: 'create-sandbox'; readonly attempt: number }
   | { readonly do: 'stop-container'; readonly id: ContainerId; readonly name: string; readonly why: string }
-  | { readonly do: 'start-container'; readonly name: string }
+  /** `replaces`: a container whose start was cut off; it is removed and its restart count used again. */
+  | { readonly do: 'start-container'; readonly name: string; readonly replaces?: ContainerId }
   /** A container that was made but never started, by a kubelet that was killed in between. */
   | { readonly do: 'start-created'; readonly name: string; readonly id: ContainerId };
 
@@ -103,6 +104,8 @@ export function shouldStart(pod: Pod, current: ObservedContainer | undefined): b
   if (pod.metadata?.deletionTimestamp !== undefined) return false;
   if (current === undefined) return true;
   if (current.state === 'unknown' || current.state === 'created') return true;
+  // differs from upstream: a start that was cut off is made again whatever the policy, since nothing has run yet.
+  if (startWasCut(current)) return true;
   if (pod.spec?.restartPolicy === 'Never') return false;
   return !(pod.spec?.restartPolicy === 'OnFailure' && current.exitCode === 0);
 }
@@ -114,6 +117,9 @@ function startAction(
   current: ObservedContainer | undefined,
   seen: ObservedPod | undefined,
 ): PodAction {
+  if (current !== undefined && startWasCut(current)) {
+    return { do: 'start-container', name: container.name, replaces: current.id };
+  }
   const usable =
     current?.state === 'created' &&
     current.sandboxId === seen?.sandboxes[0]?.id &&

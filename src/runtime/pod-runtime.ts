@@ -58,8 +58,10 @@ export class PodRuntime {
         await stopContainers(deps, one, { pod, graceSeconds: undefined, why, signal });
       },
       'create-sandbox': async (context, { attempt }) => await this.#createSandbox(context, attempt),
-      'start-container': async (context, { name }) => await startContainer(deps, context, name, undefined),
-      'start-created': async (context, { name, id }) => await startContainer(deps, context, name, id),
+      'start-container': async (context, { name, replaces }) =>
+        await startContainer(deps, context, name, { replaces }),
+      'start-created': async (context, { name, id }) =>
+        await startContainer(deps, context, name, { created: id }),
     };
   }
 

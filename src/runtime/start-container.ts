@@ -1,21 +1,28 @@
 // Starts one container: image, config, create, start. Upstream: startContainer in kuberuntime_container.go.
 // Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
 import type { Container } from '../api/k8s.ts';
-import { latestContainer } from '../api/observed.ts';
+import { latestContainer, startWasCut } from '../api/observed.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
 import { podRef } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { podLogDirectory } from './paths.ts';
 import { runAsNonRootViolation } from './security-context.ts';
+import { unlessGone } from './stop-pod.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
 
-/** `created` names a container that exists already and only has to be started. */
+export interface StartOptions {
+  /** A container that exists already and only has to be started. */
+  readonly created?: ContainerId;
+  /** A container whose start was cut off: its name has to be freed first. */
+  readonly replaces?: ContainerId | undefined;
+}
+
 export async function startContainer(
   deps: PodRuntimeDeps,
   context: SyncContext,
   name: string,
-  created: ContainerId | undefined,
+  options: StartOptions,
 ): Promise<void> {
   const { pod, seen } = context;
   const container = pod.spec?.containers.find((each) => each.name === name);
@@ -27,8 +34,8 @@ export async function startContainer(
     return;
   }
   try {
-    if (created === undefined) await createAndStart(deps, context, container);
-    else await start(deps, context, container, created);
+    if (options.created !== undefined) await start(deps, context, container, options.created);
+    else await createAndStart(deps, context, container, options.replaces);
   } catch (err) {
     // A runtime that went away is the pod's trouble, not this container's.
     if (isAbort(err) || context.signal.aborted) throw err;
@@ -45,6 +52,7 @@ async function createAndStart(
   deps: PodRuntimeDeps,
   context: SyncContext,
   container: Container,
+  replaces: ContainerId | undefined,
 ): Promise<void> {
   const { clock, cri, files, images, settings, slots } = deps;
   const { pod, sandbox, signal } = context;
@@ -62,6 +70,7 @@ async function createAndStart(
   let id: string;
   try {
     await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
+    if (replaces !== undefined) await unlessGone(cri.removeContainer({ containerId: replaces }, { signal }));
     const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
     id = (await withReason('CreateContainerError', cri.createContainer(request, { signal }))).containerId;
     await withReason('RunContainerError', cri.startContainer({ containerId: id }, { signal }));
@@ -99,7 +108,7 @@ async function nextRestartCount(
   container: Container,
 ): Promise<number> {
   const current = latestContainer(context.seen, container.name);
-  if (current !== undefined) return current.restartCount + 1;
+  if (current !== undefined) return current.restartCount + (startWasCut(current) ? 0 : 1);
   const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
   const names = await deps.files.listNames(directory);
   const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);

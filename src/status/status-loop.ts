@@ -4,7 +4,7 @@
 // looked at; a pod nobody wants and nobody works on has no status; a container that ended for good never seems alive again.
 import { isDeepStrictEqual } from 'node:util';
 import type { Pod, PodStatus } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
+import { type ObservedPod, startWasCut } from '../api/observed.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
@@ -51,6 +51,7 @@ export class StatusLoop implements Component {
   readonly #queue: KeyedQueue<PodUid>;
   /** The last spec of a pod on its way out, which its source no longer has. */
   readonly #lastSeen = new Map<PodUid, Pod>();
+  readonly #rejected = new Set<PodUid>();
 
   constructor(deps: StatusLoopDeps) {
     this.#deps = deps;
@@ -84,6 +85,7 @@ export class StatusLoop implements Component {
     const lifecycle = lifecycles.get(uid);
     if (wanted === undefined && lifecycle === undefined) {
       this.#lastSeen.delete(uid);
+      this.#rejected.delete(uid);
       statuses.drop(uid);
       return;
     }
@@ -97,18 +99,29 @@ export class StatusLoop implements Component {
   }
 
   #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
-    const { observed, node, statuses, clock, probes } = this.#deps;
+    const { observed, node, clock, probes } = this.#deps;
     return {
       pod,
-      observed: observed.get(uid),
+      observed: withoutCutStarts(observed.get(uid)),
       lifecycle,
-      previous: statuses.get(uid),
+      previous: this.#previous(uid, lifecycle),
       hostIPs: node.hostIPs(),
       nowMs: clock.now(),
       runtimeName: node.runtimeName(),
       supportsRecursiveReadOnly: node.supportsRecursiveReadOnly?.(pod) ?? false,
       ...(probes === undefined ? {} : { probes }),
     };
+  }
+
+  /** A pod that was refused and then mended under its UID begins anew: its Failed was never about containers. */
+  #previous(uid: PodUid, lifecycle: PodLifecycle): PodStatus | undefined {
+    const wasRejected = this.#rejected.has(uid);
+    if (lifecycle.state === 'rejected') this.#rejected.add(uid);
+    else if (wasRejected) {
+      this.#rejected.delete(uid);
+      return undefined;
+    }
+    return this.#deps.statuses.get(uid);
   }
 
   #publish(uid: PodUid, pod: Pod, input: StatusInput): void {
@@ -128,4 +141,10 @@ export class StatusLoop implements Component {
     log.v(4).info('Pod status changed', { pod: podRef(pod), podUID: uid, phase: status.phase });
     sink?.(uid, pod, status);
   }
+}
+
+/** A start that was cut off is made again: for the reader the container is still being made. */
+function withoutCutStarts(observed: ObservedPod | undefined): ObservedPod | undefined {
+  if (observed === undefined || !observed.containers.some(startWasCut)) return observed;
+  return { ...observed, containers: observed.containers.filter((container) => !startWasCut(container)) };
 }

@@ -90,6 +90,16 @@ describe('a pod comes, runs and goes', () => {
     expect(node.status('uid-a')?.message).toContain('spec.activeDeadlineSeconds');
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
+
+  test('refused, then mended under the same UID: it runs, and nothing of the refusal stays', async () => {
+    node.write('p.yaml', aPod({ activeDeadlineSeconds: 5 }));
+    await node.clock.advance(50);
+    expect(node.status('uid-p')?.phase).toBe('Failed');
+    node.write('p.yaml', aPod());
+    await node.clock.advance(50);
+    expect(node.status('uid-p')).toMatchObject({ phase: 'Running', containerStatuses: [{ ready: true }] });
+    expect(node.status('uid-p')?.reason).toBeUndefined();
+  });
 });
 
 describe('restarts', () => {

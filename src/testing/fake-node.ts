@@ -119,6 +119,7 @@ export class FakeNode {
         addresses: ['192.0.2.2'],
         memoryBytes: 8_000_000_000n,
         hugePageSizes: ['2MB'],
+        cgroupVersion: 1,
       },
       nodeName: 'n',
       clock: this.clock,

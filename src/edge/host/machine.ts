@@ -1,6 +1,7 @@
 // What this machine is: its name, addresses, memory and page sizes. Upstream: cadvisor's machine info, pkg/util/node.
 import { readdir, readFile } from 'node:fs/promises';
 import { hostname, networkInterfaces, totalmem } from 'node:os';
+import { readMountTable } from './mount-table.ts';
 
 export interface MachineFacts {
   readonly hostname: string;
@@ -8,6 +9,8 @@ export interface MachineFacts {
   readonly memoryBytes: bigint;
   /** In the CRI's form: 2MB, 1GB. */
   readonly hugePageSizes: readonly string[];
+  /** 2 where the one unified hierarchy is mounted at the usual place. */
+  readonly cgroupVersion: 1 | 2;
 }
 
 export async function readMachine(): Promise<MachineFacts> {
@@ -16,6 +19,7 @@ export async function readMachine(): Promise<MachineFacts> {
     addresses: hostAddresses(await defaultRouteInterface()),
     memoryBytes: BigInt(totalmem()),
     hugePageSizes: await hugePageSizes(),
+    cgroupVersion: await cgroupVersion(),
   };
 }
 
@@ -48,4 +52,10 @@ async function hugePageSizes(): Promise<readonly string[]> {
 function pageSizeName(kilobytes: number): string {
   if (kilobytes >= 1024 * 1024) return `${kilobytes / 1024 / 1024}GB`;
   return kilobytes >= 1024 ? `${kilobytes / 1024}MB` : `${kilobytes}KB`;
+}
+
+async function cgroupVersion(): Promise<1 | 2> {
+  const mounts = await readMountTable().catch(() => []);
+  const top = mounts.findLast(({ mountPoint }) => mountPoint === '/sys/fs/cgroup');
+  return top?.fsType === 'cgroup2' ? 2 : 1;
 }

@@ -1,0 +1,199 @@
+// argv → configuration → start-up steps → assemble → run until a signal → exit code. Upstream: cmd/kubelet/app/server.go.
+// Like assemble.ts it knows everyone; what it adds is the process around the kubelet: streams, environment, systemd.
+import { readdir, readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { dirname, join } from 'node:path';
+import { assemble, type Kubelet } from './assemble.ts';
+import { realClock } from './base/clock.ts';
+import type { Component } from './base/component.ts';
+import { Aborted, KubeletError } from './base/errors.ts';
+import { type Logger, Verbosity } from './base/log.ts';
+import { jsonLogger } from './base/log-json.ts';
+import { textLogger } from './base/log-text.ts';
+import { Supervisor } from './base/supervisor.ts';
+import { logEffectiveConfiguration } from './cli/startup/effective-config.ts';
+import { RunOnce } from './cli/startup/run-once-loop.ts';
+import { runStartup } from './cli/startup/run-startup.ts';
+import { startupSteps } from './cli/startup/startup-steps.ts';
+import { SystemdReady } from './cli/startup/systemd-ready.ts';
+import { Watchdog, watchdogIntervalMs } from './cli/startup/watchdog.ts';
+import { maskedConfiguration } from './config/configz.ts';
+import { loadCommandLine, type RunOutcome } from './config/load-command-line.ts';
+import type { ConfigurationFiles } from './config/read-files.ts';
+import { acquireLockFile, watchLockFile } from './edge/host/lock-file.ts';
+import { type MachineFacts, readMachine } from './edge/host/machine.ts';
+import { createNodeDirectories } from './edge/host/node-directories.ts';
+import { applyOomScore } from './edge/host/oom-score.ts';
+import { setOpenFiles } from './edge/host/open-files.ts';
+import { SdNotify } from './edge/host/sd-notify.ts';
+import { shareMount } from './edge/host/shared-mount.ts';
+import { realEdges } from './edge/real-edges.ts';
+
+const startDeadlineMs = 60_000;
+const stopDeadlineMs = 10_000;
+const defaultPodLogsDir = '/var/log/pods';
+const clock = realClock;
+
+/** The exit code. `stop` is aborted by signals; the command aborts it itself when it is done by itself. */
+export async function runCommand(argv: readonly string[], stop: AbortController): Promise<number> {
+  const outcome = await loadCommandLine({
+    argv,
+    files: configurationFiles(),
+    host: async () => ({ cgroupVersion: (await readMachine()).cgroupVersion }),
+  });
+  if (outcome.kind === 'run') return await run(outcome, stop);
+  const stream = outcome.kind === 'print' ? process.stdout : process.stderr;
+  stream.write(outcome.text);
+  return outcome.exitCode;
+}
+
+async function run(outcome: RunOutcome, stop: AbortController): Promise<number> {
+  const { config, version, warnings } = outcome;
+  const log = makeLogger(config.logging);
+  for (const warning of warnings) log.warn(warning);
+  log.info('Kubelet version', { kubeletVersion: version, node: process.version });
+  logEffectiveConfiguration(log, () => maskedConfiguration(config));
+  try {
+    const code = await startAndServe(outcome, log, stop);
+    log.info('Kubelet stopped; containers go on running');
+    return code;
+  } catch (err) {
+    log.error('Kubelet failed', { err });
+    return 1;
+  }
+}
+
+async function startAndServe(outcome: RunOutcome, log: Logger, stop: AbortController): Promise<number> {
+  const { config, flags, gates } = outcome;
+  const machine = await readMachine();
+  const steps = startupSteps({
+    settings: { ...flags, ...config, nodeIp: flags.nodeIP },
+    host: startupHost(outcome, machine),
+    registerConfigz: () => undefined,
+    onLockContention: () => stop.abort(new Aborted('another process wants the lock file')),
+    log,
+  });
+  const started = await runStartup(steps, { log, clock, signal: stop.signal });
+  if (started.kind === 'stopped') return 0;
+  const { nodeName, standalone } = started;
+  if (!standalone) {
+    started.close();
+    throw new KubeletError(
+      'invalid',
+      'ClusterModeMissing',
+      'this version runs static pods only: start it without --kubeconfig',
+    );
+  }
+  const kubelet = assemble({ config, flags, gates, machine, nodeName, edges: realEdges(clock), clock, log });
+  try {
+    return await supervise(outcome, kubelet, log, stop);
+  } finally {
+    kubelet.close();
+    started.close();
+  }
+}
+
+async function supervise(
+  outcome: RunOutcome,
+  kubelet: Kubelet,
+  log: Logger,
+  stop: AbortController,
+): Promise<number> {
+  const runOnce = outcome.config.runOnce ? new RunOnce({ ...kubelet.stores, clock, log }) : undefined;
+  let code = 0;
+  void runOnce?.outcome.then(({ exit }) => {
+    code = exit;
+    stop.abort(new Aborted('every pod was run once'));
+    return undefined;
+  });
+  const supervisor = new Supervisor({
+    components: [
+      ...systemdWatchdog(outcome, kubelet, log),
+      ...kubelet.components,
+      ...(runOnce === undefined ? [] : [runOnce]),
+      new SystemdReady({ notify: (state) => systemd().notify(state), log }),
+    ],
+    clock,
+    log,
+    startDeadlineMs,
+    stopDeadlineMs,
+  });
+  await supervisor.run(stop.signal);
+  return code;
+}
+
+/** First in the list, so that systemd hears of us until everything else has stopped. */
+function systemdWatchdog(outcome: RunOutcome, kubelet: Kubelet, log: Logger): readonly Component[] {
+  if (!outcome.gates.SystemdWatchdog) return [];
+  const intervalMs = watchdogIntervalMs(process.env, process.pid);
+  if (intervalMs === undefined) return [];
+  const notifier = systemd();
+  return [
+    new Watchdog({
+      intervalMs,
+      check: () => {
+        const problem = kubelet.checks.find(({ name }) => name === 'syncloop')?.check();
+        if (problem !== undefined) throw new KubeletError('unavailable', 'SyncLoop', problem);
+      },
+      notify: (state, signal) => notifier.notify(state, signal),
+      clock,
+      log,
+      random: Math.random,
+    }),
+  ];
+}
+
+function systemd(): SdNotify {
+  return new SdNotify({ socket: process.env['NOTIFY_SOCKET'], clock });
+}
+
+function startupHost(
+  { config, flags, gates }: RunOutcome,
+  machine: MachineFacts,
+): Parameters<typeof startupSteps>[0]['host'] {
+  const { podLogsDir } = config;
+  // differs from upstream: where the pod logs have a place of their own, so have the links to them.
+  const containerLogsDir =
+    podLogsDir === defaultPodLogsDir ? '/var/log/containers' : join(dirname(podLogsDir), 'containers');
+  return {
+    hostname: machine.hostname,
+    uid: process.getuid?.() ?? -1,
+    addresses: Object.values(networkInterfaces()).flatMap((list) =>
+      (list ?? []).map(({ address }) => address),
+    ),
+    acquireLock: (path, options) => acquireLockFile(path, { clock, ...options }),
+    watchLock: watchLockFile,
+    applyOomScore: (score) => applyOomScore(score),
+    setOpenFiles: (limit) => setOpenFiles(limit),
+    shareMount,
+    createDirectories: () =>
+      createNodeDirectories({
+        rootDir: flags.rootDir,
+        podLogsDir,
+        containerLogsDir,
+        checkpoints: gates.ContainerCheckpoint,
+      }),
+  };
+}
+
+function configurationFiles(): ConfigurationFiles {
+  return {
+    read: (path) => readFile(path, 'utf8'),
+    list: async (path) =>
+      (await readdir(path, { withFileTypes: true })).map((entry) => ({
+        name: entry.name,
+        isDirectory: entry.isDirectory(),
+      })),
+    workingDirectory: process.cwd(),
+  };
+}
+
+function makeLogger(logging: { readonly format: string; readonly verbosity: number }): Logger {
+  const options = {
+    write: (line: string) => process.stderr.write(line),
+    clock,
+    verbosity: new Verbosity(logging.verbosity),
+    pid: process.pid,
+  };
+  return logging.format === 'json' ? jsonLogger(options) : textLogger(options);
+}
