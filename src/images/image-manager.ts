@@ -43,6 +43,8 @@ interface Pull {
 
 const backoffInitialMs = 10_000;
 const backoffMaxMs = 300_000;
+/** How long a failed pull is told as the failure it was, before it is told as a back-off. */
+const newsMs = 2_000;
 /** A pull that hangs this long no longer keeps others from starting. */
 const pullLeaseMs = 120_000;
 
@@ -51,7 +53,7 @@ export class ImageManager {
   readonly #pulls = new Map<string, Pull>();
   readonly #slots: Slots;
   readonly #backoff = new Backoff<string>({ initialMs: backoffInitialMs, maxMs: backoffMaxMs });
-  readonly #failures = new Map<string, { readonly atMs: number; readonly message: string }>();
+  readonly #failures = new Map<string, { readonly atMs: number; readonly error: KubeletError }>();
 
   constructor(deps: ImageManagerDeps) {
     this.#deps = deps;
@@ -84,7 +86,7 @@ export class ImageManager {
         `Container image "${name}" is not present with pull policy of Never`,
       );
     }
-    const key = `${podUid(request.pod)}/${image}`;
+    const key = keyOf(request.pod, request.container);
     this.#refuseInBackoff(key, name);
     try {
       await this.#pull(image, request, signal);
@@ -99,12 +101,13 @@ export class ImageManager {
     throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
   }
 
-  /** When the next attempt at this image may come; undefined when it may come now. */
+  /** When to ask again although nothing changes, since the answer will be another; undefined: it may be asked now. */
   retryInMs(pod: Pod, container: Container): number | undefined {
-    const key = `${podUid(pod)}/${normalizeImageName(container.image ?? '')}`;
+    const key = keyOf(pod, container);
     const failure = this.#failures.get(key);
     if (failure === undefined) return undefined;
-    return Math.max(0, failure.atMs + this.#backoff.delay(key) - this.#deps.clock.now());
+    const ageMs = this.#deps.clock.now() - failure.atMs;
+    return Math.max(0, (isNews(ageMs) ? newsMs : this.#backoff.delay(key)) - ageMs);
   }
 
   /** Forgets what was kept for a pod that has gone. */
@@ -118,12 +121,14 @@ export class ImageManager {
 
   #refuseInBackoff(key: string, name: string): void {
     const failure = this.#failures.get(key);
-    if (failure === undefined) return;
-    if (!this.#backoff.isInBackoffSince(key, failure.atMs, this.#deps.clock.now())) return;
+    const nowMs = this.#deps.clock.now();
+    if (failure === undefined || !this.#backoff.isInBackoffSince(key, failure.atMs, nowMs)) return;
+    // Who looks once a second has to see what went wrong before it is wrapped into a back-off.
+    if (isNews(nowMs - failure.atMs)) throw failure.error;
     throw new KubeletError(
       'unavailable',
       'ImagePullBackOff',
-      `Back-off pulling image "${name}": ErrImagePull: ${failure.message}`,
+      `Back-off pulling image "${name}": ${failure.error.reason}: ${failure.error.message}`,
     );
   }
 
@@ -131,10 +136,11 @@ export class ImageManager {
     const { clock, log } = this.#deps;
     const message = describeError(err);
     const delayMs = this.#backoff.next(key, clock.now(), clock.now());
-    this.#failures.set(key, { atMs: clock.now(), message });
     log.v(2).info('Image pull failed', { key, backoff: formatDuration(BigInt(delayMs) * 1_000_000n), err });
     const reason = message.startsWith('RegistryUnavailable') ? 'RegistryUnavailable' : 'ErrImagePull';
-    return new KubeletError('unavailable', reason, message, { cause: err });
+    const error = new KubeletError('unavailable', reason, message, { cause: err });
+    this.#failures.set(key, { atMs: clock.now(), error });
+    return error;
   }
 
   async #pull(image: string, request: ImageRequest, signal: AbortSignal): Promise<void> {
@@ -174,6 +180,15 @@ export class ImageManager {
       slot.release();
     }
   }
+}
+
+/** By the name as it is written: one that no registry could serve has its place here as well. */
+function keyOf(pod: Pod, container: Container): string {
+  return `${podUid(pod)}/${container.image ?? ''}`;
+}
+
+function isNews(ageMs: number): boolean {
+  return ageMs >= 0 && ageMs < newsMs;
 }
 
 function presentImage(image: Image): PresentImage {

@@ -267,7 +267,9 @@ export class PodWorkers implements Component {
     if (wanted === undefined) return true;
     const worker = this.#enter(uid, { state: 'syncing' });
     this.#publishSyncing(uid, this.#waitingOf(uid), 'bringing the runtime to the spec');
-    const result = await runtime.sync(wanted.pod, observed.get(uid), wanted.order, signal);
+    const result = await runtime
+      .sync(wanted.pod, observed.get(uid), wanted.order, signal)
+      .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
     this.#publishSyncing(uid, result.waiting, explainWaiting(result.waiting));
     if (result.acted) await this.#look(uid, signal);
     if (result.failure !== undefined) throw result.failure;
@@ -332,6 +334,12 @@ export class PodWorkers implements Component {
   /** Sees the outcome of our own action at once; if that fails, the relist will. */
   async #look(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#deps.pleg.refresh(uid, signal);
+  }
+
+  /** A pass that failed may have acted before: the next one has to see it, or it would do the same again. */
+  async #lookAfterFailure(uid: PodUid, err: unknown, signal: AbortSignal): Promise<never> {
+    await this.#look(uid, signal).catch(() => undefined);
+    throw err;
   }
 
   #enter(uid: PodUid, state: WorkerState): Worker {
