@@ -31,7 +31,7 @@ layers: setup
 	@$(script) tools/check-layers.ts
 
 unit: setup
-	@$(bin)/vitest run --reporter=dot --reporter=json --outputFile.json=dist/reports/unit.json
+	@$(bin)/vitest run --reporter=minimal --reporter=json --outputFile.json=dist/reports/unit.json
 
 build: setup
 	@node tools/build.mjs
