@@ -2,12 +2,16 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { Pod } from './api/k8s.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
 import { Slots } from './base/slots.ts';
+import { maskedConfiguration } from './config/configz.ts';
+import { renderFlagz } from './config/flagz.ts';
 import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts';
+import type { ParsedArgs } from './config/parse-args.ts';
 import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from './config/table/kubelet-flags.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
@@ -29,6 +33,7 @@ import { healthHandler, type ReadOnlyDeps, readOnlyHandler } from './server/hand
 import type { HttpHandler } from './server/http-message.ts';
 import { HttpServer } from './server/http-server.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
+import { HttpSource } from './sources/http-source.ts';
 import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
@@ -47,6 +52,8 @@ export interface AssembleInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
+  /** The command line as it was given, for /flagz. */
+  readonly args: ParsedArgs;
   readonly machine: MachineFacts;
   readonly nodeName: string;
   readonly edges: Edges;
@@ -91,6 +98,36 @@ function podConfigSettings(input: AssembleInput, naming: CgroupNaming): PodConfi
     },
     cgroupParent: (pod) => podCgroupParent(pod, naming),
   };
+}
+
+function sourcesOf(config: KubeletConfiguration): readonly SourceName[] {
+  return [
+    ...(config.staticPodPath === '' ? [] : ['file' as const]),
+    ...(config.staticPodURL === '' ? [] : ['http' as const]),
+  ];
+}
+
+function podSources(input: AssembleInput, desired: DesiredPods): readonly Component[] {
+  const { clock, config, edges, nodeName } = input;
+  const log = input.log.with({ component: 'sources' });
+  const staticPods = { nodeName, computeHash: staticPodUid, forbidApiReferences: false };
+  const publish = (source: SourceName, pods: readonly Pod[]): void => desired.set(source, pods);
+  const sources: Component[] = [];
+  if (config.staticPodPath !== '') {
+    const { staticPodPath: path, fileCheckFrequency } = config;
+    const files = edges.manifests;
+    sources.push(
+      new FileSource({ files, publish, clock, log, path, fileCheckMs: fileCheckFrequency.ms, staticPods }),
+    );
+  }
+  if (config.staticPodURL !== '') {
+    const endpoint = { url: config.staticPodURL, headers: config.staticPodURLHeader };
+    const httpCheckMs = config.httpCheckFrequency.ms;
+    sources.push(
+      new HttpSource({ get: edges.httpGet, publish, clock, log, endpoint, httpCheckMs, staticPods }),
+    );
+  }
+  return sources;
 }
 
 /** The plain ports: health on its own, and the read-only one where it is asked for. */
@@ -150,8 +187,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const { clock, config, edges, log, nodeName } = input;
 
   // ── stores ──
-  const sources: SourceName[] = config.staticPodPath === '' ? [] : ['file'];
-  const desired = new DesiredPods({ sources });
+  const desired = new DesiredPods({ sources: sourcesOf(config) });
   const observed = new ObservedPods();
   const lifecycles = new PodLifecycles();
   const statuses = new PodStatuses();
@@ -236,21 +272,11 @@ export function assemble(input: AssembleInput): Kubelet {
     observed,
     checks,
     metrics: () => metrics.render(),
+    configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
+    flagz: input.gates.ComponentFlagz ? () => renderFlagz(input.args) : undefined,
   });
-  const components: Component[] = [pleg, runtimeEvents, status, workers, ...servers];
-  if (config.staticPodPath !== '') {
-    components.push(
-      new FileSource({
-        files: edges.manifests,
-        publish: (source, pods) => desired.set(source, pods),
-        clock,
-        log: component('sources'),
-        path: config.staticPodPath,
-        fileCheckMs: config.fileCheckFrequency.ms,
-        staticPods: { nodeName, computeHash: staticPodUid, forbidApiReferences: false },
-      }),
-    );
-  }
+  // Pods arrive last: who works on them is there by then.
+  const components = [pleg, runtimeEvents, status, workers, ...servers, ...podSources(input, desired)];
   const stores = { desired, observed, lifecycles, statuses };
   return { components, stores, checks, close: () => cri.close() };
 }

@@ -64,7 +64,7 @@ async function run(outcome: RunOutcome, stop: AbortController): Promise<number> 
 }
 
 async function startAndServe(outcome: RunOutcome, log: Logger, stop: AbortController): Promise<number> {
-  const { config, flags, gates } = outcome;
+  const { args, config, flags, gates } = outcome;
   const machine = await readMachine();
   const steps = startupSteps({
     settings: { ...flags, ...config, nodeIp: flags.nodeIP },
@@ -84,7 +84,17 @@ async function startAndServe(outcome: RunOutcome, log: Logger, stop: AbortContro
       'this version runs static pods only: start it without --kubeconfig',
     );
   }
-  const kubelet = assemble({ config, flags, gates, machine, nodeName, edges: realEdges(clock), clock, log });
+  const kubelet = assemble({
+    args,
+    config,
+    flags,
+    gates,
+    machine,
+    nodeName,
+    edges: realEdges(clock),
+    clock,
+    log,
+  });
   try {
     return await supervise(outcome, kubelet, log, stop);
   } finally {

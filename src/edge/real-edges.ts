@@ -1,6 +1,7 @@
 // The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
 import type { Clock } from '../base/clock.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
+import { httpGet } from './host/http-get.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { PodCgroups } from './host/pod-cgroups.ts';
 import { PodFiles } from './host/pod-files.ts';
@@ -20,6 +21,7 @@ export function realEdges(clock: Clock) {
       watch: (path: string, onChange: () => void, onError: (err: unknown) => void) =>
         watchPath({ path, clock, onChange, onError }),
     },
+    httpGet,
     listen: listenHttp,
   };
 }

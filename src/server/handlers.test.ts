@@ -71,6 +71,8 @@ function bench() {
     statuses,
     observed,
     checks: [],
+    configz: () => ({ kubeletconfig: { maxPods: 110 } }),
+    flagz: () => 'kubelet flags\n',
     metrics: () => 'kubelet_up 1\n',
   });
   return { desired, statuses, observed, handle };
@@ -164,6 +166,8 @@ describe('read-only port', () => {
   const others = [
     ['GET', '/healthz', 200, 'ok'],
     ['GET', '/metrics', 200, 'kubelet_up 1\n'],
+    ['GET', '/configz', 200, '{"kubeletconfig":{"maxPods":110}}\n'],
+    ['GET', '/flagz', 200, 'kubelet flags\n'],
     ['POST', '/pods', 405, '405: Method Not Allowed'],
     ['GET', '/exec/default/web/c', 405, 'Debug endpoints are disabled.\n'],
     ['POST', '/run/default/web/c', 405, 'Debug endpoints are disabled.\n'],

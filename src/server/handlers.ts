@@ -1,7 +1,7 @@
 // What each of the kubelet's ports answers. Pure: no socket, no clock.
 // Upstream: pkg/kubelet/server/server.go (NewServer, InstallAuthNotRequiredHandlers) and cmd/kubelet/app/server.go.
 import { type HealthCheck, healthRoutes } from './health.ts';
-import { errorResponse, type HttpHandler, jsonResponse } from './http-message.ts';
+import { errorResponse, type HttpHandler, jsonResponse, textResponse } from './http-message.ts';
 import { type ListedPods, type ListedStatuses, PodList, RunningPods, type SeenPods } from './pod-list.ts';
 import { type Route, route } from './router.ts';
 
@@ -21,6 +21,10 @@ export interface ReadOnlyDeps {
   readonly checks: readonly HealthCheck[];
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => string;
+  /** The effective configuration, without what is secret in it. */
+  readonly configz: () => unknown;
+  /** The flags as they were given; undefined where its feature gate is off. */
+  readonly flagz: (() => string) | undefined;
 }
 
 /** The read-only port, 10255: no authentication, so nothing that acts and nothing that tells secrets. */
@@ -49,6 +53,14 @@ export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
       path: '/metrics',
       handle: () => ({ status: 200, headers: { 'content-type': metricsType }, body: deps.metrics() }),
     },
+    {
+      // differs from upstream: there only the authenticated port has it; a node without that port needs it here,
+      // and header values are masked.
+      kind: 'plain',
+      path: '/configz',
+      handle: () => jsonResponse(new TextEncoder().encode(`${JSON.stringify(deps.configz())}\n`)),
+    },
+    ...flagzRoutes(deps.flagz),
     ...disabledPaths.map(
       (path): Route => ({
         kind: 'tree',
@@ -57,6 +69,10 @@ export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
       }),
     ),
   ]);
+}
+
+function flagzRoutes(flagz: ReadOnlyDeps['flagz']): readonly Route[] {
+  return flagz === undefined ? [] : [{ kind: 'plain', path: '/flagz', handle: () => textResponse(flagz()) }];
 }
 
 /** What acts on containers or reads the node's files says that it is not to be had here. */

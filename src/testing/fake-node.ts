@@ -12,6 +12,7 @@ import { textLogger } from '../base/log-text.ts';
 import { Supervisor } from '../base/supervisor.ts';
 import { legacyConfiguration } from '../config/complete.ts';
 import { defaultGates } from '../config/gates/feature-gates.ts';
+import { parseArgs } from '../config/parse-args.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -114,6 +115,7 @@ export class FakeNode {
       config,
       flags: defaultsOf(kubeletFlags),
       gates: defaultGates,
+      args: parseArgs([]),
       machine: {
         hostname: 'n',
         addresses: ['192.0.2.2'],
@@ -136,6 +138,7 @@ export class FakeNode {
         },
         cgroups: () => ({ removePod: async () => undefined }),
         manifests: this.#manifestFiles(),
+        httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
       },
     });
