@@ -138,6 +138,12 @@ const cases: readonly (readonly [string, Pod, ObservedPod | undefined, readonly 
     [recreated('the sandbox is not ready'), { do: 'create-sandbox', attempt: 1 }, startC],
   ],
   [
+    'sandbox died under Never, a start was cut off → try again',
+    aPod({ restartPolicy: 'Never' }),
+    anObservedPod({ sandboxes: [dead], containers: [cut] }),
+    [recreated('the sandbox is not ready'), { do: 'create-sandbox', attempt: 1 }, startC],
+  ],
+  [
     'sandbox died under OnFailure, one had succeeded → only the other',
     aPod({ ...two, restartPolicy: 'OnFailure' }),
     anObservedPod({ sandboxes: [dead], containers: [exited(0), exited(1, { name: 'd' })] }),

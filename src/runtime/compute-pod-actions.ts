@@ -55,7 +55,8 @@ function actionsForNewSandbox(
   const containers = pod.spec?.containers ?? [];
   const stop: readonly PodAction[] =
     seen === undefined ? [] : [{ do: 'stop-pod', why: `Pod sandbox changed: ${sandbox.why}` }];
-  const ranBefore = (seen?.containers.length ?? 0) > 0;
+  // A container that was only created, or whose start was cut off, has not run.
+  const ranBefore = seen?.containers.some((each) => each.state !== 'created' && !startWasCut(each)) ?? false;
   // A pod that must not run again only has its rest cleared away, unless nothing of it ever came to be.
   if (pod.spec?.restartPolicy === 'Never' && sandbox.attempt > 0 && ranBefore) return stop;
   const wanted = containers.filter((container) => !(runsOnce(pod) && succeeded(container, seen)));

@@ -58,7 +58,11 @@ export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
       // and header values are masked.
       kind: 'plain',
       path: '/configz',
-      handle: () => jsonResponse(new TextEncoder().encode(`${JSON.stringify(deps.configz())}\n`)),
+      handle: () => ({
+        status: 200,
+        headers: { 'content-type': json },
+        body: `${JSON.stringify(deps.configz())}\n`,
+      }),
     },
     ...flagzRoutes(deps.flagz),
     ...disabledPaths.map(
