@@ -92,3 +92,8 @@ export function startWasCut(container: ObservedContainer): boolean {
     cutMessage.test(container.message)
   );
 }
+
+/** Made, but nothing of it has ever run: its restart count and name can be used again. */
+export function neverRan(container: ObservedContainer): boolean {
+  return container.state === 'created' || startWasCut(container);
+}

@@ -108,16 +108,16 @@ const cases: readonly (readonly [string, Pod, ObservedPod | undefined, readonly 
     [stopAll('all containers have ended and none is to be started again')],
   ],
   [
-    'created from another spec → a new one',
+    'created from another spec → a new one in its place',
     aPod(),
     up(anObservedContainer({ state: 'created', hash: 'other' })),
-    [startC],
+    [startAgain],
   ],
   [
-    'created in an older sandbox → a new one',
+    'created in an older sandbox → a new one in its place',
     aPod(),
     up(anObservedContainer({ state: 'created', sandboxId: asSandboxId('older') })),
-    [startC],
+    [startAgain],
   ],
   [
     'sandbox died → stop the rest, next attempt, all containers',
@@ -141,7 +141,7 @@ const cases: readonly (readonly [string, Pod, ObservedPod | undefined, readonly 
     'sandbox died under Never, a start was cut off → try again',
     aPod({ restartPolicy: 'Never' }),
     anObservedPod({ sandboxes: [dead], containers: [cut] }),
-    [recreated('the sandbox is not ready'), { do: 'create-sandbox', attempt: 1 }, startC],
+    [recreated('the sandbox is not ready'), { do: 'create-sandbox', attempt: 1 }, startAgain],
   ],
   [
     'sandbox died under OnFailure, one had succeeded → only the other',

@@ -3,7 +3,13 @@
 // Invariant: the order of the list is the order of execution: the pod or single containers stop first, then the sandbox, then starts.
 import { containerHashText } from '../api/container-hash.ts';
 import type { Container, Pod } from '../api/k8s.ts';
-import { latestContainer, type ObservedContainer, type ObservedPod, startWasCut } from '../api/observed.ts';
+import {
+  latestContainer,
+  neverRan,
+  type ObservedContainer,
+  type ObservedPod,
+  startWasCut,
+} from '../api/observed.ts';
 import type { ContainerId, SandboxId } from '../api/pod-ref.ts';
 
 export type PodAction =
@@ -11,7 +17,7 @@ export type PodAction =
   | { readonly do: 'stop-pod'; readonly why: string }
   | { readonly do: 'create-sandbox'; readonly attempt: number }
   | { readonly do: 'stop-container'; readonly id: ContainerId; readonly name: string; readonly why: string }
-  /** `replaces`: a container whose start was cut off; it is removed and its restart count used again. */
+  /** `replaces`: a container that never ran; it is removed and its restart count used again. */
   | { readonly do: 'start-container'; readonly name: string; readonly replaces?: ContainerId }
   /** A container that was made but never started, by a kubelet that was killed in between. */
   | { readonly do: 'start-created'; readonly name: string; readonly id: ContainerId };
@@ -56,7 +62,7 @@ function actionsForNewSandbox(
   const stop: readonly PodAction[] =
     seen === undefined ? [] : [{ do: 'stop-pod', why: `Pod sandbox changed: ${sandbox.why}` }];
   // A container that was only created, or whose start was cut off, has not run.
-  const ranBefore = seen?.containers.some((each) => each.state !== 'created' && !startWasCut(each)) ?? false;
+  const ranBefore = seen?.containers.some((each) => !neverRan(each)) ?? false;
   // A pod that must not run again only has its rest cleared away, unless nothing of it ever came to be.
   if (pod.spec?.restartPolicy === 'Never' && sandbox.attempt > 0 && ranBefore) return stop;
   const wanted = containers.filter((container) => !(runsOnce(pod) && succeeded(container, seen)));
@@ -64,7 +70,7 @@ function actionsForNewSandbox(
   return [
     ...stop,
     { do: 'create-sandbox', attempt: sandbox.attempt },
-    ...wanted.map((container): PodAction => ({ do: 'start-container', name: container.name })),
+    ...wanted.map((container) => startNew(container, latestContainer(seen, container.name))),
   ];
 }
 
@@ -118,16 +124,20 @@ function startAction(
   current: ObservedContainer | undefined,
   seen: ObservedPod | undefined,
 ): PodAction {
-  if (current !== undefined && startWasCut(current)) {
-    return { do: 'start-container', name: container.name, replaces: current.id };
-  }
   const usable =
     current?.state === 'created' &&
     current.sandboxId === seen?.sandboxes[0]?.id &&
     !containerChanged(container, current);
   return usable
     ? { do: 'start-created', name: container.name, id: current.id }
-    : { do: 'start-container', name: container.name };
+    : startNew(container, current);
+}
+
+function startNew(container: Container, current: ObservedContainer | undefined): PodAction {
+  const { name } = container;
+  return current !== undefined && neverRan(current)
+    ? { do: 'start-container', name, replaces: current.id }
+    : { do: 'start-container', name };
 }
 
 function containerChanged(container: Container, current: ObservedContainer): boolean {

@@ -1,7 +1,7 @@
 // Starts one container: image, config, create, start. Upstream: startContainer in kuberuntime_container.go.
 // Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
 import type { Container } from '../api/k8s.ts';
-import { latestContainer, startWasCut } from '../api/observed.ts';
+import { latestContainer, neverRan } from '../api/observed.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
 import { podRef } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
@@ -14,7 +14,7 @@ import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
 export interface StartOptions {
   /** A container that exists already and only has to be started. */
   readonly created?: ContainerId;
-  /** A container whose start was cut off: its name has to be freed first. */
+  /** A container that never ran: its name has to be freed first. */
   readonly replaces?: ContainerId | undefined;
 }
 
@@ -108,7 +108,7 @@ async function nextRestartCount(
   container: Container,
 ): Promise<number> {
   const current = latestContainer(context.seen, container.name);
-  if (current !== undefined) return current.restartCount + (startWasCut(current) ? 0 : 1);
+  if (current !== undefined) return current.restartCount + (neverRan(current) ? 0 : 1);
   const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
   const names = await deps.files.listNames(directory);
   const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);
