@@ -1,7 +1,8 @@
 // Reads the text of a flag by its type, in pflag's and component-base's manner. Pure; answers a value or says what is wrong.
+
+import { parseIp } from '../api/ip-address.ts';
 import { Duration } from './duration.ts';
 import { type Parsed, parseReservedMemory, parseTaints } from './flag-objects.ts';
-import { isIP } from './ip.ts';
 import { parseQuantity } from './quantity.ts';
 import type { FlagType } from './schema.ts';
 import { isReportableVersion, upstreamVersion } from './version.ts';
@@ -54,7 +55,7 @@ const readers: Readonly<Record<FlagType, Reader>> = {
   string: (text) => ({ value: text }),
   ip: (text, _before, current) => {
     if (text === '') return { value: current };
-    return isIP(text) ? { value: text } : { fault: 'it is not an IP address' };
+    return parseIp(text) !== undefined ? { value: text } : { fault: 'it is not an IP address' };
   },
   duration: (text) => {
     const value = Duration.parse(text);

@@ -1,7 +1,8 @@
 // The node's own addresses as --node-ip gives them. Pure.
 // Upstream: component-helpers/node/util (ParseNodeIPArgument) and validateNodeIP in pkg/kubelet/kubelet_node_status.go.
+
+import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../../api/ip-address.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from './ip-address.ts';
 
 export interface NodeIps {
   /** None, one, or one of each family with the preferred first. Canonical. 0.0.0.0 or :: alone prefers a family. */

@@ -1,5 +1,5 @@
 // Rules of logging, tracing and TLS. Upstream: component-base logs and tracing, InitializeTLS in cmd/kubelet/app/server.go.
-import { isIP } from '../ip.ts';
+import { parseIp } from '../../api/ip-address.ts';
 import { parseQuantity } from '../quantity.ts';
 import { insecureCipherSuites, preferredCipherSuites } from '../tls-names.ts';
 import { quote, type Rule } from './context.ts';
@@ -48,8 +48,9 @@ export const tlsRules: Rule = ({ config, fail, warn }) => {
 };
 
 export const addressRules: Rule = ({ config, fail, warn }) => {
-  if (!isIP(config.address)) fail('address', `${quote(config.address)} is not an IP address`);
+  if (parseIp(config.address) === undefined) fail('address', `${quote(config.address)} is not an IP address`);
   for (const server of config.clusterDNS) {
-    if (!isIP(server)) warn(`clusterDNS entry ${quote(server)} is not an IP address and is ignored.`);
+    if (parseIp(server) === undefined)
+      warn(`clusterDNS entry ${quote(server)} is not an IP address and is ignored.`);
   }
 };
