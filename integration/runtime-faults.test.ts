@@ -53,7 +53,8 @@ describeOnRig('runtime whose calls hang or fail', () => {
     const other = `beside-${name}`;
     kubelet.writeManifest(other, manifest(other));
     const pod = await untilRunning(kubelet, other);
-    const lists = (): number => cri.calls.slice(from).filter((call) => call === 'listPodSandbox').length;
+    const lists = (): number =>
+      cri.calls.slice(from).filter(({ method }) => method === 'listPodSandbox').length;
     await waitFor(() => lists() >= 3, 'the relist to go on');
     expect(await kubelet.healthz()).toEqual({ status: 200, text: 'ok' });
     kubelet.removeManifest(other);
@@ -175,6 +176,17 @@ describeOnRig('runtime whose calls hang or fail', () => {
     expect(
       kubelet.log.matching(/^E(?=.*failing-)(?=.*Failed to create pod sandbox: no more addresses)/, from),
     ).toHaveLength(1);
+  });
+
+  test('a runtime that fails between two calls: what was made before is used, not made again', async () => {
+    const match = await cri.about(`between-${kubelet.nodeName}`);
+    const error = new KubeletError('unavailable', 'UNAVAILABLE', 'too busy');
+    cri.faults.fail('createContainer', error, { match, times: 2 });
+    kubelet.writeManifest('between', manifest('between'));
+    const pod = await untilRunning(kubelet, 'between');
+    const made = cri.calls.filter(({ method, request }) => method === 'runPodSandbox' && match(request));
+    expect(made).toHaveLength(1);
+    expect(containerStatus(pod).restartCount).toBe(0);
   });
 
   test('listContainers that does not answer once: given up after its deadline, then all is well', async () => {

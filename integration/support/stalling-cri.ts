@@ -18,8 +18,8 @@ export class StallingCri {
     loseEvents: () => undefined,
     after: (ms, fn) => void setTimeout(fn, ms),
   });
-  /** Names of the calls that came, in order. */
-  readonly calls: string[] = [];
+  /** The calls that came, in order. */
+  readonly calls: { readonly method: string; readonly request: unknown }[] = [];
   readonly socket: string;
   readonly #rig: Rig;
   #served: ServedCri | undefined;
@@ -50,7 +50,7 @@ export class StallingCri {
   }
 
   async #pass(method: string, call: Call, request: unknown, options: CallOptions = {}): Promise<unknown> {
-    this.calls.push(method);
+    this.calls.push({ method, request });
     await this.faults.apply(method as 'version', request, 'before');
     // Whoever has given up meanwhile wants nothing done any more.
     options.signal?.throwIfAborted();
