@@ -25,6 +25,7 @@ const longestQuietMs = 100;
 /** Some replacements, like a mount on the directory, come without an event. */
 const recheckMs = 10_000;
 const retryMs = 1000;
+const confirmMs = 10;
 /** Each is a watch of the kernel, of which a user has a few thousand. */
 const maxWatches = 256;
 
@@ -75,7 +76,11 @@ class PathWatcher {
     let nextMs = recheckMs;
     try {
       const targets = await findWatchTargets(this.#options.path);
-      if (!this.#closed && this.#adopt(targets.slice(0, maxWatches))) this.#options.onChange();
+      if (!this.#closed && this.#adopt(targets.slice(0, maxWatches))) {
+        // What changed since the targets were found was not watched yet: tell, and look for targets once more.
+        nextMs = confirmMs;
+        this.#options.onChange();
+      }
       if (targets.length > maxWatches) throw tooMany(targets.length);
     } catch (err) {
       nextMs = retryMs;
