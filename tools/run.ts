@@ -95,8 +95,9 @@ function terminalView(kubelet: Kubelet): (rows: readonly ViewRow[], health: stri
       '',
       ...hints(kubelet),
     ];
-    const text = lines.map((line) => line.slice(0, columns)).join('\n');
-    if (text !== shown) process.stdout.write(`\x1b[H\x1b[2J${text}\n`);
+    // Each line clears what is left of the old one, so that nothing flickers.
+    const text = lines.map((line) => `${line.slice(0, columns)}\x1b[K`).join('\n');
+    if (text !== shown) process.stdout.write(`${shown === '' ? '\x1b[2J' : ''}\x1b[H${text}\n\x1b[J`);
     shown = text;
   };
 }
