@@ -3,7 +3,7 @@
 // the machine does meanwhile meets both. Prints a table and judges nothing.
 //
 //   node tools/run-ts.mjs bench/pod-start.ts [--smoke]
-import { availableParallelism } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { whyRigCannotRun } from '../integration/rig/can-run.ts';
 import type { Kubelet } from '../integration/rig/kubelet.ts';
@@ -104,7 +104,12 @@ async function measureBursts(rig: Rig, kubelet: Kubelet, plan: Plan, results: Re
   }
 }
 
-function print(plan: Plan, results: Results): void {
+/** Who else was at work: a ratio from a busy machine says less. */
+function machineLine(): string {
+  return `pod start, ${availableParallelism()} cores, load before ${(loadavg()[0] ?? 0).toFixed(1)}`;
+}
+
+function print(title: string, plan: Plan, results: Results): void {
   const { singles, bursts } = results;
   const allOf = (list: readonly Burst[]): number => median(list.map((one) => one.allMs));
   const medianOf = (list: readonly Burst[]): number => median(list.map((one) => one.medianMs));
@@ -120,7 +125,7 @@ function print(plan: Plan, results: Results): void {
   const size = plan.burstSize;
   console.log(
     table([
-      [`pod start, ${availableParallelism()} cores`, 'floor', 'kubelet', 'ratio', 'target'],
+      [title, 'floor', 'kubelet', 'ratio', 'target'],
       row('1 pod, p50', median(singles.floor), median(singles.kubelet), '1.15'),
       row('1 pod, p99', percentile(singles.floor, 0.99), percentile(singles.kubelet, 0.99)),
       row('1 pod, until /pods says Running, p50', median(singles.floor), median(singles.reported)),
@@ -149,6 +154,7 @@ async function main(plan: Plan): Promise<void> {
     rssBytes: 0,
     idle: 0,
   };
+  const title = machineLine();
   const rig = await startRig();
   try {
     const kubelet = await rig.kubelet();
@@ -160,7 +166,7 @@ async function main(plan: Plan): Promise<void> {
   } finally {
     await rig.stop();
   }
-  print(plan, results);
+  print(title, plan, results);
 }
 
 const why = whyRigCannotRun();
