@@ -1,6 +1,5 @@
 // The pod worker's state as data, read by status, server and housekeeping. Written by workers only.
 // Upstream: pkg/kubelet/pod_workers.go keeps this as a dozen booleans; here it is one tagged union.
-import type { ContainerId } from './pod-ref.ts';
 
 /** Why a container is not running, as its status shows it (`state.waiting`). */
 export interface WaitingReason {
@@ -35,8 +34,3 @@ export type PodLifecycle =
       readonly reason: string;
       readonly message: string;
     };
-
-export interface ContainerRef {
-  readonly name: string;
-  readonly id: ContainerId;
-}

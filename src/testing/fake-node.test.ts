@@ -69,6 +69,20 @@ describe('a pod comes, runs and goes', () => {
     expect(node.status('one')).toBeUndefined();
   });
 
+  test('edited while its sandbox is still being made: the new one waits all the same', async () => {
+    node.cri.faults.latency('runPodSandbox', 500);
+    node.write('p.yaml', aPod({ uid: 'one', terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(100);
+    node.cri.faults.latency('runPodSandbox', 0);
+    node.cri.faults.latency('listPodSandbox', 50);
+    node.write('p.yaml', aPod({ uid: 'two', hostname: 'other' }));
+    await node.clock.advance(20);
+    expect(node.calls()).toEqual(['RunPodSandbox']);
+    await node.clock.advance(5_000);
+    expect(node.status('two')?.phase).toBe('Running');
+    expect(node.stores.lifecycles.all().size).toBe(1);
+  });
+
   test('taken away and put back unchanged: it starts anew', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
@@ -89,6 +103,18 @@ describe('a pod comes, runs and goes', () => {
     expect(node.status('uid-a')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
     expect(node.status('uid-a')?.message).toContain('spec.activeDeadlineSeconds');
     expect(node.status('uid-b')?.phase).toBe('Running');
+  });
+
+  test('running, then edited under its UID into what cannot be given: stopped and Failed', async () => {
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(50);
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, activeDeadlineSeconds: 5 }));
+    await node.clock.advance(5_000);
+    expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
+    expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toEqual([]);
+    node.remove('p.yaml');
+    await node.clock.advance(5_000);
+    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
   });
 
   test('refused, then mended under the same UID: it runs, and nothing of the refusal stays', async () => {

@@ -67,6 +67,16 @@ const cases: readonly (readonly [string, Partial<StepInput>, Step])[] = [
     { step: 'reject', ...refusal },
   ],
   ['rejected, still refused → rest', { worker: { state: 'rejected' }, refusal }, { step: 'rest' }],
+  [
+    'rejected, but something of it still runs → again',
+    { worker: { state: 'rejected' }, refusal, seen: running },
+    { step: 'reject', ...refusal },
+  ],
+  [
+    'rejected, gone, but something of it still runs → end it first',
+    { worker: { state: 'rejected' }, desired: undefined, seen: running },
+    { step: 'terminate', removal: true, why: 'the pod is ending' },
+  ],
   ['rejected, mended → sync', { worker: { state: 'rejected' } }, { step: 'sync' }],
   ['rejected, gone → remove', { worker: { state: 'rejected' }, desired: undefined }, { step: 'remove' }],
   [

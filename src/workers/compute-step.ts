@@ -45,13 +45,11 @@ export function computeStep(input: StepInput): Step {
     case 'syncing':
       return stepForSyncing(input);
     case 'rejected':
-      if (input.desired === undefined) return { step: 'remove' };
-      // Its manifest may have been mended under the same UID.
-      return input.refusal === undefined ? stepForNew(input) : { step: 'rest' };
+      return stepForRejected(input);
     case 'terminating':
       return stepForTerminating(input, input.worker.removal);
     case 'terminated':
-      return input.desired === undefined ? { step: 'remove' } : { step: 'rest' };
+      return input.desired === undefined ? stepForTerminating(input, true) : { step: 'rest' };
   }
 }
 
@@ -75,6 +73,13 @@ function stepForSyncing(input: StepInput): Step {
     return { step: 'terminate', removal: true, why: 'the pod was removed from its source' };
   if (input.refusal !== undefined) return { step: 'reject', ...input.refusal };
   return endOrSync(input);
+}
+
+/** Its manifest may have been mended under the same UID; and what ran before it was refused has to be down. */
+function stepForRejected(input: StepInput): Step {
+  if (input.desired === undefined) return stepForTerminating(input, true);
+  if (input.refusal === undefined) return stepForNew(input);
+  return isDown(input.seen) ? { step: 'rest' } : { step: 'reject', ...input.refusal };
 }
 
 function endOrSync(input: StepInput): Step {

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import type { ObservedPod } from '../api/observed.ts';
+import { asPodUid } from '../api/pod-ref.ts';
+import { anObservedPod, aPod } from '../testing/builders.ts';
+import { findRival } from './find-rival.ts';
+import type { WantedPod } from './worker-deps.ts';
+import type { WorkerRecord } from './worker-records.ts';
+
+const wanted = (uid: string, order: number, name = 'p'): WantedPod => ({
+  uid: asPodUid(uid),
+  pod: aPod({ uid, name }),
+  order,
+});
+const seen = (uid: string, name = 'p'): ObservedPod => anObservedPod({ uid: asPodUid(uid), name });
+const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
+  uid,
+  {
+    state: { state: 'syncing' },
+    startedAtMs: 0,
+    pod: aPod({ uid, name }),
+    lastFailure: '',
+    mustLook: false,
+  },
+];
+
+const own = wanted('own', 5);
+const cases: readonly (readonly [
+  string,
+  { desired?: WantedPod[]; observed?: ObservedPod[]; records?: [string, WorkerRecord][] },
+  string | undefined,
+])[] = [
+  ['alone', {}, undefined],
+  ['another name', { desired: [wanted('a', 1, 'q')], observed: [seen('b', 'q')] }, undefined],
+  ['wanted earlier', { desired: [wanted('a', 1)] }, 'a'],
+  ['wanted later', { desired: [wanted('a', 9)] }, undefined],
+  ['on the runtime, wanted by nobody', { observed: [seen('a')] }, 'a'],
+  ['on the runtime, wanted later', { desired: [wanted('a', 9)], observed: [seen('a')] }, undefined],
+  ['itself on the runtime and worked on', { observed: [seen('own')], records: [record('own')] }, undefined],
+  ['still worked on, not on the runtime yet', { records: [record('a')] }, 'a'],
+  ['worked on under another name', { records: [record('a', 'q')] }, undefined],
+];
+
+for (const [name, { desired = [], observed = [], records = [] }, want] of cases) {
+  test(`findRival: ${name}`, () => {
+    const all = [own, ...desired];
+    expect(
+      findRival(own, {
+        desired: { get: (uid) => all.find((each) => each.uid === uid), all: () => all },
+        observed: { all: () => new Map(observed.map((each) => [each.uid, each])) },
+        records: { all: () => new Map(records.map(([uid, each]) => [asPodUid(uid), each])) },
+      }),
+    ).toBe(want);
+  });
+}

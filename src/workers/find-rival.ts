@@ -1,0 +1,28 @@
+// Which other pod of the same name has to go before a pod may start. Pure.
+// Upstream: allowPodStart of pkg/kubelet/pod_workers.go, which lets one static pod per full name run.
+import { type PodUid, podFullName } from '../api/pod-ref.ts';
+import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
+import type { WorkerRecords } from './worker-records.ts';
+
+export interface RivalInput {
+  readonly desired: Pick<PodWorkersDeps['desired'], 'get' | 'all'>;
+  readonly observed: Pick<PodWorkersDeps['observed'], 'all'>;
+  readonly records: Pick<WorkerRecords, 'all'>;
+}
+
+/** Wanted earlier; or wanted no more, but still worked on or on the runtime. */
+export function findRival(own: WantedPod, { desired, observed, records }: RivalInput): PodUid | undefined {
+  const fullName = podFullName(own.pod);
+  const earlier = desired
+    .all()
+    .find(({ uid, pod, order }) => uid !== own.uid && order < own.order && podFullName(pod) === fullName);
+  if (earlier !== undefined) return earlier.uid;
+  const isRival = (uid: PodUid, name: string): boolean =>
+    uid !== own.uid && name === fullName && desired.get(uid) === undefined;
+  // One whose sandbox is still being made is on no list of the runtime yet, but its worker knows of it.
+  for (const [uid, { pod }] of records.all()) {
+    if (pod !== undefined && isRival(uid, podFullName(pod))) return uid;
+  }
+  for (const [uid, seen] of observed.all()) if (isRival(uid, podFullName({ metadata: seen }))) return uid;
+  return undefined;
+}

@@ -1,0 +1,170 @@
+// What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in src/testing/fake-node*.test.ts.
+import { expect, test } from 'vitest';
+import type { Pod } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+import { KubeletError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
+import { anObservedPod, aPod, aSandbox, exited } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { PodLifecycles } from './pod-lifecycles.ts';
+import { PodWorkers } from './pod-workers.ts';
+import type { WantedPod } from './worker-deps.ts';
+
+const uid = asPodUid('uid-p');
+const down = anObservedPod({ sandboxes: [aSandbox({ ready: false })], containers: [exited(0)] });
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly lifecycles = new PodLifecycles();
+  readonly done: string[] = [];
+  readonly wanted = new Map<PodUid, WantedPod>();
+  readonly observed = new Map<PodUid, ObservedPod>();
+  readonly changed = new Channel<PodUid>();
+  readonly seen = new Channel<PodUid>();
+  refuses = false;
+  looksSeen = true;
+  lookFails = 0;
+  /** What the next looks see; the last one stays. */
+  looks: (ObservedPod | undefined)[] = [];
+  syncFails = 0;
+  readonly #stop = new AbortController();
+
+  async start(): Promise<void> {
+    const workers = new PodWorkers({
+      desired: {
+        get: (each) => this.wanted.get(each),
+        all: () => [...this.wanted.values()],
+        sourcesReady: () => true,
+        changed: this.changed,
+        ready: new Channel<void>(),
+      },
+      observed: {
+        get: (each) => this.observed.get(each),
+        all: () => this.observed,
+        changed: this.seen,
+      },
+      pleg: {
+        isSeen: () => this.looksSeen,
+        refresh: async (each) => await this.#look(each),
+        answered: new Channel<void>(),
+      },
+      runtime: {
+        sync: async (pod, seen) => await this.#sync(pod, seen),
+        stopPod: async (_pod, _seen, _grace, why) => void this.done.push(`stop: ${why}`),
+        collectGarbage: async () => false,
+        removePod: async (pod) => void this.done.push(`remove ${pod.namespace}/${pod.name}`),
+      },
+      policy: {
+        refusePod: () => (this.refuses ? { reason: 'R', message: 'm' } : undefined),
+        hasEndedForGood: () => false,
+      },
+      lifecycles: this.lifecycles,
+      settings: { syncFrequencyMs: 60_000, drainMs: 1_000 },
+      clock: this.clock,
+      log: silentLogger,
+    });
+    await workers.start(this.#stop.signal);
+    await this.clock.advance(0);
+  }
+
+  async want(pod: Pod, order = 1): Promise<void> {
+    this.wanted.set(podUid(pod), { uid: podUid(pod), pod, order });
+    this.changed.push(podUid(pod));
+    await this.clock.advance(0);
+  }
+
+  async drop(): Promise<void> {
+    this.wanted.delete(uid);
+    this.changed.push(uid);
+    await this.clock.advance(0);
+  }
+
+  async #look(each: PodUid): Promise<ObservedPod | undefined> {
+    this.done.push('look');
+    if (this.lookFails-- > 0) throw new KubeletError('timeout', 'DeadlineExceeded', 'no answer');
+    const next = this.looks.length > 1 ? this.looks.shift() : this.looks[0];
+    if (next === undefined) this.observed.delete(each);
+    else this.observed.set(each, next);
+    return next;
+  }
+
+  async #sync(_pod: Pod, seen: ObservedPod | undefined): ReturnType<Deps['sync']> {
+    this.done.push(seen === undefined ? 'sync on nothing' : 'sync on what is there');
+    if (this.syncFails-- > 0) throw new KubeletError('internal', 'X', 'no room');
+    return { acted: true, waiting: {}, retryInMs: undefined, failure: undefined };
+  }
+}
+type Deps = ConstructorParameters<typeof PodWorkers>[0]['runtime'];
+
+test('a look that failed is made again before anything else is asked of the runtime', async () => {
+  const it = new Scene();
+  it.lookFails = 2;
+  it.looks = [anObservedPod()];
+  await it.start();
+  await it.want(aPod());
+  expect(it.done.splice(0)).toEqual(['sync on nothing', 'look']);
+  await it.clock.advance(500);
+  expect(it.done.splice(0)).toEqual(['look']);
+  await it.clock.advance(1_000);
+  expect(it.done).toEqual(['look', 'sync on what is there', 'look']);
+});
+
+test('a pass that failed is looked at, and so is one whose look failed as well', async () => {
+  const it = new Scene();
+  it.syncFails = 1;
+  it.lookFails = 1;
+  it.looks = [anObservedPod()];
+  await it.start();
+  await it.want(aPod());
+  expect(it.done.splice(0)).toEqual(['sync on nothing', 'look']);
+  await it.clock.advance(500);
+  expect(it.done).toEqual(['look', 'sync on what is there', 'look']);
+});
+
+test('a runtime that stops nothing is asked again with pauses, and nothing is removed', async () => {
+  const it = new Scene();
+  it.looks = [anObservedPod()];
+  await it.start();
+  await it.want(aPod());
+  it.done.splice(0);
+  await it.drop();
+  await it.clock.advance(10_000);
+  expect(it.done.filter((each) => each.startsWith('stop'))).toHaveLength(5);
+  expect(it.done.filter((each) => each.startsWith('remove'))).toEqual([]);
+  const told = it.lifecycles.get(uid);
+  expect(told).toMatchObject({ state: 'terminating', sinceMs: it.clock.now() - 10_000 });
+  it.looks = [down, undefined];
+  await it.clock.advance(10_000);
+  expect(it.done.at(-2)).toBe('remove default/p');
+  expect(it.lifecycles.all().size).toBe(0);
+});
+
+test('what runs is stopped when the pod is refused under its UID, once', async () => {
+  const it = new Scene();
+  it.looks = [anObservedPod()];
+  await it.start();
+  await it.want(aPod());
+  it.refuses = true;
+  it.looks = [down];
+  it.done.splice(0);
+  await it.want(aPod({ hostname: 'h' }));
+  expect(it.done).toEqual(['stop: the pod was rejected', 'look']);
+  expect(it.lifecycles.get(uid)).toMatchObject({ state: 'rejected', reason: 'R', message: 'm' });
+  await it.want(aPod({ hostname: 'h2' }));
+  expect(it.done).toHaveLength(2);
+});
+
+test('whoever waits looks again after the sync frequency even if nobody wakes it', async () => {
+  const it = new Scene();
+  it.looksSeen = false;
+  await it.start();
+  await it.want(aPod());
+  expect(it.lifecycles.get(uid)).toMatchObject({
+    explain: 'waiting for the container runtime to say what runs',
+  });
+  it.looksSeen = true;
+  await it.clock.advance(60_000);
+  expect(it.done[0]).toBe('sync on nothing');
+});

@@ -1,0 +1,82 @@
+// What the pod workers need of others, each as narrow as it is used.
+import type { Pod } from '../api/k8s.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { WaitingReason } from '../api/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import type { PodLifecycles } from './pod-lifecycles.ts';
+
+interface Subscribable<T> {
+  subscribe(listener: (value: T) => void): () => void;
+}
+
+export interface WantedPod {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+  /** Order of first arrival; lower starts first. */
+  readonly order: number;
+}
+
+export interface WorkerDesired {
+  get(uid: PodUid): WantedPod | undefined;
+  all(): readonly WantedPod[];
+  sourcesReady(): boolean;
+  readonly changed: Subscribable<PodUid>;
+  readonly ready: Subscribable<void>;
+}
+
+export interface WorkerObserved {
+  get(uid: PodUid): ObservedPod | undefined;
+  all(): ReadonlyMap<PodUid, ObservedPod>;
+  readonly changed: Subscribable<PodUid>;
+}
+
+export interface WorkerPleg {
+  isSeen(uid: PodUid): boolean;
+  refresh(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | undefined>;
+  readonly answered: Subscribable<void>;
+}
+
+/** What one sync came to. */
+export interface WorkerSync {
+  readonly acted: boolean;
+  readonly waiting: Readonly<Record<string, WaitingReason>>;
+  readonly retryInMs: number | undefined;
+  readonly failure: unknown;
+}
+
+export interface WorkerRuntime {
+  sync(pod: Pod, seen: ObservedPod | undefined, order: number, signal: AbortSignal): Promise<WorkerSync>;
+  stopPod(
+    pod: Pod | undefined,
+    seen: ObservedPod | undefined,
+    graceSeconds: number | undefined,
+    why: string,
+    signal: AbortSignal,
+  ): Promise<void>;
+  collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean>;
+  removePod(
+    pod: { readonly uid: string; readonly namespace: string; readonly name: string },
+    seen: ObservedPod | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** What the spec says about a pod, decided elsewhere. */
+export interface WorkerPolicy {
+  refusePod(pod: Pod): { readonly reason: string; readonly message: string } | undefined;
+  hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean;
+}
+
+export interface PodWorkersDeps {
+  readonly desired: WorkerDesired;
+  readonly observed: WorkerObserved;
+  readonly pleg: WorkerPleg;
+  readonly runtime: WorkerRuntime;
+  readonly policy: WorkerPolicy;
+  readonly lifecycles: PodLifecycles;
+  readonly settings: { readonly syncFrequencyMs: number; readonly drainMs: number };
+  readonly clock: Clock;
+  readonly log: Logger;
+}

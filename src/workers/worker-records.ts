@@ -1,0 +1,87 @@
+// What the workers remember of each pod between two runs, and how it is told. Owns PodLifecycles (sole writer).
+// Invariants: a pod has a record from its first real step until it is forgotten; nobody is told of a pod that nobody works on.
+import type { Pod } from '../api/k8s.ts';
+import type { PodLifecycle, WaitingReason } from '../api/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import type { WorkerState } from './compute-step.ts';
+import type { PodWorkersDeps } from './worker-deps.ts';
+
+export interface WorkerRecord {
+  state: WorkerState;
+  readonly startedAtMs: number;
+  /** The last spec that was wanted: a pod that has lost its source is ended by it. */
+  pod: Pod | undefined;
+  lastFailure: string;
+  /** The runtime was asked for something whose outcome has not been seen: the next run begins with a look. */
+  mustLook: boolean;
+}
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+export class WorkerRecords {
+  readonly #deps: Pick<PodWorkersDeps, 'desired' | 'observed' | 'lifecycles' | 'clock'>;
+  readonly #records = new Map<PodUid, WorkerRecord>();
+
+  constructor(deps: Pick<PodWorkersDeps, 'desired' | 'observed' | 'lifecycles' | 'clock'>) {
+    this.#deps = deps;
+  }
+
+  get(uid: PodUid): WorkerRecord | undefined {
+    return this.#records.get(uid);
+  }
+
+  all(): ReadonlyMap<PodUid, WorkerRecord> {
+    return this.#records;
+  }
+
+  enter(uid: PodUid, state: WorkerState): WorkerRecord {
+    const record = this.#records.get(uid) ?? {
+      state,
+      startedAtMs: this.#startedAt(uid),
+      pod: this.#deps.desired.get(uid)?.pod,
+      lastFailure: '',
+      mustLook: false,
+    };
+    record.state = state;
+    this.#records.set(uid, record);
+    return record;
+  }
+
+  forget(uid: PodUid): void {
+    this.#records.delete(uid);
+    this.#deps.lifecycles.delete(uid);
+  }
+
+  /** `waiting` undefined: what it was before still holds. */
+  tellSyncing(
+    uid: PodUid,
+    waiting: Readonly<Record<string, WaitingReason>> | undefined,
+    explain: string,
+  ): void {
+    if (this.#deps.desired.get(uid) === undefined) return;
+    const told = this.#deps.lifecycles.get(uid);
+    const before = told?.state === 'syncing' ? told : undefined;
+    const explainSinceMs = before?.explain === explain ? before.explainSinceMs : this.#deps.clock.now();
+    this.tell(uid, { state: 'syncing', waiting: waiting ?? before?.waiting ?? {}, explain, explainSinceMs });
+  }
+
+  tellTerminating(uid: PodUid, why: string): void {
+    const before = this.#deps.lifecycles.get(uid);
+    const graceSeconds = this.#records.get(uid)?.pod?.spec?.terminationGracePeriodSeconds ?? 0;
+    const sinceMs = before?.state === 'terminating' ? before.sinceMs : this.#deps.clock.now();
+    this.tell(uid, { state: 'terminating', graceSeconds, sinceMs, why, explain: `ending: ${why}` });
+  }
+
+  tell(uid: PodUid, lifecycle: DistributiveOmit<PodLifecycle, 'startedAtMs'>): void {
+    const { clock, lifecycles } = this.#deps;
+    const startedAtMs =
+      this.#records.get(uid)?.startedAtMs ?? lifecycles.get(uid)?.startedAtMs ?? clock.now();
+    lifecycles.put(uid, { ...lifecycle, startedAtMs });
+  }
+
+  /** A pod that an earlier life started keeps its start time: that of its first sandbox. */
+  #startedAt(uid: PodUid): number {
+    const sandboxes = this.#deps.observed.get(uid)?.sandboxes ?? [];
+    return Math.min(this.#deps.clock.now(), ...sandboxes.map((sandbox) => sandbox.createdAtMs));
+  }
+}
