@@ -28,7 +28,7 @@ export interface ObservedContainer {
   readonly exitCode: number;
   /** The runtime's word: Completed, Error, OOMKilled, StartError, ContainerCannotRun … */
   readonly reason: string;
-  /** The runtime's message, with what the termination message policy yields put in front by the observer. */
+  /** The runtime's own message. */
   readonly message: string;
   /** Image as the runtime names it, and the reference it resolves to. */
   readonly image: string;

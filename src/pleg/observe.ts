@@ -23,7 +23,7 @@ export interface ListedPod {
   readonly containers: Container[];
 }
 
-/** Groups a full list by pod. What carries no pod UID was not made by a kubelet and is left alone. */
+/** Groups a full list by pod. What carries no label with a pod's UID was not made by a kubelet and is left alone. */
 export function groupByPod(
   sandboxes: readonly PodSandbox[],
   containers: readonly Container[],
@@ -39,7 +39,7 @@ export function groupByPod(
     return pod;
   };
   for (const sandbox of sandboxes) {
-    const uid = sandbox.metadata?.uid ?? '';
+    const uid = sandbox.labels[criLabels.podUid] ?? '';
     if (uid !== '') at(uid).sandboxes.push(sandbox);
   }
   for (const container of containers) {

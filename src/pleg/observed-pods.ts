@@ -22,10 +22,13 @@ export class ObservedPods {
     return this.#pods;
   }
 
-  /** Stores what an inspection saw; a pod of which nothing is left leaves the store. */
-  put(uid: PodUid, pod: ObservedPod | undefined): void {
+  /**
+   * Stores what an inspection saw; a pod of which nothing is left leaves the store. `first`: others wait for the first look
+   * at this pod, so that even one that saw nothing is news.
+   */
+  put(uid: PodUid, pod: ObservedPod | undefined, { first = false } = {}): void {
     if (pod === undefined) {
-      if (!this.#pods.delete(uid)) return;
+      if (!this.#pods.delete(uid) && !first) return;
     } else {
       const before = this.#pods.get(uid);
       this.#pods.set(uid, pod);

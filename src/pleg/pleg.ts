@@ -8,7 +8,7 @@ import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { withDeadline } from '../base/deadline.ts';
-import { describeError, isAbort, isKind } from '../base/errors.ts';
+import { describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
 import { type InspectRuntime, inspectPod } from './inspect-pod.ts';
@@ -62,6 +62,7 @@ export class Pleg implements Component {
   };
   #runtimeName = '';
   #wake: (() => void) | undefined;
+  #relistAsked = false;
 
   constructor(deps: PlegDeps) {
     this.#deps = deps;
@@ -107,6 +108,8 @@ export class Pleg implements Component {
 
   /** The runtime may have come back: do not wait for the next relist. */
   pokeRelist(): void {
+    // One that is under way may have begun too early.
+    this.#relistAsked = true;
     this.#wake?.();
   }
 
@@ -124,8 +127,8 @@ export class Pleg implements Component {
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;
-      this.#unseen.delete(uid);
-      observed.put(uid, pod);
+      const first = this.#unseen.delete(uid);
+      observed.put(uid, pod, { first });
       return pod;
     } finally {
       flight.count -= 1;
@@ -148,6 +151,7 @@ export class Pleg implements Component {
   async #relistOnce(signal: AbortSignal): Promise<void> {
     const { clock, runtime } = this.#deps;
     const startedAtMs = clock.monotonic();
+    this.#relistAsked = false;
     this.#health = { ...this.#health, lastAttemptAtMs: startedAtMs };
     try {
       const [sandboxes, containers] = await withDeadline(
@@ -163,8 +167,7 @@ export class Pleg implements Component {
       this.#succeeded();
       this.#deps.onRelist?.((clock.monotonic() - startedAtMs) / 1_000);
     } catch (err) {
-      if (signal.aborted || isAbort(err)) return;
-      this.#failed(err);
+      if (!signal.aborted) this.#failed(err);
     }
   }
 
@@ -224,6 +227,7 @@ export class Pleg implements Component {
 
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock, relistMs } = this.#deps;
+    if (this.#relistAsked) return;
     await new Promise<void>((resolve) => {
       const timer = clock.setTimer(relistMs, done);
       function done(): void {

@@ -7,7 +7,7 @@ import type { ContainerEventResponse } from '../api/generated/runtime/v1/api.ts'
 import { asPodUid, type PodUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { isAbort, isKind, KubeletError } from '../base/errors.ts';
+import { isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { untilAborted } from '../base/race-abort.ts';
 
@@ -44,7 +44,7 @@ export class RuntimeEvents implements Component {
           if (uid !== undefined) this.#deps.poke(uid);
         }
       } catch (err) {
-        if (signal.aborted || isAbort(err)) return;
+        if (signal.aborted) return;
         if (err instanceof KubeletError && err.reason === 'UNIMPLEMENTED') {
           log.v(2).info('Container runtime has no event stream; the relist alone notices changes');
           return await untilAborted(signal);
