@@ -220,7 +220,7 @@ export function assemble(input: AssembleInput): Kubelet {
     files: edges.files,
     cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
-    backoff: new CrashBackoff(),
+    backoff: new CrashBackoff(clock),
     settings: podConfigSettings(input, naming),
     clock,
     log: component('runtime'),

@@ -62,11 +62,16 @@ export class ImageManager {
 
   /** The image as it is on the node now; undefined when it is not there. Never pulls. */
   async find(image: string, signal: AbortSignal): Promise<PresentImage | undefined> {
-    const answer = await this.#deps.images.imageStatus(
-      { image: { image: normalizeImageName(image) } },
-      { signal },
-    );
-    return answer.image === undefined ? undefined : presentImage(answer.image);
+    const name = normalizeImageName(image);
+    try {
+      const answer = await this.#deps.images.imageStatus({ image: { image: name } }, { signal });
+      return answer.image === undefined ? undefined : presentImage(answer.image);
+    } catch (err) {
+      if (isAbort(err)) throw err;
+      const kind = err instanceof KubeletError ? err.kind : 'internal';
+      const message = `Failed to inspect image "${name}": ${describeError(err)}`;
+      throw new KubeletError(kind, 'ImageInspectError', message, { cause: err });
+    }
   }
 
   /** Resolves when the image is there; `found` is what find() said a moment ago, to spare asking twice. */
@@ -92,7 +97,7 @@ export class ImageManager {
       await this.#pull(image, request, signal);
     } catch (err) {
       if (isAbort(err)) throw err;
-      throw this.#failed(key, err);
+      throw this.#failed(key, name, err);
     }
     this.#backoff.reset(key);
     this.#failures.delete(key);
@@ -106,14 +111,14 @@ export class ImageManager {
     const key = keyOf(pod, container);
     const failure = this.#failures.get(key);
     if (failure === undefined) return undefined;
-    const ageMs = this.#deps.clock.now() - failure.atMs;
+    const ageMs = this.#deps.clock.monotonic() - failure.atMs;
     return Math.max(0, (isNews(ageMs) ? newsMs : this.#backoff.delay(key)) - ageMs);
   }
 
   /** Forgets what was kept for a pod that has gone. */
-  forget(pod: { readonly uid: string }): void {
+  forget(uid: string): void {
     for (const key of this.#failures.keys()) {
-      if (!key.startsWith(`${pod.uid}/`)) continue;
+      if (!key.startsWith(`${uid}/`)) continue;
       this.#failures.delete(key);
       this.#backoff.reset(key);
     }
@@ -121,7 +126,7 @@ export class ImageManager {
 
   #refuseInBackoff(key: string, name: string): void {
     const failure = this.#failures.get(key);
-    const nowMs = this.#deps.clock.now();
+    const nowMs = this.#deps.clock.monotonic();
     if (failure === undefined || !this.#backoff.isInBackoffSince(key, failure.atMs, nowMs)) return;
     // Who looks once a second has to see what went wrong before it is wrapped into a back-off.
     if (isNews(nowMs - failure.atMs)) throw failure.error;
@@ -132,14 +137,13 @@ export class ImageManager {
     );
   }
 
-  #failed(key: string, err: unknown): KubeletError {
+  #failed(key: string, name: string, err: unknown): KubeletError {
     const { clock, log } = this.#deps;
-    const message = describeError(err);
-    const delayMs = this.#backoff.next(key, clock.now(), clock.now());
+    const nowMs = clock.monotonic();
+    const delayMs = this.#backoff.next(key, nowMs, nowMs);
     log.v(2).info('Image pull failed', { key, backoff: formatDuration(BigInt(delayMs) * 1_000_000n), err });
-    const reason = message.startsWith('RegistryUnavailable') ? 'RegistryUnavailable' : 'ErrImagePull';
-    const error = new KubeletError('unavailable', reason, message, { cause: err });
-    this.#failures.set(key, { atMs: clock.now(), error });
+    const error = pullError(name, err);
+    this.#failures.set(key, { atMs: nowMs, error });
     return error;
   }
 
@@ -150,18 +154,28 @@ export class ImageManager {
       await raceAbort(pull.done, signal);
     } finally {
       pull.waiters -= 1;
-      if (pull.waiters === 0) pull.abort.abort(signal.reason);
+      if (pull.waiters === 0) this.#abandon(image, pull, signal);
     }
   }
 
   #startPull(image: string, request: ImageRequest): Pull {
     const abort = new AbortController();
-    const done = this.#runPull(image, request, abort.signal).finally(() => this.#pulls.delete(image));
+    const done = this.#runPull(image, request, abort.signal).finally(() => this.#drop(image, pull));
     // Every waiter sees the outcome through its own race; a pull nobody waits for any more ends unheard.
     done.catch(() => undefined);
     const pull: Pull = { done, abort, waiters: 0 };
     this.#pulls.set(image, pull);
     return pull;
+  }
+
+  /** Ends a pull nobody waits for; who comes for the image next begins another one. */
+  #abandon(image: string, pull: Pull, { reason }: AbortSignal): void {
+    this.#drop(image, pull);
+    pull.abort.abort(reason);
+  }
+
+  #drop(image: string, pull: Pull): void {
+    if (this.#pulls.get(image) === pull) this.#pulls.delete(image);
   }
 
   async #runPull(image: string, request: ImageRequest, signal: AbortSignal): Promise<string> {
@@ -185,6 +199,23 @@ export class ImageManager {
 /** By the name as it is written: one that no registry could serve has its place here as well. */
 function keyOf(pod: Pod, container: Container): string {
   return `${podUid(pod)}/${container.image ?? ''}`;
+}
+
+/** Runtimes put the names of these two in front of their message. */
+const namedFailures = [
+  ['RegistryUnavailable', 'the registry is unavailable'],
+  ['SignatureValidationFailed', 'the signature validation failed'],
+] as const;
+
+function pullError(image: string, cause: unknown): KubeletError {
+  const message = describeError(cause);
+  for (const [reason, why] of namedFailures) {
+    if (!message.startsWith(reason)) continue;
+    const text = `image pull failed for ${image} because ${why}${message.slice(reason.length)}`;
+    // Not as the cause: its text is part of this one already.
+    return new KubeletError('unavailable', reason, text);
+  }
+  return new KubeletError('unavailable', 'ErrImagePull', message, { cause });
 }
 
 function isNews(ageMs: number): boolean {

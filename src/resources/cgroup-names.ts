@@ -3,6 +3,7 @@
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { podQosClass } from '../api/qos.ts';
+import { KubeletError } from '../base/errors.ts';
 
 export type CgroupDriver = 'cgroupfs' | 'systemd';
 
@@ -26,6 +27,14 @@ export function podCgroupParent(pod: Pod, naming: CgroupNaming): string {
 /** Every place below a hierarchy's mount where this pod's cgroup may be, whatever its class was. */
 export function podCgroupPaths(uid: string, naming: CgroupNaming): readonly string[] {
   if (!naming.perQos) return [];
+  // What lies there is removed: a UID must not lead elsewhere.
+  if (uid === '' || /[/\0]/.test(uid)) {
+    throw new KubeletError(
+      'invalid',
+      'InvalidPath',
+      `${JSON.stringify(uid)} cannot be part of a cgroup's name`,
+    );
+  }
   return Object.values(qosParents).map((parents) => {
     const parts = [...rootParts(naming.root), 'kubepods', ...parents, `pod${uid}`];
     return naming.driver === 'systemd' ? slicePath(parts) : parts.join('/');

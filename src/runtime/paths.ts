@@ -1,6 +1,9 @@
 // Where a pod's and a container's files are. Pure spelling. Upstream: kuberuntime/helpers.go (BuildPodLogsDirectory …).
+// Invariant: a path that is made from names lies in its directory. A UID may be written in a manifest, and names and UIDs
+// come back from a runtime that others use as well: none of them may lead elsewhere, since these paths are deleted.
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
 
 /** `<podLogsDir>/<namespace>_<name>_<uid>`. */
 export function podLogDirectory(podLogsDir: string, pod: Pod): string {
@@ -8,7 +11,7 @@ export function podLogDirectory(podLogsDir: string, pod: Pod): string {
 }
 
 export function podLogDirectoryOf(podLogsDir: string, namespace: string, name: string, uid: string): string {
-  return `${podLogsDir}/${namespace}_${name}_${uid}`;
+  return `${podLogsDir}/${oneElement(`${namespace}_${name}_${uid}`)}`;
 }
 
 /** Relative to the pod's log directory, as the CRI wants it. */
@@ -18,5 +21,16 @@ export function containerLogPath(containerName: string, restartCount: number): s
 
 /** `<root>/pods/<uid>`. */
 export function podDirectory(rootDir: string, uid: string): string {
-  return `${rootDir}/pods/${uid}`;
+  return `${rootDir}/pods/${oneElement(uid)}`;
+}
+
+function oneElement(name: string): string {
+  if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
+    throw new KubeletError(
+      'invalid',
+      'InvalidPath',
+      `${JSON.stringify(name)} cannot be the name of a directory`,
+    );
+  }
+  return name;
 }

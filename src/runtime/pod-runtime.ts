@@ -1,5 +1,5 @@
 // Carries out on the runtime what was decided for a pod: sync it, stop it, remove it, clear its garbage.
-// Upstream: kuberuntime_manager.go SyncPod, KillPod, and kuberuntime_gc.go. Owns the crash-loop back-off; holds no other state.
+// Upstream: kuberuntime_manager.go SyncPod, KillPod, and kuberuntime_gc.go. Holds no state.
 // Invariants: heavy calls of all pods share a bounded number of slots, the pod that came first being served first;
 // a container that fails to start does not keep the next one from starting.
 import type { Pod } from '../api/k8s.ts';
@@ -132,12 +132,14 @@ export class PodRuntime {
    * sandboxes last. As long as a sandbox is there, a kubelet that was killed in the middle finds the pod again and goes on.
    */
   async removePod(pod: PodIdentity, seen: ObservedPod | undefined, signal: AbortSignal): Promise<void> {
-    const { files, settings } = this.#deps;
+    const { backoff, cgroups, files, images, settings } = this.#deps;
     await removeContainers(this.#deps, seen?.containers ?? [], signal);
     await files.removeTree(podDirectory(settings.rootDir, pod.uid));
     await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
+    await cgroups.removePod(pod.uid);
     await removeSandboxes(this.#deps, seen?.sandboxes ?? [], signal);
-    await this.#deps.cgroups.removePod(pod.uid);
+    backoff.forget(pod.uid);
+    images.forget(pod.uid);
   }
 
   async #execute<D extends PodAction['do']>(

@@ -27,7 +27,7 @@ export async function startContainer(
   const { pod, seen } = context;
   const container = pod.spec?.containers.find((each) => each.name === name);
   if (container === undefined) return;
-  const wait = deps.backoff.take(pod, container, seen, deps.clock.now());
+  const wait = deps.backoff.take(pod, container, seen);
   if (wait !== undefined) {
     context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message };
     context.retries.push(wait.retryInMs);
@@ -62,18 +62,24 @@ async function createAndStart(
   const image = await images.ensure({ pod, container, sandboxConfig: sandbox.config }, found, signal);
   const violation = runAsNonRootViolation(pod, container, image);
   if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
-  const restartCount = await nextRestartCount(deps, context, container);
-  const input = { pod, container, restartCount, imageRef: image.ref, imageUser: image };
-  const config = generateContainerConfig(input, settings);
+  const { config, restartCount } = await withReason('CreateContainerConfigError', async () => {
+    const count = await nextRestartCount(deps, context, container);
+    const input = { pod, container, restartCount: count, imageRef: image.ref, imageUser: image };
+    await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
+    return { config: generateContainerConfig(input, settings), restartCount: count };
+  });
   const slot = await slots.acquire(context.order, signal);
   context.acted = true;
   let id: string;
   try {
-    await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
-    if (replaces !== undefined) await unlessGone(cri.removeContainer({ containerId: replaces }, { signal }));
-    const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
-    id = (await withReason('CreateContainerError', cri.createContainer(request, { signal }))).containerId;
-    await withReason('RunContainerError', cri.startContainer({ containerId: id }, { signal }));
+    id = await withReason('CreateContainerError', async () => {
+      if (replaces !== undefined) {
+        await unlessGone(cri.removeContainer({ containerId: replaces }, { signal }));
+      }
+      const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
+      return (await cri.createContainer(request, { signal })).containerId;
+    });
+    await withReason('RunContainerError', () => cri.startContainer({ containerId: id }, { signal }));
   } finally {
     slot.release();
   }
@@ -89,8 +95,8 @@ async function start(
   const slot = await deps.slots.acquire(context.order, context.signal);
   context.acted = true;
   try {
-    const call = deps.cri.startContainer({ containerId: id }, { signal: context.signal });
-    await withReason('RunContainerError', call);
+    const { signal } = context;
+    await withReason('RunContainerError', () => deps.cri.startContainer({ containerId: id }, { signal }));
   } finally {
     slot.release();
   }
@@ -115,9 +121,10 @@ async function nextRestartCount(
   return counts.length === 0 ? 0 : Math.max(...counts) + 1;
 }
 
-async function withReason<T>(reason: string, call: Promise<T>): Promise<T> {
+/** What fails in here is told under this reason, whatever it was. */
+async function withReason<T>(reason: string, work: () => Promise<T>): Promise<T> {
   try {
-    return await call;
+    return await work();
   } catch (err) {
     if (isAbort(err)) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
@@ -126,7 +133,9 @@ async function withReason<T>(reason: string, call: Promise<T>): Promise<T> {
 }
 
 function isImageReason(reason: string): boolean {
-  return ['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable'].includes(reason);
+  return ['ErrImagePull', 'ImagePullBackOff', 'RegistryUnavailable', 'SignatureValidationFailed'].includes(
+    reason,
+  );
 }
 
 function logStarted(

@@ -26,6 +26,8 @@ export interface RuntimeImages {
     signal: AbortSignal,
   ): Promise<FoundImage>;
   retryInMs(pod: Pod, container: Container): number | undefined;
+  /** Forgets what was kept for a pod that has gone. */
+  forget(uid: string): void;
 }
 
 export interface RuntimeFiles {
