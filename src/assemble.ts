@@ -72,7 +72,7 @@ const drainMs = 3_000;
 
 /** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
 function parallelStarts(): number {
-  return Math.max(2, availableParallelism() * 2);
+  return availableParallelism() * 3;
 }
 
 function parallelPulls(config: KubeletConfiguration): number {
