@@ -100,6 +100,38 @@ describe('a static pod', () => {
     });
   });
 
+  test('has its amounts of resources rounded up to thousandths after its UID is made', () => {
+    let hashed: Pod | undefined;
+    const resources = { limits: { cpu: '5n', memory: '0.5Gi' } };
+    const pod = good(
+      make(
+        {},
+        {
+          containers: [{ name: 'c', image: 'i', resources }],
+          overhead: { cpu: '0.0015' },
+          volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Ki' } }],
+        },
+        {
+          computeHash: (given) => {
+            hashed = given;
+            return 'u';
+          },
+        },
+      ),
+    );
+    expect(hashed?.spec?.containers[0]?.resources).toEqual({
+      limits: { cpu: '5n', memory: '0.5Gi' },
+      requests: { cpu: '5n', memory: '0.5Gi' },
+    });
+    expect(hashed?.spec?.overhead).toEqual({ cpu: '0.0015' });
+    expect(pod.spec?.containers[0]?.resources).toEqual({
+      limits: { cpu: '1m', memory: '512Mi' },
+      requests: { cpu: '1m', memory: '512Mi' },
+    });
+    expect(pod.spec?.overhead).toEqual({ cpu: '2m' });
+    expect(pod.spec?.volumes?.[0]?.emptyDir).toEqual({ sizeLimit: '1Ki' });
+  });
+
   test('keeps what the manifest says of its status, but is pending', () => {
     const manifest: Pod = {
       metadata: { name: 'a' },

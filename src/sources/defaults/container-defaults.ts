@@ -2,7 +2,6 @@
 // Upstream: pkg/apis/core/v1 (SetDefaults_Container and what hangs on a container).
 import type { Container, HTTPGetAction, Probe } from '../../api/k8s.ts';
 import { hasLatestTag } from './image-tag.ts';
-import { roundUpToMilli } from './resource-defaults.ts';
 
 /** What ephemeral containers have in common with the others. */
 export type AnyContainer = Omit<Container, 'name'>;
@@ -16,8 +15,6 @@ export function defaultContainer(container: AnyContainer): void {
     if (valueFrom?.fieldRef !== undefined) valueFrom.fieldRef.apiVersion ||= 'v1';
     if (valueFrom?.fileKeyRef !== undefined) valueFrom.fileKeyRef.optional ??= false;
   }
-  roundUpToMilli(container.resources?.limits);
-  roundUpToMilli(container.resources?.requests);
   defaultProbe(container.livenessProbe);
   defaultProbe(container.readinessProbe);
   defaultProbe(container.startupProbe);
@@ -26,7 +23,7 @@ export function defaultContainer(container: AnyContainer): void {
 }
 
 /** A moving tag is pulled every time; everything else, even what cannot be parsed, only when it is not there. */
-export function defaultPullPolicy(image: string): string {
+function defaultPullPolicy(image: string): string {
   return hasLatestTag(image) ? 'Always' : 'IfNotPresent';
 }
 

@@ -148,9 +148,9 @@ describe('a container', () => {
       { resources: { requests: { cpu: '100m' } } },
     ],
     [
-      'amounts are rounded up to a thousandth, and keep their spelling otherwise',
+      'amounts keep their spelling',
       { resources: { limits: { cpu: '0.0015', memory: '0.5Gi', 'x/y': '1u' } } },
-      { resources: { limits: { cpu: '2m', memory: '0.5Gi', 'x/y': '1m' } } },
+      { resources: { limits: { cpu: '0.0015', memory: '0.5Gi', 'x/y': '1u' } } },
     ],
     [
       'a probe has its times',
@@ -302,21 +302,16 @@ describe('a volume', () => {
       {
         ephemeral: {
           volumeClaimTemplate: {
-            spec: { volumeMode: 'Filesystem', resources: { requests: { storage: '1001m' } } },
+            spec: { volumeMode: 'Filesystem', resources: { requests: { storage: '1.0005' } } },
           },
         },
       },
     ],
     ['ephemeral without a template', { ephemeral: {} }, { ephemeral: {} }],
     [
-      'image without a tag',
+      'image, whose pull policy is not defaulted',
       { image: { reference: 'i' } },
-      { image: { reference: 'i', pullPolicy: 'Always' } },
-    ],
-    [
-      'image with a tag',
-      { image: { reference: 'i:1' } },
-      { image: { reference: 'i:1', pullPolicy: 'IfNotPresent' } },
+      { image: { reference: 'i' } },
     ],
     ['nfs', { nfs: { server: 's' } }, { nfs: { server: 's' } }],
   ];
@@ -394,9 +389,9 @@ describe('the pod’s own resources', () => {
       { limits: { cpu: '1' }, requests: { cpu: '1' } },
     ],
     [
-      'are rounded up',
+      'keep their spelling',
       { containers: [], resources: { limits: { cpu: '0.0001' } }, overhead: { cpu: '0.0001' } },
-      { limits: { cpu: '1m' }, requests: { cpu: '1m' } },
+      { limits: { cpu: '0.0001' }, requests: { cpu: '0.0001' } },
     ],
   ];
   for (const [name, spec, want] of cases) test(name, () => expect(defaulted(spec).resources).toEqual(want));

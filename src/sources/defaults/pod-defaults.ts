@@ -3,7 +3,7 @@
 // Upstream: pkg/apis/core/v1 (defaults.go, zz_generated.defaults.go and the conversion to and from the internal pod).
 import type { Pod, PodSpec } from '../../api/k8s.ts';
 import { defaultContainer } from './container-defaults.ts';
-import { defaultPodResources, requestsFromLimits, roundUpToMilli } from './resource-defaults.ts';
+import { defaultPodResources, requestsFromLimits } from './resource-defaults.ts';
 import { defaultVolume } from './volume-defaults.ts';
 
 const defaultGraceSeconds = 30;
@@ -29,9 +29,6 @@ export function defaultPod(given: Pod): Pod {
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
   for (const container of [...everyContainer, ...(spec.ephemeralContainers ?? [])])
     defaultContainer(container);
-  roundUpToMilli(spec.overhead);
-  roundUpToMilli(spec.resources?.limits);
-  roundUpToMilli(spec.resources?.requests);
   normalise(pod, spec);
   return pod;
 }

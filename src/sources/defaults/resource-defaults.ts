@@ -1,19 +1,9 @@
-// Defaults of requests and limits: requests follow limits, a pod's own follow its containers', and nothing is finer
-// than a thousandth. Changes what it is given, which is a copy of the caller's.
-// Invariant: an amount that needs no rounding keeps its spelling, since a static pod's UID is made from it.
-// Upstream: pkg/apis/core/v1 (SetDefaults_Pod, SetDefaults_ResourceList), component-helpers/resource.
+// Defaults of requests and limits: requests follow limits, and a pod's own follow its containers'. Changes what it is
+// given, which is a copy of the caller's.
+// Invariant: an amount keeps its spelling, since a static pod's UID is made from it; rounding comes later.
+// Upstream: pkg/apis/core/v1 (SetDefaults_Pod), component-helpers/resource.
 import type { Container, PodSpec, ResourceList } from '../../api/k8s.ts';
 import { maxQuantity, Quantity } from '../../api/quantity.ts';
-
-const milli = -3;
-
-export function roundUpToMilli(list: ResourceList | undefined): void {
-  for (const [name, text] of Object.entries(list ?? {})) {
-    const amount = Quantity.parse(text);
-    const rounded = amount.roundUp(milli);
-    if (list !== undefined && !rounded.equals(amount)) list[name] = rounded.toString();
-  }
-}
 
 export function requestsFromLimits(container: Pick<Container, 'resources'>): void {
   const resources = container.resources;

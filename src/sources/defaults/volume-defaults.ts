@@ -1,8 +1,7 @@
-// Defaults of one volume. Changes what it is given, which is a copy of the caller's.
+// Defaults of one volume. Changes what it is given, which is a copy of the caller's. The pull policy of an image has
+// none while the gate ImageVolume is off, as it is by default: a static pod's UID would be another one.
 // Upstream: pkg/apis/core/v1 (SetDefaults_Volume and the sources of a volume).
 import type { DownwardAPIVolumeFile, Volume } from '../../api/k8s.ts';
-import { defaultPullPolicy } from './container-defaults.ts';
-import { roundUpToMilli } from './resource-defaults.ts';
 
 const fileMode = 0o644;
 const tokenSeconds = 3600;
@@ -10,8 +9,6 @@ const tokenSeconds = 3600;
 export function defaultVolume(volume: Volume): void {
   if (Object.entries(volume).every(([key, source]) => key === 'name' || source === undefined))
     volume.emptyDir = {};
-  // differs from upstream: not only behind the gate of image volumes, without which there would be no policy at all.
-  if (volume.image !== undefined) volume.image.pullPolicy ||= defaultPullPolicy(volume.image.reference ?? '');
   if (volume.hostPath !== undefined) volume.hostPath.type ??= '';
   if (volume.secret !== undefined) volume.secret.defaultMode ??= fileMode;
   if (volume.configMap !== undefined) volume.configMap.defaultMode ??= fileMode;
@@ -22,11 +19,7 @@ export function defaultVolume(volume: Volume): void {
   defaultProjected(volume);
   defaultNetworkVolumes(volume);
   const claim = volume.ephemeral?.volumeClaimTemplate?.spec;
-  if (claim !== undefined) {
-    claim.volumeMode ??= 'Filesystem';
-    roundUpToMilli(claim.resources?.limits);
-    roundUpToMilli(claim.resources?.requests);
-  }
+  if (claim !== undefined) claim.volumeMode ??= 'Filesystem';
 }
 
 function defaultFieldRefs(items: readonly DownwardAPIVolumeFile[] | undefined): void {
