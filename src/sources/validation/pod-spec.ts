@@ -1,8 +1,8 @@
 // Rules for a pod's spec as a whole: what concerns the pod and not one of its containers or volumes.
 // Upstream: pkg/apis/core/validation (ValidatePodSpec).
+import { parseIp } from '../../api/ip-address.ts';
 import type { PodSpec } from '../../api/k8s.ts';
 import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '../../api/names.ts';
-import { isIp } from './ip.ts';
 import { checkLabels } from './metadata.ts';
 import { checkOverhead } from './resources.ts';
 import { bytesOf, type Violations } from './violation.ts';
@@ -128,4 +128,9 @@ function checkHostname(v: Violations, spec: PodSpec): void {
   if (spec.hostNetwork === true) v.forbidden(field, 'must not be set when hostNetwork is true');
   if (bytesOf(name) > hostnameBytes) v.tooLong(field, hostnameBytes);
   for (const detail of isDns1123Subdomain(name)) v.invalid(field, name, detail);
+}
+
+/** What is wrong with the address; empty when nothing is. */
+function isIp(text: string): readonly string[] {
+  return parseIp(text) === undefined ? ['must be an IP address, such as 10.9.8.7 or 2001:db8::ffff'] : [];
 }
