@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { healthChecks } from './health-checks.ts';
+import type { RuntimeHealth } from './pleg.ts';
+
+const well: RuntimeHealth = {
+  everAnswered: true,
+  failure: undefined,
+  failingSinceMs: undefined,
+  lastAttemptAtMs: 100_000,
+  lastRelistAtMs: 100_000,
+};
+const cases: readonly (readonly [string, Partial<RuntimeHealth>, number, readonly (string | undefined)[]])[] =
+  [
+    ['well', {}, 100_500, [undefined, undefined]],
+    [
+      'not begun',
+      { everAnswered: false, lastAttemptAtMs: undefined },
+      0,
+      ['the sync loop has not begun', 'the container runtime has not answered yet'],
+    ],
+    [
+      'runtime away, but tried',
+      { failure: 'connection refused' },
+      100_500,
+      [undefined, 'the container runtime does not answer: connection refused'],
+    ],
+    ['as long as two relists may take', {}, 142_000, [undefined, undefined]],
+    ['longer', {}, 142_001, ['the sync loop has not come round for 42 s', undefined]],
+  ];
+
+for (const [name, over, nowMs, want] of cases) {
+  test(`health checks: ${name}`, () => {
+    const checks = healthChecks({
+      pleg: { health: () => ({ ...well, ...over }) },
+      clock: { monotonic: () => nowMs },
+      relistMs: 1_000,
+      callTimeoutMs: 20_000,
+    });
+    expect(checks.map((each) => each.name)).toEqual(['syncloop', 'runtime']);
+    expect(checks.map((each) => each.check())).toEqual(want);
+  });
+}

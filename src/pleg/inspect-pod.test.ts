@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import type { ObservedPod } from '../api/observed.ts';
+import { asPodUid } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeCri } from '../testing/fake-cri/fake-cri.ts';
+import { type InspectRuntime, inspectPod } from './inspect-pod.ts';
+
+const uid = asPodUid('u');
+const labels = { 'io.kubernetes.pod.uid': uid, 'io.kubernetes.container.name': 'c' };
+
+async function scene(): Promise<{
+  cri: FakeCri;
+  sandboxId: string;
+  asked: string[];
+  look(known?: ObservedPod): Promise<ObservedPod | undefined>;
+}> {
+  const cri = new FakeCri({ clock: new FakeClock() });
+  const sandboxConfig = { metadata: { name: 'p', namespace: 'ns', uid, attempt: 0 }, labels, linux: {} };
+  const { podSandboxId } = await cri.runPodSandbox({ config: sandboxConfig });
+  const image = { image: 'docker.io/library/busybox:1' };
+  const config = { metadata: { name: 'c', attempt: 0 }, image, labels, command: ['sleep', '100'] };
+  const { containerId } = await cri.createContainer({ podSandboxId, config, sandboxConfig });
+  await cri.startContainer({ containerId });
+  const asked: string[] = [];
+  const runtime: InspectRuntime = {
+    listPodSandbox: (...args) => cri.listPodSandbox(...args),
+    listContainers: (...args) => cri.listContainers(...args),
+    podSandboxStatus: (...args) => {
+      asked.push('sandbox');
+      return cri.podSandboxStatus(...args);
+    },
+    containerStatus: (...args) => {
+      asked.push('container');
+      return cri.containerStatus(...args);
+    },
+  };
+  const look = (known?: ObservedPod): Promise<ObservedPod | undefined> =>
+    inspectPod(runtime, uid, known, 77, new AbortController().signal);
+  return { cri, sandboxId: podSandboxId, asked, look };
+}
+
+test('everything is asked once; what stays as it was is carried over by identity', async () => {
+  const it = await scene();
+  const first = await it.look();
+  expect(it.asked.splice(0).toSorted()).toEqual(['container', 'sandbox']);
+  expect(first).toMatchObject({
+    uid,
+    name: 'p',
+    observedAtMs: 77,
+    sandboxes: [{ id: it.sandboxId, ready: true }],
+    containers: [{ name: 'c', state: 'running' }],
+  });
+  const second = await it.look(first);
+  expect(it.asked).toEqual([]);
+  expect(second?.containers[0]).toBe(first?.containers[0]);
+  expect(second?.sandboxes[0]).toBe(first?.sandboxes[0]);
+  it.cri.close();
+});
+
+test('what changed is asked again, and nothing else', async () => {
+  const it = await scene();
+  const first = await it.look();
+  it.asked.splice(0);
+  it.cri.exitContainer('c', 3);
+  const second = await it.look(first);
+  expect(it.asked.splice(0)).toEqual(['container']);
+  expect(second?.containers[0]).toMatchObject({ state: 'exited', exitCode: 3 });
+  it.cri.killSandbox(it.sandboxId);
+  const third = await it.look(second);
+  expect(it.asked).toEqual(['sandbox']);
+  expect(third?.sandboxes[0]?.ready).toBe(false);
+});
+
+test('a sandbox without an address is asked again until it has one', async () => {
+  const it = await scene();
+  const first = await it.look();
+  it.asked.splice(0);
+  const bare = first?.sandboxes.map((sandbox) => ({ ...sandbox, ips: [] })) ?? [];
+  expect((await it.look(first && { ...first, sandboxes: bare }))?.sandboxes[0]?.ips).not.toEqual([]);
+  expect(it.asked).toEqual(['sandbox']);
+  it.cri.close();
+});
+
+test('what is gone between the list and the question is not there', async () => {
+  const it = await scene();
+  it.cri.faults.fail('containerStatus', new KubeletError('not-found', 'NOT_FOUND', 'gone'));
+  expect(await it.look()).toMatchObject({ containers: [], sandboxes: [{ ready: true }] });
+  it.cri.faults.fail('podSandboxStatus', new KubeletError('internal', 'UNKNOWN', 'no'));
+  await expect(it.look()).rejects.toThrow('no');
+  it.cri.close();
+});
+
+test('nothing of the pod: undefined', async () => {
+  const cri = new FakeCri({ clock: new FakeClock() });
+  expect(await inspectPod(cri, uid, undefined, 1, new AbortController().signal)).toBeUndefined();
+});

@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import {
+  Container,
+  ContainerState,
+  ContainerStatus,
+  PodSandbox,
+  PodSandboxState,
+  PodSandboxStatus,
+} from '../api/generated/runtime/v1/api.ts';
+import { asContainerId, asPodUid, asSandboxId } from '../api/pod-ref.ts';
+import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
+import { groupByPod, matchesList, observedContainer, observedPod, observedSandbox } from './observe.ts';
+
+const ofPod = (uid: string): Record<string, string> => ({ 'io.kubernetes.pod.uid': uid });
+const listedSandbox = (
+  id = 'sandbox-1',
+  state: PodSandboxState = PodSandboxState.SANDBOX_READY,
+): PodSandbox => PodSandbox.fromPartial({ id, state, labels: ofPod('u') });
+const listedContainer = (id = 'c-1', state: ContainerState = ContainerState.CONTAINER_RUNNING): Container =>
+  Container.fromPartial({ id, state, labels: ofPod('u') });
+
+test('a list is grouped by the label of the pod; what has none is left out', () => {
+  const groups = groupByPod(
+    [listedSandbox(), PodSandbox.fromPartial({ id: 'alien', metadata: { uid: 'x' } })],
+    [
+      listedContainer(),
+      Container.fromPartial({ id: 'alien' }),
+      Container.fromPartial({ labels: ofPod('v') }),
+    ],
+  );
+  expect(
+    [...groups].map(([uid, { sandboxes, containers }]) => [uid, sandboxes.length, containers.length]),
+  ).toEqual([
+    ['u', 1, 1],
+    ['v', 0, 1],
+  ]);
+});
+
+describe('matchesList', () => {
+  const cases = [
+    ['the same', [listedSandbox()], [listedContainer()], true],
+    ['a sandbox more', [listedSandbox(), listedSandbox('s2')], [listedContainer()], false],
+    ['another sandbox', [listedSandbox('s2')], [listedContainer()], false],
+    [
+      'sandbox down',
+      [listedSandbox('sandbox-1', PodSandboxState.SANDBOX_NOTREADY)],
+      [listedContainer()],
+      false,
+    ],
+    ['container gone', [listedSandbox()], [], false],
+    ['container ended', [listedSandbox()], [listedContainer('c-1', ContainerState.CONTAINER_EXITED)], false],
+    ['another container', [listedSandbox()], [listedContainer('c-2')], false],
+  ] as const;
+  for (const [name, sandboxes, containers, want] of cases) {
+    test(name, () =>
+      expect(matchesList(anObservedPod(), { sandboxes: [...sandboxes], containers: [...containers] })).toBe(
+        want,
+      ),
+    );
+  }
+});
+
+describe('observedSandbox', () => {
+  const status = {
+    id: 's',
+    metadata: { name: 'p', namespace: 'ns', uid: 'u', attempt: 3 },
+    createdAt: 1_500_000n,
+    network: { ip: '10.0.0.1', additionalIps: [{ ip: 'fd00::1' }, { ip: '' }] },
+    runtimeHandler: 'h',
+  };
+  const cases = [
+    [
+      'its addresses, primary first',
+      {},
+      { ips: ['10.0.0.1', 'fd00::1'], ready: true, attempt: 3, createdAtMs: 1.5 },
+    ],
+    ['no address yet', { network: { ip: '' } }, { ips: [] }],
+    ['no network at all', { network: undefined }, { ips: [] }],
+    [
+      "the host's addresses are not its own",
+      { linux: { namespaces: { options: { network: 2 } } } },
+      { ips: [], hostNetwork: true },
+    ],
+    ['down', { state: PodSandboxState.SANDBOX_NOTREADY }, { ready: false }],
+  ] as const;
+  for (const [name, over, want] of cases) {
+    test(name, () =>
+      expect(observedSandbox(PodSandboxStatus.fromPartial({ ...status, ...over }))).toMatchObject(want),
+    );
+  }
+});
+
+describe('observedContainer', () => {
+  const of = (over: object): ReturnType<typeof observedContainer> =>
+    observedContainer(
+      ContainerStatus.fromPartial({ id: 'i', metadata: { name: 'm', attempt: 4 }, ...over }),
+      's',
+    );
+  const cases: readonly (readonly [string, object, object])[] = [
+    ['the label names it', { labels: { 'io.kubernetes.container.name': 'c' } }, { name: 'c' }],
+    ['else the metadata does', {}, { name: 'm', restartCount: 4 }],
+    [
+      'restart count of the annotation',
+      { annotations: { 'io.kubernetes.container.restartCount': '7' } },
+      { restartCount: 7 },
+    ],
+    [
+      'not one that is no number',
+      { annotations: { 'io.kubernetes.container.restartCount': '7x' } },
+      { restartCount: 4 },
+    ],
+    [
+      'grace periods',
+      {
+        annotations: {
+          'io.kubernetes.pod.terminationGracePeriod': '30',
+          'io.kubernetes.pod.deletionGracePeriod': '5',
+        },
+      },
+      { terminationGraceSeconds: 30, deletionGraceSeconds: 5 },
+    ],
+    ['no grace periods', {}, { terminationGraceSeconds: undefined, deletionGraceSeconds: undefined }],
+    ['created', { state: 0 }, { state: 'created' }],
+    ['running', { state: 1 }, { state: 'running' }],
+    ['exited', { state: 2 }, { state: 'exited' }],
+    ['unknown', { state: 3 }, { state: 'unknown' }],
+    ['a state of the future', { state: 17 }, { state: 'unknown' }],
+    ['never started', { startedAt: 0n, finishedAt: -5n }, { startedAtMs: 0, finishedAtMs: 0 }],
+    ['times', { startedAt: 1_000_250_000n }, { startedAtMs: 1_000.25 }],
+  ];
+  for (const [name, over, want] of cases) test(name, () => expect(of(over)).toMatchObject(want));
+});
+
+describe('observedPod', () => {
+  const uid = asPodUid('u');
+  const none = { sandboxes: [], containers: [] };
+  test('nothing left is no pod', () => expect(observedPod(uid, none, [], [], 1)).toBeUndefined());
+  test('names from the labels of a container whose sandbox is gone', () => {
+    const labels = { 'io.kubernetes.pod.name': 'n', 'io.kubernetes.pod.namespace': 'ns' };
+    const listed = { sandboxes: [], containers: [Container.fromPartial({ labels })] };
+    expect(observedPod(uid, listed, [], [anObservedContainer()], 1)).toMatchObject({
+      name: 'n',
+      namespace: 'ns',
+    });
+  });
+  test('newest first by count, whatever the clock said', () => {
+    const pod = observedPod(
+      uid,
+      none,
+      [aSandbox({ createdAtMs: 9 }), aSandbox({ id: asSandboxId('s2'), attempt: 1, createdAtMs: 1 })],
+      [
+        exited(1, { restartCount: 0, createdAtMs: 9 }),
+        anObservedContainer({ id: asContainerId('c-2'), restartCount: 1, createdAtMs: 1 }),
+        exited(1, { id: asContainerId('c-0'), restartCount: 0, createdAtMs: 10 }),
+      ],
+      1,
+    );
+    expect(pod?.sandboxes.map(({ id }) => id)).toEqual(['s2', 'sandbox-1']);
+    expect(pod?.containers.map(({ id }) => id)).toEqual(['c-2', 'c-0', 'c-1']);
+  });
+});
