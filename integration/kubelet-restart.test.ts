@@ -9,7 +9,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, deaf, manifest } from './support/manifest.ts';
-import { containerIdOf, containerStatus, uidOf, untilPod, untilRunning } from './support/pod-state.ts';
+import { containerIdOf, uidOf, untilPod, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 import { type HeldPod, heldPod, killTask, untilHeld, watchRunningUids } from './support/runtime-view.ts';
 
@@ -98,12 +98,12 @@ describeOnRig('kubelet restart', () => {
     await untilRunning(kubelet, 'steady');
     const whole = await untilRunning(kubelet, 'shaky');
     await killTask(rig, containerIdOf(whole));
-    await untilPod(kubelet, 'shaky', 'restarted', (_status, pod) => {
-      const { ready, restartCount } = containerStatus(pod);
-      return ready && restartCount === 1;
+    await untilRestarted(kubelet, 'shaky', 1);
+    // All the way down: only then nothing about it changes any more.
+    await untilPod(kubelet, 'done', 'Failed', ({ phase, conditions }) => {
+      const sandbox = conditions?.find(({ type }) => type === 'PodReadyToStartContainers');
+      return phase === 'Failed' && sandbox?.status === 'False';
     });
-    await untilPod(kubelet, 'done', 'Failed', ({ phase }) => phase === 'Failed');
-    await untilHeld(rig, kubelet, 'done', 'down', ({ sandboxes }) => sandboxes.every(({ ready }) => !ready));
     const before = await told();
     const held = await Promise.all(names.map((name) => heldPod(rig, kubelet, name)));
     await kubelet.kill9();

@@ -10,12 +10,13 @@ import {
   containerIdOf,
   containerStatus,
   uidOf,
+  untilContainer,
   untilNoPod,
   untilPod,
-  untilRunning,
+  untilRestarted,
 } from './support/pod-state.ts';
 import { allTraces, podTraces, untilNoTraces } from './support/pod-traces.ts';
-import { heldPod, killTask, untilHeld, watchRunningUids } from './support/runtime-view.ts';
+import { heldPod, killTask, watchRunningUids } from './support/runtime-view.ts';
 
 describeOnRig('pod end', () => {
   let rig: Rig;
@@ -90,29 +91,22 @@ describeOnRig('pod end', () => {
     own.remove('returns');
     await kubelet.log.waitForLine(new RegExp(`Stopping container.*${containerIdOf(before)}`));
     own.write('returns', slow);
-    const held = await untilHeld(
-      rig,
+    const after = await untilContainer(
       kubelet,
       'returns',
-      'another container',
-      ({ containers: [first, ...rest] }) =>
-        rest.length === 0 && first?.state === 'running' && first.id !== containerIdOf(before),
+      'another and ready',
+      ({ containerID, ready }) => ready && containerID !== containerStatus(before).containerID,
     );
-    const after = await untilRunning(kubelet, 'returns');
-    expect(containerIdOf(after)).toBe(held.containers[0]?.id);
     expect(containerStatus(after).restartCount).toBe(0);
+    const held = await heldPod(rig, kubelet, 'returns');
+    expect(held.containers.map(({ id }) => id)).toEqual([containerIdOf(after)]);
     expect(held.sandboxes).toHaveLength(1);
   });
 
   test('a container that is killed from outside is started again', async () => {
     const before = await own.start('killed');
     await killTask(rig, containerIdOf(before));
-    const after = await untilPod(
-      kubelet,
-      'killed',
-      'restarted',
-      ({ containerStatuses }) => containerStatuses?.[0]?.restartCount === 1 && containerStatuses[0].ready,
-    );
+    const after = await untilRestarted(kubelet, 'killed', 1);
     expect(containerIdOf(after)).not.toBe(containerIdOf(before));
     expect(containerStatus(after).lastState?.terminated).toMatchObject({
       exitCode: 137,
@@ -126,18 +120,9 @@ describeOnRig('pod end', () => {
     const before = await own.start('shaken');
     const [sandbox] = (await heldPod(rig, kubelet, 'shaken')).sandboxes;
     await killTask(rig, sandbox?.id ?? '');
-    const held = await untilHeld(
-      rig,
-      kubelet,
-      'shaken',
-      'a running container in a second sandbox',
-      ({ sandboxes, containers }) =>
-        sandboxes.some(({ attempt, ready }) => attempt === 1 && ready) &&
-        containers.some(({ state }) => state === 'running'),
-    );
-    const after = await untilRunning(kubelet, 'shaken');
+    const after = await untilRestarted(kubelet, 'shaken', 1);
+    const held = await heldPod(rig, kubelet, 'shaken');
     expect(uidOf(after)).toBe(uidOf(before));
-    expect(containerStatus(after).restartCount).toBe(1);
     expect(containerIdOf(after)).toBe(held.containers.find(({ state }) => state === 'running')?.id);
     // The first one is kept for its container, whose end is told and whose log can be read.
     expect(containerStatus(after).lastState?.terminated?.containerID).toBe(

@@ -3,7 +3,7 @@
 import { readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Container, ContainerStateWaiting, Pod } from '../src/api/k8s.ts';
+import type { Container, ContainerStateWaiting, ContainerStatus, Pod } from '../src/api/k8s.ts';
 import { buildBusyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import type { OciImage } from './rig/oci.ts';
@@ -13,7 +13,14 @@ import { type Rig, startRig } from './rig/rig.ts';
 import { untilLogged } from './support/container-log.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
 import { OwnPods } from './support/own-pods.ts';
-import { containerIdOf, containerStatus, uidOf, untilPod, untilRunning } from './support/pod-state.ts';
+import {
+  containerIdOf,
+  containerStatus,
+  uidOf,
+  untilContainer,
+  untilPod,
+  untilRunning,
+} from './support/pod-state.ts';
 import { heldPod } from './support/runtime-view.ts';
 
 const always500 = (count: number): RegistryFault[] =>
@@ -38,10 +45,14 @@ describeOnRig('pod start', () => {
 
   const withMain = (name: string, over: Partial<Container>, script = obedient): Pod =>
     manifest(name, { containers: [container('main', script, over)] });
-  const untilWaiting = async (name: string, reason: string): Promise<ContainerStateWaiting> => {
-    const is = (pod: Pod): boolean => containerStatus(pod).state?.waiting?.reason === reason;
-    const pod = await untilPod(kubelet, name, reason, (_status, each) => is(each));
-    return containerStatus(pod).state?.waiting ?? {};
+  const untilWaiting = async (
+    name: string,
+    reason: string,
+    which = 'main',
+  ): Promise<ContainerStateWaiting> => {
+    const is = ({ state }: ContainerStatus): boolean => state?.waiting?.reason === reason;
+    const pod = await untilContainer(kubelet, name, reason, is, which);
+    return containerStatus(pod, which).state?.waiting ?? {};
   };
 
   test('environment variables are expanded in themselves, in command and in arguments', async () => {
@@ -212,23 +223,9 @@ describeOnRig('pod start', () => {
       imagePullPolicy: 'Never',
     });
     own.write('half', manifest('half', { containers: [bad, container('good')] }));
-    await untilWaitingOf('half', 'bad', 'ErrImageNeverPull');
-    const pod = await untilPod(
-      kubelet,
-      'half',
-      'good runs',
-      (_status, each) => containerStatus(each, 'good').ready,
-    );
+    await untilWaiting('half', 'ErrImageNeverPull', 'bad');
+    const pod = await untilContainer(kubelet, 'half', 'ready', ({ ready }) => ready, 'good');
     expect(containerIdOf(pod, 'good')).toMatch(/^[0-9a-f]{64}$/);
     expect(pod.status?.phase).toBe('Pending');
   });
-
-  async function untilWaitingOf(name: string, which: string, reason: string): Promise<void> {
-    await untilPod(
-      kubelet,
-      name,
-      `${which} ${reason}`,
-      (_status, pod) => containerStatus(pod, which).state?.waiting?.reason === reason,
-    );
-  }
 });

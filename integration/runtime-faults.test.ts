@@ -9,7 +9,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
-import { containerIdOf, containerStatus, uidOf, untilPod, untilRunning } from './support/pod-state.ts';
+import { containerIdOf, containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 import { heldPod, killTask } from './support/runtime-view.ts';
 import { StallingCri } from './support/stalling-cri.ts';
@@ -115,12 +115,7 @@ describeOnRig('runtime whose calls hang or fail', () => {
     await othersGoOn('hung-look');
     expect(containerStatus((await kubelet.pod('hung-look')) ?? {}).restartCount).toBe(0);
     one.release();
-    await untilPod(
-      kubelet,
-      'hung-look',
-      'restarted',
-      (_status, pod) => containerStatus(pod).restartCount === 1,
-    );
+    await untilRestarted(kubelet, 'hung-look', 1);
   });
 
   test('podSandboxStatus that does not answer: its pod waits, the others go on', async () => {
@@ -132,10 +127,7 @@ describeOnRig('runtime whose calls hang or fail', () => {
     await untilStalled(one);
     await othersGoOn('hung-box');
     one.release();
-    const after = await untilPod(kubelet, 'hung-box', 'restarted', (_status, pod) => {
-      const { ready, restartCount } = containerStatus(pod);
-      return ready && restartCount === 1;
-    });
+    const after = await untilRestarted(kubelet, 'hung-box', 1);
     expect(uidOf(after)).toBe(uidOf(before));
   });
 
@@ -204,6 +196,6 @@ describeOnRig('runtime whose calls hang or fail', () => {
     await waitFor(async () => (await kubelet.healthz()).status === 200, '/healthz to say yes');
     expect(containerIdOf(await untilRunning(kubelet, 'listed'))).toBe(containerIdOf(before));
     await killTask(rig, containerIdOf(before));
-    await untilPod(kubelet, 'listed', 'restarted', (_status, pod) => containerStatus(pod).restartCount === 1);
+    await untilRestarted(kubelet, 'listed', 1);
   });
 });

@@ -36,6 +36,29 @@ export async function untilRunning(kubelet: Kubelet, name: string): Promise<Pod>
   });
 }
 
+/** As soon as /pods shows this container in the wanted state. */
+export async function untilContainer(
+  kubelet: Kubelet,
+  name: string,
+  what: string,
+  is: (status: ContainerStatus) => boolean,
+  container = 'main',
+): Promise<Pod> {
+  return untilPod(kubelet, name, `container ${container} ${what}`, (_status, pod) =>
+    is(containerStatus(pod, container)),
+  );
+}
+
+/** Up again after its n-th restart. */
+export async function untilRestarted(kubelet: Kubelet, name: string, count: number): Promise<Pod> {
+  return untilContainer(
+    kubelet,
+    name,
+    `ready after restart ${count}`,
+    ({ ready, restartCount }) => ready && restartCount === count,
+  );
+}
+
 export async function untilNoPod(kubelet: Kubelet, name: string): Promise<void> {
   await waitFor(
     async () => (await kubelet.pod(name)) === undefined,
