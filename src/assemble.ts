@@ -34,6 +34,7 @@ import type { HttpHandler } from './server/http-message.ts';
 import { HttpServer } from './server/http-server.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
 import { HttpSource } from './sources/http-source.ts';
+import { type Elsewhere, makePodsBySize } from './sources/make-pods.ts';
 import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
@@ -41,11 +42,12 @@ import { PodLifecycles } from './workers/pod-lifecycles.ts';
 import { PodWorkers } from './workers/pod-workers.ts';
 
 /** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
-export interface Edges extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests'> {
+export interface Edges extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests' | 'decode'> {
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
   readonly files: RuntimeFiles;
   readonly cgroups: (paths: (uid: string) => readonly string[]) => RuntimeCgroups;
   readonly manifests: ManifestFiles;
+  readonly decode: Elsewhere;
 }
 
 export interface AssembleInput {
@@ -110,21 +112,40 @@ function sourcesOf(config: KubeletConfiguration): readonly SourceName[] {
 function podSources(input: AssembleInput, desired: DesiredPods): readonly Component[] {
   const { clock, config, edges, nodeName } = input;
   const log = input.log.with({ component: 'sources' });
-  const staticPods = { nodeName, computeHash: staticPodUid, forbidApiReferences: false };
+  const staticPods = { nodeName, forbidApiReferences: false };
+  const makePods = makePodsBySize({ computeHash: staticPodUid, elsewhere: edges.decode });
   const publish = (source: SourceName, pods: readonly Pod[]): void => desired.set(source, pods);
   const sources: Component[] = [];
   if (config.staticPodPath !== '') {
     const { staticPodPath: path, fileCheckFrequency } = config;
     const files = edges.manifests;
     sources.push(
-      new FileSource({ files, publish, clock, log, path, fileCheckMs: fileCheckFrequency.ms, staticPods }),
+      new FileSource({
+        files,
+        makePods,
+        publish,
+        clock,
+        log,
+        path,
+        fileCheckMs: fileCheckFrequency.ms,
+        staticPods,
+      }),
     );
   }
   if (config.staticPodURL !== '') {
     const endpoint = { url: config.staticPodURL, headers: config.staticPodURLHeader };
     const httpCheckMs = config.httpCheckFrequency.ms;
     sources.push(
-      new HttpSource({ get: edges.httpGet, publish, clock, log, endpoint, httpCheckMs, staticPods }),
+      new HttpSource({
+        get: edges.httpGet,
+        makePods,
+        publish,
+        clock,
+        log,
+        endpoint,
+        httpCheckMs,
+        staticPods,
+      }),
     );
   }
   return sources;

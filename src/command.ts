@@ -34,27 +34,34 @@ const stopDeadlineMs = 10_000;
 const defaultPodLogsDir = '/var/log/pods';
 const clock = realClock;
 
-/** The exit code. `stop` is aborted by signals; the command aborts it itself when it is done by itself. */
-export async function runCommand(argv: readonly string[], stop: AbortController): Promise<number> {
+/**
+ * The exit code. `stop` is aborted by signals; the command aborts it itself when it is done by itself. `beside` is the
+ * address of the file that was run: other entry points lie beside it.
+ */
+export async function runCommand(
+  argv: readonly string[],
+  stop: AbortController,
+  beside: string,
+): Promise<number> {
   const outcome = await loadCommandLine({
     argv,
     files: configurationFiles(),
     host: async () => ({ cgroupVersion: (await readMachine()).cgroupVersion }),
   });
-  if (outcome.kind === 'run') return await run(outcome, stop);
+  if (outcome.kind === 'run') return await run(outcome, stop, beside);
   const stream = outcome.kind === 'print' ? process.stdout : process.stderr;
   stream.write(outcome.text);
   return outcome.exitCode;
 }
 
-async function run(outcome: RunOutcome, stop: AbortController): Promise<number> {
+async function run(outcome: RunOutcome, stop: AbortController, beside: string): Promise<number> {
   const { config, version, warnings } = outcome;
   const log = makeLogger(config.logging);
   for (const warning of warnings) log.warn(warning);
   log.info('Kubelet version', { kubeletVersion: version, node: process.version });
   logEffectiveConfiguration(log, () => maskedConfiguration(config));
   try {
-    const code = await startAndServe(outcome, log, stop);
+    const code = await startAndServe(outcome, log, stop, beside);
     log.info('Kubelet stopped; containers go on running');
     return code;
   } catch (err) {
@@ -63,7 +70,12 @@ async function run(outcome: RunOutcome, stop: AbortController): Promise<number> 
   }
 }
 
-async function startAndServe(outcome: RunOutcome, log: Logger, stop: AbortController): Promise<number> {
+async function startAndServe(
+  outcome: RunOutcome,
+  log: Logger,
+  stop: AbortController,
+  beside: string,
+): Promise<number> {
   const { args, config, flags, gates } = outcome;
   const machine = await readMachine();
   const steps = startupSteps({
@@ -91,7 +103,7 @@ async function startAndServe(outcome: RunOutcome, log: Logger, stop: AbortContro
     gates,
     machine,
     nodeName,
-    edges: realEdges(clock),
+    edges: realEdges(clock, beside),
     clock,
     log,
   });

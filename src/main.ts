@@ -8,7 +8,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
 
 try {
   const { runCommand } = await import('./command.ts');
-  const code = await runCommand(process.argv.slice(2), stop);
+  const code = await runCommand(process.argv.slice(2), stop, import.meta.url);
   process.exitCode = code;
   // Nothing keeps the loop alive by now; a handle that does must not keep a stopped kubelet in the process table.
   setTimeout(() => process.exit(code), 1_000).unref();

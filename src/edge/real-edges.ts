@@ -1,6 +1,7 @@
 // The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
 import type { Clock } from '../base/clock.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
+import { DecodeWorker } from './host/decode-worker-client.ts';
 import { httpGet } from './host/http-get.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { PodCgroups } from './host/pod-cgroups.ts';
@@ -10,7 +11,12 @@ import { watchPath } from './host/watch-dir.ts';
 
 export type RealEdges = ReturnType<typeof realEdges>;
 
-export function realEdges(clock: Clock) {
+/** The longest that a manifest may take to read, and the most memory: then the file is at fault. */
+const decodeLimits = { deadlineMs: 20_000, memoryMb: 512 };
+
+/** `beside`: the address of the command's entry point, where the others lie, too. */
+export function realEdges(clock: Clock, beside: string) {
+  const decoder = new DecodeWorker({ script: new URL('decode-worker.mjs', beside), clock, ...decodeLimits });
   return {
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
@@ -21,6 +27,8 @@ export function realEdges(clock: Clock) {
       watch: (path: string, onChange: () => void, onError: (err: unknown) => void) =>
         watchPath({ path, clock, onChange, onError }),
     },
+    /** Reads large manifests outside the event loop. */
+    decode: <Work, Part>(work: Work, signal: AbortSignal) => decoder.call<Work, Part>(work, signal),
     httpGet,
     listen: listenHttp,
   };

@@ -6,6 +6,8 @@ import type { LogFields, Logger } from '../base/log.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FileSource, type ManifestEntry, type ManifestFiles, type ManifestListing } from './file-source.ts';
 import { settleMs } from './known-file.ts';
+import { type MadeManifest, makeManifest } from './manifest-pods.ts';
+import type { ComputeHash } from './static-pod.ts';
 
 const path = '/manifests';
 const fileCheckMs = 20_000;
@@ -122,7 +124,15 @@ interface Rig {
   stop(): Promise<void>;
 }
 
-async function start(prepare: (files: FakeFiles) => void = () => undefined): Promise<Rig> {
+type SlowWork = (make: () => MadeManifest, signal: AbortSignal) => Promise<MadeManifest>;
+
+const computeHash: ComputeHash = (pod, { source }) =>
+  `${source}#${JSON.stringify(pod.metadata)}${JSON.stringify(pod.spec)}`;
+
+async function start(
+  prepare: (files: FakeFiles) => void = () => undefined,
+  slow: (bytes: Uint8Array) => SlowWork | undefined = () => undefined,
+): Promise<Rig> {
   const clock = new FakeClock();
   const files = new FakeFiles(clock);
   prepare(files);
@@ -135,12 +145,11 @@ async function start(prepare: (files: FakeFiles) => void = () => undefined): Pro
     log: recorder(lines),
     path: `${path}/`,
     fileCheckMs,
-    staticPods: {
-      nodeName: 'node-1',
-      computeHash: (pod, { source: origin }) =>
-        `${origin}#${JSON.stringify(pod.metadata)}${JSON.stringify(pod.spec)}`,
-      forbidApiReferences: true,
+    makePods: (bytes, origin, signal) => {
+      const make = () => makeManifest(bytes, { ...origin, computeHash });
+      return slow(bytes)?.(make, signal) ?? make();
     },
+    staticPods: { nodeName: 'node-1', forbidApiReferences: true },
   });
   const stopping = new AbortController();
   const started = source.start(stopping.signal);

@@ -5,7 +5,7 @@
 import type { Pod } from '../api/k8s.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { describeError, isKind } from '../base/errors.ts';
+import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
 import { maxManifestBytes } from './decode-manifest.ts';
@@ -13,12 +13,15 @@ import { FaultLog } from './fault-log.ts';
 import {
   afterFailure,
   afterRead,
+  alreadyRead,
+  isUpToDate,
   type KnownFile,
   type ManifestContent,
   settleMs,
   unknownFile,
 } from './known-file.ts';
-import type { ComputeHash } from './static-pod.ts';
+import { type MadeManifest, type MakePods, type ManifestPods, readManifest } from './manifest-pods.ts';
+import { type SlowRead, SlowReads } from './slow-reads.ts';
 import { uniquePods } from './unique-pods.ts';
 
 export interface ManifestEntry {
@@ -46,16 +49,13 @@ export interface ManifestFiles {
 
 export interface FileSourceDeps {
   readonly files: ManifestFiles;
+  readonly makePods: MakePods;
   readonly publish: (source: 'file', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly path: string;
   readonly fileCheckMs: number;
-  readonly staticPods: {
-    readonly nodeName: string;
-    readonly computeHash: ComputeHash;
-    readonly forbidApiReferences: boolean;
-  };
+  readonly staticPods: { readonly nodeName: string; readonly forbidApiReferences: boolean };
 }
 
 const unusable = 'Could not process manifest file';
@@ -65,6 +65,8 @@ const ignored = 'Ignored in the manifest directory';
 const unknownFields = 'Manifest has unknown fields, ignoring them';
 
 const slowScanMs = 30_000;
+/** What took too much time or memory is tried again after this, since the node may have been busy. */
+const againMs = 600_000;
 
 export class FileSource implements Component {
   readonly name = 'file source';
@@ -72,6 +74,8 @@ export class FileSource implements Component {
   readonly #path: string;
   readonly #faults: FaultLog;
   readonly #queue: KeyedQueue<'scan'>;
+  readonly #slow: SlowReads;
+  #stopping = false;
   #known: ReadonlyMap<string, KnownFile> = new Map();
   #published: readonly Pod[] | undefined;
   #onFirstScan: () => void = () => undefined;
@@ -87,6 +91,7 @@ export class FileSource implements Component {
       backoff: { initialMs: 1000, maxMs: Math.max(1000, deps.fileCheckMs) },
       onError: (_key, err) => deps.log.error('Looking for manifests failed', { path: this.#path, err }),
     });
+    this.#slow = new SlowReads(() => this.#queue.add('scan'));
   }
 
   /** Resolves after the first look, so that what starts later finds the pods there. */
@@ -113,8 +118,11 @@ export class FileSource implements Component {
 
   async #stopAfter(aborted: Promise<void>, watcher: { close(): void }): Promise<void> {
     await aborted;
+    this.#stopping = true;
     watcher.close();
+    await this.#slow.stopAll();
     await this.#queue.stop();
+    await this.#slow.stopAll();
   }
 
   async #run(): Promise<void> {
@@ -140,6 +148,12 @@ export class FileSource implements Component {
       const file = await this.#look(entry);
       if (file !== undefined) known.set(entry.path, file);
     }
+    this.#slow.dropExcept(new Set(known.keys()));
+    // The first set has to be whole: what is not in it is ended. Later, what is read slowly stays as it was meanwhile.
+    if (this.#published === undefined) await this.#slow.settled();
+    if (this.#stopping) return;
+    for (const [path, read] of this.#slow.ended())
+      known.set(path, this.#afterSlow(known.get(path) ?? unknownFile, read));
     this.#known = known;
     this.#faults.forgetExcept(new Set([this.#path, ...entries.map((entry) => entry.path)]));
     this.#publish(this.#assemble());
@@ -163,9 +177,11 @@ export class FileSource implements Component {
   async #look(entry: ManifestEntry): Promise<KnownFile | undefined> {
     const before = this.#known.get(entry.path) ?? unknownFile;
     if (entry.kind === 'file') {
-      const unchanged = before.stamp !== '' && before.stamp === entry.stamp;
-      return unchanged ? before : this.#read(entry.path, before);
+      const same = isUpToDate(before, entry.stamp, this.#deps.clock.monotonic());
+      const known = same || this.#slow.get(entry.path, entry.stamp) !== undefined;
+      return known ? before : this.#read(entry.path, before);
     }
+    this.#slow.drop(entry.path);
     if (entry.kind === 'unreadable') return afterFailure(before, entry.reason ?? 'it cannot be inspected');
     if (entry.kind === 'directory') this.#faults.report('warn', ignored, entry.path, 'it is a directory');
     else if (entry.kind === 'other')
@@ -175,15 +191,43 @@ export class FileSource implements Component {
   }
 
   async #read(path: string, before: KnownFile): Promise<KnownFile | undefined> {
-    const { clock, files, log, staticPods } = this.#deps;
+    const { clock, files, log, makePods, staticPods } = this.#deps;
     log.v(3).info('Reading config file', { path });
+    this.#slow.drop(path);
     try {
       const content = await files.read(path, maxManifestBytes);
-      return afterRead(before, content, { ...staticPods, source: 'file', origin: path, nowMs: clock.now() });
+      const nowMs = clock.now();
+      const already = alreadyRead(before, content.bytes);
+      if (already !== undefined) return afterRead(before, content, already, nowMs);
+      const stop = new AbortController();
+      const made = makePods(
+        content.bytes,
+        { ...staticPods, source: 'file', origin: path, nowMs },
+        stop.signal,
+      );
+      if (!(made instanceof Promise)) return afterRead(before, content, this.#pods(made, before), nowMs);
+      this.#slow.add(path, content, nowMs, { made, stop });
+      return before;
     } catch (err) {
       // Gone between the list and the read: the next look will tell.
       return isKind(err, 'not-found') ? undefined : afterFailure(before, describeError(err));
     }
+  }
+
+  #afterSlow(before: KnownFile, { content, readAtMs, result }: SlowRead): KnownFile {
+    if (result === undefined) return before;
+    if ('made' in result) return afterRead(before, content, this.#pods(result.made, before), readAtMs);
+    if (isAbort(result.err)) return before;
+    const tooMuch = isKind(result.err, 'timeout') || isKind(result.err, 'invalid');
+    return afterFailure(
+      before,
+      describeError(result.err),
+      tooMuch ? { stamp: content.stamp, againAtMs: this.#deps.clock.monotonic() + againMs } : undefined,
+    );
+  }
+
+  #pods(made: MadeManifest, before: KnownFile): ManifestPods {
+    return readManifest(made, before.pods, this.#deps.staticPods.nodeName);
   }
 
   #assemble(): readonly Pod[] {

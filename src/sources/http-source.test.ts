@@ -5,6 +5,7 @@ import { KubeletError } from '../base/errors.ts';
 import type { LogFields, Logger } from '../base/log.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { HttpSource, type ManifestAnswer, type ManifestRequest } from './http-source.ts';
+import { type MadeManifest, makeManifest } from './manifest-pods.ts';
 
 const httpCheckMs = 20_000;
 
@@ -38,7 +39,10 @@ function recorder(lines: string[]): Logger {
   return log;
 }
 
-async function start(answer: Rig['answer']): Promise<Rig> {
+async function start(
+  answer: Rig['answer'],
+  makePods?: (signal: AbortSignal) => Promise<MadeManifest>,
+): Promise<Rig> {
   const clock = new FakeClock();
   const lines: string[] = [];
   const requests: ManifestRequest[] = [];
@@ -65,12 +69,14 @@ async function start(answer: Rig['answer']): Promise<Rig> {
       headers: { Authorization: ['Bearer t'] },
     },
     httpCheckMs,
-    staticPods: {
-      nodeName: 'node-1',
-      computeHash: (pod, { source: origin, isFile }) =>
-        `${isFile}|${origin}|${JSON.stringify([pod.metadata?.name, pod.spec])}`,
-      forbidApiReferences: true,
-    },
+    makePods: (bytes, origin, signal) =>
+      makePods?.(signal) ??
+      makeManifest(bytes, {
+        ...origin,
+        computeHash: (pod, { source: from, isFile }) =>
+          `${isFile}|${from}|${JSON.stringify([pod.metadata?.name, pod.spec])}`,
+      }),
+    staticPods: { nodeName: 'node-1', forbidApiReferences: true },
   });
   const stopping = new AbortController();
   const rig: Rig = {

@@ -4,12 +4,11 @@
 import type { Pod } from '../api/k8s.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { describeError, isAbort } from '../base/errors.ts';
+import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
 import { maxManifestBytes } from './decode-manifest.ts';
-import { readManifest } from './manifest-pods.ts';
-import type { ComputeHash } from './static-pod.ts';
+import { type MakePods, readManifest } from './manifest-pods.ts';
 import { uniquePods } from './unique-pods.ts';
 
 export interface ManifestAnswer {
@@ -28,21 +27,27 @@ export interface ManifestRequest {
 export interface HttpSourceDeps {
   /** Follows redirects; throws when there is no answer or too large a one. */
   readonly get: (request: ManifestRequest) => Promise<ManifestAnswer>;
+  readonly makePods: MakePods;
   readonly publish: (source: 'http', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
   readonly endpoint: { readonly url: string; readonly headers: Readonly<Record<string, readonly string[]>> };
   readonly httpCheckMs: number;
-  readonly staticPods: {
-    readonly nodeName: string;
-    readonly computeHash: ComputeHash;
-    readonly forbidApiReferences: boolean;
-  };
+  readonly staticPods: { readonly nodeName: string; readonly forbidApiReferences: boolean };
 }
 
 const timeoutMs = 10_000;
+/** An answer that took too much time or memory to read is tried again after this, though it is the same. */
+const againMs = 600_000;
 /** As many different failures are told until the next success; the others are for those who ask for detail. */
 const failuresShown = 8;
+
+interface LastAnswer {
+  readonly body: Uint8Array;
+  readonly reason: string;
+  /** By the monotonic clock. */
+  readonly againAtMs?: number;
+}
 
 export class HttpSource implements Component {
   readonly name = 'http source';
@@ -51,7 +56,7 @@ export class HttpSource implements Component {
   readonly #shownUrl: string;
   #pods: readonly Pod[] | undefined;
   /** What was last answered in full and what was wrong with it; the same again has nothing new to say. */
-  #last: { readonly body: Uint8Array; readonly reason: string } | undefined;
+  #last: LastAnswer | undefined;
   readonly #told = new Set<string>();
 
   constructor(deps: HttpSourceDeps) {
@@ -87,7 +92,7 @@ export class HttpSource implements Component {
     const { endpoint, get, httpCheckMs } = this.#deps;
     try {
       const answer = await get({ ...endpoint, limitBytes: maxManifestBytes, timeoutMs, signal });
-      if (answer.status === 200) this.#take(answer.body);
+      if (answer.status === 200) await this.#take(answer.body, signal);
       else this.#failed(`the server answered with status ${answer.status}`);
     } catch (err) {
       if (isAbort(err)) throw err;
@@ -97,23 +102,39 @@ export class HttpSource implements Component {
     }
   }
 
-  #take(body: Uint8Array): void {
-    if (this.#last === undefined || Buffer.compare(this.#last.body, body) !== 0)
-      this.#last = { body, reason: this.#read(body) };
-    if (this.#last.reason === '') this.#succeeded();
-    else this.#failed(this.#last.reason);
+  async #take(body: Uint8Array, signal: AbortSignal): Promise<void> {
+    if (!this.#isKnown(body)) this.#last = await this.#attempt(body, signal);
+    const reason = this.#last?.reason ?? '';
+    if (reason === '') this.#succeeded();
+    else this.#failed(reason);
+  }
+
+  #isKnown(body: Uint8Array): boolean {
+    const last = this.#last;
+    if (last === undefined || Buffer.compare(last.body, body) !== 0) return false;
+    return this.#deps.clock.monotonic() < (last.againAtMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  async #attempt(body: Uint8Array, signal: AbortSignal): Promise<LastAnswer> {
+    try {
+      return { body, reason: await this.#read(body, signal) };
+    } catch (err) {
+      if (!isKind(err, 'timeout') && !isKind(err, 'invalid')) throw err;
+      return { body, reason: describeError(err), againAtMs: this.#deps.clock.monotonic() + againMs };
+    }
   }
 
   /** Takes what is usable; returns what is not, or nothing. */
-  #read(body: Uint8Array): string {
-    const { clock, endpoint, log, staticPods } = this.#deps;
+  async #read(body: Uint8Array, signal: AbortSignal): Promise<string> {
+    const { clock, endpoint, log, makePods, staticPods } = this.#deps;
     if (body.length === 0) {
       // differs from upstream: there an empty answer takes all pods away. An empty PodList does that here.
       if (this.#pods === undefined) this.#publish([]);
       return 'the answer is empty';
     }
-    const options = { ...staticPods, source: 'http' as const, origin: endpoint.url, nowMs: clock.now() };
-    const read = readManifest(body, this.#pods ?? [], options);
+    const origin = { ...staticPods, source: 'http' as const, origin: endpoint.url, nowMs: clock.now() };
+    const made = await makePods(body, origin, signal);
+    const read = readManifest(made, this.#pods ?? [], staticPods.nodeName);
     const { pods, refused } = uniquePods([[endpoint.url, read.pods]]);
     const reasons = [...read.reasons, ...(refused.get(endpoint.url) ?? [])];
     if (read.unknownFields.length > 0)

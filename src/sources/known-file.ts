@@ -2,8 +2,7 @@
 // Invariants: a file that is there keeps its pods whatever becomes of its content; equal content is parsed once.
 import type { Pod } from '../api/k8s.ts';
 import { podRef } from '../api/pod-ref.ts';
-import { type ManifestPods, readManifest } from './manifest-pods.ts';
-import type { StaticPodOptions } from './static-pod.ts';
+import type { ManifestPods } from './manifest-pods.ts';
 
 export interface ManifestContent {
   readonly bytes: Uint8Array;
@@ -25,6 +24,8 @@ export interface KnownFile {
   readonly unsettled: boolean;
   /** Kept only while the file has to be read again, to see whether it is still the same. */
   readonly last?: { readonly bytes: Uint8Array; readonly read: ManifestPods };
+  /** By the monotonic clock: read it again then, though it is the same. */
+  readonly againAtMs?: number;
 }
 
 /** A file that changed this recently may still be being written: faults wait, and no pod is dropped. */
@@ -42,14 +43,20 @@ export const unknownFile: KnownFile = {
   unsettled: false,
 };
 
-export function afterRead(before: KnownFile, content: ManifestContent, options: StaticPodOptions): KnownFile {
+/** What these bytes gave when they were last read; undefined when they were not, or too long ago. */
+export function alreadyRead({ last }: KnownFile, bytes: Uint8Array): ManifestPods | undefined {
+  return last !== undefined && Buffer.compare(last.bytes, bytes) === 0 ? last.read : undefined;
+}
+
+/** `readAtMs` is when the bytes were read, by the wall clock. */
+export function afterRead(
+  before: KnownFile,
+  content: ManifestContent,
+  read: ManifestPods,
+  readAtMs: number,
+): KnownFile {
   const { bytes, stamp, changedAtMs } = content;
-  const ageMs = Math.abs(options.nowMs - changedAtMs);
-  const last = before.last;
-  const read =
-    last !== undefined && Buffer.compare(last.bytes, bytes) === 0
-      ? last.read
-      : readManifest(bytes, before.pods, options);
+  const ageMs = Math.abs(readAtMs - changedAtMs);
   const dropped = before.pods.filter((pod) => !read.pods.some((now) => podRef(now) === podRef(pod)));
   if (ageMs < settleMs && (read.reasons.length > 0 || dropped.length > 0)) {
     const pods = [...read.pods, ...dropped];
@@ -59,7 +66,16 @@ export function afterRead(before: KnownFile, content: ManifestContent, options: 
   return ageMs < tickMs ? { ...known, stamp: '', last: { bytes, read } } : { ...known, stamp };
 }
 
-/** The file is there but cannot be read. */
-export function afterFailure(before: KnownFile, reason: string): KnownFile {
-  return { ...unknownFile, pods: before.pods, reasons: [reason], kept: before.pods.map(podRef) };
+/** The file is there but cannot be read. With a stamp, it is not tried again before its time, unless it changes. */
+export function afterFailure(
+  before: KnownFile,
+  reason: string,
+  again: { readonly stamp: string; readonly againAtMs?: number } = { stamp: '' },
+): KnownFile {
+  return { ...unknownFile, ...again, pods: before.pods, reasons: [reason], kept: before.pods.map(podRef) };
+}
+
+/** Whether there is nothing to read: the content is what it was, and it need not be tried once more. */
+export function isUpToDate(known: KnownFile, stamp: string, nowMs: number): boolean {
+  return known.stamp !== '' && known.stamp === stamp && nowMs < (known.againAtMs ?? Number.POSITIVE_INFINITY);
 }

@@ -1,7 +1,17 @@
 // YAML text → documents, with Go's meaning of words, merge keys, and aliases that cannot blow up.
 // Invariant: what is returned is a tree of bounded size; every failure is a ManifestSyntaxError that says where.
 // Upstream: sigs.k8s.io/yaml on go.yaml.in/yaml/v2.
-import { isAlias, isMap, isScalar, isSeq, type Node, parseAllDocuments, type YAMLMap } from 'yaml';
+import {
+  Composer,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  Parser,
+  type YAMLMap,
+} from 'yaml';
 import { resolvePlain, resolveTagged } from './go-scalar.ts';
 import { type ManifestNode, ManifestSyntaxError, type Places, type ScalarValue } from './manifest-node.ts';
 
@@ -10,9 +20,8 @@ const deepest = 500;
 
 /** The documents of a stream; empty ones (only comments, or nothing between two separators) are left out. */
 export function parseYaml(text: string, places: Places): ManifestNode[] {
-  const documents = compose(text);
   const nodes: ManifestNode[] = [];
-  for (const document of documents) {
+  for (const document of compose(text)) {
     const error = document.errors[0];
     if (error !== undefined) throw new ManifestSyntaxError(problemOf(error), places.at(error.pos[0]));
     if (document.contents === null) continue;
@@ -22,18 +31,20 @@ export function parseYaml(text: string, places: Places): ManifestNode[] {
   return nodes;
 }
 
-function compose(text: string): ReturnType<typeof parseAllDocuments> {
+/** One document at a time: what the library keeps of one takes a hundred times the text's size. */
+function* compose(text: string): Generator<Document> {
+  const composer = new Composer({
+    // Words are resolved and keys compared by the reader below: the library's check of keys is quadratic.
+    schema: 'failsafe',
+    version: '1.1',
+    merge: false,
+    uniqueKeys: false,
+    resolveKnownTags: false,
+    prettyErrors: false,
+    logLevel: 'silent',
+  });
   try {
-    return parseAllDocuments(text, {
-      // Words are resolved and keys compared by the reader below: the library's check of keys is quadratic.
-      schema: 'failsafe',
-      version: '1.1',
-      merge: false,
-      uniqueKeys: false,
-      resolveKnownTags: false,
-      prettyErrors: false,
-      logLevel: 'silent',
-    });
+    yield* composer.compose(new Parser().parse(text));
   } catch (err) {
     throw new ManifestSyntaxError(problemOf(err));
   }

@@ -4,6 +4,7 @@
 import type { CallOptions } from '../api/cri.ts';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import { asPodUid } from '../api/pod-ref.ts';
+import { staticPodUid } from '../api/static-pod-hash/compute.ts';
 import { assemble, type Edges, type Kubelet } from '../assemble.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
@@ -15,6 +16,7 @@ import { defaultGates } from '../config/gates/feature-gates.ts';
 import { parseArgs } from '../config/parse-args.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
+import { makeParts } from '../sources/make-pods.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
 
@@ -139,6 +141,7 @@ export class FakeNode {
         cgroups: () => ({ removePod: async () => undefined }),
         manifests: this.#manifestFiles(),
         httpGet: () => Promise.reject(new Error('no network in memory')),
+        decode: async (work) => [...makeParts(work, staticPodUid)],
         listen: () => Promise.reject(new Error('no ports in memory')),
       },
     });

@@ -9,6 +9,7 @@ import { silentLogger } from '../base/log.ts';
 import { listManifests, readManifestFile } from '../edge/host/read-manifest.ts';
 import { watchPath } from '../edge/host/watch-dir.ts';
 import { FileSource } from '../sources/file-source.ts';
+import { makeManifest } from '../sources/manifest-pods.ts';
 import { checkLeaks, type LeakCheck } from './leaks.ts';
 
 let root = '';
@@ -53,7 +54,8 @@ async function watchManifests(path: string): Promise<Watched> {
     path,
     // So long that only file events can be what makes these tests pass.
     fileCheckMs: 3_600_000,
-    staticPods: { nodeName: 'node', computeHash: staticPodUid, forbidApiReferences: true },
+    makePods: (bytes, origin) => makeManifest(bytes, { ...origin, computeHash: staticPodUid }),
+    staticPods: { nodeName: 'node', forbidApiReferences: true },
   });
   const stopping = new AbortController();
   const { stopped } = await source.start(stopping.signal);
