@@ -87,12 +87,18 @@ function podConfigSettings(input: AssembleInput, naming: CgroupNaming): PodConfi
   return {
     podLogsDir: config.podLogsDir,
     rootDir: flags.rootDir,
-    dns: { clusterDns: config.clusterDNS, clusterDomain: config.clusterDomain },
+    dns: {
+      clusterDns: config.clusterDNS,
+      clusterDomain: config.clusterDomain,
+      resolvConf: config.resolvConf,
+      nodeIps: machine.addresses,
+    },
     resources: {
       cpuCfsQuota: config.cpuCFSQuota,
       cpuCfsQuotaPeriodUs: config.cpuCFSQuotaPeriod.ms * 1_000,
       memoryCapacityBytes: machine.memoryBytes,
       hugePageSizes: machine.hugePageSizes,
+      groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
     },
     seccomp: {
       profileRoot: join(flags.rootDir, 'seccomp'),

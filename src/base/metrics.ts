@@ -59,7 +59,7 @@ export class Metrics {
   }
 }
 
-/** `exponential(0.005, 2.5, 14)`: upstream's way to spell buckets. */
+/** `exponentialBuckets(0.005, 2.5, 14)`: upstream's way to spell buckets. */
 export function exponentialBuckets(start: number, factor: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => start * factor ** index);
 }

@@ -17,6 +17,13 @@ const podChecks: readonly Check<PodSpec>[] = [
   ['spec.ephemeralContainers', (spec) => isSet(spec.ephemeralContainers)],
   ['spec.volumes', (spec) => isSet(spec.volumes)],
   ['spec.hostAliases', (spec) => isSet(spec.hostAliases)],
+  ['spec.hostnameOverride', (spec) => isSet(spec.hostnameOverride)],
+  ['spec.os.name', (spec) => isSet(spec.os) && spec.os?.name !== 'linux'],
+  ['spec.nodeSelector', (spec) => Object.keys(spec.nodeSelector ?? {}).length > 0],
+  [
+    'spec.affinity.nodeAffinity',
+    (spec) => isSet(spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+  ],
   ['spec.hostUsers', (spec) => spec.hostUsers === false],
   ['spec.runtimeClassName', (spec) => isSet(spec.runtimeClassName)],
   ['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)],
@@ -34,9 +41,19 @@ const containerChecks: readonly Check<Container>[] = [
   ['readinessProbe', (container) => isSet(container.readinessProbe)],
   ['startupProbe', (container) => isSet(container.startupProbe)],
   ['lifecycle', (container) => isSet(container.lifecycle)],
+  ['resources.claims', (container) => isSet(container.resources?.claims)],
+  ['resources', (container) => asksForDevices(container)],
+  ['restartPolicyRules', (container) => isSet(container.restartPolicyRules)],
   ['restartPolicy', (container) => isSet(container.restartPolicy)],
   ['securityContext.appArmorProfile', (container) => isSet(container.securityContext?.appArmorProfile)],
 ];
+
+/** Resources that plugins hand out: everything with a domain that is not Kubernetes' own. */
+function asksForDevices({ resources }: Container): boolean {
+  return Object.keys({ ...resources?.requests, ...resources?.limits }).some(
+    (name) => name.includes('/') && !/(^|\.)kubernetes\.io\//.test(name),
+  );
+}
 
 /** Undefined: it may run. */
 export function refusePod(pod: Pod): Refusal | undefined {

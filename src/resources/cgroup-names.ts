@@ -17,11 +17,11 @@ export interface CgroupNaming {
   readonly perQos: boolean;
 }
 
-/** What the CRI is told: a path for cgroupfs, the name of the innermost slice for systemd. */
+/** What the CRI is told: a path below a hierarchy's mount; with systemd one of slices. Empty where pods have none. */
 export function podCgroupParent(pod: Pod, naming: CgroupNaming): string {
-  if (!naming.perQos) return naming.root === '' ? '/' : naming.root;
+  if (!naming.perQos) return '';
   const parts = [...rootParts(naming.root), 'kubepods', ...qosParents[podQosClass(pod)], `pod${podUid(pod)}`];
-  return naming.driver === 'systemd' ? sliceName(parts) : `/${parts.join('/')}`;
+  return `/${naming.driver === 'systemd' ? slicePath(parts) : parts.join('/')}`;
 }
 
 /** Every place below a hierarchy's mount where this pod's cgroup may be, whatever its class was. */

@@ -4,7 +4,7 @@ import type { LinuxContainerResources } from '../api/generated/runtime/v1/api.ts
 import type { Container, Pod, ResourceList } from '../api/k8s.ts';
 import { podQosClass } from '../api/qos.ts';
 import { Quantity } from '../api/quantity.ts';
-import { podLimits, podRequests } from '../api/resources.ts';
+import { containerRequests, podLimits, podRequests } from '../api/resources.ts';
 
 export interface ResourceSettings {
   readonly cpuCfsQuota: boolean;
@@ -12,6 +12,8 @@ export interface ResourceSettings {
   readonly memoryCapacityBytes: bigint;
   /** Page sizes this kernel knows, in the form of the CRI: 2MB, 1GB. */
   readonly hugePageSizes: readonly string[];
+  /** Out of memory, a container's processes end together; only cgroup v2 can. */
+  readonly groupOomKill?: boolean;
 }
 
 const minShares = 2n;
@@ -60,10 +62,10 @@ export function containerResources(
   const requests = container.resources?.requests;
   const limits = container.resources?.limits;
   const podLevel = pod.spec?.resources?.limits;
-  const memory = amount(limits, 'memory') ?? amount(podLevel, 'memory');
+  const memory = nonZero(limits, 'memory') ?? amount(podLevel, 'memory');
   const base = linuxResources(
     amount(requests, 'cpu'),
-    amount(limits, 'cpu') ?? amount(podLevel, 'cpu'),
+    nonZero(limits, 'cpu') ?? amount(podLevel, 'cpu'),
     memory,
     settings,
   );
@@ -83,11 +85,21 @@ export function oomScoreAdj(pod: Pod, container: Container, memoryCapacityBytes:
   const qos = podQosClass(pod);
   if (qos === 'Guaranteed') return guaranteedOomScore;
   if (qos === 'BestEffort' || memoryCapacityBytes <= 0n) return bestEffortOomScore;
-  const request = amount(container.resources?.requests, 'memory')?.value() ?? 0n;
+  const own = amount(container.resources?.requests, 'memory')?.value() ?? 0n;
+  const request = own + unallottedMemory(pod);
   const score = 1000n - (1000n * request) / memoryCapacityBytes;
   const lowest = 1000n + guaranteedOomScore;
   if (score < lowest) return lowest;
   return score === bestEffortOomScore ? score - 1n : score;
+}
+
+/** What the pod as a whole requests beyond its containers counts for each of them in equal parts. */
+function unallottedMemory(pod: Pod): bigint {
+  const requested = amount(pod.spec?.resources?.requests, 'memory')?.value() ?? 0n;
+  if (requested === 0n) return 0n;
+  const allotted = containerRequests(pod).get('memory')?.value() ?? 0n;
+  const count = (pod.spec?.containers.length ?? 0) + (pod.spec?.initContainers?.length ?? 0);
+  return (requested - allotted) / BigInt(Math.max(1, count));
 }
 
 function linuxResources(
@@ -105,6 +117,7 @@ function linuxResources(
     ...(settings.cpuCfsQuota
       ? { cpuPeriod: periodUs, cpuQuota: milliCpuToQuotaUs(cpuLimit?.milliValue() ?? 0n, periodUs) }
       : {}),
+    ...(settings.groupOomKill === true ? { unified: { 'memory.oom.group': '1' } } : {}),
   };
 }
 
@@ -137,6 +150,11 @@ function pageSizeName(bytes: bigint): string {
     unit += 1;
   }
   return `${size}${units[unit] ?? ''}`;
+}
+
+function nonZero(list: ResourceList | undefined, name: string): Quantity | undefined {
+  const found = amount(list, name);
+  return found?.sign() === 0 ? undefined : found;
 }
 
 function amount(list: ResourceList | undefined, name: string): Quantity | undefined {

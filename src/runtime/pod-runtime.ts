@@ -10,6 +10,7 @@ import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { computePodActions, type PodAction } from './compute-pod-actions.ts';
 import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
 import { podDirectory, podLogDirectory, podLogDirectoryOf } from './paths.ts';
+import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
 import { generateSandboxConfig } from './sandbox-config.ts';
 import { startContainer } from './start-container.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
@@ -73,16 +74,22 @@ export class PodRuntime {
     signal: AbortSignal,
   ): Promise<SyncResult> {
     const actions = computePodActions(pod, seen);
+    const starts = actions.some((action) => action.do !== 'stop-pod' && action.do !== 'stop-container');
+    const resolver = starts ? await this.#readResolver() : undefined;
     const latest = seen?.sandboxes[0];
     const context: SyncContext = {
       pod,
       seen,
       order,
       signal,
+      resolver,
       sandbox:
-        latest === undefined
+        latest === undefined || !starts
           ? undefined
-          : { id: latest.id, config: generateSandboxConfig(pod, latest.attempt, this.#deps.settings) },
+          : {
+              id: latest.id,
+              config: generateSandboxConfig(pod, latest.attempt, this.#deps.settings, resolver),
+            },
       found: new Map(),
       waiting: {},
       retries: [],
@@ -150,10 +157,16 @@ export class PodRuntime {
     await execute(context, action);
   }
 
+  /** Read anew each time: a network that was joined meanwhile may have changed it. */
+  async #readResolver(): Promise<ResolverSettings | undefined> {
+    const { resolvConf: path = '' } = this.#deps.settings.dns;
+    return path === '' ? undefined : parseResolvConf(await this.#deps.files.readText(path));
+  }
+
   async #createSandbox(context: SyncContext, attempt: number): Promise<void> {
     const { cri, files, images, log, settings, slots } = this.#deps;
     const { pod, signal } = context;
-    const config = generateSandboxConfig(pod, attempt, settings);
+    const config = generateSandboxConfig(pod, attempt, settings, context.resolver);
     // Whether the images are there is asked while the sandbox is being made; the answers wait for their containers.
     for (const { name, image } of pod.spec?.containers ?? []) {
       const found = images.find(image ?? '', signal);

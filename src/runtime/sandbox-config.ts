@@ -9,6 +9,7 @@ import { KubeletError } from '../base/errors.ts';
 import { type DnsSettings, podDns } from './dns.ts';
 import { overheadResources, type ResourceSettings, sandboxResources } from './linux-resources.ts';
 import { podLogDirectory } from './paths.ts';
+import type { ResolverSettings } from './resolv-conf.ts';
 import { type SeccompSettings, sandboxSecurityContext } from './security-context.ts';
 
 export interface PodConfigSettings {
@@ -28,6 +29,7 @@ export function generateSandboxConfig(
   pod: Pod,
   attempt: number,
   settings: PodConfigSettings,
+  host?: ResolverSettings,
 ): CriRequest<PodSandboxConfig> {
   const uid = podUid(pod);
   const name = pod.metadata?.name ?? '';
@@ -40,7 +42,7 @@ export function generateSandboxConfig(
     metadata: { name, namespace, uid, attempt },
     hostname: pod.spec?.hostNetwork === true ? '' : podHostname(pod, settings.dns.clusterDomain),
     logDirectory: podLogDirectory(settings.podLogsDir, pod),
-    dnsConfig: podDns(pod, settings.dns),
+    dnsConfig: podDns(pod, settings.dns, host),
     portMappings: portMappings(pod),
     labels: {
       ...pod.metadata?.labels,
@@ -62,8 +64,8 @@ export function generateSandboxConfig(
 /** The short name, or the whole one where the pod asks for it and the kernel can hold it. */
 export function podHostname(pod: Pod, clusterDomain: string): string {
   const spec = pod.spec;
-  const hostname = spec?.hostname ?? truncateHostname(pod.metadata?.name ?? '');
-  if (spec?.hostnameOverride !== undefined) return spec.hostnameOverride;
+  const asked = spec?.hostname ?? '';
+  const hostname = truncateHostname(asked === '' ? (pod.metadata?.name ?? '') : asked);
   if (spec?.setHostnameAsFQDN !== true || spec.subdomain === undefined || spec.subdomain === '')
     return hostname;
   const fqdn = `${hostname}.${spec.subdomain}.${pod.metadata?.namespace ?? ''}.svc.${clusterDomain}`;

@@ -1,5 +1,6 @@
 // Who a container runs as and what it may do, from the pod's and its own security context. Pure.
 // Upstream: pkg/securitycontext, kuberuntime/security_context.go, kuberuntime/util (namespaces), helpers.go (seccomp).
+import { join } from 'node:path/posix';
 import type { CriRequest } from '../api/cri.ts';
 import {
   type LinuxContainerSecurityContext,
@@ -11,6 +12,7 @@ import {
   SupplementalGroupsPolicy,
 } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod, SeccompProfile, SecurityContext } from '../api/k8s.ts';
+import { KubeletError } from '../base/errors.ts';
 
 /** The numeric user an image asks for, or its name where it has one. */
 export interface ImageUser {
@@ -139,7 +141,7 @@ function seccompProfile(
     case 'Localhost':
       return {
         profileType: SecurityProfile_ProfileType.Localhost,
-        localhostRef: `${settings.profileRoot}/${profile.localhostProfile ?? ''}`,
+        localhostRef: localhostProfile(settings.profileRoot, profile.localhostProfile ?? ''),
       };
     case undefined:
       return {
@@ -150,6 +152,14 @@ function seccompProfile(
     default:
       return { profileType: SecurityProfile_ProfileType.Unconfined };
   }
+}
+
+function localhostProfile(root: string, name: string): string {
+  if (name === '') {
+    const message = 'localhostProfile must be set if seccompProfile type is Localhost.';
+    throw new KubeletError('invalid', 'CreateContainerConfigError', message);
+  }
+  return join(root, name);
 }
 
 function supplementalGroups(pod: Pod): bigint[] {

@@ -8,6 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Slots } from '../base/slots.ts';
 import type { CrashBackoff } from './crash-backoff.ts';
+import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
 import type { ImageUser } from './security-context.ts';
 
@@ -32,6 +33,8 @@ export interface RuntimeImages {
 
 export interface RuntimeFiles {
   makeDirectory(path: string, mode: number): Promise<void>;
+  /** A text file as it is now. */
+  readText(path: string): Promise<string>;
   /** Names in a directory; empty when there is none. */
   listNames(path: string): Promise<readonly string[]>;
   /** Removes a directory and what is in it, without following links; nothing there is fine. */
@@ -62,6 +65,8 @@ export interface SyncContext {
   /** Order of arrival: lower is served first. */
   readonly order: number;
   readonly signal: AbortSignal;
+  /** What the node's resolver file says; undefined when there is none. */
+  readonly resolver: ResolverSettings | undefined;
   sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
   readonly found: Map<string, ReturnType<RuntimeImages['find']>>;
   readonly waiting: Record<string, WaitingReason>;

@@ -3,7 +3,7 @@
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 
 export interface KubeletMetricsDeps {
-  readonly desired: { all(): readonly unknown[] };
+  readonly desired: { all(): readonly { readonly source: string }[] };
   readonly observed: {
     all(): ReadonlyMap<
       string,
@@ -83,7 +83,11 @@ export class KubeletMetrics {
   }
 
   #keepCounts({ desired, observed }: KubeletMetricsDeps): void {
-    const wanted = this.#metrics.gauge({ name: 'kubelet_desired_pods', help: 'Pods this node was given.' });
+    const wanted = this.#metrics.gauge({
+      name: 'kubelet_desired_pods',
+      help: 'Pods this node was given, by whether they are static.',
+      labels: ['static'],
+    });
     const pods = this.#metrics.gauge({
       name: 'kubelet_running_pods',
       help: 'Pods with a sandbox that is ready.',
@@ -95,7 +99,10 @@ export class KubeletMetrics {
     });
     this.#metrics.onCollect(() => {
       const seen = [...observed.all().values()];
-      wanted.set({}, desired.all().length);
+      const given = desired.all();
+      const fromApi = given.filter(({ source }) => source === 'api').length;
+      wanted.set({ static: '' }, fromApi);
+      wanted.set({ static: 'true' }, given.length - fromApi);
       pods.set({}, seen.filter(({ sandboxes }) => sandboxes.some(({ ready }) => ready)).length);
       containers.clear();
       for (const state of ['created', 'exited', 'running', 'unknown']) {

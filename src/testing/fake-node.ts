@@ -132,6 +132,7 @@ export class FakeNode {
         cri: () => this.#connect(),
         files: {
           makeDirectory: async (path) => void this.directories.add(path),
+          readText: async () => 'nameserver 192.0.2.53\n',
           listNames: async () => [],
           removeTree: async (path) => {
             for (const each of this.directories)
@@ -140,8 +141,8 @@ export class FakeNode {
         },
         cgroups: () => ({ removePod: async () => undefined }),
         manifests: this.#manifestFiles(),
-        httpGet: () => Promise.reject(new Error('no network in memory')),
         decode: async (work) => [...makeParts(work, staticPodUid)],
+        httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
       },
     });

@@ -22,9 +22,20 @@ export class PodCgroups {
   }
 
   async removePod(uid: string): Promise<void> {
+    const paths = this.#options.paths(uid);
+    for (const mount of await this.#mountPoints()) {
+      for (const path of paths) await removeCgroup(join(mount, path));
+    }
+  }
+
+  /** A reading that failed is not kept. */
+  async #mountPoints(): Promise<readonly string[]> {
     this.#mounts ??= (this.#options.mounts ?? cgroupMounts)();
-    for (const mount of await this.#mounts) {
-      for (const path of this.#options.paths(uid)) await removeCgroup(join(mount, path));
+    try {
+      return await this.#mounts;
+    } catch (err) {
+      this.#mounts = undefined;
+      throw err;
     }
   }
 }

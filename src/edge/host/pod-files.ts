@@ -1,14 +1,34 @@
 // The directories of pods on this node's disk. Invariants: nothing is deleted through a mount; links are removed, not followed.
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
-import { readMountTable } from './mount-table.ts';
+import { type MountEntry, readMountTable } from './mount-table.ts';
+
+export interface PodFilesOptions {
+  /** The mounts of this machine; read from the kernel when absent. */
+  readonly mounts?: () => Promise<readonly Pick<MountEntry, 'mountPoint'>[]>;
+}
 
 export class PodFiles {
+  readonly #mounts: NonNullable<PodFilesOptions['mounts']>;
+
+  constructor(options: PodFilesOptions = {}) {
+    this.#mounts = options.mounts ?? readMountTable;
+  }
+
   async makeDirectory(path: string, mode: number): Promise<void> {
     try {
       await mkdir(path, { recursive: true, mode });
     } catch (err) {
       throw new KubeletError('internal', 'FailedMkdir', `cannot make directory ${path}`, { cause: err });
+    }
+  }
+
+  async readText(path: string): Promise<string> {
+    try {
+      return await readFile(path, 'utf8');
+    } catch (err) {
+      throw new KubeletError('internal', 'FailedRead', `cannot read ${path}`, { cause: err });
     }
   }
 
@@ -22,19 +42,27 @@ export class PodFiles {
   }
 
   async removeTree(path: string): Promise<void> {
-    const below = (await readMountTable()).find(({ mountPoint }) => `${mountPoint}/`.startsWith(`${path}/`));
-    if (below !== undefined) {
-      throw new KubeletError(
-        'conflict',
-        'MountBusy',
-        `not removing ${path}: ${below.mountPoint} is mounted in it`,
-      );
-    }
     try {
-      await rm(path, { recursive: true, force: true });
-    } catch (err) {
-      throw new KubeletError('internal', 'FailedRemove', `cannot remove ${path}`, { cause: err });
+      const real = await withRealParent(path);
+      if (real === undefined) return;
+      const below = (await this.#mounts()).find(({ mountPoint }) => `${mountPoint}/`.startsWith(`${real}/`));
+      if (below !== undefined) {
+        throw new KubeletError('conflict', 'MountBusy', `${below.mountPoint} is mounted in it`);
+      }
+      await rm(real, { recursive: true, force: true });
+    } catch (cause) {
+      throw new KubeletError('conflict', 'FailedRemove', `cannot remove ${path}`, { cause });
     }
+  }
+}
+
+/** The kernel's table has real paths: a link on the way must not hide a mount. Undefined when there is no such directory. */
+async function withRealParent(path: string): Promise<string | undefined> {
+  try {
+    return join(await realpath(dirname(path)), basename(path));
+  } catch (err) {
+    if (isMissing(err)) return undefined;
+    throw err;
   }
 }
 

@@ -1,0 +1,101 @@
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PodFiles } from './pod-files.ts';
+
+let made: string;
+let mounts: { mountPoint: string }[];
+let files: PodFiles;
+beforeEach(async () => {
+  made = await mkdtemp(join(tmpdir(), 'pod-files-'));
+  mounts = [{ mountPoint: '/' }];
+  files = new PodFiles({ mounts: async () => mounts });
+});
+afterEach(async () => await rm(made, { recursive: true }));
+
+describe('makeDirectory', () => {
+  test('with what is above it, once or twice', async () => {
+    await files.makeDirectory(join(made, 'a/b'), 0o750);
+    await files.makeDirectory(join(made, 'a/b'), 0o750);
+    expect((await stat(join(made, 'a/b'))).mode & 0o777).toBe(0o750);
+  });
+  test('where a file is in the way: an error that names it', async () => {
+    await writeFile(join(made, 'f'), '');
+    await expect(files.makeDirectory(join(made, 'f/b'), 0o750)).rejects.toThrow(
+      `cannot make directory ${made}/f/b`,
+    );
+  });
+});
+
+test('readText', async () => {
+  await writeFile(join(made, 'f'), 'text');
+  expect(await files.readText(join(made, 'f'))).toBe('text');
+  await expect(files.readText(join(made, 'none'))).rejects.toThrow(`cannot read ${made}/none`);
+});
+
+describe('listNames', () => {
+  test('names, and none where there is nothing', async () => {
+    await writeFile(join(made, '0.log'), '');
+    expect(await files.listNames(made)).toEqual(['0.log']);
+    expect(await files.listNames(join(made, 'none'))).toEqual([]);
+  });
+  test('a file is no directory', async () => {
+    await writeFile(join(made, 'f'), '');
+    await expect(files.listNames(join(made, 'f'))).rejects.toThrow('cannot read directory');
+  });
+});
+
+describe('removeTree', () => {
+  beforeEach(async () => {
+    await mkdir(join(made, 'pod/volumes'), { recursive: true });
+    await writeFile(join(made, 'pod/volumes/f'), 'x');
+  });
+  test('removes it and what is in it, and nothing beside it', async () => {
+    await mkdir(join(made, 'pod-2'));
+    await files.removeTree(join(made, 'pod'));
+    expect(await readdir(made)).toEqual(['pod-2']);
+  });
+  test.each([['none'], ['none/deeper/still']])('%s: nothing there is fine', async (name) => {
+    await expect(files.removeTree(join(made, name))).resolves.toBeUndefined();
+  });
+  test('a link is removed, not followed', async () => {
+    await mkdir(join(made, 'kept'));
+    await writeFile(join(made, 'kept/f'), 'x');
+    await symlink(join(made, 'kept'), join(made, 'pod/link'));
+    await symlink(join(made, 'kept'), join(made, 'pod-link'));
+    await files.removeTree(join(made, 'pod'));
+    await files.removeTree(join(made, 'pod-link'));
+    expect([await readdir(made), await readdir(join(made, 'kept'))]).toEqual([['kept'], ['f']]);
+  });
+
+  const guarded: readonly (readonly [string, string])[] = [
+    ['deep in it', 'pod/volumes/m'],
+    ['at it', 'pod'],
+  ];
+  for (const [where, mountPoint] of guarded) {
+    test(`a mount ${where} keeps everything where it is`, async () => {
+      mounts.push({ mountPoint: join(made, mountPoint) });
+      await expect(files.removeTree(join(made, 'pod'))).rejects.toMatchObject({ kind: 'conflict' });
+      expect(await readdir(join(made, 'pod/volumes'))).toEqual(['f']);
+    });
+  }
+  test('a mount is found although a link leads to it', async () => {
+    await symlink(made, join(made, 'root'));
+    mounts.push({ mountPoint: join(made, 'pod/volumes') });
+    await expect(files.removeTree(join(made, 'root/pod'))).rejects.toMatchObject({
+      cause: { reason: 'MountBusy', message: `${made}/pod/volumes is mounted in it` },
+    });
+    expect(await readdir(join(made, 'pod/volumes'))).toEqual(['f']);
+  });
+  test('a mount beside it, with the same beginning, does not matter', async () => {
+    mounts.push({ mountPoint: join(made, 'pod-2') });
+    await files.removeTree(join(made, 'pod'));
+    expect(await readdir(made)).toEqual([]);
+  });
+  test('without a mount table nothing is removed', async () => {
+    const blind = new PodFiles({ mounts: () => Promise.reject(new Error('no /proc')) });
+    await expect(blind.removeTree(join(made, 'pod'))).rejects.toThrow('cannot remove');
+    expect(await readdir(join(made, 'pod/volumes'))).toEqual(['f']);
+  });
+});

@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest';
+import { aPod } from '../testing/builders.ts';
+import { containerLogPath, podDirectory, podLogDirectory, podLogDirectoryOf } from './paths.ts';
+
+test('as upstream spells them', () => {
+  const pod = aPod({ name: 'n', namespace: 'ns', uid: 'u-1' });
+  expect([
+    podLogDirectory('/var/log/pods', pod),
+    containerLogPath('c', 3),
+    podDirectory('/var/lib/kubelet', 'u-1'),
+  ]).toEqual(['/var/log/pods/ns_n_u-1', 'c/3.log', '/var/lib/kubelet/pods/u-1']);
+});
+
+describe('names that lead elsewhere', () => {
+  test.each([['..'], ['.'], [''], ['../../etc'], ['a/b'], ['a\0b']])('UID %j', (uid) => {
+    expect(() => podDirectory('/var/lib/kubelet', uid)).toThrow('cannot be the name of a directory');
+  });
+  test.each([
+    ['../..', 'n', 'u'],
+    ['ns', 'a/../..', 'u'],
+    ['ns', 'n', '/../../..'],
+  ])('log of %s %s %s', (namespace, name, uid) => {
+    expect(() => podLogDirectoryOf('/var/log/pods', namespace, name, uid)).toThrow('cannot be the name');
+  });
+});
