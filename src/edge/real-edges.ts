@@ -28,7 +28,7 @@ export function realEdges(clock: Clock, beside: string) {
         watchPath({ path, clock, onChange, onError }),
     },
     /** Reads large manifests outside the event loop. */
-    decode: <Work, Part>(work: Work, signal: AbortSignal) => decoder.call<Work, Part>(work, signal),
+    decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
     listen: listenHttp,
   };

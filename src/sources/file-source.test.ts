@@ -620,6 +620,138 @@ describe('the path', () => {
   });
 });
 
+describe('a manifest that is read slowly', () => {
+  /** Work that ends when the test says so; by the order of its beginning. */
+  function held(): { slow: (bytes: Uint8Array) => SlowWork | undefined; work: HeldWork[] } {
+    const work: HeldWork[] = [];
+    const slow: SlowWork = (make, signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+        work.push({ finish: () => resolve(make()), fail: reject, signal });
+      });
+    return { work, slow: (bytes) => (Buffer.from(bytes).includes('# slow') ? slow : undefined) };
+  }
+  interface HeldWork {
+    readonly finish: () => void;
+    readonly fail: (err: KubeletError) => void;
+    readonly signal: AbortSignal;
+  }
+  const slowly = (name: string): string => `# slow\n${manifest(name)}`;
+  const tooSlow = new KubeletError('timeout', 'ManifestTooSlow', 'takes too long to read: over 20 s');
+
+  test('is waited for by the first set, which has to be whole', async () => {
+    const { slow, work } = held();
+    const rig = await start((files) => {
+      files.put('a', slowly('big'));
+      files.put('b', manifest('small'));
+    }, slow);
+    await rig.clock.settle();
+    expect(rig.sets).toEqual([]);
+    work[0]?.finish();
+    await rig.clock.settle();
+    expect(rig.names()).toEqual(['big', 'small']);
+    expect(rig.sets).toHaveLength(1);
+    expect(work).toHaveLength(1);
+    await rig.stop();
+  });
+
+  test('keeps neither others nor its own last version from running', async () => {
+    const { slow, work } = held();
+    const rig = await start((files) => files.put('a', manifest('one')), slow);
+    rig.files.put('a', slowly('two'));
+    await rig.change();
+    rig.files.put('b', manifest('three'));
+    await rig.change();
+    expect(rig.names()).toEqual(['one', 'three']);
+    expect(rig.files.reads).toEqual(['a', 'a', 'b']);
+    work[0]?.finish();
+    await rig.clock.settle();
+    expect(rig.names()).toEqual(['two', 'three']);
+    expect(rig.files.reads).toEqual(['a', 'a', 'b']);
+    expect(rig.lines).toEqual([]);
+    await rig.stop();
+  });
+
+  test('is given up when it changes or goes', async () => {
+    const { slow, work } = held();
+    const rig = await start(undefined, slow);
+    rig.files.put('a', slowly('one'));
+    await rig.change();
+    rig.files.put('a', slowly('two'));
+    await rig.change();
+    expect(work.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    rig.files.remove('a');
+    await rig.change();
+    expect(work.map(({ signal }) => signal.aborted)).toEqual([true, true]);
+    expect(rig.names()).toEqual([]);
+    expect(rig.lines).toEqual([]);
+    await rig.stop();
+  });
+
+  test('and takes too long is a fault of its own, tried again after ten minutes or when it changes', async () => {
+    const { slow, work } = held();
+    const rig = await start((files) => {
+      files.put('a', slowly('one'));
+      files.put('b', manifest('two'));
+    }, slow);
+    await rig.clock.settle();
+    work[0]?.fail(tooSlow);
+    await rig.clock.settle();
+    expect(rig.names()).toEqual(['two']);
+    const fault = 'E Could not process manifest file /manifests/a: takes too long to read: over 20 s';
+    expect(rig.lines).toEqual([fault]);
+    await rig.clock.advance(9 * 60_000);
+    expect(work).toHaveLength(1);
+    await rig.clock.advance(2 * 60_000);
+    expect(work).toHaveLength(2);
+    work[1]?.fail(tooSlow);
+    await rig.clock.settle();
+    expect(rig.lines).toEqual([fault]);
+    rig.files.put('a', manifest('one'));
+    await rig.change();
+    expect(rig.names()).toEqual(['one', 'two']);
+    await rig.stop();
+  });
+
+  test('and takes too long goes on as it was', async () => {
+    const { slow, work } = held();
+    const rig = await start((files) => files.put('a', manifest('one')), slow);
+    rig.files.put('a', slowly('two'));
+    await rig.change();
+    work[0]?.fail(tooSlow);
+    await rig.clock.settle();
+    expect(rig.names()).toEqual(['one']);
+    expect(rig.lines).toEqual([
+      'E Could not process manifest file /manifests/a: takes too long to read: over 20 s (keeping default/one-node-1)',
+    ]);
+    await rig.stop();
+  });
+
+  test('and whose reader breaks down is tried again at the next look', async () => {
+    const { slow, work } = held();
+    const rig = await start((files) => files.put('a', slowly('one')), slow);
+    await rig.clock.settle();
+    work[0]?.fail(new KubeletError('internal', 'ManifestUnreadable', 'could not be read'));
+    await rig.clock.settle();
+    expect(rig.lines).toEqual(['E Could not process manifest file /manifests/a: could not be read']);
+    await rig.clock.advance(fileCheckMs);
+    work.at(-1)?.finish();
+    await rig.clock.settle();
+    expect(rig.names()).toEqual(['one']);
+    await rig.stop();
+  });
+
+  test('is ended by a stop, and no set without it is published', async () => {
+    const { slow, work } = held();
+    const rig = await start((files) => files.put('a', slowly('one')), slow);
+    await rig.clock.settle();
+    await rig.stop();
+    expect(work[0]?.signal.aborted).toBe(true);
+    expect(rig.sets).toEqual([]);
+    expect(rig.clock.pendingTimers()).toBe(0);
+  });
+});
+
 describe('stopping', () => {
   test('leaves no timer and no watch', async () => {
     const rig = await start((files) => files.put('a', 'bad', { fresh: true }));

@@ -266,3 +266,34 @@ test('stopping gives up the request in flight and leaves no timer', async () => 
   expect(rig.lines).toEqual([]);
   expect(rig.sets).toEqual([]);
 });
+
+test('an answer that takes too long to read is told once and tried again after ten minutes', async () => {
+  let attempts = 0;
+  const rig = await start('a pod', async () => {
+    attempts += 1;
+    throw new KubeletError('timeout', 'ManifestTooSlow', 'takes too long to read: over 20 s');
+  });
+  await rig.clock.advance(9 * 60_000);
+  expect(attempts).toBe(1);
+  await rig.clock.advance(2 * 60_000);
+  expect(attempts).toBe(2);
+  expect(rig.lines.filter((line) => line.includes('takes too long to read'))).toHaveLength(1);
+  expect(rig.sets).toEqual([]);
+  await rig.stop();
+});
+
+test('a stop ends the reading of an answer', async () => {
+  let reading: AbortSignal | undefined;
+  const rig = await start(
+    'a pod',
+    (signal) =>
+      new Promise((_resolve, reject) => {
+        reading = signal;
+        signal.addEventListener('abort', () => reject(signal.reason as Error));
+      }),
+  );
+  await rig.clock.settle();
+  await rig.stop();
+  expect(reading?.aborted).toBe(true);
+  expect(rig.clock.pendingTimers()).toBe(0);
+});

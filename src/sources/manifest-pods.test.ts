@@ -171,3 +171,11 @@ describe('whatever a manifest says', () => {
     );
   });
 });
+
+test('of very many faults and unknown fields only the first are told', () => {
+  const many = Array.from({ length: 50 }, (_, i) => `x${i}: 1\n`).join('');
+  expect(read(`${many}${pod('a')}`).unknownFields).toHaveLength(21);
+  const faults = read(`apiVersion: v1\nkind: Secret\n---\n`.repeat(50)).reasons;
+  expect(faults).toHaveLength(21);
+  expect(faults.at(-1)).toBe('and 30 more');
+});

@@ -73,7 +73,7 @@ function sameAsBefore(pod: Pod, before: Pod | undefined): Pod {
   if (before === undefined || seen === undefined) return pod;
   const annotations = { ...pod.metadata?.annotations, [configSeenAnnotation]: seen };
   const now = { ...pod, metadata: { ...pod.metadata, annotations } };
-  return JSON.stringify(now) === JSON.stringify(before) ? before : now;
+  return isSameJson(now, before) ? before : now;
 }
 
 /** Whether one of the faults could be about a pod: it names the pod, or it does not know which pod it is about. */
@@ -82,4 +82,14 @@ function faultsByPod(faults: readonly ManifestFault[], nodeName: string): (pod: 
   const ofAnyPod = about.some((fault) => fault.pod === undefined);
   const refs = new Set(about.map((fault) => `${fault.pod ?? ''}-${nodeName.toLowerCase()}`));
   return (pod) => ofAnyPod || refs.has(podRef(pod));
+}
+
+/** Without building texts of both, which would hold the event loop where they are large. */
+function isSameJson(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  return keys.every((key) => Object.hasOwn(right, key) && isSameJson(left[key], right[key]));
 }

@@ -29,9 +29,9 @@ export class DecodeWorker {
 
   /**
    * Rejects as `timeout` or `invalid` when the work takes too much time or memory, as `internal` when the worker breaks
-   * down, and with the signal's reason. What `Work` and `Part` are is between the caller and the entry point.
+   * down, and with the signal's reason. What the work and its parts are is between the caller and the entry point.
    */
-  call<Work, Part>(work: Work, signal: AbortSignal): Promise<readonly Part[]> {
+  call<Part>(work: unknown, signal: AbortSignal): Promise<readonly Part[]> {
     this.#waiting += 1;
     const done = this.#after(this.#last, () => this.#attempt<Part>(work, signal));
     this.#last = done.catch(() => undefined);
@@ -111,7 +111,7 @@ export class DecodeWorker {
           reject(new KubeletError('internal', 'ManifestUnreadable', `could not be read: ${answer.message}`));
         } else {
           parts.push(answer.part as Part);
-          worker.postMessage({ is: 'next' });
+          worker.postMessage({ is: 'next' }, []);
         }
       };
       const onError = (err: unknown): void => reject(breakdown(err, memoryMb));
@@ -131,7 +131,7 @@ export class DecodeWorker {
       };
       worker.on('message', onMessage).on('error', onError).on('exit', onExit);
       over.addEventListener('abort', onOver, { once: true });
-      worker.postMessage({ is: 'work', work });
+      worker.postMessage({ is: 'work', work }, []);
     });
   }
 }
@@ -142,7 +142,6 @@ function breakdown(err: unknown, memoryMb: number): KubeletError {
       'invalid',
       'ManifestTooLarge',
       `needs too much memory to read: over ${memoryMb} MiB`,
-      { cause: err.code },
     );
   return new KubeletError('internal', 'ManifestUnreadable', 'could not be read', {
     cause: describeError(err),

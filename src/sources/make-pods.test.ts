@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { inlineBytes, makeParts, makePodsBySize } from './make-pods.ts';
+import { type ManifestOrigin, makeManifest } from './manifest-pods.ts';
+
+const origin: ManifestOrigin = {
+  nodeName: 'n',
+  source: 'file',
+  origin: '/m/a',
+  nowMs: 0,
+  forbidApiReferences: true,
+};
+const computeHash = (): string => 'uid';
+
+function podList(count: number, valueChars: number): Uint8Array {
+  const items = Array.from({ length: count }, (_, i) => ({
+    metadata: { name: `p${i}` },
+    spec: { containers: [{ name: 'c', image: 'i', args: ['x'.repeat(valueChars)] }] },
+  }));
+  const bad = { metadata: { name: 'bad' }, spec: {}, unknown: 1 };
+  return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [...items, bad] }));
+}
+
+describe('makeParts', () => {
+  test('gives in parts of bounded size what makeManifest gives at once, even after the way to another thread', () => {
+    const bytes = podList(30, 20_000);
+    const parts = structuredClone([...makeParts({ bytes, origin }, computeHash)]);
+    expect(parts.map((part) => part.pods.length)).toEqual([0, 6, 6, 6, 6, 6]);
+    const whole = makeManifest(bytes, { ...origin, computeHash });
+    expect(whole.pods).toHaveLength(30);
+    expect(whole.faults).toHaveLength(1);
+    expect(whole.unknownFields).toHaveLength(1);
+    expect(parts.flatMap((part) => part.pods)).toEqual(whole.pods);
+    expect(parts.flatMap((part) => part.faults)).toEqual(whole.faults);
+    expect(parts.flatMap((part) => part.unknownFields)).toEqual(whole.unknownFields);
+  });
+
+  test('a pod that is larger than a part is a part', () => {
+    const parts = [...makeParts({ bytes: podList(3, 200_000), origin }, computeHash)];
+    expect(parts.map((part) => part.pods.length)).toEqual([0, 1, 1, 1]);
+  });
+});
+
+describe('makePodsBySize', () => {
+  const never = new AbortController().signal;
+
+  test('reads at once what is small', () => {
+    const makePods = makePodsBySize({
+      computeHash,
+      elsewhere: () => Promise.reject(new Error('not to be asked')),
+    });
+    expect(makePods(podList(1, 10), origin, never)).toMatchObject({ pods: [{ metadata: { name: 'p0-n' } }] });
+  });
+
+  test('sends elsewhere what is larger, and joins the parts', async () => {
+    const asked: unknown[] = [];
+    const bytes = podList(10, 20_000);
+    const makePods = makePodsBySize({
+      computeHash: () => 'not asked here',
+      elsewhere: async (work, signal) => {
+        asked.push([work.bytes === bytes, work.origin, signal === never]);
+        return [...makeParts(work, computeHash)];
+      },
+    });
+    expect(bytes.length).toBeGreaterThan(inlineBytes);
+    await expect(makePods(bytes, origin, never)).resolves.toEqual(
+      makeManifest(bytes, { ...origin, computeHash }),
+    );
+    expect(asked).toEqual([[true, origin, true]]);
+  });
+});
