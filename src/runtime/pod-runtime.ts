@@ -12,7 +12,7 @@ import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './ga
 import { podDirectory, podLogDirectory, podLogDirectoryOf } from './paths.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
 import { generateSandboxConfig } from './sandbox-config.ts';
-import { startContainer } from './start-container.ts';
+import { prepareContainer, startContainer } from './start-container.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
 
@@ -90,7 +90,7 @@ export class PodRuntime {
               id: latest.id,
               config: generateSandboxConfig(pod, latest.attempt, this.#deps.settings, resolver),
             },
-      found: new Map(),
+      prepared: new Map(),
       waiting: {},
       retries: [],
       acted: false,
@@ -164,21 +164,20 @@ export class PodRuntime {
   }
 
   async #createSandbox(context: SyncContext, attempt: number): Promise<void> {
-    const { cri, files, images, log, settings, slots } = this.#deps;
+    const { cri, files, log, settings, slots } = this.#deps;
     const { pod, signal } = context;
     const config = generateSandboxConfig(pod, attempt, settings, context.resolver);
-    // Whether the images are there is asked while the sandbox is being made; the answers wait for their containers.
-    for (const { name, image } of pod.spec?.containers ?? []) {
-      const found = images.find(image ?? '', signal);
-      found.catch(() => undefined);
-      context.found.set(name, found);
-    }
     const slot = await slots.acquire(context.order, signal);
     context.acted = true;
     try {
-      await files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755);
-      await files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750);
-      const { podSandboxId } = await cri.runPodSandbox({ config, runtimeHandler: '' }, { signal });
+      await Promise.all([
+        files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
+        files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750),
+      ]);
+      const running = cri.runPodSandbox({ config, runtimeHandler: '' }, { signal });
+      // While the sandbox is being made there is time for what its containers will ask for first.
+      for (const container of pod.spec?.containers ?? []) prepareContainer(this.#deps, context, container);
+      const { podSandboxId } = await running;
       context.sandbox = { id: podSandboxId, config };
       log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
     } catch (err) {

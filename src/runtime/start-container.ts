@@ -9,7 +9,7 @@ import { generateContainerConfig } from './container-config.ts';
 import { podLogDirectory } from './paths.ts';
 import { runAsNonRootViolation } from './security-context.ts';
 import { unlessGone } from './stop-pod.ts';
-import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
+import type { PodRuntimeDeps, PreparedContainer, SyncContext } from './sync-context.ts';
 
 export interface StartOptions {
   /** A container that exists already and only has to be started. */
@@ -48,26 +48,55 @@ export async function startContainer(
   }
 }
 
+/** What a container's start asks for before anything else, once per sync: whether its image is there, and where its log goes. */
+export function prepareContainer(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<PreparedContainer> {
+  const { files, images, settings } = deps;
+  const known = context.prepared.get(container.name);
+  if (known !== undefined) return known;
+  const logs = withReason('CreateContainerConfigError', async () => {
+    const count = await nextRestartCount(deps, context, container);
+    await files.makeDirectory(
+      `${podLogDirectory(settings.podLogsDir, context.pod)}/${container.name}`,
+      0o755,
+    );
+    return count;
+  });
+  const prepared = Promise.all([images.find(container.image ?? '', context.signal), logs]).then(
+    ([image, restartCount]) => ({ image, restartCount }),
+  );
+  // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
+  prepared.catch(() => undefined);
+  context.prepared.set(container.name, prepared);
+  return prepared;
+}
+
 async function createAndStart(
   deps: PodRuntimeDeps,
   context: SyncContext,
   container: Container,
   replaces: ContainerId | undefined,
 ): Promise<void> {
-  const { clock, cri, files, images, settings, slots } = deps;
+  const { clock, cri, images, settings, slots } = deps;
   const { pod, sandbox, signal } = context;
   if (sandbox === undefined)
     throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
-  const found = await (context.found.get(container.name) ?? images.find(container.image ?? '', signal));
-  const image = await images.ensure({ pod, container, sandboxConfig: sandbox.config }, found, signal);
+  const prepared = await prepareContainer(deps, context, container);
+  const image = await images.ensure(
+    { pod, container, sandboxConfig: sandbox.config },
+    prepared.image,
+    signal,
+  );
   const violation = runAsNonRootViolation(pod, container, image);
   if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
-  const { config, restartCount } = await withReason('CreateContainerConfigError', async () => {
-    const count = await nextRestartCount(deps, context, container);
-    const input = { pod, container, restartCount: count, imageRef: image.ref, imageUser: image };
-    await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
-    return { config: generateContainerConfig(input, settings), restartCount: count };
-  });
+  const { restartCount } = prepared;
+  const input = { pod, container, restartCount, imageRef: image.ref, imageUser: image };
+  const config = await withReason('CreateContainerConfigError', async () =>
+    generateContainerConfig(input, settings),
+  );
   const slot = await slots.acquire(context.order, signal);
   context.acted = true;
   let id: string;

@@ -58,6 +58,12 @@ export interface PodRuntimeDeps {
   readonly log: Logger;
 }
 
+export interface PreparedContainer {
+  /** Undefined: it has to be pulled. */
+  readonly image: FoundImage | undefined;
+  readonly restartCount: number;
+}
+
 /** One sync under way: what the executors of single actions share. */
 export interface SyncContext {
   readonly pod: Pod;
@@ -68,7 +74,8 @@ export interface SyncContext {
   /** What the node's resolver file says; undefined when there is none. */
   readonly resolver: ResolverSettings | undefined;
   sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
-  readonly found: Map<string, ReturnType<RuntimeImages['find']>>;
+  /** By container name: what was looked up while the sandbox was being made. */
+  readonly prepared: Map<string, Promise<PreparedContainer>>;
   readonly waiting: Record<string, WaitingReason>;
   readonly retries: number[];
   /** Whether the runtime was asked to change anything. */
