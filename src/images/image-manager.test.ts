@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KubeletError } from '../base/errors.ts';
+import { Aborted, KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
@@ -72,5 +72,166 @@ test('a name that no registry could serve is no reason to throw when asked for t
   expect(it.retryInMs('Not/A/Name')).toBeUndefined();
   await expect(it.manager.find('Not/A/Name', new AbortController().signal)).rejects.toMatchObject({
     reason: 'InvalidImageName',
+  });
+});
+
+interface Pull {
+  readonly image: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  finish(err?: Error): void;
+}
+
+/** A registry whose answers the test gives. */
+function registry(parallelPulls: number): {
+  readonly clock: FakeClock;
+  readonly pulls: Pull[];
+  present: boolean;
+  readonly manager: ImageManager;
+  ensure(uid: string, image: string, options?: EnsureOptions): Promise<string>;
+} {
+  const clock = new FakeClock();
+  const pulls: Pull[] = [];
+  const images: ConstructorParameters<typeof ImageManager>[0]['images'] = {
+    pullImage: (request, options) =>
+      new Promise((resolve, reject) => {
+        const signal = options?.signal;
+        signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+        const finish = (err?: Error): void => {
+          if (err === undefined) resolve({ imageRef: 'sha256:1' });
+          else reject(err);
+        };
+        pulls.push({ image: request.image?.image, signal, finish });
+      }),
+    imageStatus: async () =>
+      ({ image: it.present ? { id: 'sha256:1', username: 'app' } : undefined, info: {} }) as never,
+  };
+  const manager = new ImageManager({ images, clock, log: silentLogger, parallelPulls });
+  const it = {
+    clock,
+    pulls,
+    present: true,
+    manager,
+    ensure: async (uid: string, image: string, options: EnsureOptions = {}): Promise<string> => {
+      const container = aContainer({ image, imagePullPolicy: options.policy ?? 'Always' });
+      const pod = aPod({ uid, containers: [container] });
+      const found: PresentImage | undefined = options.found
+        ? { ref: 'had', uid: 1n, username: '' }
+        : undefined;
+      return await manager
+        .ensure({ pod, container, sandboxConfig: {} }, found, options.signal ?? new AbortController().signal)
+        .then(({ ref }) => ref)
+        .catch((err: Error) => (err instanceof KubeletError ? `${err.reason}: ${err.message}` : err.name));
+    },
+  };
+  return it;
+}
+interface EnsureOptions {
+  readonly policy?: string;
+  readonly found?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+test.each([
+  ['Always', true, 1, 'sha256:1'],
+  ['Always', false, 1, 'sha256:1'],
+  ['IfNotPresent', true, 0, 'had'],
+  ['IfNotPresent', false, 1, 'sha256:1'],
+  ['Never', true, 0, 'had'],
+  ['Never', false, 0, 'ErrImageNeverPull: Container image "app" is not present with pull policy of Never'],
+])('%s, present %s: %i pulls', async (policy, found, count, want) => {
+  const it = registry(1);
+  const done = it.ensure('u', 'app', { policy, found });
+  await it.clock.settle();
+  expect(it.pulls.map(({ image }) => image)).toEqual(Array.from({ length: count }, () => 'app:latest'));
+  it.pulls[0]?.finish();
+  expect(await done).toBe(want);
+});
+
+test('one image is pulled once for all that wait; who stops waiting does not end it', async () => {
+  const it = registry(5);
+  const one = new AbortController();
+  const a = it.ensure('a', 'app', { signal: one.signal });
+  const b = it.ensure('b', 'app');
+  await it.clock.settle();
+  one.abort(new Aborted('removed'));
+  expect(await a).toBe('AbortError');
+  expect([it.pulls.length, it.pulls[0]?.signal?.aborted]).toEqual([1, false]);
+  it.pulls[0]?.finish();
+  expect(await b).toBe('sha256:1');
+});
+
+test('when nobody waits any more it is ended, and whoever comes next begins another', async () => {
+  const it = registry(1);
+  const one = new AbortController();
+  const a = it.ensure('a', 'app', { signal: one.signal });
+  await it.clock.settle();
+  one.abort(new Aborted('removed'));
+  const b = a.then(() => it.ensure('b', 'app'));
+  await it.clock.settle();
+  expect(it.pulls.map(({ signal }) => signal?.aborted)).toEqual([true, false]);
+  it.pulls[1]?.finish();
+  expect(await b).toBe('sha256:1');
+  expect(it.clock.pendingTimers()).toBe(0);
+});
+
+test.each([
+  [1, 1],
+  [2, 2],
+])('%i at a time: %i of three images are being pulled', async (parallel, begun) => {
+  const it = registry(parallel);
+  const done = ['x', 'y', 'z'].map((image) => it.ensure('u', image));
+  await it.clock.settle();
+  expect(it.pulls).toHaveLength(begun);
+  for (let i = 0; i < 3; i++) {
+    it.pulls[i]?.finish();
+    await it.clock.settle();
+  }
+  expect(await Promise.all(done)).toEqual(['sha256:1', 'sha256:1', 'sha256:1']);
+});
+
+test.each([
+  ['unknown: x', 'ErrImagePull: unknown: x'],
+  [
+    'RegistryUnavailable: try later',
+    'RegistryUnavailable: image pull failed for app because the registry is unavailable: try later',
+  ],
+  [
+    'SignatureValidationFailed: no key',
+    'SignatureValidationFailed: image pull failed for app because the signature validation failed: no key',
+  ],
+])('the runtime says "%s"', async (said, told) => {
+  const it = registry(1);
+  const done = it.ensure('u', 'app');
+  await it.clock.settle();
+  it.pulls[0]?.finish(new KubeletError('internal', 'UNKNOWN', said));
+  expect(await done).toBe(told);
+  await it.clock.advance(3_000);
+  expect(await it.ensure('u', 'app')).toBe(`ImagePullBackOff: Back-off pulling image "app": ${told}`);
+});
+
+test('a clock that is set does not prolong the wait; a pod that has gone leaves none', async () => {
+  const it = scene();
+  await it.ensure();
+  it.clock.stepWall(-3_600_000);
+  await it.clock.advance(5_000);
+  expect(it.retryInMs()).toBe(5_000);
+  it.manager.forget('uid-other');
+  expect(it.retryInMs()).toBe(5_000);
+  it.manager.forget('uid-p');
+  expect(it.retryInMs()).toBeUndefined();
+  await it.ensure();
+  expect(it.pulls).toBe(2);
+});
+
+test('a runtime that cannot say whether the image is there', async () => {
+  const it = scene();
+  const images = {
+    imageStatus: () => Promise.reject(new KubeletError('internal', 'UNKNOWN', 'disk')),
+    pullImage: () => Promise.reject(new Error('not asked')),
+  };
+  const manager = new ImageManager({ images, clock: it.clock, log: silentLogger, parallelPulls: 1 });
+  await expect(manager.find('app', new AbortController().signal)).rejects.toMatchObject({
+    reason: 'ImageInspectError',
+    message: 'Failed to inspect image "app:latest": disk',
   });
 });

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { normalizeImageName } from './image-name.ts';
+
+const ending = (text: string): RegExp => new RegExp(`": ${text.replace(/[()]/g, '\\$&')}$`);
+const sha = `sha256:${'0a'.repeat(32)}`;
+
+describe('names that a registry can serve', () => {
+  test.each([
+    ['busybox', 'busybox:latest'],
+    ['busybox:1.36', 'busybox:1.36'],
+    ['library/busybox', 'library/busybox:latest'],
+    ['docker.io/library/busybox:1', 'docker.io/library/busybox:1'],
+    ['localhost/app', 'localhost/app:latest'],
+    ['localhost:5000/app', 'localhost:5000/app:latest'],
+    ['127.0.0.1:5000/a/b_c/d__e/f-g.h:v1', '127.0.0.1:5000/a/b_c/d__e/f-g.h:v1'],
+    ['[fd00::1]:5000/app', '[fd00::1]:5000/app:latest'],
+    ['Registry.Example/app', 'Registry.Example/app:latest'],
+    [`busybox@${sha}`, `busybox@${sha}`],
+    [`busybox:1@${sha}`, `busybox:1@${sha}`],
+    [`app@sha512:${'0'.repeat(128)}`, `app@sha512:${'0'.repeat(128)}`],
+    ['app:Tag_1.2-3', 'app:Tag_1.2-3'],
+    [`app:${'t'.repeat(128)}`, `app:${'t'.repeat(128)}`],
+    [`example.com/${'a'.repeat(255)}`, `example.com/${'a'.repeat(255)}:latest`],
+  ])('%s', (image, want) => expect(normalizeImageName(image)).toBe(want));
+});
+
+describe('names that none can', () => {
+  const id = 'ab'.repeat(32);
+  test.each([
+    ['', 'invalid reference format'],
+    [' busybox', 'invalid reference format'],
+    ['busybox:', 'invalid reference format'],
+    ['busybox:-x', 'invalid reference format'],
+    [`busybox:${'t'.repeat(129)}`, 'invalid reference format'],
+    ['a//b', 'invalid reference format'],
+    ['/a', 'invalid reference format'],
+    ['a/', 'invalid reference format'],
+    ['a..b', 'invalid reference format'],
+    ['https://example.com/app', 'invalid reference format'],
+    ['busybox@sha256:12', 'invalid reference format'],
+    ['BusyBox', 'invalid reference format: repository name (library/BusyBox) must be lowercase'],
+    ['Not/A/Name', 'invalid reference format: repository name (A/Name) must be lowercase'],
+    ['example.com/App:1', 'invalid reference format: repository name (App) must be lowercase'],
+    [id, `invalid repository name (${id}), cannot specify 64-byte hexadecimal strings`],
+    [`example.com/${'a'.repeat(256)}`, 'repository name must not be more than 255 characters'],
+    [`app@sha256:${'0'.repeat(63)}`, 'invalid checksum digest length'],
+    [`app@sha256:${'A'.repeat(64)}`, 'invalid checksum digest format'],
+    [`app@md5:${'0'.repeat(32)}`, 'unsupported digest algorithm'],
+  ])('%j', (image, why) => {
+    expect(() => normalizeImageName(image)).toThrow(
+      expect.objectContaining({ reason: 'InvalidImageName', message: expect.stringMatching(ending(why)) }),
+    );
+  });
+  test('the whole message', () =>
+    expect(() => normalizeImageName('a b')).toThrow(
+      `Failed to apply default image tag "a b": couldn't parse image name "a b": invalid reference format`,
+    ));
+});

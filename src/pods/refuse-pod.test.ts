@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import type { Container } from '../api/k8s.ts';
+import { aContainer, aPod, type PodOver } from '../testing/builders.ts';
+import { refusePod } from './refuse-pod.ts';
+
+const message = (...fields: string[]): object => ({
+  reason: 'UnsupportedPodFeature',
+  message: `this kubelet does not support ${fields.join(', ')} yet`,
+});
+const probe = { exec: { command: ['true'] } };
+
+describe('of the pod', () => {
+  const cases: readonly (readonly [string, PodOver])[] = [
+    ['spec.initContainers', { initContainers: [aContainer({ name: 'i' })] }],
+    ['spec.ephemeralContainers', { ephemeralContainers: [{ name: 'e', image: 'i' }] }],
+    ['spec.volumes', { volumes: [{ name: 'v', emptyDir: {} }] }],
+    ['spec.hostAliases', { hostAliases: [{ ip: '127.0.0.1', hostnames: ['h'] }] }],
+    ['spec.hostnameOverride', { hostnameOverride: 'h' }],
+    ['spec.os.name', { os: { name: 'windows' } }],
+    ['spec.nodeSelector', { nodeSelector: { a: 'b' } }],
+    [
+      'spec.affinity.nodeAffinity',
+      {
+        affinity: {
+          nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } },
+        },
+      },
+    ],
+    ['spec.hostUsers', { hostUsers: false }],
+    ['spec.runtimeClassName', { runtimeClassName: 'kata' }],
+    ['spec.resourceClaims', { resourceClaims: [{ name: 'c' }] }],
+    ['spec.activeDeadlineSeconds', { activeDeadlineSeconds: 1 }],
+    ['spec.readinessGates', { readinessGates: [{ conditionType: 'T' }] }],
+    [
+      'spec.securityContext.appArmorProfile',
+      { securityContext: { appArmorProfile: { type: 'Unconfined' } } },
+    ],
+  ];
+  for (const [field, over] of cases) test(field, () => expect(refusePod(aPod(over))).toEqual(message(field)));
+});
+
+describe('of a container', () => {
+  const cases: readonly (readonly [string, Partial<Container>])[] = [
+    ['env[].valueFrom', { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }],
+    ['envFrom', { envFrom: [{ configMapRef: { name: 'm' } }] }],
+    ['volumeMounts', { volumeMounts: [{ name: 'v', mountPath: '/v' }] }],
+    ['volumeDevices', { volumeDevices: [{ name: 'v', devicePath: '/v' }] }],
+    ['livenessProbe', { livenessProbe: probe }],
+    ['readinessProbe', { readinessProbe: probe }],
+    ['startupProbe', { startupProbe: probe }],
+    ['lifecycle', { lifecycle: { preStop: probe } }],
+    ['resources.claims', { resources: { claims: [{ name: 'c' }] } }],
+    ['resources', { resources: { limits: { 'example.com/gpu': '1' } } }],
+    ['restartPolicyRules', { restartPolicyRules: [{ action: 'Restart' }] }],
+    ['restartPolicy', { restartPolicy: 'Always' }],
+    ['securityContext.appArmorProfile', { securityContext: { appArmorProfile: { type: 'Unconfined' } } }],
+  ];
+  for (const [field, over] of cases) {
+    test(field, () => {
+      const pod = aPod({ containers: [aContainer(), aContainer({ name: 'd', ...over })] });
+      expect(refusePod(pod)).toEqual(message(`spec.containers[1].${field}`));
+    });
+  }
+});
+
+test('every field is named at once, those of the pod first', () => {
+  const pod = aPod({ volumes: [{ name: 'v' }], containers: [aContainer({ livenessProbe: probe })] });
+  expect(refusePod(pod)).toEqual(message('spec.volumes', 'spec.containers[0].livenessProbe'));
+});
+
+test('what asks for nothing special runs', () => {
+  const resources = {
+    limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '1Gi', 'hugepages-2Mi': '2Mi' },
+  };
+  const over: PodOver = {
+    volumes: [],
+    initContainers: [],
+    hostUsers: true,
+    os: { name: 'linux' },
+    nodeSelector: {},
+  };
+  const container = aContainer({
+    env: [{ name: 'A', value: 'b' }],
+    envFrom: [],
+    volumeMounts: [],
+    resources,
+  });
+  expect(refusePod(aPod({ ...over, containers: [container] }))).toBeUndefined();
+});
+
+test('a pod without a spec', () => {
+  expect(refusePod({ metadata: { name: 'p' } })).toEqual({
+    reason: 'UnexpectedAdmissionError',
+    message: 'the pod has no spec',
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import type { ObservedPod } from '../api/observed.ts';
+import { asContainerId, asSandboxId } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
+import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
+import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
+
+const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
+  exited(1, { id: asContainerId(id), ...over });
+const old = aSandbox({ id: asSandboxId('old'), ready: false });
+
+describe('computeGarbage', () => {
+  const cases: readonly (readonly [string, Partial<ObservedPod>, readonly string[], readonly string[]])[] = [
+    ['all well', {}, [], []],
+    ['one dead beside the running one is kept', { containers: [anObservedContainer(), dead('c1')] }, [], []],
+    ['older dead ones go', { containers: [anObservedContainer(), dead('c1'), dead('c0')] }, ['c0'], []],
+    ['one is kept per name', { containers: [dead('c1'), dead('d1', { name: 'd' }), dead('c0')] }, ['c0'], []],
+    [
+      'neither made nor unknown ones go',
+      {
+        containers: [
+          dead('c2'),
+          anObservedContainer({ state: 'created' }),
+          anObservedContainer({ state: 'unknown' }),
+        ],
+      },
+      [],
+      [],
+    ],
+    ['an empty sandbox of before goes', { sandboxes: [aSandbox(), old] }, [], ['old']],
+    [
+      'one whose dead container is kept stays',
+      { sandboxes: [aSandbox(), old], containers: [anObservedContainer(), dead('c1', { sandboxId: 'old' })] },
+      [],
+      [],
+    ],
+    [
+      'one whose containers go, goes with them',
+      {
+        sandboxes: [aSandbox(), old],
+        containers: [anObservedContainer(), dead('c1'), dead('c0', { sandboxId: 'old' })],
+      },
+      ['c0'],
+      ['old'],
+    ],
+    ['the newest sandbox stays, dead or not', { sandboxes: [old], containers: [] }, [], []],
+    ['a ready one is not touched', { sandboxes: [aSandbox(), aSandbox({ id: asSandboxId('s2') })] }, [], []],
+  ];
+  for (const [name, over, containers, sandboxes] of cases) {
+    test(name, () => {
+      const garbage = computeGarbage(anObservedPod(over));
+      expect(garbage.containers.map(({ id }) => id)).toEqual(containers);
+      expect(garbage.sandboxes.map(({ id }) => id)).toEqual(sandboxes);
+      expect(isEmpty(garbage)).toBe(containers.length + sandboxes.length === 0);
+    });
+  }
+});
+
+test('what is gone already is fine; every one is tried before the first failure is told', async () => {
+  const asked: string[] = [];
+  const answer = async (id: string | undefined, what: string): Promise<object> => {
+    asked.push(`${what} ${id}`);
+    if (id === 'gone') throw new KubeletError('not-found', 'NOT_FOUND', 'gone');
+    if (id === 'stuck') throw new KubeletError('internal', 'UNKNOWN', 'stuck');
+    return {};
+  };
+  const cri = {
+    removeContainer: ({ containerId }: { containerId?: string | undefined }) => answer(containerId, 'remove'),
+    stopPodSandbox: ({ podSandboxId }: { podSandboxId?: string | undefined }) => answer(podSandboxId, 'stop'),
+    removePodSandbox: ({ podSandboxId }: { podSandboxId?: string | undefined }) =>
+      answer(podSandboxId, 'remove'),
+  };
+  const { signal } = new AbortController();
+  await expect(removeContainers({ cri }, [dead('stuck'), dead('gone'), dead('c0')], signal)).rejects.toThrow(
+    'stuck',
+  );
+  expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
+  const sandboxes = ['gone', 'a'].map((id) => aSandbox({ id: asSandboxId(id) }));
+  await removeSandboxes({ cri }, sandboxes, signal);
+  expect(asked).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);
+});
