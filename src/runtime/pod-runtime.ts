@@ -176,7 +176,8 @@ export class PodRuntime {
       ]);
       const running = cri.runPodSandbox({ config, runtimeHandler: '' }, { signal });
       // While the sandbox is being made there is time for what its containers will ask for first.
-      for (const container of pod.spec?.containers ?? []) prepareContainer(this.#deps, context, container);
+      for (const container of pod.spec?.containers ?? [])
+        void prepareContainer(this.#deps, context, container);
       const { podSandboxId } = await running;
       context.sandbox = { id: podSandboxId, config };
       log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
