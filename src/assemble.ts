@@ -1,7 +1,6 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import type { Pod } from './api/k8s.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { Clock } from './base/clock.ts';
@@ -26,12 +25,10 @@ import { refusePod } from './pods/refuse-pod.ts';
 import { type CgroupNaming, podCgroupParent, podCgroupPaths } from './resources/cgroup-names.ts';
 import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
+import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
-import type { PodConfigSettings } from './runtime/sandbox-config.ts';
 import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
-import { healthHandler, type ReadOnlyDeps, readOnlyHandler } from './server/handlers.ts';
-import type { HttpHandler } from './server/http-message.ts';
-import { HttpServer } from './server/http-server.ts';
+import { plainPorts } from './server/plain-ports.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
 import { HttpSource } from './sources/http-source.ts';
 import { type Elsewhere, makePodsBySize } from './sources/make-pods.ts';
@@ -82,32 +79,6 @@ function parallelPulls(config: KubeletConfiguration): number {
   return config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
 }
 
-function podConfigSettings(input: AssembleInput, naming: CgroupNaming): PodConfigSettings {
-  const { config, flags, machine } = input;
-  return {
-    podLogsDir: config.podLogsDir,
-    rootDir: flags.rootDir,
-    dns: {
-      clusterDns: config.clusterDNS,
-      clusterDomain: config.clusterDomain,
-      resolvConf: config.resolvConf,
-      nodeIps: machine.addresses,
-    },
-    resources: {
-      cpuCfsQuota: config.cpuCFSQuota,
-      cpuCfsQuotaPeriodUs: config.cpuCFSQuotaPeriod.ms * 1_000,
-      memoryCapacityBytes: machine.memoryBytes,
-      hugePageSizes: machine.hugePageSizes,
-      groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
-    },
-    seccomp: {
-      profileRoot: join(flags.rootDir, 'seccomp'),
-      defaultToRuntime: config.seccompDefault || flags.seccompDefault,
-    },
-    cgroupParent: (pod) => podCgroupParent(pod, naming),
-  };
-}
-
 function sourcesOf(config: KubeletConfiguration): readonly SourceName[] {
   return [
     ...(config.staticPodPath === '' ? [] : ['file' as const]),
@@ -155,44 +126,6 @@ function podSources(input: AssembleInput, desired: DesiredPods): readonly Compon
     );
   }
   return sources;
-}
-
-/** The plain ports: health on its own, and the read-only one where it is asked for. */
-function httpServers(input: AssembleInput, pods: ReadOnlyDeps): readonly HttpServer[] {
-  const { config } = input;
-  const log = input.log.with({ component: 'server' });
-  const server = (name: string, host: string, port: number, flag: string, handler: HttpHandler): HttpServer =>
-    new HttpServer({
-      name,
-      handler,
-      log,
-      listen: (handle) =>
-        input.edges.listen({
-          host,
-          port,
-          flag,
-          handler: handle,
-          onError: (err) => log.error('Request failed', { server: name, err }),
-        }),
-    });
-  return [
-    ...(config.healthzPort === 0
-      ? []
-      : [
-          server(
-            'healthz',
-            config.healthzBindAddress,
-            config.healthzPort,
-            '--healthz-port',
-            healthHandler(pods.checks),
-          ),
-        ]),
-    ...(config.readOnlyPort === 0
-      ? []
-      : [
-          server('read-only', config.address, config.readOnlyPort, '--read-only-port', readOnlyHandler(pods)),
-        ]),
-  ];
 }
 
 export interface Kubelet {
@@ -248,7 +181,7 @@ export function assemble(input: AssembleInput): Kubelet {
     cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(clock),
-    settings: podConfigSettings(input, naming),
+    settings: podConfigSettings({ ...input, cgroupParent: (pod) => podCgroupParent(pod, naming) }),
     clock,
     log: component('runtime'),
   });
@@ -293,14 +226,19 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component('workers'),
   });
   const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
-  const servers = httpServers(input, {
-    desired,
-    statuses,
-    observed,
-    checks,
-    metrics: () => metrics.render(),
-    configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
-    flagz: input.gates.ComponentFlagz ? () => renderFlagz(input.args) : undefined,
+  const servers = plainPorts({
+    config,
+    listen: edges.listen,
+    log: component('server'),
+    pods: {
+      desired,
+      statuses,
+      observed,
+      checks,
+      metrics: () => metrics.render(),
+      configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
+      flagz: input.gates.ComponentFlagz ? () => renderFlagz(input.args) : undefined,
+    },
   });
   // Pods arrive last: who works on them is there by then.
   const components = [pleg, runtimeEvents, status, workers, ...servers, ...podSources(input, desired)];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { expandVariables } from './expand.ts';
 
-const values = new Map([
+const values: ReadonlyMap<string, string> = new Map([
   ['A', 'one'],
   ['EMPTY', ''],
   ['RE', '$(A)'],

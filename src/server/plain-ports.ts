@@ -1,0 +1,55 @@
+// The ports without TLS: health on its own, and the read-only one where it is asked for. Upstream: ListenAndServeKubeletReadOnlyServer
+// and the healthz server of cmd/kubelet/app.
+import type { Logger } from '../base/log.ts';
+import { healthHandler, type ReadOnlyDeps, readOnlyHandler } from './handlers.ts';
+import type { HttpHandler } from './http-message.ts';
+import { HttpServer, type Listening } from './http-server.ts';
+
+export interface PlainPortsDeps {
+  /** 0 closes a port. */
+  readonly config: {
+    readonly healthzBindAddress: string;
+    readonly healthzPort: number;
+    readonly address: string;
+    readonly readOnlyPort: number;
+  };
+  readonly pods: ReadOnlyDeps;
+  readonly listen: (options: {
+    readonly host: string;
+    readonly port: number;
+    readonly flag: string;
+    readonly handler: HttpHandler;
+    readonly onError: (err: unknown) => void;
+  }) => Promise<Listening>;
+  readonly log: Logger;
+}
+
+export function plainPorts({ config, listen, log, pods }: PlainPortsDeps): readonly HttpServer[] {
+  const ports = [
+    {
+      name: 'healthz',
+      host: config.healthzBindAddress,
+      port: config.healthzPort,
+      flag: '--healthz-port',
+      handler: healthHandler(pods.checks),
+    },
+    {
+      name: 'read-only',
+      host: config.address,
+      port: config.readOnlyPort,
+      flag: '--read-only-port',
+      handler: readOnlyHandler(pods),
+    },
+  ];
+  return ports
+    .filter(({ port }) => port !== 0)
+    .map(({ flag, handler, host, name, port }) => {
+      const onError = (err: unknown): void => log.error('Request failed', { server: name, err });
+      return new HttpServer({
+        name,
+        handler,
+        log,
+        listen: (handle) => listen({ host, port, flag, handler: handle, onError }),
+      });
+    });
+}
