@@ -57,7 +57,7 @@ describe('StatusLoop', () => {
 
   async function poke(): Promise<void> {
     loop.poke(uid);
-    await b.clock.settle();
+    await b.clock.advance(2);
   }
 
   beforeEach(async () => {
@@ -179,7 +179,7 @@ describe('StatusLoop', () => {
     b.lifecycles.set(uid, syncing()).set(other, syncing());
     loop.poke(uid);
     loop.poke(other);
-    await b.clock.settle();
+    await b.clock.advance(2);
     expect([...b.statuses.all().keys()]).toEqual([other]);
     await b.clock.advance(1000);
     expect([...b.statuses.all().keys()]).toEqual([other, uid]);
@@ -199,7 +199,7 @@ describe('StatusLoop', () => {
     const abort = new AbortController();
     const { stopped: gone } = await second.start(abort.signal);
     second.poke(uid);
-    await again.clock.settle();
+    await again.clock.advance(2);
     const after = again.statuses.get(uid);
     expect(after?.containerStatuses).toEqual(before?.containerStatuses);
     expect(after?.conditions?.map(({ type, status }) => [type, status])).toEqual(

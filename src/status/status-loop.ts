@@ -42,6 +42,8 @@ export interface StatusLoopDeps {
   readonly sink?: (uid: PodUid, pod: Pod, status: PodStatus) => void;
 }
 
+/** What changes together is told together, and after the call to the runtime that it comes from was sent. */
+const coalesceMs = 2;
 const retryInitialMs = 1000;
 const retryMaxMs = 60_000;
 
@@ -67,7 +69,7 @@ export class StatusLoop implements Component {
 
   /** Something about this pod may have changed. Cheap, idempotent, safe from anywhere. */
   poke(uid: PodUid): void {
-    this.#queue.add(uid);
+    this.#queue.addAfter(uid, coalesceMs);
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {

@@ -17,7 +17,7 @@ export interface WatchPathOptions {
 }
 
 /** A file that is moved in is complete; the wait only gathers the events of one action. */
-const renameQuietMs = 5;
+const renameQuietMs = 2;
 /** A file that is written in place comes in pieces. */
 const changeQuietMs = 15;
 /** A directory that never rests is still told about this often. */
