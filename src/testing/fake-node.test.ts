@@ -1,6 +1,5 @@
-// What stores, loops and deciders do together, on the fake clock: the pod's way and its faults.
+// What stores, loops and deciders do together, on the fake clock: the pod's way.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { KubeletError } from '../base/errors.ts';
 import { aContainer, aPod } from './builders.ts';
 import { FakeNode } from './fake-node.ts';
 
@@ -151,6 +150,18 @@ describe('restarts', () => {
     expect(restarts('uid-p')).toBe(4);
   });
 
+  test('a pod that crashed, went and came back begins anew, without the wait of before', async () => {
+    const pod = aPod({ containers: [crashing()], terminationGracePeriodSeconds: 2 });
+    node.write('p.yaml', pod);
+    await node.clock.advance(60_000);
+    expect(restarts('uid-p')).toBeGreaterThan(2);
+    node.remove('p.yaml');
+    await node.clock.advance(5_000);
+    node.write('p.yaml', pod);
+    await node.clock.advance(2_000);
+    expect(restarts('uid-p')).toBe(1);
+  });
+
   test('a crash loop keeps one dead container, not all of them', async () => {
     node.write('p.yaml', aPod({ containers: [crashing()] }));
     await node.clock.advance(400_000);
@@ -185,186 +196,6 @@ describe('restarts', () => {
   });
 });
 
-describe('the runtime fails', () => {
-  const away = new KubeletError('internal', 'UNKNOWN', 'no room');
-
-  test('a sandbox that cannot be made is tried again, and the log says why once', async () => {
-    node.cri.faults.fail('runPodSandbox', away, { times: 4 });
-    node.write('p.yaml', aPod());
-    await node.clock.advance(30_000);
-    expect(node.status('uid-p')?.phase).toBe('Running');
-    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(1);
-    expect(node.logged('no room').length).toBeGreaterThan(0);
-  });
-
-  test('an answer that got lost makes nothing twice', async () => {
-    node.cri.faults.fail('runPodSandbox', away, { when: 'after' });
-    node.cri.faults.fail('createContainer', away, { when: 'after' });
-    node.write('p.yaml', aPod());
-    await node.clock.advance(30_000);
-    expect((await node.cri.listPodSandbox({})).items).toHaveLength(1);
-    expect((await node.cri.listContainers({})).containers).toHaveLength(1);
-    expect(restarts('uid-p')).toBe(0);
-  });
-
-  test('one call that never answers holds up its pod only', async () => {
-    const stall = node.cri.faults.stall('createContainer', {
-      match: ({ config }) => config?.labels['io.kubernetes.pod.uid'] === 'uid-a',
-    });
-    node.write('a.yaml', aPod({ name: 'a' }));
-    await node.clock.advance(50);
-    node.write('b.yaml', aPod({ name: 'b' }));
-    await node.clock.advance(50);
-    expect(node.status('uid-a')?.phase).toBe('Pending');
-    expect(node.status('uid-b')?.phase).toBe('Running');
-    stall.release();
-    await node.clock.advance(50);
-    expect(node.status('uid-a')?.phase).toBe('Running');
-  });
-
-  test('hung starts give their slots back, so that the rest of the node goes on', async () => {
-    node.cri.faults.stall('runPodSandbox', {
-      times: 100,
-      match: ({ config }) => config?.metadata?.name.startsWith('stuck') ?? false,
-    });
-    for (let i = 0; i < 12; i++) node.write(`a${i}.yaml`, aPod({ name: `stuck-${i}` }));
-    await node.clock.advance(50);
-    node.write('b.yaml', aPod({ name: 'b' }));
-    await node.clock.advance(40_000);
-    expect(node.status('uid-b')?.phase).toBe('Running');
-  });
-
-  test('an inspection that hangs does not stop the relist or the others', async () => {
-    node.write('a.yaml', aPod({ name: 'a', containers: [aContainer({ command: ['sleep', '5'] })] }));
-    node.write('b.yaml', aPod({ name: 'b', containers: [aContainer({ command: ['sleep', '5'] })] }));
-    await node.clock.advance(100);
-    const inA = (await node.cri.listContainers({})).containers.find(
-      ({ labels }) => labels['io.kubernetes.pod.uid'] === 'uid-a',
-    );
-    const stall = node.cri.faults.stall('containerStatus', {
-      times: 100,
-      match: ({ containerId }) => containerId === inA?.id,
-    });
-    await node.clock.advance(8_000);
-    expect(restarts('uid-b')).toBe(1);
-    expect(restarts('uid-a')).toBe(0);
-    stall.release();
-    await node.clock.advance(30_000);
-    expect(restarts('uid-a')).toBeGreaterThan(0);
-  });
-
-  test('away for 20 s: told once, nothing touched, all goes on afterwards', async () => {
-    node.write('a.yaml', aPod({ name: 'a' }));
-    await node.clock.advance(50);
-    const before = node.status('uid-a')?.containerStatuses?.[0]?.containerID;
-    node.cri.faults.restart({ downMs: 20_000 });
-    await node.clock.advance(5_000);
-    node.write('b.yaml', aPod({ name: 'b' }));
-    await node.clock.advance(25_000);
-    expect(node.status('uid-a')?.containerStatuses?.[0]?.containerID).toBe(before);
-    expect(node.status('uid-b')?.phase).toBe('Running');
-    expect(node.logged('Container runtime does not answer')).toHaveLength(1);
-    expect(node.logged('Container runtime answers again')).toHaveLength(1);
-    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(0);
-  });
-
-  test('a pod that is removed does not wait for its image', async () => {
-    node.cri.publishImage({ name: 'registry.example/slow:1', cmd: ['sleep', '1000'], sizeBytes: 1 });
-    node.cri.faults.stall('pullImage');
-    node.write('p.yaml', aPod({ containers: [aContainer({ image: 'registry.example/slow:1' })] }));
-    await node.clock.advance(1_000);
-    node.remove('p.yaml');
-    await node.clock.advance(1_000);
-    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
-  });
-});
-
-describe('the kubelet ends and comes back', () => {
-  test('the same containers run, nothing is made twice, restart counts stay', async () => {
-    node.write('a.yaml', aPod({ name: 'a', containers: [aContainer(), aContainer({ name: 'd' })] }));
-    node.write('b.yaml', aPod({ name: 'b', containers: [crashing()] }));
-    await node.clock.advance(5_000);
-    const before = node.status('uid-a');
-    const crashed = restarts('uid-b');
-    const calls = node.calls().length;
-    await node.kill();
-    await node.start();
-    await node.clock.advance(1_500);
-    // Without an API server nothing remembers when a condition last changed.
-    const { conditions: _, ...rest } = node.status('uid-a') ?? {};
-    const { conditions: __, ...restBefore } = before ?? {};
-    expect(rest).toEqual(restBefore);
-    expect(restarts('uid-b')).toBeGreaterThanOrEqual(crashed ?? 0);
-    expect(
-      node.cri.calls
-        .slice(calls)
-        .filter(({ request }) => JSON.stringify(request, bigintText).includes('uid-a')),
-    ).toEqual([]);
-  });
-
-  test('killed at every moment of a start, it ends in the same state', async () => {
-    node.cri.faults.latency('runPodSandbox', 40);
-    node.cri.faults.latency('createContainer', 20);
-    node.cri.faults.latency('startContainer', 30);
-    for (let afterMs = 0; afterMs <= 120; afterMs += 5) {
-      const name = `k${afterMs}`;
-      node.write(`${name}.yaml`, aPod({ name }));
-      await node.clock.advance(afterMs);
-      await node.kill();
-      await node.start();
-      await node.clock.advance(3_000);
-      expect(node.status(`uid-${name}`)?.containerStatuses?.[0]).toMatchObject({
-        restartCount: 0,
-        ready: true,
-      });
-      const labelSelector = { 'io.kubernetes.pod.uid': `uid-${name}` };
-      expect((await node.cri.listContainers({ filter: { labelSelector } })).containers, name).toHaveLength(1);
-      expect((await node.cri.listPodSandbox({ filter: { labelSelector } })).items, name).toHaveLength(1);
-    }
-  });
-
-  test('killed at every moment of a removal, nothing is left', async () => {
-    node.cri.faults.latency('stopContainer', 20);
-    node.cri.faults.latency('stopPodSandbox', 20);
-    node.cri.faults.latency('removeContainer', 20);
-    node.cri.faults.latency('removePodSandbox', 20);
-    for (let afterMs = 0; afterMs <= 160; afterMs += 10) {
-      const pod = aPod({ name: `k${afterMs}`, terminationGracePeriodSeconds: 2 });
-      node.write('p.yaml', pod);
-      await node.clock.advance(2_000);
-      node.remove('p.yaml');
-      await node.clock.advance(afterMs);
-      await node.kill();
-      await node.start();
-      await node.clock.advance(5_000);
-      expect((await node.cri.listPodSandbox({})).items, String(afterMs)).toEqual([]);
-      expect((await node.cri.listContainers({})).containers).toEqual([]);
-      expect(node.directories).toEqual(new Set());
-    }
-  });
-
-  test('removed while it was away: ended after the start, with the grace period written on it', async () => {
-    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 9 }));
-    await node.clock.advance(50);
-    await node.stop();
-    node.remove('p.yaml');
-    await node.start();
-    await node.clock.advance(15_000);
-    expect(node.cri.calls.find(({ method }) => method === 'StopContainer')?.request).toMatchObject({
-      timeout: 9n,
-    });
-    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
-  });
-
-  test('a clean stop leaves the containers running', async () => {
-    node.write('p.yaml', aPod());
-    await node.clock.advance(50);
-    await node.stop();
-    expect(node.calls()).toEqual(started);
-    expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toHaveLength(1);
-  });
-});
-
 describe('a burst', () => {
   test('starts are bounded and in order: the first pods run long before the last', async () => {
     node.cri.faults.latency('runPodSandbox', 100);
@@ -380,7 +211,3 @@ describe('a burst', () => {
     expect(before).toBeLessThan(10);
   });
 });
-
-function bigintText(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? String(value) : value;
-}

@@ -31,6 +31,7 @@ export class FakeNode {
   readonly log: string[] = [];
   /** Directories that were made and not removed. */
   readonly directories = new Set<string>();
+  readonly removedCgroups: string[] = [];
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
   #stamp = 0;
@@ -139,7 +140,7 @@ export class FakeNode {
               if (`${each}/`.startsWith(`${path}/`)) this.directories.delete(each);
           },
         },
-        cgroups: () => ({ removePod: async () => undefined }),
+        cgroups: () => ({ removePod: async (uid) => void this.removedCgroups.push(uid) }),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
         httpGet: () => Promise.reject(new Error('no network in memory')),
