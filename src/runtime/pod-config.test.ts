@@ -135,6 +135,7 @@ describe('hostnames', () => {
   const cases: readonly (readonly [string, PodOver, string])[] = [
     ['the name', { name: 'n' }, 'n'],
     ['the asked one', { hostname: 'h' }, 'h'],
+    ['an empty one is none', { name: 'n', hostname: '' }, 'n'],
     ['a long name is cut, not ending in a dash', { name: `${'a'.repeat(62)}-bc` }, 'a'.repeat(62)],
     ['a subdomain alone changes nothing', { name: 'n', subdomain: 's' }, 'n'],
     [
