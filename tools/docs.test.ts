@@ -50,8 +50,8 @@ describe('docs/metrics.md', () => {
     nodeName: 'n',
   });
   test('lists exactly the metrics there are', () => {
-    const listed = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
-    expect(listed.toSorted()).toEqual([...metrics.names()]);
+    const listed = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
+    expect(new Set(listed)).toEqual(new Set(metrics.names()));
   });
 });
 
