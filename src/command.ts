@@ -89,11 +89,11 @@ async function startAndServe(
   if (started.kind === 'stopped') return 0;
   const { nodeName, standalone } = started;
   if (!standalone) {
-    started.close();
-    throw new KubeletError(
-      'invalid',
-      'ClusterModeMissing',
-      'this version runs static pods only: start it without --kubeconfig',
+    log.error(
+      'This version does not speak to the API server yet: --kubeconfig is not used, static pods run',
+      {
+        kubeconfig: flags.kubeconfig,
+      },
     );
   }
   const kubelet = assemble({
