@@ -1,6 +1,7 @@
 // One listening port of the kubelet as a component: open while it runs, closed in order when it stops.
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
 import type { HttpHandler } from './http-message.ts';
 
 export interface Listening {
@@ -30,10 +31,7 @@ export class HttpServer implements Component {
     const { handler, listen, log, name } = this.#deps;
     const listening = await listen(handler);
     log.info('Listening', { server: name, address: listening.host, port: listening.port });
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const aborted = untilAborted(signal);
     return { stopped: aborted.then(() => listening.close()) };
   }
 }

@@ -8,6 +8,7 @@ import type { Component } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
 import { maxManifestBytes } from './decode-manifest.ts';
 import { FaultLog } from './fault-log.ts';
 import {
@@ -103,10 +104,7 @@ export class FileSource implements Component {
       () => this.#queue.add('scan'),
       (err) => this.#faults.report('error', unwatched, this.#path, describeError(err)),
     );
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const aborted = untilAborted(signal);
     const firstScan = new Promise<void>((resolve) => {
       this.#onFirstScan = resolve;
     });

@@ -11,6 +11,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
 import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import { illegalTransition } from './illegal-transition.ts';
@@ -74,10 +75,7 @@ export class StatusLoop implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    const aborted = untilAborted(signal);
     return { stopped: aborted.then(() => this.#queue.stop()) };
   }
 
