@@ -77,7 +77,7 @@ export class DesiredPods {
 
 /** Equal but for the time at which the source saw it. */
 function samePod(a: Pod, b: Pod): boolean {
-  return comparable(a) === comparable(b);
+  return a === b || comparable(a) === comparable(b);
 }
 
 function comparable(pod: Pod): string {

@@ -28,6 +28,8 @@ class FakeFiles implements ManifestFiles {
   reads: string[] = [];
   listing: 'directory' | 'missing' | 'other' | KubeletError = 'directory';
   stalled: Promise<void> | undefined;
+  /** How long each read takes. */
+  readMs = 0;
   watchers = new Set<{ onChange: () => void; onError: (err: unknown) => void }>();
 
   constructor(clock: FakeClock) {
@@ -74,6 +76,7 @@ class FakeFiles implements ManifestFiles {
 
   async read(name: string): Promise<{ bytes: Uint8Array; stamp: string; changedAtMs: number }> {
     this.reads.push(name.slice(path.length + 1));
+    if (this.readMs > 0) await this.#clock.sleep(this.readMs);
     const file = this.#files.get(name);
     if (file === undefined) throw new KubeletError('not-found', 'ManifestUnreadable', 'it does not exist');
     if (file.failure !== undefined) throw file.failure;
@@ -173,6 +176,24 @@ async function start(
 }
 
 describe('the file source publishes', () => {
+  test('what is read while more is still to be read, keeping what was there; the first set only when it is whole', async () => {
+    const rig = await start((files) => {
+      files.readMs = 5;
+      for (const name of ['a', 'z']) files.put(`${name}.yaml`, manifest(name));
+    });
+    await rig.clock.advance(100);
+    expect(rig.sets).toHaveLength(1);
+    for (const name of ['b', 'c', 'd']) rig.files.put(`${name}.yaml`, manifest(name));
+    await rig.change();
+    await rig.clock.advance(100);
+    expect(
+      rig.sets.map((set) =>
+        set.map((pod) => podRef(pod).slice('default/'.length, 'default/'.length + 1)).join(''),
+      ),
+    ).toEqual(['az', 'abz', 'abcz', 'abcdz']);
+    await rig.stop();
+  });
+
   test('an empty set once when there is nothing', async () => {
     const rig = await start();
     expect(rig.sets).toEqual([[]]);

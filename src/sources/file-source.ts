@@ -66,6 +66,8 @@ const ignored = 'Ignored in the manifest directory';
 const unknownFields = 'Manifest has unknown fields, ignoring them';
 
 const slowScanMs = 30_000;
+/** How long pods that were read may wait for those that are still to be read. */
+const earlyMs = 4;
 /** What took too much time or memory is tried again after this, since the node may have been busy. */
 const againMs = 600_000;
 
@@ -142,9 +144,15 @@ export class FileSource implements Component {
     // Whoever cannot look must not conclude that there is nothing: the pods stay, and a first report waits.
     if (entries === undefined) return;
     const known = new Map<string, KnownFile>();
+    let toldAtMs = this.#deps.clock.monotonic();
     for (const entry of entries) {
       const file = await this.#look(entry);
       if (file !== undefined) known.set(entry.path, file);
+      // Among many new files the first need not wait for the last to be read.
+      const nowMs = this.#deps.clock.monotonic();
+      if (nowMs - toldAtMs < earlyMs || this.#stopping) continue;
+      toldAtMs = nowMs;
+      this.#publishEarly(entries, known);
     }
     this.#slow.dropExcept(new Set(known.keys()));
     // The first set has to be whole: what is not in it is ended. Later, what is read slowly stays as it was meanwhile.
@@ -155,6 +163,16 @@ export class FileSource implements Component {
     this.#known = known;
     this.#faults.forgetExcept(new Set([this.#path, ...entries.map((entry) => entry.path)]));
     this.#publish(this.#assemble());
+  }
+
+  /** What was looked at so far as it is now, and the rest as it was. The first set is never told in parts. */
+  #publishEarly(entries: readonly ManifestEntry[], looked: ReadonlyMap<string, KnownFile>): void {
+    if (this.#published === undefined) return;
+    const files = entries.flatMap(({ path }) => {
+      const file = looked.get(path) ?? this.#known.get(path);
+      return file === undefined ? [] : [[path, file.pods] as const];
+    });
+    this.#publish(uniquePods(files).pods);
   }
 
   async #list(): Promise<readonly ManifestEntry[] | undefined> {
