@@ -1,0 +1,155 @@
+// A machine of its own for unit files that name fixed paths and ports: mount and network namespaces in which /var/lib,
+// /var/log and /run are empty and /etc is a copy. What is written there never reaches the host, and all of it goes with
+// the last process in it; none outlives this process, which the kernel sees to.
+// Invariant: the mounts are made by the process that has left the host's mount namespace, never before.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { findProgram } from '../rig/can-run.ts';
+import type { Ground } from '../rig/ground.ts';
+import type { Exit } from '../rig/kubelet.ts';
+import { LogFile } from '../rig/log-file.ts';
+import { mustRun } from '../rig/process.ts';
+import { repositoryRoot } from '../rig/repository.ts';
+import { type Rig, startRig } from '../rig/rig.ts';
+
+/** unshare(1) makes every mount private, so that none of these is seen outside. */
+const prepare = `set -e
+for dir in /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs "$dir"; done
+cp -a /etc /run/etc
+mount --bind /run/etc /etc
+ip link set lo up
+for address in "$@"; do ip address add "$address" dev lo; done
+echo ready
+exec cat`;
+
+/** Who asks a port has to be on the node, and little else that can ask is on every machine. */
+const ask = `const response = await fetch(process.argv[1], { signal: AbortSignal.timeout(5000) });
+if (!response.ok) throw new Error(String(response.status));
+process.stdout.write(await response.text());`;
+
+/** The kernel ends what is started so when this process ends, however it does. */
+const leash = ['--pdeathsig', 'KILL'];
+
+/** A kubelet on a private node, started with nothing but what a unit file says. */
+export class UnitProcess {
+  readonly log: LogFile;
+  readonly #child: ChildProcess;
+
+  constructor(child: ChildProcess, log: LogFile) {
+    this.#child = child;
+    this.log = log;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Asks it to end; kills it when that takes too long. */
+  async stop(timeoutMs = 15_000): Promise<Exit> {
+    if (this.running) {
+      const ended = once(this.#child, 'exit');
+      this.#child.kill('SIGTERM');
+      const timer = setTimeout(() => this.#child.kill('SIGKILL'), timeoutMs);
+      await ended;
+      clearTimeout(timer);
+    }
+    return { code: this.#child.exitCode, signal: this.#child.signalCode };
+  }
+}
+
+export class PrivateNode {
+  readonly #ground: Ground;
+  readonly #addresses: readonly string[];
+  #holder: ChildProcess | undefined;
+  #started = 0;
+
+  /** The addresses are the node's own, besides those of the loopback. */
+  constructor(ground: Ground, addresses: readonly string[]) {
+    this.#ground = ground;
+    this.#addresses = addresses;
+  }
+
+  /** Where the processes of the node see `path`, for who is outside. */
+  outside(path: string): string {
+    return join(`/proc/${this.#pid()}/root`, path);
+  }
+
+  #pid(): number {
+    const pid = this.#holder?.pid;
+    if (pid === undefined) throw new Error('the private node was not started');
+    return pid;
+  }
+
+  async start(): Promise<void> {
+    const args = [...leash, 'unshare', '--mount', '--net', 'sh', '-c', prepare, 'sh', ...this.#addresses];
+    const holder = spawn('setpriv', args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#holder = holder;
+    const [first] = (await Promise.race([once(holder.stdout, 'data'), once(holder, 'exit')])) as unknown[];
+    if (String(first).trim() !== 'ready') throw new Error(`the private node could not be made: ${first}`);
+  }
+
+  #enter(...kinds: readonly ('mount' | 'net')[]): readonly string[] {
+    const files = { mount: 'mnt', net: 'net' } as const;
+    return ['nsenter', ...kinds.map((kind) => `--${kind}=/proc/${this.#pid()}/ns/${files[kind]}`), '--'];
+  }
+
+  /** A rig whose containerd sees the files of this node; its network is that of the host, as a bridge needs it. */
+  async startRig(): Promise<Rig> {
+    const containerd = findProgram('containerd') ?? 'containerd';
+    const dir = join(this.#ground.dir, 'private-bin');
+    mkdirSync(dir);
+    writeFileSync(
+      join(dir, 'containerd'),
+      `#!/bin/sh\nexec ${this.#enter('mount').join(' ')} ${containerd} "$@"\n`,
+    );
+    chmodSync(join(dir, 'containerd'), 0o755);
+    const path = process.env['PATH'];
+    process.env['PATH'] = `${dir}:${path}`;
+    try {
+      return await startRig({ ground: this.#ground });
+    } finally {
+      process.env['PATH'] = path;
+    }
+  }
+
+  /** Puts a file on the node, with the folders above it. */
+  write(path: string, text: string): void {
+    mkdirSync(dirname(this.outside(path)), { recursive: true });
+    writeFileSync(this.outside(path), text);
+  }
+
+  /** Runs a program on the node to its end. */
+  async run(program: string, ...args: readonly string[]): Promise<string> {
+    const [nsenter = '', ...rest] = this.#enter('mount', 'net');
+    return mustRun(nsenter, [...rest, program, ...args], 10_000);
+  }
+
+  /** What a port of the node's own loopback answers to a GET; throws on any status but 200. */
+  async get(port: number, path: string): Promise<string> {
+    const url = `http://127.0.0.1:${port}${path}`;
+    return this.run(process.execPath, '--input-type=module', '--eval', ask, url);
+  }
+
+  async kubelet(argv: readonly string[]): Promise<UnitProcess> {
+    this.#started += 1;
+    const log = new LogFile(join(this.#ground.dir, `unit-${this.#started}.log`));
+    const out = openSync(log.path, 'a');
+    const command = join(repositoryRoot(), 'bin', 'kubelet');
+    const child = spawn('setpriv', [...leash, ...this.#enter('mount', 'net'), command, ...argv], {
+      stdio: ['ignore', out, out],
+    });
+    closeSync(out);
+    await once(child, 'spawn');
+    return new UnitProcess(child, log);
+  }
+
+  async stop(): Promise<void> {
+    const holder = this.#holder;
+    if (holder === undefined || holder.exitCode !== null || holder.signalCode !== null) return;
+    const ended = once(holder, 'exit');
+    holder.stdin?.end();
+    await ended;
+  }
+}

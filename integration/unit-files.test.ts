@@ -1,0 +1,146 @@
+// Unit files of common distributions start the built kubelet unchanged, with the very paths and ports they name, on a
+// node of their own; a static pod in the folder they name runs.
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { criLabels } from '../src/api/cri-labels.ts';
+import { eks, k3s, kubeadm, type UnitFile } from '../src/config/fixtures/unit-files.ts';
+import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
+import { claimRigGround } from './rig/ground.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import type { Rig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { manifest } from './support/manifest.ts';
+import { PrivateNode, type UnitProcess } from './support/private-node.ts';
+
+/** Unit files name no cgroup of the rig's: pods lie below this one, at the top of every hierarchy. */
+const podCgroup = '/kubepods.slice';
+
+/** That the unit files give the node. */
+const addresses = ['192.168.1.10/32', '10.0.0.4/32', 'fd00::4/128', '10.0.1.2/32'];
+
+/** Where the unit files, and the kubelet by default, keep what is theirs. */
+const places = [
+  '/etc/kubernetes',
+  '/etc/eks',
+  '/run/containerd/containerd.sock',
+  '/run/k3s',
+  '/run/systemd/resolve',
+  '/var/lib/kubelet',
+  '/var/lib/rancher',
+  '/var/log/containers',
+  '/var/log/pods',
+];
+
+/** What is there on the host. */
+function onHost(): readonly (readonly string[])[] {
+  return places.map((path) => (existsSync(path) ? [path, String(lstatSync(path).mtimeMs)] : [path]));
+}
+
+describeOnRig('unit files', () => {
+  let node: PrivateNode;
+  let rig: Rig;
+  let kubelet: UnitProcess;
+  const before = onHost();
+  const hadPods = cgroupFolders(podCgroup).length > 0;
+
+  beforeAll(async () => {
+    const ground = claimRigGround();
+    node = new PrivateNode(ground, addresses);
+    await node.start();
+    rig = await node.startRig();
+  });
+  afterAll(async () => {
+    await rig.stop();
+    await node.stop();
+    // A node that runs pods keeps its own.
+    if (!hadPods) removeCgroups(podCgroup);
+    expect(await rig.leftovers()).toEqual([]);
+  });
+  afterEach(async () => {
+    await kubelet.stop();
+    await rig.removeAllPods();
+  });
+
+  /** The socket of the rig's containerd, where the unit file looks for one. */
+  const runtimeAt = (path: string): void => {
+    mkdirSync(dirname(node.outside(path)), { recursive: true });
+    rmSync(node.outside(path), { force: true });
+    symlinkSync(rig.containerd.paths.socket, node.outside(path));
+  };
+
+  const start = async ({ argv, files }: UnitFile): Promise<void> => {
+    for (const [path, text] of Object.entries(files)) node.write(path, text);
+    kubelet = await node.kubelet(argv);
+    await waitFor(async () => {
+      if (!kubelet.running) return 'ended';
+      return (await node.get(10248, '/healthz')) === 'ok' && 'healthy';
+    }, 'the kubelet to be healthy');
+    expect(kubelet.running, kubelet.log.text()).toBe(true);
+  };
+
+  /** Its container; the unit files close the port that would tell more. */
+  const untilRuns = async (podName: string): Promise<{ readonly id: string; readonly uid: string }> =>
+    waitFor(async () => {
+      const { containers } = await rig.cri.listContainers({
+        filter: { labelSelector: { [criLabels.podName]: podName }, state: { state: 1 } },
+      });
+      return containers.map(({ id, labels }) => ({ id, uid: labels[criLabels.podUid] ?? '' }))[0];
+    }, `pod ${podName} to run`);
+
+  const inContainer = async (containerId: string, ...cmd: readonly string[]): Promise<readonly string[]> => {
+    const { stdout } = await rig.cri.execSync({ containerId, cmd: [...cmd], timeout: 10n });
+    return new TextDecoder().decode(stdout).trim().split('\n');
+  };
+
+  const warnings = (): readonly string[] =>
+    kubelet.log.matching(/^W/).filter((line) => !/step="(OOM score|open files)"/.test(line));
+  const errors = (): readonly string[] => kubelet.log.matching(/^E/);
+
+  const ends = async (): Promise<void> => {
+    expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
+    // One line says that this version has no use for the kubeconfig; nothing else went wrong.
+    expect(errors()).toEqual([expect.stringMatching(/--kubeconfig is not used.* kubeconfig="\/.*kube/)]);
+  };
+
+  test('kubeadm: config.yaml and the flags of its unit and environment files', async () => {
+    runtimeAt('/run/containerd/containerd.sock');
+    node.write('/etc/kubernetes/pki/ca.crt', '');
+    node.write('/run/systemd/resolve/resolv.conf', 'nameserver 192.0.2.53\nsearch unit.example\n');
+    node.write('/etc/kubernetes/manifests/web.json', JSON.stringify(manifest('web')));
+    await start(kubeadm);
+    const podName = `web-${hostname().toLowerCase()}`;
+    const { id, uid } = await untilRuns(podName);
+    expect(readdirSync(node.outside('/var/lib/kubelet/pods'))).toEqual([uid]);
+    expect(readdirSync(node.outside('/var/log/pods'))).toEqual([`default_${podName}_${uid}`]);
+    // The cluster's resolver first, what the file that the configuration names says after it.
+    expect(await inContainer(id, 'cat', '/etc/resolv.conf')).toEqual([
+      'search default.svc.cluster.local svc.cluster.local cluster.local unit.example',
+      'nameserver 10.96.0.10',
+      'options ndots:5',
+    ]);
+    await ends();
+  });
+
+  test('k3s: a long line of flags with a folder of drop-ins, some flags old', async () => {
+    runtimeAt('/run/k3s/containerd/containerd.sock');
+    node.write('/var/lib/rancher/k3s/agent/pod-manifests/edge.json', JSON.stringify(manifest('edge')));
+    await start(k3s);
+    await untilRuns('edge-edge-1');
+    const removed = kubelet.log.matching(/^W.*was removed/).map((line) => /--[a-z-]+/.exec(line)?.[0]);
+    expect(removed).toEqual(['--cni-bin-dir', '--container-runtime', '--allow-privileged']);
+    await ends();
+  });
+
+  test('EKS: a JSON file with drop-ins and a credential provider; it names no folder for static pods', async () => {
+    runtimeAt('/run/containerd/containerd.sock');
+    await start(eks);
+    expect(warnings()).toEqual([expect.stringContaining('--register-with-taints')]);
+    await ends();
+  });
+
+  test('nothing of it reached the host', () => {
+    expect(onHost()).toEqual(before);
+  });
+});
