@@ -1,4 +1,4 @@
-// Waits until the pods of a kubelet that runs them once are up, and says with what code to exit.
+// Waits until the pods of a kubelet that runs them once are up or have ended, and says with what code to exit.
 // Invariant: `outcome` settles once, at the latest after longestWaitMs, or never when stopped before.
 import type { Pod, PodStatus } from '../../api/k8s.ts';
 import type { PodUid } from '../../api/pod-ref.ts';
@@ -67,7 +67,10 @@ export class RunOnce implements Component {
       clock.setTimer(manifestDelayMs, () => {
         if (!desired.sourcesReady()) end('No source has named its pods', { exit: 1, failed: [] });
       }),
-      clock.setTimer(longestWaitMs, () => end('Pods did not start in time', runOnceTimeout(this.#pods()))),
+      clock.setTimer(longestWaitMs, () => {
+        const outcome = runOnceTimeout(this.#pods());
+        end(outcome.exit === 0 ? 'Pods started, some still run' : 'Pods did not start in time', outcome);
+      }),
     ];
     const unsubscribe = [desired.changed, desired.ready, statuses.changed].map((each) =>
       each.subscribe(look),

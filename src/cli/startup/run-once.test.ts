@@ -67,14 +67,20 @@ const cases: readonly (readonly [string, readonly RunOncePod[], 'wait' | RunOnce
     [{ pod: one, status: { phase: 'Failed', reason: 'NodePorts' } }],
     failedA,
   ],
+  ['Never, running → it may yet fail', [withStates(podNamed('a', 'Never'), 'Running', running)], 'wait'],
   [
-    'Never, one ended well, one runs → done',
+    'Never, one ended well, one runs → wait',
     [withStates(podNamed('a', 'Never', two), 'Running', ended(0), running)],
-    ok,
+    'wait',
   ],
   [
-    'OnFailure, one ended well, one runs → done',
+    'OnFailure, one ended well, one runs → wait',
     [withStates(podNamed('a', 'OnFailure', two), 'Running', ended(0), running)],
+    'wait',
+  ],
+  [
+    'OnFailure, both ended well → done',
+    [withStates(podNamed('a', 'OnFailure', two), 'Running', ended(0), ended(0))],
     ok,
   ],
   [
@@ -111,6 +117,14 @@ describe('runOnceOutcome', () => {
       expect(runOnceOutcome(pods)).toEqual(want);
     });
   }
+
+  test('after the longest wait, what still runs has started', () => {
+    const pods = [
+      withStates(podNamed('a', 'Never'), 'Running', running),
+      withStates(podNamed('b'), 'Running', running),
+    ];
+    expect(runOnceTimeout(pods)).toEqual(ok);
+  });
 
   test('after the longest wait, what is not up has failed', () => {
     const pods = [
@@ -213,6 +227,18 @@ describe('RunOnce', () => {
     expect(node.end).toBeUndefined();
     await node.clock.advance(1);
     expect(node.end).toEqual({ exit: 1, failed: [] });
+  });
+
+  test('a pod that runs without an end: 0 after as long', async () => {
+    const node = new Node();
+    await node.start();
+    const endless = podNamed('a', 'Never');
+    node.want(endless);
+    node.put(withStates(endless, 'Running', running));
+    await node.clock.advance(longestWaitMs - 1);
+    expect(node.end).toBeUndefined();
+    await node.clock.advance(1);
+    expect(node.end).toEqual(ok);
   });
 
   test('a pod that never starts: 1 after 17 minutes and 3 seconds', async () => {

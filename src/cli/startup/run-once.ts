@@ -20,20 +20,25 @@ export const manifestDelayMs = 1_000;
 /** How long pods have to start: ten retries, the first after a second, each wait twice the one before. */
 export const longestWaitMs = (2 ** 10 - 1) * 1_000;
 
-/** Done when every pod either has all its containers up or has ended; 1 when one ended badly. */
+/**
+ * Done when every pod has all its containers up or, where it is one that ends, has ended; 1 when one ended badly.
+ * differs from upstream: a pod that ends is waited for. Whether it was still seen running before it failed is chance.
+ */
 export function runOnceOutcome(pods: readonly RunOncePod[]): 'wait' | RunOnceEnd {
   const states = pods.map((each) => ({ name: podRef(each.pod), state: podState(each) }));
-  if (states.some(({ state }) => state === 'starting')) return 'wait';
+  if (states.some(({ state }) => state === 'starting' || state === 'running')) return 'wait';
   const failed = states.filter(({ state }) => state === 'failed').map(({ name }) => name);
   return { exit: failed.length === 0 ? 0 : 1, failed };
 }
 
-/** What to say when the time is over: what still starts has failed. */
+/** What to say when the time is over: what still starts has failed, what runs has started. */
 export function runOnceTimeout(pods: readonly RunOncePod[]): RunOnceEnd {
-  return { exit: 1, failed: pods.filter((each) => podState(each) !== 'up').map(({ pod }) => podRef(pod)) };
+  const failed = pods.filter((each) => ['starting', 'failed'].includes(podState(each)));
+  return { exit: failed.length === 0 ? 0 : 1, failed: failed.map(({ pod }) => podRef(pod)) };
 }
 
-type PodState = 'starting' | 'up' | 'failed';
+/** Running: up, and yet to end. */
+type PodState = 'starting' | 'running' | 'up' | 'failed';
 
 function podState({ pod, status }: RunOncePod): PodState {
   // differs from upstream: a pod that was refused has failed, too. It said nothing about it and exited with 0.
@@ -47,13 +52,15 @@ function podState({ pod, status }: RunOncePod): PodState {
     ),
   );
   if (states.includes('failed')) return 'failed';
-  return states.every((state) => state === 'up') ? 'up' : 'starting';
+  if (states.includes('starting')) return 'starting';
+  return states.includes('running') ? 'running' : 'up';
 }
 
 function containerState(status: ContainerStatus | undefined, policy: string | undefined): PodState {
-  if (status?.state?.running !== undefined) return 'up';
+  const ends = policy === 'Never' || policy === 'OnFailure';
+  if (status?.state?.running !== undefined) return ends ? 'running' : 'up';
   const ended = status?.state?.terminated;
   if (ended === undefined) return 'starting';
   if (ended.exitCode !== 0) return policy === 'Never' ? 'failed' : 'starting';
-  return policy === 'Never' || policy === 'OnFailure' ? 'up' : 'starting';
+  return ends ? 'up' : 'starting';
 }
