@@ -77,6 +77,7 @@ async function startAndServe(
   beside: string,
 ): Promise<number> {
   const { args, config, flags, gates } = outcome;
+  const watchdogMs = gates.SystemdWatchdog ? watchdogIntervalMs(process.env, process.pid) : undefined;
   const machine = await readMachine();
   const steps = startupSteps({
     settings: { ...flags, ...config, nodeIp: flags.nodeIP },
@@ -108,7 +109,7 @@ async function startAndServe(
     log,
   });
   try {
-    return await supervise(outcome, kubelet, log, stop);
+    return await supervise({ config, watchdogMs }, kubelet, log, stop);
   } finally {
     kubelet.close();
     started.close();
@@ -116,12 +117,12 @@ async function startAndServe(
 }
 
 async function supervise(
-  outcome: RunOutcome,
+  { config, watchdogMs }: Pick<RunOutcome, 'config'> & { readonly watchdogMs: number | undefined },
   kubelet: Kubelet,
   log: Logger,
   stop: AbortController,
 ): Promise<number> {
-  const runOnce = outcome.config.runOnce ? new RunOnce({ ...kubelet.stores, clock, log }) : undefined;
+  const runOnce = config.runOnce ? new RunOnce({ ...kubelet.stores, clock, log }) : undefined;
   let code = 0;
   void runOnce?.outcome.then(({ exit }) => {
     code = exit;
@@ -130,7 +131,7 @@ async function supervise(
   });
   const supervisor = new Supervisor({
     components: [
-      ...systemdWatchdog(outcome, kubelet, log),
+      ...systemdWatchdog(watchdogMs, kubelet, log),
       ...kubelet.components,
       ...(runOnce === undefined ? [] : [runOnce]),
       new SystemdReady({ notify: (state) => systemd().notify(state), log }),
@@ -145,9 +146,11 @@ async function supervise(
 }
 
 /** First in the list, so that systemd hears of us until everything else has stopped. */
-function systemdWatchdog(outcome: RunOutcome, kubelet: Kubelet, log: Logger): readonly Component[] {
-  if (!outcome.gates.SystemdWatchdog) return [];
-  const intervalMs = watchdogIntervalMs(process.env, process.pid);
+function systemdWatchdog(
+  intervalMs: number | undefined,
+  kubelet: Kubelet,
+  log: Logger,
+): readonly Component[] {
   if (intervalMs === undefined) return [];
   const notifier = systemd();
   return [
