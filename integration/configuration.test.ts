@@ -1,0 +1,95 @@
+// The effective configuration of the built command, as it tells it: at /configz and in the log.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Kubelet, KubeletOptions } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+
+describeOnRig('effective configuration', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  let count = 0;
+
+  beforeAll(async () => {
+    rig = await startRig();
+  });
+  afterAll(() => rig.stop());
+  afterEach(async () => {
+    if (kubelet.running) expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
+  });
+
+  const launch = async (options: KubeletOptions): Promise<void> => {
+    count += 1;
+    kubelet = await rig.kubelet({ name: `k${count}`, ...options });
+  };
+
+  test('/configz says what the file said, flags over it and the rest by default, durations in one form', async () => {
+    const config = {
+      syncFrequency: '120s',
+      fileCheckFrequency: '1h',
+      nodeStatusUpdateFrequency: '0s',
+      evictionHard: { 'memory.available': '5%' },
+      featureGates: { ImageVolume: true },
+      clusterDNS: ['10.0.0.53'],
+      maxPods: 7,
+      logging: { format: 'text', verbosity: 1 },
+    };
+    await launch({
+      config,
+      flags: ['--cluster-domain=unit.example', '--http-check-frequency=1500ms'],
+    });
+    const response = await kubelet.get(kubelet.readOnlyPort, '/configz');
+    const { kubeletconfig, ...more } = (await response.json()) as {
+      readonly kubeletconfig: Record<string, unknown>;
+    };
+    expect(more).toEqual({});
+    const file = JSON.parse(readFileSync(join(kubelet.dir, 'config.json'), 'utf8')) as Record<
+      string,
+      unknown
+    >;
+    const { apiVersion, kind, ...said } = file;
+    expect(apiVersion).toBe('kubelet.config.k8s.io/v1beta1');
+    expect(kind).toBe('KubeletConfiguration');
+    expect(kubeletconfig).toMatchObject({
+      ...said,
+      syncFrequency: '2m0s',
+      fileCheckFrequency: '1h0m0s',
+      nodeStatusUpdateFrequency: '10s',
+      httpCheckFrequency: '1.5s',
+      clusterDomain: 'unit.example',
+      staticPodPath: kubelet.manifestDir,
+      containerRuntimeEndpoint: rig.endpoint,
+      logging: { format: 'text', verbosity: 2, flushFrequency: '5s' },
+      memoryThrottlingFactor: 0.9,
+    });
+    expect(kubeletconfig['evictionHard']).toEqual({ 'memory.available': '5%' });
+  });
+
+  test('-v=5 logs the effective configuration without the values of headers; -v=4 does not', async () => {
+    const flags = [
+      '--manifest-url=http://user:hush@127.0.0.1:1/pods?key=hush',
+      '--manifest-url-header=X-Key:hush,Authorization:Bearer hush',
+    ];
+    await launch({ verbosity: 5, flags });
+    const [line, ...others] = kubelet.log.matching(/"KubeletConfiguration"/);
+    expect(others).toEqual([]);
+    for (const words of [
+      'staticPodURLHeader',
+      'X-Key',
+      'Authorization',
+      '<masked>',
+      '127.0.0.1:1/pods',
+      '1m0s',
+    ])
+      expect(line).toContain(words);
+    await kubelet.log.waitForLine(/Failed to read pods from URL/);
+    const configz = await (await kubelet.get(kubelet.readOnlyPort, '/configz')).text();
+    expect(configz).toContain('X-Key');
+    expect(configz).not.toContain('Bearer');
+    expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
+    expect(kubelet.log.text()).not.toContain('hush');
+    await launch({ verbosity: 4, flags });
+    expect(kubelet.log.matching(/"KubeletConfiguration"/)).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+// From the start of the built command until it serves, and what ends it by itself: lock file, ports, directories,
+// systemd, running once.
+
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Exit, Kubelet, KubeletOptions } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { container, manifest } from './support/manifest.ts';
+import { NotifySocket } from './support/notify-socket.ts';
+import { heldPod } from './support/runtime-view.ts';
+
+const clean: Exit = { code: 0, signal: null };
+const failed: Exit = { code: 1, signal: null };
+
+describeOnRig('start-up', () => {
+  let rig: Rig;
+  let kubelets: Kubelet[] = [];
+  let count = 0;
+
+  beforeAll(async () => {
+    rig = await startRig();
+  });
+  afterAll(() => rig.stop());
+  afterEach(async () => {
+    for (const kubelet of kubelets) if (kubelet.running) await kubelet.stop();
+    kubelets = [];
+    await rig.removeAllPods();
+  });
+
+  const make = (options: KubeletOptions = {}): Kubelet => {
+    count += 1;
+    const kubelet = rig.newKubelet({ name: `k${count}`, nodeName: 'node', ...options });
+    kubelets.push(kubelet);
+    return kubelet;
+  };
+  const launch = async (options: KubeletOptions = {}): Promise<Kubelet> => {
+    const kubelet = make(options);
+    await kubelet.start();
+    return kubelet;
+  };
+  /** Ends by itself. */
+  const untilEnds = async (kubelet: Kubelet): Promise<Exit> => {
+    await waitFor(() => !kubelet.running, `the kubelet to end by itself: ${kubelet.log.path}`);
+    return kubelet.stop();
+  };
+  const runToEnd = async (kubelet: Kubelet): Promise<Exit> => {
+    await kubelet.start({ untilReady: false });
+    return untilEnds(kubelet);
+  };
+  const errorsOf = (kubelet: Kubelet): readonly string[] => kubelet.log.matching(/^E/);
+
+  test('with --exit-on-lock-contention the first gives way to the second, cleanly', async () => {
+    const lock = `--lock-file=${join(rig.ground.dir, 'contended.lock')}`;
+    const first = await launch({ flags: [lock, '--exit-on-lock-contention'] });
+    const second = await launch({ flags: [lock, '--exit-on-lock-contention'] });
+    expect(await untilEnds(first)).toEqual(clean);
+    expect(second.running).toBe(true);
+    // Not only a kubelet: whoever opens the file wants the lock.
+    readFileSync(lock.slice('--lock-file='.length));
+    expect(await untilEnds(second)).toEqual(clean);
+    expect([first, second].flatMap(errorsOf)).toEqual([]);
+  });
+
+  test('without it the second waits until the first is gone, and can be stopped meanwhile', async () => {
+    const path = join(rig.ground.dir, 'held.lock');
+    const first = await launch({ flags: [`--lock-file=${path}`] });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const second = make({ flags: [`--lock-file=${path}`] });
+    await second.start({ untilReady: false });
+    await second.log.waitForLine(/Waiting for the process that holds the file lock/);
+    expect(await second.stop()).toEqual(clean);
+    const from = second.log.end;
+    await second.start({ untilReady: false });
+    await second.log.waitForLine(/Waiting for the process that holds the file lock/, { from });
+    await expect(second.healthz()).rejects.toThrow();
+    expect(first.running).toBe(true);
+    await first.kill9();
+    await second.waitUntilReady();
+  });
+
+  test('--runonce: pods that run or end well give 0, and go on running', async () => {
+    const kubelet = make({ flags: ['--runonce', '--enable-server=false'] });
+    kubelet.writeManifest(
+      'job',
+      manifest('job', { restartPolicy: 'Never', containers: [container('main', 'exit 0')] }),
+    );
+    kubelet.writeManifest('service', manifest('service'));
+    expect(await runToEnd(kubelet)).toEqual(clean);
+    const states = await Promise.all(
+      ['job', 'service'].map(async (name) =>
+        (await heldPod(rig, kubelet, name)).containers.map(({ state }) => state),
+      ),
+    );
+    expect(states).toEqual([['exited'], ['running']]);
+    expect(errorsOf(kubelet)).toEqual([]);
+  });
+
+  test('--runonce: a pod that fails gives 1 and is named', async () => {
+    const kubelet = make({ flags: ['--runonce', '--enable-server=false'] });
+    kubelet.writeManifest(
+      'bad',
+      manifest('bad', { restartPolicy: 'Never', containers: [container('main', 'exit 3')] }),
+    );
+    kubelet.writeManifest('good', manifest('good'));
+    expect(await runToEnd(kubelet)).toEqual(failed);
+    expect(errorsOf(kubelet).at(-1)).toMatch(/default\/bad-node/);
+    expect(errorsOf(kubelet).at(-1)).not.toMatch(/good/);
+  });
+
+  test('systemd hears READY=1 when it serves, WATCHDOG=1 while it lives, and STOPPING=1', async () => {
+    const systemd = await NotifySocket.open(join(rig.ground.dir, 'notify'));
+    try {
+      const kubelet = make({ env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '2000000' } });
+      await kubelet.start({ untilReady: false });
+      await systemd.untilState('READY=1');
+      // Told, it answers at once.
+      expect(await kubelet.healthz()).toEqual({ status: 200, text: 'ok' });
+      await systemd.untilState('WATCHDOG=1', 3);
+      expect(await kubelet.stop()).toEqual(clean);
+      const others = systemd.states().filter((state) => state !== 'WATCHDOG=1');
+      expect(others).toEqual(['READY=1', 'STOPPING=1']);
+    } finally {
+      systemd.close();
+    }
+  });
+
+  test('a watchdog that is meant for another process, and a socket that is not there, are no reason not to run', async () => {
+    const env = {
+      NOTIFY_SOCKET: join(rig.ground.dir, 'no-socket'),
+      WATCHDOG_USEC: '2000000',
+      WATCHDOG_PID: '1',
+    };
+    const kubelet = await launch({ env });
+    expect(kubelet.log.matching(/^W.*Systemd could not be notified.*READY=1/)).toHaveLength(1);
+    expect(kubelet.log.matching(/watchdog/)).toEqual([]);
+  });
+
+  test('a watchdog that cannot be kept is refused before anything is done', async () => {
+    const kubelet = make({ env: { WATCHDOG_USEC: '1000000' } });
+    expect(await runToEnd(kubelet)).toEqual(failed);
+    expect(errorsOf(kubelet)).toEqual([
+      expect.stringContaining('WATCHDOG_USEC=1000000 is not more than a second'),
+    ]);
+    expect(existsSync(join(kubelet.rootDir, 'pods'))).toBe(false);
+  });
+
+  for (const [field, flag] of [
+    ['healthzPort', '--healthz-port'],
+    ['readOnlyPort', '--read-only-port'],
+  ] as const)
+    test(`${field} in use: one line with the address and ${flag}, exit 1`, async () => {
+      const taken: Server = createServer().listen(0, '127.0.0.1');
+      await once(taken, 'listening');
+      const { port } = taken.address() as AddressInfo;
+      try {
+        const kubelet = make({ config: { [field]: port } });
+        expect(await runToEnd(kubelet)).toEqual(failed);
+        const errors = errorsOf(kubelet);
+        expect(errors).toHaveLength(1);
+        expect(errors[0]).toContain(`cannot listen on 127.0.0.1:${port} (${flag}): the address is in use`);
+      } finally {
+        taken.close();
+        await once(taken, 'close');
+      }
+    });
+
+  test('directories have their modes, the root is a shared mount, and a restart stacks nothing', async () => {
+    const root = join(rig.ground.dir, 'fresh', 'root');
+    const logs = join(rig.ground.dir, 'fresh', 'logs', 'pods');
+    const kubelet = await launch({ flags: [`--root-dir=${root}`], config: { podLogsDir: logs } });
+    const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+    const names = ['pods', 'plugins', 'plugins_registry', 'pod-resources', 'checkpoints'];
+    expect(
+      Object.fromEntries([root, logs, join(logs, '../containers')].map((path) => [path, mode(path)])),
+    ).toEqual({
+      [root]: '750',
+      [logs]: '750',
+      [join(logs, '../containers')]: '755',
+    });
+    expect(names.map((name) => `${name} ${mode(join(root, name))}`)).toEqual([
+      'pods 750',
+      'plugins 750',
+      'plugins_registry 750',
+      'pod-resources 750',
+      'checkpoints 700',
+    ]);
+    const mounts = (): readonly string[] =>
+      readFileSync('/proc/self/mountinfo', 'utf8')
+        .split('\n')
+        .filter((line) => line.split(' ')[4] === root);
+    const before = mounts();
+    expect(before).toEqual([expect.stringMatching(/ shared:\d+ /)]);
+    expect(await kubelet.stop()).toEqual(clean);
+    await kubelet.start();
+    expect(mounts()).toEqual(before);
+    await kubelet.kill9();
+    await kubelet.start();
+    expect(mounts()).toEqual(before);
+  });
+
+  test('a directory that exists keeps its mode, and what stands in the way is named', async () => {
+    const root = join(rig.ground.dir, 'odd-root');
+    mkdirSync(join(root, 'pods'), { recursive: true, mode: 0o711 });
+    const kubelet = await launch({ flags: [`--root-dir=${root}`] });
+    expect([root, join(root, 'pods')].map((path) => (statSync(path).mode & 0o777).toString(8))).toEqual([
+      '711',
+      '711',
+    ]);
+    const file = kubelet.log.path;
+    const other = make({ flags: [`--root-dir=${file}`] });
+    expect(await runToEnd(other)).toEqual(failed);
+    expect(errorsOf(other)).toEqual([expect.stringMatching(/"directories\\?" \(--root-dir\)/)]);
+    expect(errorsOf(other)[0]).toContain(file);
+  });
+});
