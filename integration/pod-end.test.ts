@@ -128,9 +128,9 @@ describeOnRig('pod end', () => {
     expect(containerStatus(after).lastState?.terminated?.containerID).toBe(
       containerStatus(before).containerID,
     );
-    expect(held.sandboxes.map(({ attempt, ready }) => `${attempt} ${ready}`).toSorted()).toEqual([
-      '0 false',
-      '1 true',
+    expect(held.sandboxes.map(({ attempt, ready }) => [attempt, ready])).toEqual([
+      [0, false],
+      [1, true],
     ]);
     const fresh = held.sandboxes.find(({ ready }) => ready)?.id ?? '';
     const { status } = await rig.cri.podSandboxStatus({ podSandboxId: fresh });

@@ -27,7 +27,14 @@ export interface HeldPod {
 
 const states: readonly HeldContainer['state'][] = ['created', 'running', 'exited', 'unknown'];
 
-/** Everything on the runtime that carries the name of this manifest's pod, whatever its UID and state. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Everything on the runtime that carries the name of this manifest's pod, whatever its UID and state; in an order of
+ * our own, since the runtime promises none.
+ */
 export async function heldPod(rig: Rig, kubelet: Kubelet, name: string): Promise<HeldPod> {
   const labelSelector = { [criLabels.podName]: `${name}-${kubelet.nodeName}` };
   const [sandboxes, containers] = await Promise.all([
@@ -35,12 +42,14 @@ export async function heldPod(rig: Rig, kubelet: Kubelet, name: string): Promise
     rig.cri.listContainers({ filter: { labelSelector } }),
   ]);
   return {
-    sandboxes: sandboxes.items.map(({ id, metadata, state }) => ({
-      id,
-      uid: metadata?.uid ?? '',
-      attempt: metadata?.attempt ?? -1,
-      ready: state === 0,
-    })),
+    sandboxes: sandboxes.items
+      .map(({ id, metadata, state }) => ({
+        id,
+        uid: metadata?.uid ?? '',
+        attempt: metadata?.attempt ?? -1,
+        ready: state === 0,
+      }))
+      .sort((a, b) => a.attempt - b.attempt),
     containers: containers.containers
       .map((each) => ({
         id: each.id,
@@ -49,7 +58,7 @@ export async function heldPod(rig: Rig, kubelet: Kubelet, name: string): Promise
         state: states[each.state] ?? 'unknown',
         restartCount: Number(each.annotations[criAnnotations.restartCount]),
       }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1)),
+      .sort((a, b) => compare(a.name, b.name) || a.restartCount - b.restartCount),
   };
 }
 
