@@ -17,3 +17,6 @@ export const criAnnotations = {
   deletionGracePeriod: 'io.kubernetes.pod.deletionGracePeriod',
   terminationGracePeriod: 'io.kubernetes.pod.terminationGracePeriod',
 } as const;
+
+/** On pods, and so on their sandboxes: when the source that brought the pod first saw it. */
+export const seenAnnotation = 'kubernetes.io/config.seen';

@@ -7,6 +7,8 @@ export interface ObservedSandbox {
   readonly attempt: number;
   readonly ready: boolean;
   readonly createdAtMs: number;
+  /** When the kubelet that made it had first seen the pod; absent on sandboxes that do not carry it. */
+  readonly seenAtMs?: number;
   /** The pod's own addresses, primary first; empty for host network and while the network is being made. */
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
@@ -58,6 +60,14 @@ export interface ObservedPod {
 /** The newest container of that name, as the pod's current one. */
 export function latestContainer(pod: ObservedPod | undefined, name: string): ObservedContainer | undefined {
   return pod?.containers.find((container) => container.name === name);
+}
+
+/** When a kubelet first took this pod up, as far as its sandboxes remember; undefined without any. */
+export function firstTakenUpMs(pod: ObservedPod | undefined): number | undefined {
+  const times = (pod?.sandboxes ?? [])
+    .map((sandbox) => sandbox.seenAtMs ?? sandbox.createdAtMs)
+    .filter((ms) => ms > 0);
+  return times.length === 0 ? undefined : Math.min(...times);
 }
 
 export function readySandbox(pod: ObservedPod | undefined): ObservedSandbox | undefined {

@@ -1,5 +1,5 @@
 // Turns the runtime's answers into ObservedPod. Pure. Upstream: kuberuntime helpers (toKubeContainerStatus, determinePodSandboxIPs).
-import { criAnnotations, criLabels } from '../api/cri-labels.ts';
+import { criAnnotations, criLabels, seenAnnotation } from '../api/cri-labels.ts';
 import {
   type Container,
   ContainerState,
@@ -83,12 +83,14 @@ export function containerState(state: ContainerState): ObservedContainerState {
 
 export function observedSandbox(status: PodSandboxStatus): ObservedSandbox {
   const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
+  const seenAtMs = Date.parse(status.annotations[seenAnnotation] ?? '');
   const ips = [status.network?.ip ?? '', ...(status.network?.additionalIps.map((each) => each.ip) ?? [])];
   return {
     id: asSandboxId(status.id),
     attempt: status.metadata?.attempt ?? 0,
     ready: isReady(status.state),
     createdAtMs: nsToMs(status.createdAt),
+    ...(Number.isNaN(seenAtMs) ? {} : { seenAtMs }),
     ips: hostNetwork ? [] : ips.filter((ip) => ip !== ''),
     hostNetwork,
     runtimeHandler: status.runtimeHandler,

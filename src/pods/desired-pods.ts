@@ -1,6 +1,7 @@
 // The pods this node was given, by source. Upstream: pkg/kubelet/pod (manager) and pkg/kubelet/config (PodStorage).
 // Owns DesiredPods (sole writer: the sources, each replacing its own set). Invariants: the store is updated before a key
 // is announced; a source that has not spoken yet is known, so that nobody takes its silence for an empty set.
+import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod } from '../api/k8s.ts';
 import { type PodUid, podUid } from '../api/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
@@ -14,8 +15,6 @@ export interface DesiredPod {
   /** Order of first arrival; lower starts first. */
   readonly order: number;
 }
-
-const seenAnnotation = 'kubernetes.io/config.seen';
 
 export class DesiredPods {
   readonly changed = new Channel<PodUid>();

@@ -1,5 +1,6 @@
 // Starts one container: image, config, create, start. Upstream: startContainer in kuberuntime_container.go.
 // Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
+import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Container } from '../api/k8s.ts';
 import { latestContainer, neverRan } from '../api/observed.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
@@ -175,7 +176,7 @@ function logStarted(
   restartCount: number,
   nowMs: number,
 ): void {
-  const seenAt = context.pod.metadata?.annotations?.['kubernetes.io/config.seen'];
+  const seenAt = context.pod.metadata?.annotations?.[seenAnnotation];
   const sinceSeenMs = seenAt === undefined ? undefined : Math.round(nowMs - Date.parse(seenAt));
   deps.log.info('Container started', {
     pod: podRef(context.pod),

@@ -3,10 +3,11 @@
 // another thread; the second is cheap and has to be where the pods are.
 // Invariants: a pod whose document cannot be used any more stays as it was while the manifest is there; a pod that reads
 // the same as before is the same object as before. Upstream: pkg/kubelet/config (extractFromFile).
+import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod } from '../api/k8s.ts';
 import { podRef } from '../api/pod-ref.ts';
 import { type DecodedManifest, decodeManifest, type ManifestFault } from './decode-manifest.ts';
-import { configSeenAnnotation, makeStaticPod, type StaticPodOptions } from './static-pod.ts';
+import { makeStaticPod, type StaticPodOptions } from './static-pod.ts';
 
 export interface ManifestPods {
   readonly pods: readonly Pod[];
@@ -69,9 +70,9 @@ function atMost(count: number, lines: readonly string[]): readonly string[] {
 
 /** Keeps the time when this pod was first seen, and the very object when nothing in it changed. */
 function sameAsBefore(pod: Pod, before: Pod | undefined): Pod {
-  const seen = before?.metadata?.annotations?.[configSeenAnnotation];
+  const seen = before?.metadata?.annotations?.[seenAnnotation];
   if (before === undefined || seen === undefined) return pod;
-  const annotations = { ...pod.metadata?.annotations, [configSeenAnnotation]: seen };
+  const annotations = { ...pod.metadata?.annotations, [seenAnnotation]: seen };
   const now = { ...pod, metadata: { ...pod.metadata, annotations } };
   return isSameJson(now, before) ? before : now;
 }

@@ -1,6 +1,7 @@
 // A pod from a manifest → the pod this node runs: its identity, its place and the marks by which others know it.
 // Pure. Invariant: the same manifest at the same place on the same node gives the same UID, in every process.
 // Upstream: pkg/kubelet/config/common.go (applyDefaults) and config.go (the source and first-seen annotations).
+import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod, Toleration } from '../api/k8s.ts';
 import { findApiReference, findDynamicReference } from './api-references.ts';
 import { canonicalQuantities } from './canonical-quantities.ts';
@@ -10,7 +11,6 @@ import { violationText } from './validation/violation.ts';
 
 export const configHashAnnotation = 'kubernetes.io/config.hash';
 export const configSourceAnnotation = 'kubernetes.io/config.source';
-export const configSeenAnnotation = 'kubernetes.io/config.seen';
 
 /** The UID of a pod whose manifest gives none, made from the pod with its defaults and from where it was found. */
 export type ComputeHash = (
@@ -59,7 +59,7 @@ function identify(written: Pod, options: StaticPodOptions): Pod {
     ...pod.metadata?.annotations,
     [configHashAnnotation]: uid,
     [configSourceAnnotation]: source,
-    [configSeenAnnotation]: new Date(options.nowMs).toISOString(),
+    [seenAnnotation]: new Date(options.nowMs).toISOString(),
   };
   const metadata = {
     ...pod.metadata,

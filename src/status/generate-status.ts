@@ -5,7 +5,7 @@
 // Upstream: generateAPIPodStatus and convertStatusToAPIStatus in pkg/kubelet/kubelet_pods.go, and what SetPodStatus and
 // TerminatePod in pkg/kubelet/status/status_manager.go add to it.
 import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../api/k8s.ts';
-import { isDown, type ObservedPod } from '../api/observed.ts';
+import { firstTakenUpMs, isDown, type ObservedPod } from '../api/observed.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { podQosClass } from '../api/qos.ts';
 import { apiTime, nonEmpty, present } from './api-fields.ts';
@@ -181,6 +181,6 @@ function observedGeneration(pod: Pod, old: PodStatus): number | undefined {
 function startTime(input: StatusInput, old: PodStatus): string {
   if (old.startTime !== undefined && old.startTime !== null) return old.startTime;
   // differs from upstream: without an API server to remember it, a restarted kubelet takes it from the oldest sandbox.
-  const made = (input.observed?.sandboxes ?? []).map(({ createdAtMs }) => createdAtMs).filter((ms) => ms > 0);
-  return apiTime(Math.min(input.lifecycle.startedAtMs, ...made));
+  const { startedAtMs } = input.lifecycle;
+  return apiTime(Math.min(startedAtMs, firstTakenUpMs(input.observed) ?? startedAtMs));
 }

@@ -16,6 +16,18 @@ const crashing = (code = 1): ReturnType<typeof aContainer> =>
   aContainer({ command: ['sh', '-c', `exit ${code}`] });
 
 describe('the kubelet ends and comes back', () => {
+  test('the start time stays, though the sandbox was made in a later second', async () => {
+    node.cri.faults.latency('runPodSandbox', 2_500);
+    node.write('p.yaml', aPod());
+    await node.clock.advance(5_000);
+    const before = node.status('uid-p')?.startTime;
+    await node.kill();
+    await node.start();
+    await node.clock.advance(1_500);
+    expect(before).toBeDefined();
+    expect(node.status('uid-p')?.startTime).toBe(before);
+  });
+
   test('the same containers run, nothing is made twice, restart counts stay', async () => {
     node.write('a.yaml', aPod({ name: 'a', containers: [aContainer(), aContainer({ name: 'd' })] }));
     node.write('b.yaml', aPod({ name: 'b', containers: [crashing()] }));

@@ -1,6 +1,8 @@
 // What the workers remember of each pod between two runs, and how it is told. Owns PodLifecycles (sole writer).
 // Invariants: a pod has a record from its first real step until it is forgotten; nobody is told of a pod that nobody works on.
+import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod } from '../api/k8s.ts';
+import { firstTakenUpMs } from '../api/observed.ts';
 import type { PodLifecycle, WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod-ref.ts';
 import type { WorkerState } from './compute-step.ts';
@@ -79,9 +81,11 @@ export class WorkerRecords {
     lifecycles.put(uid, { ...lifecycle, startedAtMs });
   }
 
-  /** A pod that an earlier life started keeps its start time: that of its first sandbox. */
+  /** When the pod was first seen: by its sandboxes in an earlier life, else by its source in this one. */
   #startedAt(uid: PodUid): number {
-    const sandboxes = this.#deps.observed.get(uid)?.sandboxes ?? [];
-    return Math.min(this.#deps.clock.now(), ...sandboxes.map((sandbox) => sandbox.createdAtMs));
+    const { clock, desired, observed } = this.#deps;
+    const seen = Date.parse(desired.get(uid)?.pod.metadata?.annotations?.[seenAnnotation] ?? '');
+    const nowMs = clock.now();
+    return Math.min(nowMs, Number.isNaN(seen) ? nowMs : seen, firstTakenUpMs(observed.get(uid)) ?? nowMs);
   }
 }
