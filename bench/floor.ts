@@ -76,7 +76,7 @@ async function inOrder<T, R>(
 }
 
 /** How many pods are started at once where a burst is bounded. */
-export const boundedParallel = availableParallelism() * 3;
+export const boundedParallel = availableParallelism() * 2;
 
 export async function startFloorPods(
   rig: Rig,

@@ -71,7 +71,7 @@ const drainMs = 3_000;
 
 /** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
 function parallelStarts(): number {
-  return availableParallelism() * 3;
+  return availableParallelism() * 2;
 }
 
 function parallelPulls(config: KubeletConfiguration): number {
