@@ -111,7 +111,7 @@ describe('faults have path and line', () => {
     });
     expect(outcome).toMatchObject({
       text: expect.stringContaining(
-        '/work/gone: the file cannot be read: no such file\n  --config-dir: /gone cannot be read: no such directory',
+        '/here/gone: the file cannot be read: no such file\n  --config-dir: /gone cannot be read: no such directory',
       ) as string,
     });
   });
@@ -161,7 +161,7 @@ describe('reads', () => {
     const outcome = await loadCommandLine({
       argv: ['--config=etc/k.yaml'],
       files: memoryFiles({
-        '/work/etc/k.yaml': `${header}staticPodPath: m\ntlsCertFile: ../c.crt\ntlsPrivateKeyFile: /k.key\nauthentication: {x509: {clientCAFile: ca.crt}}\nvolumePluginDir: p/\n`,
+        '/here/etc/k.yaml': `${header}staticPodPath: m\ntlsCertFile: ../c.crt\ntlsPrivateKeyFile: /k.key\nauthentication: {x509: {clientCAFile: ca.crt}}\nvolumePluginDir: p/\n`,
       }),
     });
     if (outcome.kind !== 'run') throw new Error(outcome.text);
@@ -172,7 +172,7 @@ describe('reads', () => {
       config.tlsPrivateKeyFile,
       config.authentication.x509.clientCAFile,
       config.volumePluginDir,
-    ]).toEqual(['/work/etc/m', '/work/c.crt', '/k.key', '/work/etc/ca.crt', '/work/etc/p']);
+    ]).toEqual(['/here/etc/m', '/here/c.crt', '/k.key', '/here/etc/ca.crt', '/here/etc/p']);
   });
 });
 

@@ -38,7 +38,7 @@ describe('precedence', () => {
   });
 
   test('a file starts from the safe defaults', async () => {
-    const { config } = await run(['--config=a.yaml'], { '/work/a.yaml': header });
+    const { config } = await run(['--config=a.yaml'], { '/here/a.yaml': header });
     expect({
       anonymous: config.authentication.anonymous.enabled,
       webhook: config.authentication.webhook.enabled,
