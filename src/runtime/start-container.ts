@@ -4,7 +4,7 @@ import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Container } from '../api/k8s.ts';
 import { latestContainer, neverRan } from '../api/observed.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
-import { podRef } from '../api/pod-ref.ts';
+import { podRef, podUid } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { podLogDirectory } from './paths.ts';
@@ -104,7 +104,7 @@ async function createAndStart(
   try {
     id = await withReason('CreateContainerError', async () => {
       if (replaces !== undefined) {
-        await unlessGone(cri.removeContainer({ containerId: replaces }, { signal }));
+        await removeNeverRan(deps, context, replaces);
       }
       const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
       return (await cri.createContainer(request, { signal })).containerId;
@@ -185,4 +185,18 @@ function logStarted(
     restartCount,
     ...(restartCount === 0 && sinceSeenMs !== undefined ? { sinceSeenMs } : {}),
   });
+}
+
+/**
+ * A start that was cut off may have left its process running although the runtime calls the container ended, and refuses
+ * to remove it then. Nobody else can end that process: it is killed by its cgroup, and the next pass removes the container.
+ */
+async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<void> {
+  try {
+    await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
+  } catch (err) {
+    if (!isAbort(err) && !isKind(err, 'unavailable'))
+      await deps.cgroups.killContainer(podUid(context.pod), id);
+    throw err;
+  }
 }

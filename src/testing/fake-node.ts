@@ -32,6 +32,7 @@ export class FakeNode {
   /** Directories that were made and not removed. */
   readonly directories = new Set<string>();
   readonly removedCgroups: string[] = [];
+  readonly killedContainers: string[] = [];
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
   #stamp = 0;
@@ -140,7 +141,10 @@ export class FakeNode {
               if (`${each}/`.startsWith(`${path}/`)) this.directories.delete(each);
           },
         },
-        cgroups: () => ({ removePod: async (uid) => void this.removedCgroups.push(uid) }),
+        cgroups: () => ({
+          removePod: async (uid) => void this.removedCgroups.push(uid),
+          killContainer: async (_uid, id) => void this.killedContainers.push(id),
+        }),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
         httpGet: () => Promise.reject(new Error('no network in memory')),

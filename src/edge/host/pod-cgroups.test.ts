@@ -1,4 +1,7 @@
 // On directories: like cgroups they go away only when nothing is in them, children first.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,4 +51,29 @@ test('mounts are read once, unless reading failed', async () => {
   await cgroups.removePod('u');
   await cgroups.removePod('u');
   expect(reads).toBe(2);
+});
+
+test("kills what runs in a container's cgroup, and nothing beside it", async () => {
+  const mount = await mkdtemp(join(tmpdir(), 'cgroup-kill-'));
+  const inside = spawn('sleep', ['60']);
+  const beside = spawn('sleep', ['60']);
+  try {
+    for (const [name, child] of [
+      ['c1', inside],
+      ['c2', beside],
+    ] as const) {
+      await mkdir(join(mount, 'kubepods/podu', name), { recursive: true });
+      await writeFile(join(mount, 'kubepods/podu', name, 'cgroup.procs'), `${child.pid}\n`);
+    }
+    const cgroups = new PodCgroups({ paths: (uid) => [`kubepods/pod${uid}`], mounts: async () => [mount] });
+    const ended = once(inside, 'exit');
+    await cgroups.killContainer('u', 'c1');
+    expect((await ended)[1]).toBe('SIGKILL');
+    expect(beside.exitCode).toBeNull();
+    await cgroups.killContainer('u', 'missing');
+  } finally {
+    inside.kill('SIGKILL');
+    beside.kill('SIGKILL');
+    await rm(mount, { recursive: true });
+  }
 });

@@ -1,6 +1,7 @@
 // Removes the cgroups that pods leave behind, on cgroup v1, v2 and both at once. Upstream: pod_container_manager_linux.go Destroy.
-// Invariant: only directories without processes go away; a busy one is an error to try again, never a kill.
-import { readdir, rmdir } from 'node:fs/promises';
+// Invariant: only directories without processes go away; a busy one is an error to try again, never a kill. Killing is
+// asked for apart, for one container whose runtime has lost sight of its process.
+import { readdir, readFile, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 import { readMountTable } from './mount-table.ts';
@@ -28,6 +29,15 @@ export class PodCgroups {
     }
   }
 
+  async killContainer(uid: string, containerId: string): Promise<void> {
+    const names = containerNames(containerId);
+    for (const mount of await this.#mountPoints()) {
+      for (const path of this.#options.paths(uid)) {
+        for (const name of names) await killProcessesIn(join(mount, path, name));
+      }
+    }
+  }
+
   /** A reading that failed is not kept. */
   async #mountPoints(): Promise<readonly string[]> {
     this.#mounts ??= (this.#options.mounts ?? cgroupMounts)();
@@ -36,6 +46,24 @@ export class PodCgroups {
     } catch (err) {
       this.#mounts = undefined;
       throw err;
+    }
+  }
+}
+
+/** How runtimes name a container's cgroup: plainly under cgroupfs, as a scope under systemd. */
+function containerNames(containerId: string): readonly string[] {
+  return [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`];
+}
+
+async function killProcessesIn(path: string): Promise<void> {
+  const text = await readFile(join(path, 'cgroup.procs'), 'utf8').catch(() => '');
+  for (const pid of text.split('\n').map(Number)) {
+    if (pid <= 1) continue;
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (err) {
+      // Gone between the reading and the kill: that is what was wanted.
+      if (!(err instanceof Error && 'code' in err && err.code === 'ESRCH')) throw err;
     }
   }
 }
