@@ -1,13 +1,13 @@
 // Follows the runtime's container events, where it has them, as hints to inspect one pod. Upstream: pkg/kubelet/pleg/evented.go.
 // Owns nothing. Invariant: an event is never believed, only followed by a look; losing all of them costs at most a relist period.
 
-import type { CriRuntime } from '../api/cri.ts';
+import { type CriRuntime, isUnimplemented } from '../api/cri.ts';
 import { criLabels } from '../api/cri-labels.ts';
 import type { ContainerEventResponse } from '../api/generated/runtime/v1/api.ts';
 import { asPodUid, type PodUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { isKind, KubeletError } from '../base/errors.ts';
+import { isKind } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { untilAborted } from '../base/race-abort.ts';
 
@@ -45,7 +45,7 @@ export class RuntimeEvents implements Component {
         }
       } catch (err) {
         if (signal.aborted) return;
-        if (err instanceof KubeletError && err.reason === 'UNIMPLEMENTED') {
+        if (isUnimplemented(err)) {
           log.v(2).info('Container runtime has no event stream; the relist alone notices changes');
           return await untilAborted(signal);
         }
