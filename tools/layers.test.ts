@@ -39,6 +39,7 @@ describe('imports', () => {
     ['edge any package', 'src/edge/cri/a.ts', '@grpc/grpc-js'],
     ['main everything', 'src/main.ts', './edge/host/fs.ts'],
     ['assemble everything', 'src/assemble.ts', './workers/worker.ts'],
+    ['a room of the composition root everything', 'src/assemble/volumes.ts', '../workers/worker.ts'],
     ['testing everything', 'src/testing/a.ts', '../workers/worker.ts'],
     ['the test of assemble', 'src/assemble.test.ts', './assemble.ts'],
   ] as const;

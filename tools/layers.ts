@@ -56,6 +56,8 @@ export function placeOf(path: string): Place {
     const layer = isTest || rootFiles.has(path) ? 'root' : 'unknown';
     return { layer, folder, isTest };
   }
+  // The composition root in rooms: one file per feature that is plugged in.
+  if (folder === 'assemble') return { layer: 'root', folder: '', isTest };
   if (folder === 'base' || folder === 'api' || folder === 'edge' || folder === 'testing')
     return { layer: folder, folder, isTest };
   return { layer: 'feature', folder, isTest };

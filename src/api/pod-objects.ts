@@ -1,0 +1,45 @@
+// The cluster's objects that pods of this node refer to, as features ask for them. Types only; the way there is plugged in
+// by the composition root: managers over the API server in a cluster, a refusal on a node without one.
+// Upstream: pkg/kubelet/{configmap,secret,token} and the service lister. Errors are KubeletErrors: `not-found` when the
+// object is not there, `forbidden`, `unavailable` when the API server is away.
+import type {
+  ConfigMap,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  RuntimeClass,
+  Secret,
+  Service,
+  TokenRequest,
+} from './k8s.ts';
+
+export interface PodObjects {
+  configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
+  secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
+  /** All services the node knows of; waits, within the signal, until they were listed once. */
+  services(signal: AbortSignal): Promise<readonly Service[]>;
+  runtimeClass(name: string, signal: AbortSignal): Promise<RuntimeClass>;
+  /** A token bound to the pod; kept and renewed at 80 % of its life, so asking again is cheap. */
+  serviceAccountToken(
+    namespace: string,
+    serviceAccount: string,
+    request: TokenRequest,
+    signal: AbortSignal,
+  ): Promise<TokenRequest>;
+  persistentVolumeClaim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
+  persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
+  /** This node's own object as it was last seen. */
+  node(signal: AbortSignal): Promise<Node>;
+  /** Told before the pod's objects are needed, and again when its spec changes: what it refers to is watched from then on. */
+  registerPod(pod: Pod): void;
+  unregisterPod(pod: Pod): void;
+  /** Announces `namespace/name` of a config map or secret that changed, was made or has gone. */
+  readonly changed: { subscribe(listener: (object: ChangedObject) => void): () => void };
+}
+
+export interface ChangedObject {
+  readonly kind: 'ConfigMap' | 'Secret';
+  readonly namespace: string;
+  readonly name: string;
+}
