@@ -1,5 +1,6 @@
 // The pod worker's state as data, read by status, server and housekeeping. Written by workers only.
 // Upstream: pkg/kubelet/pod_workers.go keeps this as a dozen booleans; here it is one tagged union.
+import type { PodKill } from './pod-kill.ts';
 
 /** Why a container is not running, as its status shows it (`state.waiting`). */
 export interface WaitingReason {
@@ -25,8 +26,17 @@ export type PodLifecycle =
       readonly sinceMs: number;
       readonly why: string;
       readonly explain: string;
+      /** Set when it ends although its source still wants it: eviction, preemption, a deadline. */
+      readonly kill?: PodKill;
     }
-  | { readonly state: 'terminated'; readonly startedAtMs: number; readonly atMs: number }
+  | {
+      readonly state: 'terminated';
+      readonly startedAtMs: number;
+      readonly atMs: number;
+      readonly kill?: PodKill;
+      /** Containers stopped and volumes unmounted: nothing is left that the pod's API object has to wait for. */
+      readonly cleaned: boolean;
+    }
   | {
       /** Admission refused it: reported as Failed with this reason, never started. */
       readonly state: 'rejected';

@@ -86,7 +86,10 @@ describe('a status is settled', () => {
       if (last === undefined) throw new Error('no steps');
       if (last.input.lifecycle.state === 'rejected') return;
       const atMs = last.input.nowMs;
-      const done = { ...last.input, lifecycle: { state: 'terminated', startedAtMs: 0, atMs } } as const;
+      const done = {
+        ...last.input,
+        lifecycle: { state: 'terminated', startedAtMs: 0, atMs, cleaned: true },
+      } as const;
       expect(generatePodStatus({ ...done, previous: last.local, nowMs: atMs + 5000 })).toStrictEqual(
         last.local,
       );

@@ -4,7 +4,7 @@ import { asPodUid } from '../api/pod-ref.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 
 const uid = asPodUid('u');
-const ended = (atMs: number): PodLifecycle => ({ state: 'terminated', startedAtMs: 1, atMs });
+const ended = (atMs: number): PodLifecycle => ({ state: 'terminated', startedAtMs: 1, atMs, cleaned: true });
 
 test('only changes are announced, after they were stored', () => {
   const store = new PodLifecycles();

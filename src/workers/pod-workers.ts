@@ -142,7 +142,7 @@ export class PodWorkers implements Component {
         return await this.#terminate(uid, step, signal);
       case 'finish':
         this.#records.enter(uid, { state: 'terminated' });
-        this.#records.tell(uid, { state: 'terminated', atMs: this.#deps.clock.now() });
+        this.#records.tell(uid, { state: 'terminated', atMs: this.#deps.clock.now(), cleaned: true });
         return false;
       case 'remove':
         return await this.#remove(uid, signal);
