@@ -11,6 +11,7 @@ import type {
   RuntimeClass,
   Secret,
   Service,
+  ServiceAccount,
   TokenRequest,
 } from './k8s.ts';
 
@@ -20,6 +21,8 @@ export interface PodObjects {
   /** All services the node knows of; waits, within the signal, until they were listed once. */
   services(signal: AbortSignal): Promise<readonly Service[]>;
   runtimeClass(name: string, signal: AbortSignal): Promise<RuntimeClass>;
+  /** As it is now; nobody needs it often enough to keep it. */
+  serviceAccount(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount>;
   /** A token bound to the pod; kept and renewed at 80 % of its life, so asking again is cheap. */
   serviceAccountToken(
     namespace: string,

@@ -66,9 +66,9 @@ export function prepareContainer(
     );
     return count;
   });
-  const prepared = Promise.all([images.find(container.image ?? '', context.signal), logs]).then(
-    ([image, restartCount]) => ({ image, restartCount }),
-  );
+  const asker = { pod: context.pod, container };
+  const found = images.find(container.image ?? '', context.signal, asker);
+  const prepared = Promise.all([found, logs]).then(([image, restartCount]) => ({ image, restartCount }));
   // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
   prepared.catch(() => undefined);
   context.prepared.set(container.name, prepared);

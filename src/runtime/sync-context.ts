@@ -16,7 +16,12 @@ import type { ImageUser } from './security-context.ts';
 export type FoundImage = ImageUser & { readonly ref: string };
 
 export interface RuntimeImages {
-  find(image: string, signal: AbortSignal): Promise<FoundImage | undefined>;
+  /** `asker`: whose events tell a failure, and whose policy says whether it matters that the image is there. */
+  find(
+    image: string,
+    signal: AbortSignal,
+    asker?: { readonly pod: Pod; readonly container: Container },
+  ): Promise<FoundImage | undefined>;
   ensure(
     request: {
       readonly pod: Pod;
