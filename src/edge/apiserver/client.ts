@@ -1,0 +1,255 @@
+// The API server's client: rate limits, deadlines, retries that the server asks for, typed errors, watches. JSON only.
+// Upstream: client-go/rest. Invariants: every request counts against its limiter and ends by its deadline; nothing is
+// repeated that may have been carried out, unless the server itself asked to come again.
+import type {
+  ApiCallOptions,
+  ApiClient,
+  ApiLimiter,
+  ApiQuery,
+  ApiRequest,
+  DeleteOptions,
+  KubeList,
+  PatchKind,
+  WatchEvent,
+} from '../../api/api-client.ts';
+import type { Clock } from '../../base/clock.ts';
+import { withDeadline } from '../../base/deadline.ts';
+import { isAbort, KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { readAll, readLines } from './json-lines.ts';
+import { fromAnswer, fromStatus } from './status-error.ts';
+import type { Transport, TransportResponse } from './transport.ts';
+
+export interface RequestObservation {
+  readonly method: string;
+  readonly host: string;
+  /** The HTTP status, or `<error>` when there was no answer. */
+  readonly code: string;
+  readonly seconds: number;
+  readonly requestBytes: number;
+  /** Undefined for a watch, and when there was no answer. */
+  readonly responseBytes?: number;
+}
+
+export interface ApiClientObserver {
+  request(observation: RequestObservation): void;
+  waited(method: string, host: string, seconds: number): void;
+  retried(method: string, host: string, code: string): void;
+}
+
+export interface ApiServerClientDeps {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly userAgent: string;
+  /** Those without an entry are unlimited. */
+  readonly limiters: Partial<Record<ApiLimiter, { take(signal?: AbortSignal): Promise<void> }>>;
+  /** Of one call. Heartbeats: the shorter of lease duration and status frequency. */
+  readonly timeoutMs: { readonly [limiter in ApiLimiter]: number };
+  readonly observer?: ApiClientObserver;
+}
+
+const patchTypes: Readonly<Record<PatchKind, string>> = {
+  strategic: 'application/strategic-merge-patch+json',
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
+/** As often as client-go comes again when the server asks for it. */
+const maxRetries = 10;
+const longestAnswerBytes = 128 * 1024 * 1024;
+/** One object; etcd takes no more than 1.5 MiB. */
+const longestEventBytes = 16 * 1024 * 1024;
+/** A server that takes longer to begin a watch is not going to. */
+const watchStartMs = 60_000;
+
+interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string | undefined;
+  readonly contentType: string;
+  readonly limiter: ApiLimiter;
+}
+
+export class ApiServerClient implements ApiClient {
+  readonly #deps: ApiServerClientDeps;
+
+  constructor(deps: ApiServerClientDeps) {
+    this.#deps = deps;
+  }
+
+  async request<T>(request: ApiRequest): Promise<T> {
+    const { clock, timeoutMs } = this.#deps;
+    const exchange = exchangeOf(request);
+    const options = {
+      clock,
+      ms: request.timeoutMs ?? timeoutMs[exchange.limiter],
+      signal: request.signal,
+      what: `${exchange.method} ${request.path}`,
+    };
+    return await withDeadline(options, async (signal) => {
+      const answer = await this.#send(exchange, signal);
+      const text = await readAll(answer.body, longestAnswerBytes);
+      if (answer.status >= 400) throw fromAnswer(answer.status, text, options.what);
+      return parseBody(text, options.what) as T;
+    });
+  }
+
+  get<T>(path: string, options: ApiCallOptions): Promise<T> {
+    return this.request({ ...options, method: 'GET', path });
+  }
+
+  list<T>(path: string, options: ApiCallOptions): Promise<KubeList<T>> {
+    return this.request({ ...options, method: 'GET', path });
+  }
+
+  create<T>(path: string, body: unknown, options: ApiCallOptions): Promise<T> {
+    return this.request({ ...options, method: 'POST', path, body });
+  }
+
+  update<T>(path: string, body: unknown, options: ApiCallOptions): Promise<T> {
+    return this.request({ ...options, method: 'PUT', path, body });
+  }
+
+  patch<T>(path: string, kind: PatchKind, body: unknown, options: ApiCallOptions): Promise<T> {
+    return this.request({ ...options, method: 'PATCH', path, body, contentType: patchTypes[kind] });
+  }
+
+  delete<T>(path: string, body: DeleteOptions, options: ApiCallOptions): Promise<T> {
+    const typed = { apiVersion: 'v1', kind: 'DeleteOptions', ...body };
+    return this.request({ ...options, method: 'DELETE', path, body: typed });
+  }
+
+  async *watch<T>(path: string, query: ApiQuery, signal: AbortSignal): AsyncGenerator<WatchEvent<T>> {
+    const { clock } = this.#deps;
+    const what = `watch ${path}`;
+    const exchange = exchangeOf({ method: 'GET', path, query: { ...query, watch: true }, signal });
+    // The deadline is for the beginning only; the stream itself is bound to the caller's signal.
+    const stream = new AbortController();
+    const follow = AbortSignal.any([signal, stream.signal]);
+    try {
+      const answer = await withDeadline({ clock, ms: watchStartMs, signal: follow, what }, async () => {
+        const begun = await this.#send(exchange, follow);
+        if (begun.status < 400) return begun;
+        throw fromAnswer(begun.status, await readAll(begun.body, longestEventBytes), what);
+      });
+      for await (const line of readLines(answer.body, longestEventBytes)) yield watchEvent<T>(line, what);
+    } finally {
+      stream.abort();
+    }
+  }
+
+  closeConnections(): void {
+    this.#deps.transport.closeConnections();
+  }
+
+  /** One answer, after as many attempts as the server asked for. */
+  async #send(exchange: Exchange, signal: AbortSignal): Promise<TransportResponse> {
+    const { clock, log, observer, transport } = this.#deps;
+    for (let retries = 0; ; retries++) {
+      await this.#throttle(exchange, signal);
+      const answer = await this.#sendOnce(exchange, signal);
+      const waitMs = retryAfterMs(answer);
+      if (waitMs === undefined || retries >= maxRetries) return answer;
+      await discard(answer);
+      observer?.retried(exchange.method, transport.host, String(answer.status));
+      log.v(2).info('The API server asks to come again later', {
+        path: pathOf(exchange.path),
+        code: answer.status,
+        waitMs,
+      });
+      await clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #throttle(exchange: Exchange, signal: AbortSignal): Promise<void> {
+    const limiter = this.#deps.limiters[exchange.limiter];
+    if (limiter === undefined) return;
+    const { clock, log, observer, transport } = this.#deps;
+    const beganMs = clock.monotonic();
+    await limiter.take(signal);
+    const waitedMs = clock.monotonic() - beganMs;
+    observer?.waited(exchange.method, transport.host, waitedMs / 1000);
+    if (waitedMs > 1000) {
+      log.info('Waited before sending request', { waitedMs, path: pathOf(exchange.path) });
+    }
+  }
+
+  async #sendOnce(exchange: Exchange, signal: AbortSignal): Promise<TransportResponse> {
+    const { clock, observer, transport, userAgent } = this.#deps;
+    const { method, path, body } = exchange;
+    const beganMs = clock.monotonic();
+    const observe = (code: string): void =>
+      observer?.request({
+        method,
+        host: transport.host,
+        code,
+        seconds: (clock.monotonic() - beganMs) / 1000,
+        requestBytes: body === undefined ? 0 : Buffer.byteLength(body),
+      });
+    try {
+      const answer = await transport.send({
+        method,
+        path,
+        headers: {
+          accept: 'application/json',
+          'user-agent': userAgent,
+          ...(body === undefined ? {} : { 'content-type': exchange.contentType }),
+        },
+        ...(body === undefined ? {} : { body }),
+        signal,
+      });
+      observe(String(answer.status));
+      if (answer.status === 401) transport.unauthorized();
+      return answer;
+    } catch (err) {
+      observe('<error>');
+      throw signal.aborted && !(err instanceof KubeletError) && !isAbort(err) ? signal.reason : err;
+    }
+  }
+}
+
+function exchangeOf(request: ApiRequest): Exchange {
+  return {
+    method: request.method,
+    path: request.path + queryText(request.query),
+    body: request.body === undefined ? undefined : JSON.stringify(request.body),
+    contentType: request.contentType ?? 'application/json',
+    limiter: request.limiter ?? 'requests',
+  };
+}
+
+function queryText(query: ApiQuery = {}): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) params.set(name, String(value));
+  return params.size === 0 ? '' : `?${params.toString()}`;
+}
+
+function pathOf(pathAndQuery: string): string {
+  return pathAndQuery.split('?', 1)[0] ?? pathAndQuery;
+}
+
+/** Only an answer that names a time is retried: 429, or the server's own trouble. */
+function retryAfterMs(answer: TransportResponse): number | undefined {
+  if (answer.status !== 429 && answer.status < 500) return undefined;
+  const text = answer.headers['retry-after'] ?? '';
+  return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
+}
+
+async function discard(answer: TransportResponse): Promise<void> {
+  await readAll(answer.body, longestEventBytes);
+}
+
+function parseBody(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new KubeletError('internal', 'InvalidAnswer', `the answer to ${what} is not JSON`, { cause });
+  }
+}
+
+function watchEvent<T>(line: string, what: string): WatchEvent<T> {
+  const event = parseBody(line, what) as WatchEvent<T> | { readonly type: 'ERROR'; readonly object: object };
+  if (event.type === 'ERROR') throw fromStatus(event.object, 500, what);
+  return event;
+}
