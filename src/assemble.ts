@@ -1,8 +1,11 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
+import { noEvents } from './api/events.ts';
 import type { Pod } from './api/k8s.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
+import { noVolumes } from './assemble/no-volumes.ts';
+import { standaloneObjects } from './assemble/standalone-objects.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
@@ -179,6 +182,10 @@ export function assemble(input: AssembleInput): Kubelet {
     images,
     files: edges.files,
     cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
+    events: noEvents,
+    objects: standaloneObjects,
+    volumes: noVolumes,
+    hookHttp: edges.hookHttp,
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(clock),
     settings: podConfigSettings({ ...input, cgroupParent: (pod) => podCgroupParent(pod, naming) }),

@@ -2,6 +2,7 @@
 import type { Clock } from '../base/clock.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
+import { hookHttp } from './host/hook-http.ts';
 import { httpGet } from './host/http-get.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { PodCgroups } from './host/pod-cgroups.ts';
@@ -30,6 +31,7 @@ export function realEdges(clock: Clock, beside: string) {
     /** Reads large manifests outside the event loop. */
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
+    hookHttp,
     listen: listenHttp,
   };
 }

@@ -1,13 +1,17 @@
 // What one sync of a pod works with: the edges it calls and the state its executors share.
 import type { CriRequest, CriRuntime } from '../api/cri.ts';
+import type { EventSink } from '../api/events.ts';
 import type { PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
+import type { PodObjects } from '../api/pod-objects.ts';
+import type { PodVolumes } from '../api/pod-volumes.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Slots } from '../base/slots.ts';
 import type { CrashBackoff } from './crash-backoff.ts';
+import type { HookHttp } from './hooks.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
 import type { ImageUser } from './security-context.ts';
@@ -58,6 +62,11 @@ export interface PodRuntimeDeps {
   readonly images: RuntimeImages;
   readonly files: RuntimeFiles;
   readonly cgroups: RuntimeCgroups;
+  readonly events: EventSink;
+  /** Config maps, secrets, services and runtime classes that pods refer to. */
+  readonly objects: PodObjects;
+  readonly volumes: PodVolumes;
+  readonly hookHttp: HookHttp;
   readonly slots: Slots;
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;

@@ -147,6 +147,7 @@ export class FakeNode {
         }),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
+        hookHttp: () => Promise.reject(new Error('no network in memory')),
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
       },

@@ -1,0 +1,133 @@
+import { describe, expect, test } from 'vitest';
+import type { EventText } from '../api/events.ts';
+import type { LifecycleHandler } from '../api/k8s.ts';
+import { KubeletError } from '../base/errors.ts';
+import { aContainer, aPod } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { type HookDeps, type HookRequest, hookPort, runHook } from './hooks.ts';
+
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+class Rig {
+  readonly clock = new FakeClock(0);
+  readonly commands: (readonly string[] | undefined)[] = [];
+  readonly requests: HookRequest[] = [];
+  readonly told: EventText[] = [];
+  answer = { exitCode: 0, stdout: bytes(''), stderr: bytes('') };
+  plainOnly = false;
+
+  async run(handler: LifecycleHandler, podIp?: string, signal = new AbortController().signal): Promise<void> {
+    const deps: HookDeps = {
+      clock: this.clock,
+      events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
+      cri: {
+        execSync: async ({ cmd }) => {
+          this.commands.push(cmd);
+          return this.answer;
+        },
+      },
+      hookHttp: async (request) => {
+        this.requests.push(request);
+        if (this.plainOnly && request.url.startsWith('https:'))
+          throw new KubeletError('invalid', 'HttpInsteadOfTls', 'plain');
+      },
+    };
+    const container = aContainer({ ports: [{ name: 'web', containerPort: 8080 }] });
+    await runHook(deps, { pod: aPod(), container, containerId: 'id', handler, podIp }, signal);
+  }
+}
+
+describe('exec', () => {
+  test('a command that ends well', async () => {
+    const rig = new Rig();
+    await rig.run({ exec: { command: ['sh', '-c', 'true'] } });
+    expect(rig.commands).toEqual([['sh', '-c', 'true']]);
+  });
+  test('one that fails is told with its code and output', async () => {
+    const rig = new Rig();
+    rig.answer = { exitCode: 3, stdout: bytes('out\n'), stderr: bytes('err') };
+    await expect(rig.run({ exec: { command: ['sh', '-c', 'x'] } })).rejects.toThrow(
+      'Exec lifecycle hook ([sh -c x]) for Container "c" in Pod "p_default(uid-p)" failed - error: ' +
+        'command \'sh -c x\' exited with 3: err, message: "out\\nerr"',
+    );
+  });
+});
+
+describe('httpGet', () => {
+  test('goes to the pod, with the port looked up by name', async () => {
+    const rig = new Rig();
+    await rig.run(
+      { httpGet: { port: 'web', path: 'x?y=1', httpHeaders: [{ name: 'A', value: 'b' }] } },
+      '10.0.0.1',
+    );
+    const headers = [
+      ['A', 'b'],
+      ['User-Agent', 'kube-lifecycle/1.34'],
+      ['Accept', '*/*'],
+    ];
+    expect(rig.requests).toEqual([{ url: 'http://10.0.0.1:8080/x?y=1', headers }]);
+  });
+  test('goes to the host it names, and an empty Accept is left out', async () => {
+    const rig = new Rig();
+    const httpHeaders = [
+      { name: 'Accept', value: '' },
+      { name: 'User-Agent', value: 'me' },
+    ];
+    await rig.run({ httpGet: { host: '::1', port: 81, path: '/', httpHeaders } });
+    expect(rig.requests).toEqual([{ url: 'http://[::1]:81/', headers: [['User-Agent', 'me']] }]);
+  });
+  test('TLS that is answered in the clear is asked again without credentials', async () => {
+    const rig = new Rig();
+    rig.plainOnly = true;
+    const httpHeaders = [{ name: 'Authorization', value: 'Bearer x' }];
+    await rig.run({ httpGet: { scheme: 'HTTPS', port: 443, httpHeaders } }, '10.0.0.1');
+    expect(rig.requests.map(({ url, headers }) => [url, headers[0]?.[0]])).toEqual([
+      ['https://10.0.0.1:443', 'Authorization'],
+      ['http://10.0.0.1:443', 'User-Agent'],
+    ]);
+    expect(rig.told.map(({ reason }) => reason)).toEqual(['LifecycleHTTPFallback']);
+  });
+  test('without an address it fails', async () => {
+    await expect(new Rig().run({ httpGet: { port: 80, path: '/a' } })).rejects.toThrow(
+      'HTTP lifecycle hook (/a) for Container "c" in Pod "p_default(uid-p)" failed - error: failed to find networking container',
+    );
+  });
+});
+
+test('sleep takes as long as it says, and an abort ends it', async () => {
+  const rig = new Rig();
+  let done = false;
+  void rig.run({ sleep: { seconds: 5 } }).then(() => (done = true));
+  await rig.clock.advance(4_999);
+  expect(done).toBe(false);
+  await rig.clock.advance(1);
+  expect(done).toBe(true);
+  const stop = new AbortController();
+  const cut = rig.run({ sleep: { seconds: 5 } }, undefined, stop.signal);
+  stop.abort(new Error('enough'));
+  await expect(cut).rejects.toThrow('enough');
+});
+
+test('a handler by tcpSocket is no handler', async () => {
+  await expect(new Rig().run({ tcpSocket: { port: 1 } })).rejects.toThrow(
+    'Cannot run handler: invalid handler',
+  );
+});
+
+describe('hookPort', () => {
+  const container = aContainer({ ports: [{ name: 'web', containerPort: 8080 }] });
+  const cases: readonly (readonly [number | string, number | string])[] = [
+    [80, 80],
+    ['web', 8080],
+    ['81', 81],
+    ['other', 'invalid syntax'],
+    [0, 'invalid port number: 0'],
+    [65_536, 'invalid port number: 65536'],
+  ];
+  for (const [port, want] of cases) {
+    test(String(port), () => {
+      if (typeof want === 'number') expect(hookPort(port, container)).toBe(want);
+      else expect(() => hookPort(port, container)).toThrow(want);
+    });
+  }
+});
