@@ -15,6 +15,7 @@ export const standaloneObjects: PodObjects = {
   services: () => Promise.resolve([]),
   // differs from upstream: a pod that asks for a runtime class is not run without it.
   runtimeClass: (name) => refused(`runtimeClass ${name}`),
+  serviceAccount: (namespace, name) => refused(`serviceAccount ${namespace}/${name}`),
   serviceAccountToken: (namespace, name) => refused(`service account token of ${namespace}/${name}`),
   persistentVolumeClaim: (namespace, name) => refused(`persistentVolumeClaim ${namespace}/${name}`),
   persistentVolume: (name) => refused(`persistentVolume ${name}`),
