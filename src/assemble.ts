@@ -1,9 +1,9 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
-import { noEvents } from './api/events.ts';
 import type { Pod } from './api/k8s.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
+import { eventRecorder } from './assemble/events.ts';
 import { noVolumes } from './assemble/no-volumes.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
 import type { Clock } from './base/clock.ts';
@@ -18,6 +18,7 @@ import type { KubeletConfiguration } from './config/table/kubelet-configuration.
 import type { KubeletFlags } from './config/table/kubelet-flags.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
 import type { RealEdges } from './edge/real-edges.ts';
+import type { EventRecorder } from './events/event-recorder.ts';
 import { ImageManager } from './images/image-manager.ts';
 import { healthChecks, type NamedCheck } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
@@ -140,6 +141,8 @@ export interface Kubelet {
     readonly lifecycles: PodLifecycles;
     readonly statuses: PodStatuses;
   };
+  /** What was last said about pods and the node. */
+  readonly events: Pick<EventRecorder, 'recent'>;
   /** What the health port tells, for who watches from inside the process. */
   readonly checks: readonly NamedCheck[];
   /** Lets go of the connections, when every component has stopped. */
@@ -171,6 +174,7 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
+  const events = eventRecorder({ ...input, post: undefined });
   const images = new ImageManager({
     images: cri,
     clock,
@@ -182,7 +186,7 @@ export function assemble(input: AssembleInput): Kubelet {
     images,
     files: edges.files,
     cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
-    events: noEvents,
+    events,
     objects: standaloneObjects,
     volumes: noVolumes,
     hookHttp: edges.hookHttp,
@@ -248,7 +252,15 @@ export function assemble(input: AssembleInput): Kubelet {
     },
   });
   // Pods arrive last: who works on them is there by then.
-  const components = [pleg, runtimeEvents, status, workers, ...servers, ...podSources(input, desired)];
+  const components = [
+    events,
+    pleg,
+    runtimeEvents,
+    status,
+    workers,
+    ...servers,
+    ...podSources(input, desired),
+  ];
   const stores = { desired, observed, lifecycles, statuses };
-  return { components, stores, checks, close: () => cri.close() };
+  return { components, stores, events, checks, close: () => cri.close() };
 }

@@ -99,6 +99,12 @@ export class FakeNode {
     return this.stores.statuses.get(asPodUid(uid));
   }
 
+  /** What was said about the pod, in the order in which it last happened. */
+  events(uid: string): ReturnType<Kubelet['events']['recent']> {
+    if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
+    return this.#kubelet.events.recent(uid);
+  }
+
   /** CRI calls that changed something, by name, in order. */
   calls(): readonly string[] {
     return this.cri.calls.map(({ method }) => method);

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import type { EventText } from '../api/events.ts';
+import { aPod } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { Correlator } from './correlator.ts';
+import { makeEvent, podReference } from './event-object.ts';
+
+interface Said extends Partial<EventText> {
+  readonly pod?: string;
+  readonly fieldPath?: string;
+}
+
+function setUp() {
+  const clock = new FakeClock();
+  const correlator = new Correlator(clock);
+  let seq = 0n;
+  const say = ({ pod = 'p', fieldPath, type = 'Warning', reason = 'BackOff', message = 'm' }: Said = {}) => {
+    const { event, repeats, spam } = correlator.correlate(
+      makeEvent({
+        object: podReference(aPod({ name: pod }), fieldPath),
+        text: { type, reason, message },
+        nodeName: 'n',
+        nowMs: clock.now(),
+        unixNanos: ++seq,
+      }),
+    );
+    const { metadata, message: told, count, firstTimestamp, lastTimestamp } = event;
+    return { name: metadata.name, message: told, count, firstTimestamp, lastTimestamp, repeats, spam };
+  };
+  return { clock, say };
+}
+
+const minute = 60_000;
+
+describe('Correlator', () => {
+  test('what is said again is counted under its first name and time', async () => {
+    const { clock, say } = setUp();
+    expect(say()).toMatchObject({ name: 'p.1', count: 1, repeats: false });
+    await clock.advance(5_000);
+    expect(say()).toMatchObject({
+      name: 'p.1',
+      count: 2,
+      repeats: true,
+      firstTimestamp: '2026-01-01T00:00:00Z',
+      lastTimestamp: '2026-01-01T00:00:05Z',
+    });
+    expect(say()).toMatchObject({ name: 'p.1', count: 3 });
+  });
+
+  const different: readonly (readonly [string, Said])[] = [
+    ['another message', { message: 'other' }],
+    ['another reason', { reason: 'Failed' }],
+    ['another type', { type: 'Normal' }],
+    ['another container', { fieldPath: 'spec.containers{b}' }],
+    ['another pod', { pod: 'q' }],
+  ];
+  test.each(different)('%s is another event', (_, other) => {
+    const { say } = setUp();
+    say();
+    expect(say(other)).toMatchObject({ count: 1, repeats: false });
+  });
+
+  test('the tenth different message of one reason is combined, and those after it are counted there', () => {
+    const { say } = setUp();
+    const first = Array.from({ length: 9 }, (_, i) => say({ message: `m${i}` }));
+    expect(first.map(({ message, count }) => [message, count])).toEqual(
+      Array.from({ length: 9 }, (_, i) => [`m${i}`, 1]),
+    );
+    expect(say({ message: 'm9' })).toMatchObject({
+      name: 'p.a',
+      message: '(combined from similar events): m9',
+      count: 1,
+      repeats: false,
+    });
+    expect(say({ message: 'm10' })).toMatchObject({
+      name: 'p.a',
+      message: '(combined from similar events): m10',
+      count: 2,
+      repeats: true,
+    });
+    expect(say({ message: 'm10', reason: 'Failed' })).toMatchObject({ message: 'm10', count: 1 });
+  });
+
+  test('ten minutes of silence, and messages stand for themselves again', async () => {
+    const { clock, say } = setUp();
+    for (let i = 0; i < 10; i++) say({ message: `m${i}` });
+    await clock.advance(10 * minute + 1);
+    expect(say({ message: 'fresh' })).toMatchObject({ message: 'fresh', count: 1 });
+  });
+
+  test('a clock that is set back or ahead changes nothing of it', () => {
+    const { clock, say } = setUp();
+    for (let i = 0; i < 9; i++) say({ message: `m${i}` });
+    clock.stepWall(3_600_000);
+    expect(say({ message: 'm9' }).message).toContain('combined');
+  });
+
+  test('25 about one pod at once, then one every five minutes; another pod and another type have their own', async () => {
+    const { clock, say } = setUp();
+    const spam = Array.from({ length: 27 }, () => say().spam);
+    expect(spam.filter((each) => !each)).toHaveLength(25);
+    expect(spam.slice(25)).toEqual([true, true]);
+    expect([say({ pod: 'q' }).spam, say({ type: 'Normal' }).spam]).toEqual([false, false]);
+    await clock.advance(5 * minute);
+    // Counted all the while, so that the next one told says how often it was.
+    expect([say(), say()]).toMatchObject([
+      { count: 28, spam: false },
+      { count: 29, spam: true },
+    ]);
+  });
+});

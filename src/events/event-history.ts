@@ -1,0 +1,53 @@
+// What was last said about each pod and the node, kept here for explaining: it is there without an API server, and when
+// the API server's own copy has expired. Invariant: bounded in objects and in events of one object; the oldest goes first.
+import { LRUCache } from 'lru-cache';
+import type { Event } from '../api/k8s.ts';
+
+export interface PastEvent {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly fieldPath?: string;
+  readonly count: number;
+  readonly firstTimestamp: string;
+  readonly lastTimestamp: string;
+}
+
+const objectLimit = 512;
+const eventLimit = 40;
+
+export class EventHistory {
+  /** By UID, then by the event's name; insertion order is the order in which events last happened. */
+  readonly #byUid = new LRUCache<string, Map<string, PastEvent>>({ max: objectLimit });
+
+  put(event: Event): void {
+    const uid = event.involvedObject.uid ?? '';
+    const events = this.#byUid.get(uid) ?? new Map<string, PastEvent>();
+    const name = event.metadata.name ?? '';
+    events.delete(name);
+    events.set(name, pastEvent(event));
+    for (const oldest of events.keys()) {
+      if (events.size <= eventLimit) break;
+      events.delete(oldest);
+    }
+    this.#byUid.set(uid, events);
+  }
+
+  /** In the order in which they last happened. */
+  recent(uid: string): readonly PastEvent[] {
+    return [...(this.#byUid.peek(uid)?.values() ?? [])];
+  }
+}
+
+function pastEvent(event: Event): PastEvent {
+  const { fieldPath } = event.involvedObject;
+  return {
+    type: event.type ?? '',
+    reason: event.reason ?? '',
+    message: event.message ?? '',
+    ...(fieldPath === undefined ? {} : { fieldPath }),
+    count: event.count ?? 1,
+    firstTimestamp: event.firstTimestamp ?? '',
+    lastTimestamp: event.lastTimestamp ?? '',
+  };
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { isDns1123Subdomain } from '../api/names.ts';
+import { aPod } from '../testing/builders.ts';
+import { eventName, makeEvent, nodeReference, podReference } from './event-object.ts';
+
+const nanos = 1_767_225_600_123_000_001n;
+
+describe('makeEvent', () => {
+  test('an event of a container, as the API has it', () => {
+    const pod = aPod();
+    const event = makeEvent({
+      object: podReference(
+        { ...pod, metadata: { ...pod.metadata, resourceVersion: '7' } },
+        'spec.containers{c}',
+      ),
+      text: { type: 'Normal', reason: 'Started', message: 'Started container c' },
+      nodeName: 'n',
+      nowMs: 1_767_225_600_123,
+      unixNanos: nanos,
+    });
+    expect(event).toEqual({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: `p.${nanos.toString(16)}`, namespace: 'default' },
+      involvedObject: {
+        kind: 'Pod',
+        apiVersion: 'v1',
+        namespace: 'default',
+        name: 'p',
+        uid: 'uid-p',
+        resourceVersion: '7',
+        fieldPath: 'spec.containers{c}',
+      },
+      reason: 'Started',
+      message: 'Started container c',
+      type: 'Normal',
+      firstTimestamp: '2026-01-01T00:00:00Z',
+      lastTimestamp: '2026-01-01T00:00:00Z',
+      count: 1,
+      source: { component: 'kubelet', host: 'n' },
+      reportingComponent: 'kubelet',
+      reportingInstance: 'n',
+    });
+  });
+
+  test('a static pod is named by its own UID and has no resource version; the pod as a whole has no field path', () => {
+    expect(podReference(aPod({ uid: 'hash-of-the-file' }), undefined)).toEqual({
+      kind: 'Pod',
+      apiVersion: 'v1',
+      namespace: 'default',
+      name: 'p',
+      uid: 'hash-of-the-file',
+    });
+  });
+
+  test('the node is named by its name, and its events live in the default namespace', () => {
+    const object = nodeReference('n');
+    const text = { type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' } as const;
+    const event = makeEvent({ object, text, nodeName: 'n', nowMs: 0, unixNanos: nanos });
+    expect(object).toEqual({ kind: 'Node', name: 'n', uid: 'n' });
+    expect(event.metadata.namespace).toBe('default');
+  });
+});
+
+describe('eventName', () => {
+  const cases = [
+    ['a plain name', 'web-1', 'web-1'],
+    ['a long one is cut', 'a'.repeat(250), 'a'.repeat(230)],
+    ['what no event may have is mended', 'Node_A', 'node-a'],
+    ['nothing of it can be used', '__', 'event'],
+  ] as const;
+  test.each(cases)('%s', (_, objectName, prefix) => {
+    const name = eventName(objectName, nanos);
+    expect(name).toBe(`${prefix}.${nanos.toString(16)}`);
+    expect(isDns1123Subdomain(name)).toEqual([]);
+  });
+});

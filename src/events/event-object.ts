@@ -1,0 +1,82 @@
+// An event as the API has it, made from what was said. Pure. Upstream:
+// client-go/tools/record (makeEvent), tools/reference and pkg/kubelet/container/ref.go.
+import type { EventText } from '../api/events.ts';
+import type { Event, ObjectReference, Pod } from '../api/k8s.ts';
+import { isDns1123Subdomain } from '../api/names.ts';
+
+const component = 'kubelet';
+/** Where events of objects without a namespace live. */
+const defaultNamespace = 'default';
+
+/** A static pod is named by its own UID, not its mirror's: describing the mirror looks for that one. */
+export function podReference(pod: Pod, fieldPath: string | undefined): ObjectReference {
+  const { name, namespace, uid, resourceVersion } = pod.metadata ?? {};
+  return {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined || resourceVersion === '' ? {} : { resourceVersion }),
+    ...(fieldPath === undefined ? {} : { fieldPath }),
+  };
+}
+
+/** The node by its name alone, which is what those who ask for a node's events look for. */
+export function nodeReference(nodeName: string): ObjectReference {
+  return { kind: 'Node', name: nodeName, uid: nodeName };
+}
+
+/** Room for the hexadecimal time behind it in the 253 characters of a name. */
+const longestObjectName = 230;
+
+/**
+ * `name.<hex of nanoseconds>`. differs from upstream: a name that no event may have is mended, not replaced by a random one,
+ * so that it still tells whose event it is.
+ */
+export function eventName(objectName: string, unixNanos: bigint): string {
+  const name = `${objectName}.${unixNanos.toString(16)}`;
+  if (isDns1123Subdomain(name).length === 0) return name;
+  const mended = objectName
+    .toLowerCase()
+    .slice(0, longestObjectName)
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+  return `${mended === '' ? 'event' : mended}.${unixNanos.toString(16)}`;
+}
+
+/** The API's times have whole seconds. */
+export function eventTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+export interface NewEvent {
+  readonly object: ObjectReference;
+  readonly text: EventText;
+  readonly nodeName: string;
+  readonly nowMs: number;
+  readonly unixNanos: bigint;
+}
+
+export function makeEvent(input: NewEvent): Event {
+  const { object, text, nodeName, nowMs, unixNanos } = input;
+  const time = eventTime(nowMs);
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: {
+      name: eventName(object.name ?? '', unixNanos),
+      namespace: object.namespace ?? defaultNamespace,
+    },
+    involvedObject: object,
+    reason: text.reason,
+    message: text.message,
+    type: text.type,
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 1,
+    source: { component, host: nodeName },
+    reportingComponent: component,
+    reportingInstance: nodeName,
+  };
+}

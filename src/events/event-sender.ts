@@ -1,0 +1,157 @@
+// Brings events to the API server, one after the other, within the rate that events are granted. Upstream: recordToSink in
+// client-go/tools/record/event.go.
+// Invariants: add() never waits; at most queueLimit events wait, and one that repeats while it waits takes no second place;
+// an event that the API server refuses is dropped, one that it could not take is tried again up to triesPerEvent times.
+import type { Event } from '../api/k8s.ts';
+import type { Clock } from '../base/clock.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { isAbortOf, isKind } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { TokenBucket } from '../base/rate-limit.ts';
+import type { Correlated } from './correlator.ts';
+
+export type EventPatch = Required<Pick<Event, 'count' | 'lastTimestamp' | 'message'>>;
+
+/** The API server, as far as events need it. Rejects with KubeletError: `not-found`, `unavailable`, … */
+export interface EventPost {
+  create(event: Event, signal: AbortSignal): Promise<unknown>;
+  /** A strategic merge patch of the event of that name. */
+  patch(name: string, namespace: string, patch: EventPatch, signal: AbortSignal): Promise<unknown>;
+}
+
+export interface EventSenderDeps {
+  readonly post: EventPost;
+  readonly bucket: TokenBucket;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** In [0, 1): spreads the first retries of many nodes. */
+  readonly random: () => number;
+}
+
+interface Waiting {
+  readonly event: Event;
+  readonly create: boolean;
+}
+
+const queueLimit = 1000;
+const triesPerEvent = 12;
+const retryMs = 10_000;
+const callMs = 10_000;
+
+export class EventSender {
+  readonly #deps: EventSenderDeps;
+  /** By namespace and name; insertion order is the order of sending. */
+  readonly #waiting = new Map<string, Waiting>();
+  #wake: () => void = () => undefined;
+  #dropped = 0;
+
+  constructor(deps: EventSenderDeps) {
+    this.#deps = deps;
+  }
+
+  add({ event, repeats }: Correlated): void {
+    const key = `${event.metadata.namespace}/${event.metadata.name}`;
+    const waits = this.#waiting.get(key);
+    if (waits === undefined && this.#waiting.size >= queueLimit) {
+      if (this.#dropped++ === 0)
+        this.#deps.log.error('Too many events wait to be sent, dropping', fields(event));
+      return;
+    }
+    this.#waiting.set(key, { event, create: waits?.create ?? !repeats });
+    this.#wake();
+  }
+
+  /** Sends until `life` is aborted; once `closing` is, only what is already waiting, without a second try. */
+  async run(closing: AbortSignal, life: AbortSignal): Promise<void> {
+    closing.addEventListener('abort', () => this.#wake(), { once: true });
+    while (!life.aborted) {
+      const [first] = this.#waiting.keys();
+      if (first === undefined) {
+        if (closing.aborted) return;
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        continue;
+      }
+      if (!(await this.#send(first, closing, life))) return;
+    }
+  }
+
+  /** Whether it makes sense to go on with the next. */
+  async #send(key: string, closing: AbortSignal, life: AbortSignal): Promise<boolean> {
+    let entry: Waiting | undefined;
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#deps.bucket.take(life);
+        // Taken only now, so that repetitions up to here go with it.
+        entry = this.#waiting.get(key) ?? entry;
+        this.#waiting.delete(key);
+        if (entry === undefined) return true;
+        await this.#attempt(entry, life);
+        this.#reportDropped();
+        return true;
+      } catch (err) {
+        if (isAbortOf(err, life)) return false;
+        if (entry === undefined || !this.#mayRetry(entry.event, err, tries)) return !closing.aborted;
+        if (!(await this.#pause(tries, closing))) return false;
+      }
+    }
+  }
+
+  async #attempt({ event, create }: Waiting, life: AbortSignal): Promise<void> {
+    const { post, clock } = this.#deps;
+    const { name = '', namespace = '' } = event.metadata;
+    const call = (what: string, fn: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> =>
+      withDeadline({ clock, ms: callMs, signal: life, what }, fn);
+    if (!create) {
+      const { count = 1, lastTimestamp = '', message = '' } = event;
+      try {
+        await call('count up event', (signal) =>
+          post.patch(name, namespace, { count, lastTimestamp, message }, signal),
+        );
+        return;
+      } catch (err) {
+        // The API server forgets events after a while.
+        if (!isKind(err, 'not-found')) throw err;
+      }
+    }
+    await call('create event', (signal) => post.create(event, signal));
+  }
+
+  #mayRetry(event: Event, err: unknown, tries: number): boolean {
+    const { log } = this.#deps;
+    if (isKind(err, 'conflict')) {
+      log.v(5).info('Server rejected event (will not retry!)', { ...fields(event), err });
+      return false;
+    }
+    if (!isKind(err, 'unavailable') && !isKind(err, 'timeout')) {
+      log.error('Server rejected event (will not retry!)', { ...fields(event), err });
+      return false;
+    }
+    if (tries === 1) log.error('Unable to write event (may retry after sleeping)', { ...fields(event), err });
+    if (tries < triesPerEvent) return true;
+    log.error('Unable to write event (retry limit exceeded!)', { ...fields(event), err });
+    return false;
+  }
+
+  async #pause(tries: number, closing: AbortSignal): Promise<boolean> {
+    const { clock, random } = this.#deps;
+    try {
+      await clock.sleep(tries === 1 ? retryMs * random() : retryMs, closing);
+      return true;
+    } catch {
+      // Asked to stop: whoever has not heard by now will not.
+      return false;
+    }
+  }
+
+  #reportDropped(): void {
+    if (this.#dropped > 0) this.#deps.log.error('Events were lost', { count: this.#dropped });
+    this.#dropped = 0;
+  }
+}
+
+function fields({ involvedObject, reason, message, count }: Event): Record<string, unknown> {
+  const { kind, namespace, name } = involvedObject;
+  return { kind, object: namespace === undefined ? name : `${namespace}/${name}`, reason, message, count };
+}
