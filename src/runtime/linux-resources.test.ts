@@ -3,8 +3,6 @@ import type { Pod, ResourceRequirements } from '../api/k8s.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import {
   containerResources,
-  milliCpuToQuotaUs,
-  milliCpuToShares,
   oomScoreAdj,
   overheadResources,
   type ResourceSettings,
@@ -17,28 +15,6 @@ const settings: ResourceSettings = {
   memoryCapacityBytes: 1000n,
   hugePageSizes: ['2MB', '1GB'],
 };
-
-test.each([
-  [0n, 2n],
-  [1n, 2n],
-  [2n, 2n],
-  [3n, 3n],
-  [100n, 102n],
-  [1000n, 1024n],
-  [256_000n, 262_144n],
-  [1_000_000n, 262_144n],
-])('%s millis of CPU are %s shares', (millis, shares) => expect(milliCpuToShares(millis)).toBe(shares));
-
-test.each([
-  [0n, 100_000n, 0n],
-  [1n, 100_000n, 1_000n],
-  [10n, 100_000n, 1_000n],
-  [200n, 100_000n, 20_000n],
-  [1500n, 100_000n, 150_000n],
-  [500n, 5_000n, 2_500n],
-])('%s millis of CPU in periods of %s are a quota of %s', (millis, period, quota) =>
-  expect(milliCpuToQuotaUs(millis, period)).toBe(quota),
-);
 
 const podOf = (resources: ResourceRequirements, over: object = {}): Pod =>
   aPod({ containers: [aContainer({ resources })], ...over });

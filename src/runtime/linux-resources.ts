@@ -1,6 +1,8 @@
 // Requests and limits as the kernel takes them. Pure. Upstream: kuberuntime_container_linux.go, cm/helpers_linux.go, qos/policy.go.
+import { milliCpuToQuotaUs, milliCpuToShares } from '../api/cpu-shares.ts';
 import type { CriRequest } from '../api/cri.ts';
 import type { LinuxContainerResources } from '../api/generated/runtime/v1/api.ts';
+import { hugePageSizeName } from '../api/huge-pages.ts';
 import type { Container, Pod, ResourceList } from '../api/k8s.ts';
 import { podQosClass } from '../api/qos.ts';
 import { Quantity } from '../api/quantity.ts';
@@ -16,26 +18,9 @@ export interface ResourceSettings {
   readonly groupOomKill?: boolean;
 }
 
-const minShares = 2n;
-const maxShares = 262_144n;
-const sharesPerCpu = 1024n;
-const minQuotaUs = 1_000n;
 const guaranteedOomScore = -997n;
 const bestEffortOomScore = 1000n;
 const nodeCriticalPriority = 2_000_001_000;
-
-export function milliCpuToShares(milliCpu: bigint): bigint {
-  const shares = (milliCpu * sharesPerCpu) / 1000n;
-  if (shares < minShares) return minShares;
-  return shares > maxShares ? maxShares : shares;
-}
-
-/** 0 means no limit. */
-export function milliCpuToQuotaUs(milliCpu: bigint, periodUs: bigint): bigint {
-  if (milliCpu === 0n) return 0n;
-  const quota = (milliCpu * periodUs) / 1000n;
-  return quota < minQuotaUs ? minQuotaUs : quota;
-}
 
 export function sandboxResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
   const requests = podRequests(pod, { excludeOverhead: true });
@@ -132,24 +117,12 @@ function hugePageLimits(
     for (const [name, text] of Object.entries(limits ?? {})) {
       if (!name.startsWith('hugepages-')) continue;
       asked.set(
-        pageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()),
+        hugePageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()),
         Quantity.parse(text).value(),
       );
     }
   }
   return pageSizes.map((pageSize) => ({ pageSize, limit: asked.get(pageSize) ?? 0n }));
-}
-
-/** 2Mi as the CRI spells it: 2MB. */
-function pageSizeName(bytes: bigint): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
-  let size = bytes;
-  let unit = 0;
-  while (size >= 1024n && unit < units.length - 1) {
-    size /= 1024n;
-    unit += 1;
-  }
-  return `${size}${units[unit] ?? ''}`;
 }
 
 function nonZero(list: ResourceList | undefined, name: string): Quantity | undefined {

@@ -1,0 +1,14 @@
+// Sizes of huge pages as the kernel and the CRI spell them. Pure. Upstream: HugePageUnitSizeFromByteSize in pkg/apis/core/v1/helper.
+
+const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+
+/** 2097152 → 2MB. */
+export function hugePageSizeName(bytes: bigint): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024n && unit < units.length - 1) {
+    size /= 1024n;
+    unit += 1;
+  }
+  return `${size}${units[unit] ?? ''}`;
+}

@@ -1,0 +1,38 @@
+// Reads and writes single files of a control group. Invariant: every failure names the file, what was written, and the errno.
+import { constants } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { KubeletError } from '../../base/errors.ts';
+import { errorCode, hostError } from '../host/syscalls-errors.ts';
+
+export async function readCgroupFile(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (err) {
+    throw hostError(err, `cannot read ${path}`);
+  }
+}
+
+export async function writeCgroupFile(path: string, value: string): Promise<void> {
+  try {
+    // Without O_CREAT: a file that is not there is a controller that is not there, not a file to be made.
+    await writeFile(path, value, { flag: constants.O_WRONLY | constants.O_TRUNC });
+  } catch (err) {
+    throw hostError(err, `cannot write ${JSON.stringify(value)} to ${path}`, { value });
+  }
+}
+
+/** A whole number; `max` is -1. */
+export async function readCgroupNumber(path: string): Promise<bigint> {
+  const text = await readCgroupFile(path);
+  if (text === 'max') return -1n;
+  if (!/^-?\d+$/.test(text))
+    throw new KubeletError('internal', 'CgroupValue', `${path} holds ${JSON.stringify(text)}, not a number`);
+  return BigInt(text);
+}
+
+/** What the kernel says when something went away while it was read or removed. */
+export function isGone(err: unknown): boolean {
+  const code =
+    err instanceof KubeletError && ['ENOENT', 'ENODEV'].includes(err.reason) ? err.reason : errorCode(err);
+  return code === 'ENOENT' || code === 'ENODEV';
+}

@@ -1,0 +1,12 @@
+// What differs between the two versions of control groups. Paths are relative to a hierarchy's mount point.
+import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
+
+export interface CgroupKind {
+  readonly version: 1 | 2;
+  missing(path: string): Promise<string | undefined>;
+  make(path: string): Promise<void>;
+  apply(path: string, settings: CgroupSettings): Promise<void>;
+  memoryUsageBytes(path: string): Promise<bigint>;
+  memoryLimitBytes(path: string): Promise<bigint>;
+  cpu(path: string): Promise<CpuSettings>;
+}

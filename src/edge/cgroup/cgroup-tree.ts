@@ -1,0 +1,63 @@
+// Walks and removes control groups in all hierarchies. Invariants: only directories below a hierarchy are touched; the
+// kernel refuses to remove what has processes in it, and that refusal is told, never worked around here.
+import { readdir, readFile, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { errorCode } from '../host/syscalls-errors.ts';
+import { isGone } from './cgroup-files.ts';
+
+/** The kernel needs a moment after the last process has ended. */
+const removeTries = 5;
+const firstPauseMs = 10;
+
+export async function processesBelow(place: string): Promise<readonly number[]> {
+  const found = new Set<number>();
+  await visit(place, async (each) => {
+    const text = await readFile(join(each, 'cgroup.procs'), 'utf8').catch((err: unknown) =>
+      unlessGone(err, ''),
+    );
+    for (const word of text.split('\n')) if (/^[1-9]\d*$/.test(word)) found.add(Number(word));
+  });
+  return [...found];
+}
+
+/** Children first: the kernel refuses to remove a cgroup that has any. */
+export async function removeBelow(place: string, clock: Pick<Clock, 'setTimer'>): Promise<void> {
+  const places: string[] = [];
+  await visit(place, async (each) => void places.push(each));
+  for (const each of places.toReversed()) await removeOne(each, clock);
+}
+
+export async function directoriesIn(place: string): Promise<readonly string[]> {
+  const entries = await readdir(place, { withFileTypes: true }).catch((err: unknown) => unlessGone(err, []));
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+async function visit(place: string, see: (place: string) => Promise<void>): Promise<void> {
+  const names = await readdir(place, { withFileTypes: true }).catch((err: unknown) =>
+    unlessGone(err, undefined),
+  );
+  if (names === undefined) return;
+  await see(place);
+  for (const entry of names) if (entry.isDirectory()) await visit(join(place, entry.name), see);
+}
+
+async function removeOne(place: string, clock: Pick<Clock, 'setTimer'>): Promise<void> {
+  for (let attempt = 1, pauseMs = firstPauseMs; ; attempt++, pauseMs *= 2) {
+    try {
+      await rmdir(place);
+      return;
+    } catch (err) {
+      if (isGone(err)) return;
+      if (errorCode(err) !== 'EBUSY' || attempt === removeTries)
+        throw new KubeletError('conflict', 'CgroupBusy', `cannot remove cgroup ${place}`, { cause: err });
+      await new Promise<void>((resolve) => void clock.setTimer(pauseMs, () => resolve()));
+    }
+  }
+}
+
+function unlessGone<T>(err: unknown, instead: T): T {
+  if (isGone(err)) return instead;
+  throw err;
+}

@@ -1,0 +1,95 @@
+// Control groups of this machine, whatever version the kernel has. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
+// Invariant: where a machine has both versions mounted, the controllers are on v1 and so are we.
+import { join } from 'node:path';
+import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { CgroupKind } from './cgroup-kind.ts';
+import type { CgroupSpelling } from './cgroup-spelling.ts';
+import { directoriesIn, processesBelow, removeBelow } from './cgroup-tree.ts';
+import { cgroupV1 } from './cgroup-v1.ts';
+import { cgroupV2 } from './cgroup-v2.ts';
+import { type Hierarchies, hierarchyRoots } from './hierarchies.ts';
+
+export interface CgroupFsOptions {
+  readonly hierarchies: Hierarchies;
+  readonly spelling: CgroupSpelling;
+  /** Of the kernel, in the form of its files: 2MB, 1GB. */
+  readonly pageSizes: readonly string[];
+  readonly clock: Pick<Clock, 'setTimer'>;
+}
+
+export class CgroupFs implements Cgroups {
+  readonly version: 1 | 2;
+  readonly #options: CgroupFsOptions;
+  readonly #kind: CgroupKind;
+  readonly #roots: readonly string[];
+
+  constructor(options: CgroupFsOptions) {
+    const { hierarchies, pageSizes } = options;
+    this.#options = options;
+    this.version = hierarchies.version;
+    this.#roots = hierarchyRoots(hierarchies);
+    this.#kind =
+      hierarchies.version === 1
+        ? cgroupV1(hierarchies.mountPoints, pageSizes)
+        : cgroupV2({ ...hierarchies, pageSizes });
+  }
+
+  path(name: CgroupName): string {
+    return this.#options.spelling.path(name);
+  }
+
+  nameOf(path: string): CgroupName {
+    return this.#options.spelling.nameOf(path);
+  }
+
+  async missing(name: CgroupName): Promise<string | undefined> {
+    return await this.#kind.missing(this.path(name));
+  }
+
+  async create(name: CgroupName, settings: CgroupSettings): Promise<void> {
+    await this.#kind.make(this.path(name));
+    await this.update(name, settings);
+  }
+
+  async update(name: CgroupName, settings: CgroupSettings): Promise<void> {
+    await this.#kind.apply(this.path(name), settings);
+  }
+
+  async processes(name: CgroupName): Promise<readonly number[]> {
+    const found = new Set<number>();
+    for (const place of this.#places(name)) for (const pid of await processesBelow(place)) found.add(pid);
+    return [...found].toSorted((a, b) => a - b);
+  }
+
+  async remove(name: CgroupName): Promise<void> {
+    if (name.length === 0) return;
+    for (const place of this.#places(name)) await removeBelow(place, this.#options.clock);
+  }
+
+  async children(name: CgroupName): Promise<readonly CgroupName[]> {
+    const path = this.path(name);
+    const found = new Map<string, CgroupName>();
+    for (const place of this.#places(name)) {
+      for (const child of await directoriesIn(place)) found.set(child, this.nameOf(join(path, child)));
+    }
+    return [...found.values()];
+  }
+
+  async memoryUsageBytes(name: CgroupName): Promise<bigint> {
+    return await this.#kind.memoryUsageBytes(this.path(name));
+  }
+
+  async memoryLimitBytes(name: CgroupName): Promise<bigint> {
+    return await this.#kind.memoryLimitBytes(this.path(name));
+  }
+
+  async cpu(name: CgroupName): ReturnType<Cgroups['cpu']> {
+    return await this.#kind.cpu(this.path(name));
+  }
+
+  #places(name: CgroupName): readonly string[] {
+    const path = this.path(name);
+    return this.#roots.map((root) => join(root, path));
+  }
+}
