@@ -68,7 +68,7 @@ const cases = [
   ],
   [
     'a limit of the pod itself',
-    podOf([{}, {}], { resources: { requests: small, limits: large } } as PodOver),
+    podOf([{}, {}], { resources: { requests: small, limits: large } }),
     {},
     { cpuShares: 102n, cpuQuotaUs: 20_000n, cpuPeriodUs: 100_000n, memoryLimitBytes: 200n * mebi, ...none },
   ],
