@@ -221,6 +221,7 @@ export function assemble(input: AssembleInput): Kubelet {
     statuses,
     // differs from upstream: a node without a control plane tells its addresses too.
     node: { hostIPs: () => input.machine.addresses, runtimeName: () => pleg.runtimeName() },
+    gates: input.gates,
     clock,
     log: component('status'),
   });

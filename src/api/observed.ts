@@ -15,6 +15,19 @@ export interface ObservedSandbox {
   readonly runtimeHandler: string;
 }
 
+/** What the runtime has set for a container; absent where it does not say or has set nothing. */
+export interface ObservedResources {
+  readonly cpuLimitMilli?: bigint;
+  readonly cpuRequestMilli?: bigint;
+  readonly memoryLimitBytes?: bigint;
+}
+
+export interface ObservedUser {
+  readonly uid: number;
+  readonly gid: number;
+  readonly supplementalGroups: readonly number[];
+}
+
 export type ObservedContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
 export interface ObservedContainer {
@@ -43,6 +56,11 @@ export interface ObservedContainer {
   /** Seconds, from annotations written at creation; undefined when absent. */
   readonly terminationGraceSeconds: number | undefined;
   readonly deletionGraceSeconds: number | undefined;
+  /** Only from runtimes that tell it. */
+  readonly resources?: ObservedResources;
+  readonly user?: ObservedUser;
+  /** SIGTERM, SIGUSR1 …: what ends it. */
+  readonly stopSignal?: string;
 }
 
 export interface ObservedPod {

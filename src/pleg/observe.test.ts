@@ -6,6 +6,7 @@ import {
   PodSandbox,
   PodSandboxState,
   PodSandboxStatus,
+  Signal,
 } from '../api/generated/runtime/v1/api.ts';
 import { asContainerId, asPodUid, asSandboxId } from '../api/pod-ref.ts';
 import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
@@ -158,4 +159,30 @@ describe('observedPod', () => {
     expect(pod?.sandboxes.map(({ id }) => id)).toEqual(['s2', 'sandbox-1']);
     expect(pod?.containers.map(({ id }) => id)).toEqual(['c-2', 'c-0', 'c-1']);
   });
+});
+
+test('what the runtime tells of resources, user and stop signal is kept; what it leaves open is absent', () => {
+  const told = observedContainer(
+    ContainerStatus.fromPartial({
+      id: 'c',
+      resources: {
+        linux: { cpuPeriod: 100_000n, cpuQuota: 50_000n, cpuShares: 102n, memoryLimitInBytes: 1024n },
+      },
+      user: { linux: { uid: 1000n, gid: 0n, supplementalGroups: [5n] } },
+      stopSignal: Signal.SIGUSR1,
+    }),
+    's',
+  );
+  expect(told).toMatchObject({
+    resources: { cpuLimitMilli: 500n, cpuRequestMilli: 100n, memoryLimitBytes: 1024n },
+    user: { uid: 1000, gid: 0, supplementalGroups: [5] },
+    stopSignal: 'SIGUSR1',
+  });
+  const silent = observedContainer(
+    ContainerStatus.fromPartial({ id: 'c', resources: { linux: { cpuPeriod: 100_000n, cpuQuota: -1n } } }),
+    's',
+  );
+  expect(Object.keys(silent)).not.toEqual(expect.arrayContaining(['resources']));
+  expect(silent).not.toHaveProperty('user');
+  expect(silent).not.toHaveProperty('stopSignal');
 });

@@ -8,11 +8,13 @@ import {
   type PodSandbox,
   PodSandboxState,
   type PodSandboxStatus,
+  Signal,
 } from '../api/generated/runtime/v1/api.ts';
 import type {
   ObservedContainer,
   ObservedContainerState,
   ObservedPod,
+  ObservedResources,
   ObservedSandbox,
 } from '../api/observed.ts';
 import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
@@ -118,7 +120,54 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
     logPath: status.logPath,
     terminationGraceSeconds: wholeNumber(annotations[criAnnotations.terminationGracePeriod]),
     deletionGraceSeconds: wholeNumber(annotations[criAnnotations.deletionGracePeriod]),
+    ...toldByRuntime(status),
   };
+}
+
+/** What only some runtimes say of a container. */
+function toldByRuntime(
+  status: ContainerStatus,
+): Pick<ObservedContainer, 'resources' | 'user' | 'stopSignal'> {
+  const resources = observedResources(status);
+  const user = status.user?.linux;
+  const stopSignal = signalNames.get(status.stopSignal);
+  return {
+    ...(resources === undefined ? {} : { resources }),
+    ...(user === undefined
+      ? {}
+      : {
+          user: {
+            uid: Number(user.uid),
+            gid: Number(user.gid),
+            supplementalGroups: user.supplementalGroups.map(Number),
+          },
+        }),
+    ...(stopSignal === undefined || stopSignal === 'RUNTIME_DEFAULT' ? {} : { stopSignal }),
+  };
+}
+
+const signalNames: ReadonlyMap<number, string> = new Map(
+  Object.entries(Signal).map(([name, number]) => [number, name]),
+);
+
+const milliPerCpu = 1000n;
+const sharesPerCpu = 1024n;
+/** The least the kernel knows: fewer mean that nothing was asked for. */
+const minShares = 2n;
+
+function observedResources({ resources }: ContainerStatus): ObservedResources | undefined {
+  const linux = resources?.linux;
+  if (linux === undefined) return undefined;
+  const { cpuPeriod, cpuQuota, cpuShares, memoryLimitInBytes } = linux;
+  const cpuLimitMilli = cpuPeriod > 0n && cpuQuota > 0n ? (cpuQuota * milliPerCpu) / cpuPeriod : 0n;
+  const cpuRequestMilli =
+    cpuShares < minShares ? 0n : (cpuShares * milliPerCpu + sharesPerCpu - 1n) / sharesPerCpu;
+  const told: ObservedResources = {
+    ...(cpuLimitMilli > 0n ? { cpuLimitMilli } : {}),
+    ...(cpuRequestMilli > 0n ? { cpuRequestMilli } : {}),
+    ...(memoryLimitInBytes > 0n ? { memoryLimitBytes: memoryLimitInBytes } : {}),
+  };
+  return Object.keys(told).length === 0 ? undefined : told;
 }
 
 /** Puts a pod together, newest first; undefined when nothing is left of it. */

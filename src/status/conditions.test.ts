@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ContainerStatus, PodCondition } from '../api/k8s.ts';
 import { type ConditionsView, computeConditions } from './conditions.ts';
 import { container, laterMs, laterText, pod, sandbox, seen, startText, status } from './fixtures/builders.ts';
+import { defaultStatusGates } from './status-gates.ts';
 
 const up = (name: string, ready = true): ContainerStatus =>
   status(name, { state: { running: {} }, ready, started: true });
@@ -18,6 +19,7 @@ function view(fields: Partial<ConditionsView> = {}): ConditionsView {
     foreign: [],
     before: [],
     final: false,
+    gates: defaultStatusGates,
     nowMs: laterMs,
     ...fields,
   };
@@ -231,5 +233,28 @@ describe('what surrounds a condition', () => {
       'ContainersReady False ContainersNotReady: containers with unready status: [c]',
       scheduled,
     ]);
+  });
+});
+
+describe('gates of conditions', () => {
+  const off = { ...defaultStatusGates, PodObservedGenerationTracking: false };
+  const spec = pod({}, { metadata: { generation: 3 } });
+  const generations = (fields: Partial<ConditionsView>): unknown[] =>
+    computeConditions(view({ pod: spec, ...fields })).map(({ observedGeneration }) => observedGeneration);
+
+  test('PodReadyToStartContainersCondition off: not told', () => {
+    const gatesOff = { ...defaultStatusGates, PodReadyToStartContainersCondition: false };
+    const types = computeConditions(view({ gates: gatesOff })).map(({ type }) => type);
+    expect(types).toEqual(['Initialized', 'Ready', 'ContainersReady', 'PodScheduled']);
+  });
+
+  test('PodObservedGenerationTracking on: told with every condition', () => {
+    expect(generations({})).toEqual([3, 3, 3, 3, 3]);
+  });
+
+  test('PodObservedGenerationTracking off: not told, unless it was', () => {
+    expect(generations({ gates: off })).toEqual(Array.from({ length: 5 }, () => undefined));
+    const before = [{ type: 'Ready', status: 'True', observedGeneration: 1 }];
+    expect(generations({ gates: off, before })).toEqual([undefined, undefined, 3, undefined, undefined]);
   });
 });

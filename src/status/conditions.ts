@@ -4,6 +4,7 @@ import type { ContainerStatus, Pod, PodCondition } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import { apiTime, noTime, present } from './api-fields.ts';
 import { isSidecar, statusOf } from './pod-traits.ts';
+import type { StatusGates } from './status-gates.ts';
 
 export const ownedConditions: readonly string[] = [
   'PodScheduled',
@@ -31,6 +32,7 @@ export interface ConditionsView {
   readonly before: readonly PodCondition[];
   /** The pod had reached its end before: only the sandbox can still change. */
   readonly final: boolean;
+  readonly gates: StatusGates;
   readonly nowMs: number;
 }
 
@@ -39,7 +41,9 @@ type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
 export function computeConditions(view: ConditionsView): PodCondition[] {
   const containersReady = containersReadyVerdict(view);
   const own: readonly (readonly [string, Verdict])[] = [
-    ['PodReadyToStartContainers', truth(!needsSandbox(view.pod, view.observed))],
+    ...(view.gates.PodReadyToStartContainersCondition
+      ? [['PodReadyToStartContainers', truth(!needsSandbox(view.pod, view.observed))] as const]
+      : []),
     ['Initialized', initializedVerdict(view)],
     ['Ready', containersReady.status === 'True' ? gatesVerdict(view) : containersReady],
     ['ContainersReady', containersReady],
@@ -57,12 +61,19 @@ export function computeConditions(view: ConditionsView): PodCondition[] {
 export function stampCondition(
   type: string,
   verdict: Verdict,
-  options: { before: readonly PodCondition[]; generation: number | undefined; nowMs: number },
+  options: {
+    before: readonly PodCondition[];
+    generation: number | undefined;
+    tracksGeneration: boolean;
+    nowMs: number;
+  },
 ): PodCondition {
   const old = options.before.find((condition) => condition.type === type);
+  // Once told it is kept up to date, whatever the gate says.
+  const tracks = options.tracksGeneration || (old?.observedGeneration ?? 0) !== 0;
   return present<PodCondition>({
     type,
-    observedGeneration: options.generation === 0 ? undefined : options.generation,
+    observedGeneration: tracks && options.generation !== 0 ? options.generation : undefined,
     status: verdict.status,
     lastProbeTime: noTime,
     lastTransitionTime:
@@ -78,6 +89,7 @@ function settle(view: ConditionsView, type: string, verdict: Verdict): PodCondit
   return stampCondition(type, kept, {
     before: view.before,
     generation: view.pod.metadata?.generation,
+    tracksGeneration: view.gates.PodObservedGenerationTracking,
     nowMs: view.nowMs,
   });
 }

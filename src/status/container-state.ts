@@ -4,18 +4,27 @@ import type {
   ContainerState,
   ContainerStateTerminated,
   ContainerStatus,
-  ResourceRequirements,
+  ContainerUser,
   VolumeMount,
   VolumeMountStatus,
 } from '../api/k8s.ts';
 import type { ObservedContainer } from '../api/observed.ts';
 import { formatContainerId } from '../api/pod-ref.ts';
 import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
+import { enactedResources, nonEmptyMap } from './container-resources.ts';
+import type { StatusGates } from './status-gates.ts';
 
 /** What of a container's spec its status needs; ephemeral containers have these too. */
 export type ContainerSpec = Pick<
   Container,
-  'name' | 'image' | 'resources' | 'volumeMounts' | 'restartPolicy' | 'startupProbe' | 'readinessProbe'
+  | 'name'
+  | 'image'
+  | 'resources'
+  | 'volumeMounts'
+  | 'restartPolicy'
+  | 'restartPolicyRules'
+  | 'startupProbe'
+  | 'readinessProbe'
 >;
 
 const unknownReason = 'ContainerStatusUnknown';
@@ -30,15 +39,21 @@ export function lostState(when: 'terminated' | 'deleted'): ContainerStateTermina
   return { exitCode: killedExitCode, reason: unknownReason, message, startedAt: noTime, finishedAt: noTime };
 }
 
+export interface NodeView {
+  readonly runtimeName: string;
+  readonly supportsRecursiveReadOnly: boolean;
+  readonly gates: StatusGates;
+}
+
 export function observedStatus(
   spec: ContainerSpec,
   seen: ObservedContainer,
   old: ContainerStatus | undefined,
-  runtimeName: string,
-  supportsRecursiveReadOnly: boolean,
+  node: NodeView,
 ): ContainerStatus {
-  const containerID = formatContainerId(runtimeName, seen.id);
+  const containerID = formatContainerId(node.runtimeName, seen.id);
   const lost = wasLost(seen, old, containerID);
+  const ranBefore = old?.state?.running !== undefined && old.containerID === containerID;
   return present<ContainerStatus>({
     name: spec.name,
     state: lost?.state ?? stateOf(seen, containerID),
@@ -48,10 +63,26 @@ export function observedStatus(
     image: seen.image,
     imageID: seen.imageRef,
     containerID,
-    allocatedResources: nonEmptyMap(spec.resources?.requests),
-    resources: enactedResources(spec.resources),
-    volumeMounts: volumeMountStatuses(spec.volumeMounts, supportsRecursiveReadOnly),
+    ...(node.gates.InPlacePodVerticalScaling && {
+      allocatedResources: nonEmptyMap(spec.resources?.requests),
+      resources: enactedResources(spec.resources, seen, ranBefore ? old : undefined),
+    }),
+    volumeMounts: volumeMountStatuses(spec.volumeMounts, node.supportsRecursiveReadOnly),
+    user: node.gates.SupplementalGroupsPolicy ? userOf(seen) : undefined,
+    stopSignal: node.gates.ContainerStopSignals ? seen.stopSignal : undefined,
   });
+}
+
+function userOf({ user }: ObservedContainer): ContainerUser | undefined {
+  if (user === undefined) return undefined;
+  const { uid, gid, supplementalGroups } = user;
+  return {
+    linux: {
+      uid,
+      gid,
+      ...(supplementalGroups.length === 0 ? {} : { supplementalGroups: [...supplementalGroups] }),
+    },
+  };
 }
 
 export function stateOf(seen: ObservedContainer, containerID: string): ContainerState {
@@ -108,16 +139,4 @@ function recursiveMode(mount: VolumeMount, supported: boolean): string {
   const wanted = mount.recursiveReadOnly === 'Enabled' || mount.recursiveReadOnly === 'IfPossible';
   const propagates = mount.mountPropagation !== undefined && mount.mountPropagation !== 'None';
   return wanted && supported && !propagates ? 'Enabled' : 'Disabled';
-}
-
-function enactedResources(resources: ResourceRequirements | undefined): ResourceRequirements {
-  return present<ResourceRequirements>({
-    limits: nonEmptyMap(resources?.limits),
-    requests: nonEmptyMap(resources?.requests),
-    claims: resources?.claims !== undefined && resources.claims.length > 0 ? resources.claims : undefined,
-  });
-}
-
-function nonEmptyMap<T>(map: Record<string, T> | undefined): Record<string, T> | undefined {
-  return map === undefined || Object.keys(map).length === 0 ? undefined : map;
 }

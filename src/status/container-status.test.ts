@@ -14,6 +14,7 @@ import {
   terminating,
 } from './fixtures/builders.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
+import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 
 const first = (status: PodStatus): ContainerStatus => status.containerStatuses?.[0] as ContainerStatus;
 const generate = (fields: Partial<StatusInput> = {}): PodStatus => generatePodStatus(input(fields));
@@ -291,5 +292,106 @@ describe('probes', () => {
       ['i', false, true],
       ['side', true, true],
     ]);
+  });
+});
+
+describe('what the runtime tells of a container', () => {
+  const user = { uid: 1000, gid: 3000, supplementalGroups: [3000, 4000] };
+  const told = (fields: Parameters<typeof running>[1], over: Partial<StatusGates> = {}): ContainerStatus =>
+    first(generate({ observed: seen([running('c', fields)]), gates: { ...defaultStatusGates, ...over } }));
+
+  test('its user', () => {
+    expect(told({ user }).user).toEqual({ linux: user });
+    expect(told({ user: { ...user, supplementalGroups: [] } }).user).toEqual({
+      linux: { uid: 1000, gid: 3000 },
+    });
+    expect(told({})).not.toHaveProperty('user');
+    expect(told({ user }, { SupplementalGroupsPolicy: false })).not.toHaveProperty('user');
+  });
+
+  test('its stop signal, behind its gate', () => {
+    expect(told({ stopSignal: 'SIGUSR1' }, { ContainerStopSignals: true }).stopSignal).toBe('SIGUSR1');
+    expect(told({ stopSignal: 'SIGUSR1' })).not.toHaveProperty('stopSignal');
+  });
+});
+
+describe('resources of a container', () => {
+  const wanted = {
+    limits: { cpu: '500m', memory: '128Mi', 'example.com/gpu': '1' },
+    requests: { cpu: '100m', memory: '64Mi' },
+  };
+  const before = (resources: ContainerStatus['resources']): PodStatus => ({
+    containerStatuses: [
+      status('c', {
+        containerID: 'containerd://c-1',
+        state: { running: {} },
+        ...(resources && { resources }),
+      }),
+    ],
+  });
+  type Row = readonly [
+    string,
+    { readonly spec?: object; readonly seen?: Parameters<typeof running>[1]; readonly previous?: PodStatus },
+    object,
+  ];
+  const rows: readonly Row[] = [
+    ['nothing asked for', { spec: {} }, {}],
+    [
+      'nothing asked for, whatever the runtime has set',
+      { spec: {}, seen: { resources: { cpuRequestMilli: 2n } } },
+      {},
+    ],
+    ['the runtime says nothing: as asked for', {}, wanted],
+    [
+      'as the runtime has set them',
+      { seen: { resources: { cpuLimitMilli: 750n, cpuRequestMilli: 200n, memoryLimitBytes: 268435456n } } },
+      {
+        limits: { ...wanted.limits, cpu: '750m', memory: '256Mi' },
+        requests: { ...wanted.requests, cpu: '200m' },
+      },
+    ],
+    [
+      'below what the kernel knows: as asked for',
+      {
+        spec: { limits: { cpu: '5m' }, requests: { cpu: '1m' } },
+        seen: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
+      },
+      { limits: { cpu: '5m' }, requests: { cpu: '1m' } },
+    ],
+    [
+      'lowered to the least the kernel knows: told',
+      {
+        spec: { limits: { cpu: '20m' }, requests: { cpu: '4m' } },
+        seen: { resources: { cpuLimitMilli: 10n, cpuRequestMilli: 2n } },
+      },
+      { limits: { cpu: '10m' }, requests: { cpu: '2m' } },
+    ],
+    [
+      'the runtime says nothing any more: what it said last stays',
+      { previous: before({ limits: { cpu: '400m', memory: '100Mi' }, requests: { cpu: '90m' } }) },
+      {
+        limits: { ...wanted.limits, cpu: '400m', memory: '100Mi' },
+        requests: { ...wanted.requests, cpu: '90m' },
+      },
+    ],
+    ['an ended one: as asked for', { seen: { state: 'exited', resources: { cpuLimitMilli: 750n } } }, wanted],
+  ];
+  test.each(rows)('%s', (_, { spec = wanted, seen: fields = {}, previous }, want) => {
+    const status = first(
+      generate({
+        pod: pod({ containers: [container('c', { resources: spec })] }),
+        observed: seen([running('c', fields)]),
+        previous,
+      }),
+    );
+    expect(status.resources).toEqual(want);
+  });
+
+  test('not told without the gate', () => {
+    const gates = { ...defaultStatusGates, InPlacePodVerticalScaling: false };
+    const spec = pod({ containers: [container('c', { resources: wanted })] });
+    const told = first(generate({ pod: spec, observed: seen([running()]), gates }));
+    expect(told).not.toHaveProperty('resources');
+    expect(told).not.toHaveProperty('allocatedResources');
   });
 });

@@ -5,15 +5,17 @@ import type { ContainerState, ContainerStatus } from '../api/k8s.ts';
 import type { ObservedContainer } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import { type ContainerId, formatContainerId, parseContainerId } from '../api/pod-ref.ts';
+import { restartsAfter } from '../api/restart-policy.ts';
 import { nonEmpty, present } from './api-fields.ts';
 import {
   type ContainerSpec,
   lostState,
+  type NodeView,
   observedStatus,
   stateOf,
   volumeMountStatuses,
 } from './container-state.ts';
-import { isSidecar, policyRestarts, statusOf } from './pod-traits.ts';
+import { isSidecar, statusOf } from './pod-traits.ts';
 
 export type ContainerKind = 'app' | 'init' | 'ephemeral';
 
@@ -23,10 +25,9 @@ export interface ProbeView {
   ready(id: ContainerId): boolean | undefined;
 }
 
-export interface ContainerView {
+export interface ContainerView extends NodeView {
   /** Newest first. */
   readonly containers: readonly ObservedContainer[];
-  readonly runtimeName: string;
   readonly restartPolicy: string | undefined;
   readonly hasInitContainers: boolean;
   /** The pod is on its way out: nothing will be started again. */
@@ -34,7 +35,6 @@ export interface ContainerView {
   /** The pod is being stopped and not all of it is down: what has ended meanwhile is reported with the rest. */
   readonly holding: boolean;
   readonly waiting: Readonly<Record<string, WaitingReason>>;
-  readonly supportsRecursiveReadOnly: boolean;
   readonly probes: ProbeView | undefined;
 }
 
@@ -61,7 +61,7 @@ function currentStatus(
   const [newest, earlier] = view.containers.filter((container) => container.name === spec.name);
   if (newest === undefined) return unseenStatus(view, spec, old);
   if (view.holding && newest.state === 'exited' && old !== undefined && ran(old, view, newest.id)) return old;
-  const status = observedStatus(spec, newest, old, view.runtimeName, view.supportsRecursiveReadOnly);
+  const status = observedStatus(spec, newest, old, view);
   if (earlier === undefined) return status;
   return { ...status, lastState: stateOf(earlier, formatContainerId(view.runtimeName, earlier.id)) };
 }
@@ -100,7 +100,7 @@ function withWaitingReason(
   status: ContainerStatus,
 ): ContainerStatus {
   const why = view.waiting[spec.name];
-  if (why === undefined || !willStart(view, kind, spec.name)) return status;
+  if (why === undefined || !willStart(view, kind, spec)) return status;
   const state: ContainerState = {
     waiting: present<{ reason?: string; message?: string }>({
       reason: nonEmpty(why.reason),
@@ -112,14 +112,15 @@ function withWaitingReason(
     : { ...status, state, lastState: status.state };
 }
 
-function willStart(view: ContainerView, kind: ContainerKind, name: string): boolean {
+function willStart(view: ContainerView, kind: ContainerKind, spec: ContainerSpec): boolean {
   if (view.ending) return false;
-  const newest = view.containers.find((container) => container.name === name);
+  const newest = view.containers.find((container) => container.name === spec.name);
   if (newest === undefined) return true;
   if (newest.state === 'running') return false;
   if (newest.state !== 'exited') return true;
   if (kind === 'init' && newest.exitCode === 0) return false;
-  return policyRestarts(view.restartPolicy, newest.exitCode);
+  const restarts = { podPolicy: view.restartPolicy, rules: view.gates.ContainerRestartRules };
+  return restartsAfter(restarts, spec, newest.exitCode);
 }
 
 function withReadiness(

@@ -15,9 +15,11 @@ import {
   startText,
   staticPod,
   syncing,
+  terminated,
   terminating,
 } from './fixtures/builders.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
+import { defaultStatusGates } from './status-gates.ts';
 
 const generate = (fields: Partial<StatusInput> = {}): PodStatus => generatePodStatus(input(fields));
 const stopped = [sandbox({ ready: false, ips: [] })];
@@ -89,12 +91,58 @@ describe('phases', () => {
 
   test('a pod the node gave up has failed, while its containers still run', () => {
     const failure = { reason: 'Evicted', message: 'The node was low on resource: memory.' };
-    const status = generate({ observed: seen([running()]), lifecycle: terminating, failure });
+    const lifecycle = { ...terminating, kill: failure };
+    const status = generate({ observed: seen([running()]), lifecycle });
     expect(status).toMatchObject({ phase: 'Failed', ...failure });
     expect(status.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
       status: 'False',
       reason: 'PodFailed',
     });
+  });
+
+  test('a pod that was killed stays failed with its words, also when its containers end well', () => {
+    const kill = { reason: 'Preempting', message: 'Preempted in order to admit critical pod' };
+    const previous = generate({ observed: seen([running()]), lifecycle: { ...terminating, kill } });
+    for (const lifecycle of [terminating, terminated]) {
+      const status = generate({
+        observed: seen([exited('c', 0)], stopped),
+        lifecycle: { ...lifecycle, kill },
+        previous,
+      });
+      expect(status).toMatchObject({ phase: 'Failed', ...kill });
+    }
+  });
+
+  test('why a pod was killed is told as a condition, which keeps its time', () => {
+    const condition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: 'TerminationByKubelet',
+      message: 'The node was low on resource: memory.',
+    };
+    const lifecycle = { ...terminating, kill: { reason: 'Evicted', message: 'm', condition } };
+    const spec = pod({}, { metadata: { generation: 2 } });
+    const of = ({ conditions }: PodStatus): unknown =>
+      conditions?.filter(({ type }) => type === 'DisruptionTarget');
+    const status = generate({ pod: spec, observed: seen([running()]), lifecycle });
+    const want = [
+      { ...condition, observedGeneration: 2, lastProbeTime: null, lastTransitionTime: startText },
+    ];
+    expect(of(status)).toEqual(want);
+    const later = { pod: spec, observed: undefined, lifecycle: { ...terminated, kill: lifecycle.kill } };
+    expect(of(generate({ ...later, previous: status, nowMs: laterMs }))).toEqual(want);
+  });
+
+  test('what had ended in the API before it was killed keeps its end and its words', () => {
+    const ended: Pod = { ...pod({ restartPolicy: 'Never' }), status: { phase: 'Succeeded' } };
+    const kill = { reason: 'Evicted', message: 'm' };
+    const status = generate({
+      pod: ended,
+      observed: seen([exited()], stopped),
+      lifecycle: { ...terminated, kill },
+    });
+    expect(status.phase).toBe('Succeeded');
+    expect(status).not.toHaveProperty('reason');
   });
 
   test('a sandbox made anew does not look initialized by the old containers', () => {
@@ -146,6 +194,13 @@ describe('times and generations', () => {
     expect(generate({ pod: spec }).observedGeneration).toBe(2);
     expect(generate({ pod: spec, previous: { observedGeneration: 3 } }).observedGeneration).toBe(3);
     expect(generate({})).not.toHaveProperty('observedGeneration');
+  });
+
+  test('without its gate the generation is not told, unless it was', () => {
+    const gates = { ...defaultStatusGates, PodObservedGenerationTracking: false };
+    const spec = pod({}, { metadata: { generation: 2 } });
+    expect(generate({ pod: spec, gates })).not.toHaveProperty('observedGeneration');
+    expect(generate({ pod: spec, gates, previous: { observedGeneration: 1 } }).observedGeneration).toBe(2);
   });
 
   test('conditions of others and the shared one survive', () => {

@@ -6,15 +6,17 @@
 // TerminatePod in pkg/kubelet/status/status_manager.go add to it.
 import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../api/k8s.ts';
 import { firstTakenUpMs, isDown, type ObservedPod } from '../api/observed.ts';
+import type { PodKill } from '../api/pod-kill.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { podQosClass } from '../api/qos.ts';
 import { apiTime, nonEmpty, present } from './api-fields.ts';
-import { computeConditions, ownedConditions, sharedCondition } from './conditions.ts';
+import { computeConditions, ownedConditions, sharedCondition, stampCondition } from './conditions.ts';
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
 import { normalizeStatus } from './normalize-status.ts';
 import { computePhase } from './phase.ts';
 import { computeAddresses } from './pod-ips.ts';
 import { isTerminalPhase } from './pod-traits.ts';
+import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 import { terminatedStatus } from './terminate.ts';
 
 export interface StatusInput {
@@ -30,13 +32,14 @@ export interface StatusInput {
   readonly runtimeName: string;
   /** Undefined: nothing is probed, so what runs is started and ready. */
   readonly probes?: ProbeView;
-  /** The node gave the pod up (eviction, deadline): it has failed with these words. */
-  readonly failure?: { readonly reason: string; readonly message: string };
+  /** As upstream has them by default, unless told. */
+  readonly gates?: StatusGates;
   readonly supportsRecursiveReadOnly?: boolean;
 }
 
 export function generatePodStatus(input: StatusInput): PodStatus {
   const { pod, lifecycle } = input;
+  const gates = gatesOf(input);
   const old = input.previous ?? pod.status ?? {};
   if (lifecycle.state === 'rejected') return normalizeStatus(pod, rejectedStatus(input, old, lifecycle));
   const ended = lifecycle.state === 'terminated';
@@ -45,7 +48,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
   const phase = settledPhase(input, old, containers, podIsTerminal);
   const status = present<PodStatus>({
     ...computeAddresses(input.observed, pod.spec?.hostNetwork === true, input.hostIPs, old),
-    observedGeneration: observedGeneration(pod, old),
+    observedGeneration: observedGeneration(input, old),
     phase,
     ...phaseWords(input, old, phase),
     conditions: computeConditions({
@@ -53,9 +56,10 @@ export function generatePodStatus(input: StatusInput): PodStatus {
       observed: input.observed,
       statuses: [...(containers.initContainerStatuses ?? []), ...(containers.containerStatuses ?? [])],
       phase,
-      foreign: foreignConditions(pod, old),
+      foreign: foreignConditions(input, old),
       before: old.conditions ?? [],
       final: ended && isTerminalPhase(old.phase),
+      gates,
       nowMs: input.nowMs,
     }),
     startTime: startTime(input, old),
@@ -71,7 +75,7 @@ function rejectedStatus(
   lifecycle: { readonly reason: string; readonly message: string },
 ): PodStatus {
   return present<PodStatus>({
-    observedGeneration: observedGeneration(input.pod, old),
+    observedGeneration: observedGeneration(input, old),
     phase: 'Failed',
     reason: lifecycle.reason,
     message: `Pod was rejected: ${lifecycle.message}`,
@@ -98,6 +102,7 @@ function allContainerStatuses(input: StatusInput, old: PodStatus, podIsTerminal:
     holding: lifecycle.state === 'terminating' && !podIsTerminal,
     waiting: lifecycle.state === 'syncing' ? lifecycle.waiting : {},
     supportsRecursiveReadOnly: input.supportsRecursiveReadOnly ?? false,
+    gates: gatesOf(input),
     probes: input.probes,
   };
   const some = (statuses: ContainerStatus[]): ContainerStatus[] | undefined =>
@@ -125,12 +130,13 @@ function settledPhase(
   const { pod } = input;
   // What the API already shows as an end cannot be taken back, not even by another end.
   if (pod.status?.phase !== undefined && isTerminalPhase(pod.status.phase)) return pod.status.phase;
-  if (input.failure !== undefined) return 'Failed';
+  if (killOf(input) !== undefined) return 'Failed';
   const phase = computePhase({
     pod,
     statuses: [...(containers.containerStatuses ?? []), ...(containers.initContainerStatuses ?? [])],
     podIsTerminal,
     hasInitialized: hasActiveRegularContainer(pod, input.observed),
+    restartRules: gatesOf(input).ContainerRestartRules,
   });
   if (!isTerminalPhase(phase) && old.phase !== undefined && isTerminalPhase(old.phase)) return old.phase;
   // Nothing of a terminated pod starts any more, so one that never ran does not begin to.
@@ -153,7 +159,11 @@ function phaseWords(
   old: PodStatus,
   phase: string,
 ): Pick<PodStatus, 'reason' | 'message'> {
-  if (input.failure !== undefined) return { reason: input.failure.reason, message: input.failure.message };
+  const kill = killOf(input);
+  // An end that the API already has keeps its own words.
+  if (kill !== undefined && !isTerminalPhase(input.pod.status?.phase)) {
+    return { reason: kill.reason, message: kill.message };
+  }
   if (phase !== old.phase) return {};
   const { status } = input.pod;
   return present<Pick<PodStatus, 'reason' | 'message'>>({
@@ -162,19 +172,46 @@ function phaseWords(
   });
 }
 
-/** Conditions of others as the pod's object has them, and the shared one as we last had it. */
-function foreignConditions(pod: Pod, old: PodStatus): PodCondition[] {
-  const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !ownedConditions.includes(type));
+/** Conditions of others as the pod's object has them, and what the kubelet shares with them as it last said it. */
+function foreignConditions(input: StatusInput, old: PodStatus): PodCondition[] {
+  const given = (input.pod.status?.conditions ?? []).filter(({ type }) => !ownedConditions.includes(type));
   const shared = old.conditions?.find(({ type }) => type === sharedCondition);
-  if (shared === undefined) return foreign;
-  return foreign.some(({ type }) => type === sharedCondition)
-    ? foreign.map((condition) => (condition.type === sharedCondition ? shared : condition))
-    : [...foreign, shared];
+  const killed = killCondition(input, old);
+  return [shared, killed].reduce<PodCondition[]>((foreign, condition) => {
+    if (condition === undefined) return foreign;
+    return foreign.some(({ type }) => type === condition.type)
+      ? foreign.map((each) => (each.type === condition.type ? condition : each))
+      : [...foreign, condition];
+  }, given);
+}
+
+/** Why the node ended the pod, for those who decide whether to make it anew. */
+function killCondition(input: StatusInput, old: PodStatus): PodCondition | undefined {
+  const condition = killOf(input)?.condition;
+  if (condition === undefined) return undefined;
+  return stampCondition(condition.type, condition, {
+    before: old.conditions ?? [],
+    generation: input.pod.metadata?.generation,
+    tracksGeneration: gatesOf(input).PodObservedGenerationTracking,
+    nowMs: input.nowMs,
+  });
+}
+
+/** Set when the node gave the pod up: eviction, preemption, shutdown, a deadline. */
+function killOf({ lifecycle }: StatusInput): PodKill | undefined {
+  return lifecycle.state === 'terminating' || lifecycle.state === 'terminated' ? lifecycle.kill : undefined;
+}
+
+function gatesOf(input: StatusInput): StatusGates {
+  return input.gates ?? defaultStatusGates;
 }
 
 /** Never smaller than it was; absent for pods without a generation, as static ones are. */
-function observedGeneration(pod: Pod, old: PodStatus): number | undefined {
-  const generation = Math.max(pod.metadata?.generation ?? 0, old.observedGeneration ?? 0);
+function observedGeneration(input: StatusInput, old: PodStatus): number | undefined {
+  const before = old.observedGeneration ?? 0;
+  // Once told it is kept up to date, whatever the gate says.
+  if (!gatesOf(input).PodObservedGenerationTracking && before === 0) return undefined;
+  const generation = Math.max(input.pod.metadata?.generation ?? 0, before);
   return generation === 0 ? undefined : generation;
 }
 

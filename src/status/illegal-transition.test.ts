@@ -30,13 +30,29 @@ for (const [name, spec, kind, before, after, want] of cases) {
   test(`illegalTransition: ${name}`, () => {
     const key = kind === 'app' ? 'containerStatuses' : 'initContainerStatuses';
     const of = (state: ContainerState): object => ({ [key]: [status('c', { state })] });
-    expect(illegalTransition(spec, of(before), of(after))).toBe(want);
+    expect(illegalTransition(spec, of(before), of(after), false)).toBe(want);
   });
 }
+
+test('illegalTransition: what its own rules restart may seem alive again', () => {
+  const spec = pod({
+    restartPolicy: 'Never',
+    containers: [
+      container('c', {
+        restartPolicy: 'Never',
+        restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'NotIn', values: [0, 1] } }],
+      }),
+    ],
+  });
+  const of = (state: ContainerState): object => ({ containerStatuses: [status('c', { state })] });
+  expect(illegalTransition(spec, of(ended(2)), of(up), true)).toBeUndefined();
+  expect(illegalTransition(spec, of(ended(1)), of(up), true)).toBe('c');
+  expect(illegalTransition(spec, of(ended(2)), of(up), false)).toBe('c');
+});
 
 test('illegalTransition: a container that left the spec is nobody', () => {
   const before = { containerStatuses: [status('gone', { state: ended(0) })] };
   expect(
-    illegalTransition(pod({ restartPolicy: 'Never' }), before, { containerStatuses: [] }),
+    illegalTransition(pod({ restartPolicy: 'Never' }), before, { containerStatuses: [] }, false),
   ).toBeUndefined();
 });

@@ -77,7 +77,13 @@ function readyIsOver(
   const readiness = ['Ready', 'ContainersReady'];
   const claimsReady = conditions.some(({ type, status }) => readiness.includes(type) && status === 'True');
   if (phase === undefined || !isTerminalPhase(phase) || !claimsReady) return conditions;
-  const options = { before: conditions, generation: input.pod.metadata?.generation, nowMs: input.nowMs };
+  const options = {
+    before: conditions,
+    generation: input.pod.metadata?.generation,
+    // Whether it is told was decided when the conditions were generated.
+    tracksGeneration: false,
+    nowMs: input.nowMs,
+  };
   return conditions.map((condition) =>
     readiness.includes(condition.type)
       ? stampCondition(condition.type, terminalVerdict(phase), options)

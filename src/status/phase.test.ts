@@ -25,8 +25,14 @@ type Case = readonly [
   Pod,
   readonly ContainerStatus[],
   string,
-  { terminal?: true; initialized?: true }?,
+  { terminal?: true; initialized?: true; rules?: true }?,
 ];
+
+/** Starts again after 3 only; its own policy is Never. */
+const again = container('c', {
+  restartPolicy: 'Never',
+  restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [3] } }],
+});
 
 const cases: readonly Case[] = [
   ['nothing known', pod(), [], 'Pending'],
@@ -79,6 +85,42 @@ const cases: readonly Case[] = [
     [down('side', 1), down('c', 0)],
     'Succeeded',
   ],
+  [
+    'own rules: ended with a code that restarts',
+    never({ containers: [again] }),
+    [down('c', 3)],
+    'Running',
+    { rules: true },
+  ],
+  ['own rules: ended with another', pod({ containers: [again] }), [down('c', 1)], 'Failed', { rules: true }],
+  ['own rules: ended well', pod({ containers: [again] }), [down('c', 0)], 'Succeeded', { rules: true }],
+  [
+    'own rules without the gate: the policy of the pod',
+    pod({ containers: [again] }),
+    [down('c', 1)],
+    'Running',
+  ],
+  [
+    'own rules: waits after a code that restarts',
+    never({ containers: [again] }),
+    [backOff('c', 3)],
+    'Running',
+    { rules: true },
+  ],
+  [
+    'own rules: an init container that fails for good',
+    pod({ initContainers: [container('i', { restartPolicy: 'Never' })] }),
+    [down('i', 1), waits('c')],
+    'Failed',
+    { rules: true },
+  ],
+  [
+    'own rules: an init container that starts again',
+    never({ initContainers: [container('i', { restartPolicy: 'OnFailure' })] }),
+    [down('i', 1), waits('c')],
+    'Pending',
+    { rules: true },
+  ],
 ];
 
 describe('computePhase', () => {
@@ -89,6 +131,7 @@ describe('computePhase', () => {
         statuses,
         podIsTerminal: flags?.terminal ?? false,
         hasInitialized: flags?.initialized ?? false,
+        restartRules: flags?.rules ?? false,
       };
       expect(computePhase(view)).toBe(want);
     });

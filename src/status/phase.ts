@@ -1,5 +1,6 @@
 // The phase of a pod from the statuses of its containers. Pure. Upstream: getPhase in pkg/kubelet/kubelet_pods.go.
-import type { ContainerStatus, Pod } from '../api/k8s.ts';
+import type { Container, ContainerStatus, Pod } from '../api/k8s.ts';
+import { restartsAfter } from '../api/restart-policy.ts';
 import { isSidecar, isStaticPod, statusOf } from './pod-traits.ts';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
@@ -12,6 +13,8 @@ export interface PhaseView {
   readonly podIsTerminal: boolean;
   /** A regular container exists in the present sandbox, so initialization is behind it. */
   readonly hasInitialized: boolean;
+  /** The gate ContainerRestartRules. */
+  readonly restartRules: boolean;
 }
 
 interface Tally {
@@ -19,25 +22,26 @@ interface Tally {
   running: number;
   waiting: number;
   stopped: number;
+  /** Of the stopped ones those that stay so. */
+  over: number;
   succeeded: number;
 }
 
 export function computePhase(view: PhaseView): PodPhase {
   const spec = view.pod.spec;
   const initContainers = spec?.initContainers ?? [];
-  const init = tallyInit(
-    initContainers
-      .filter((container) => !isSidecar(container))
-      .map(({ name }) => statusOf(view.statuses, name)),
-  );
-  const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, succeeded: 0 };
+  const restarts = (container: Container, exitCode: number): boolean =>
+    restartsAfter({ podPolicy: spec?.restartPolicy, rules: view.restartRules }, container, exitCode);
+  const init = tallyInit(view, restarts);
+  const tally: Tally = { unknown: 0, running: 0, waiting: 0, stopped: 0, over: 0, succeeded: 0 };
   let pendingSidecars = 0;
   for (const sidecar of initContainers.filter(isSidecar)) {
     if (countSidecar(tally, statusOf(view.statuses, sidecar.name))) pendingSidecars += 1;
   }
-  for (const container of spec?.containers ?? []) countApp(tally, statusOf(view.statuses, container.name));
+  for (const container of spec?.containers ?? [])
+    countApp(tally, statusOf(view.statuses, container.name), (exitCode) => restarts(container, exitCode));
 
-  if (init.failed > 0 && spec?.restartPolicy === 'Never') return 'Failed';
+  if (init.failed > 0) return 'Failed';
   if (init.pending > 0 || (pendingSidecars > 0 && !view.hasInitialized) || tally.waiting > 0)
     return 'Pending';
   if (tally.unknown > 0) return 'Pending';
@@ -46,21 +50,26 @@ export function computePhase(view: PhaseView): PodPhase {
 }
 
 function phaseOfStopped(view: PhaseView, tally: Tally): PodPhase {
-  const restartPolicy = view.pod.spec?.restartPolicy ?? 'Always';
   const ended = tally.stopped === tally.succeeded ? 'Succeeded' : 'Failed';
   if (view.podIsTerminal && !isStaticPod(view.pod)) return ended;
-  if (restartPolicy === 'Always') return 'Running';
-  if (ended === 'Succeeded' || restartPolicy === 'Never') return ended;
-  return 'Running';
+  // One that waits after a success is said to have failed by its own rules, and to go on by the pod's.
+  if (!view.restartRules && view.pod.spec?.restartPolicy === 'OnFailure' && ended === 'Failed')
+    return 'Running';
+  return tally.over === tally.stopped ? ended : 'Running';
 }
 
-function tallyInit(statuses: readonly (ContainerStatus | undefined)[]): { pending: number; failed: number } {
+/** Init containers still to come or at work, and those that failed for good. */
+function tallyInit(
+  view: PhaseView,
+  restarts: (container: Container, exitCode: number) => boolean,
+): { pending: number; failed: number } {
   let pending = 0;
   let failed = 0;
-  for (const status of statuses) {
+  for (const container of (view.pod.spec?.initContainers ?? []).filter((each) => !isSidecar(each))) {
+    const status = statusOf(view.statuses, container.name);
     const ended = status?.state?.terminated ?? (status?.state?.waiting && status.lastState?.terminated);
     if (ended === undefined) pending += 1;
-    else if (ended.exitCode !== 0) failed += 1;
+    else if (ended.exitCode !== 0 && !restarts(container, ended.exitCode)) failed += 1;
   }
   return { pending, failed };
 }
@@ -86,12 +95,17 @@ function countSidecar(tally: Tally, status: ContainerStatus | undefined): boolea
   return true;
 }
 
-function countApp(tally: Tally, status: ContainerStatus | undefined): void {
+function countApp(
+  tally: Tally,
+  status: ContainerStatus | undefined,
+  restarts: (exitCode: number) => boolean,
+): void {
+  const ended = status?.state?.terminated ?? (status?.state?.waiting && status.lastState?.terminated);
   if (status?.state?.running !== undefined) tally.running += 1;
-  else if (status?.state?.terminated !== undefined) {
+  else if (ended !== undefined) {
     tally.stopped += 1;
-    if (status.state.terminated.exitCode === 0) tally.succeeded += 1;
+    if (!restarts(ended.exitCode)) tally.over += 1;
+    if (status?.state?.terminated?.exitCode === 0) tally.succeeded += 1;
   } else if (status?.state?.waiting === undefined) tally.unknown += 1;
-  else if (status.lastState?.terminated !== undefined) tally.stopped += 1;
   else tally.waiting += 1;
 }

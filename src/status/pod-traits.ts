@@ -19,12 +19,6 @@ export function isTerminalPhase(phase: string | undefined): boolean {
   return phase === 'Failed' || phase === 'Succeeded';
 }
 
-/** Whether its pod's policy has a container that ended with this code start again. An unset policy means Always. */
-export function policyRestarts(restartPolicy: string | undefined, exitCode: number): boolean {
-  if (restartPolicy === 'Never') return false;
-  return restartPolicy !== 'OnFailure' || exitCode !== 0;
-}
-
 export function statusOf(statuses: readonly ContainerStatus[], name: string): ContainerStatus | undefined {
   return statuses.find((status) => status.name === name);
 }

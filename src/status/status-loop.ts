@@ -16,6 +16,7 @@ import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import { illegalTransition } from './illegal-transition.ts';
 import type { PodStatuses } from './pod-statuses.ts';
+import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 
 /** What the node as a whole contributes to every status. */
 export interface StatusNode {
@@ -39,6 +40,7 @@ export interface StatusLoopDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly probes?: ProbeView;
+  readonly gates?: StatusGates;
   /** Told of every status after it was stored: the way to the API server. */
   readonly sink?: (uid: PodUid, pod: Pod, status: PodStatus) => void;
 }
@@ -99,7 +101,7 @@ export class StatusLoop implements Component {
   }
 
   #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
-    const { observed, node, clock, probes } = this.#deps;
+    const { observed, node, clock, probes, gates } = this.#deps;
     return {
       pod,
       observed: withoutCutStarts(observed.get(uid)),
@@ -110,6 +112,7 @@ export class StatusLoop implements Component {
       runtimeName: node.runtimeName(),
       supportsRecursiveReadOnly: node.supportsRecursiveReadOnly?.(pod) ?? false,
       ...(probes === undefined ? {} : { probes }),
+      ...(gates === undefined ? {} : { gates }),
     };
   }
 
@@ -125,10 +128,11 @@ export class StatusLoop implements Component {
   }
 
   #publish(uid: PodUid, pod: Pod, input: StatusInput): void {
-    const { statuses, log, sink } = this.#deps;
+    const { statuses, log, sink, gates = defaultStatusGates } = this.#deps;
     const status = generatePodStatus(input);
     if (isDeepStrictEqual(status, input.previous)) return;
-    const revived = illegalTransition(pod, input.previous ?? pod.status ?? {}, status);
+    const before = input.previous ?? pod.status ?? {};
+    const revived = illegalTransition(pod, before, status, gates.ContainerRestartRules);
     if (revived !== undefined) {
       log.error('Status not published: a container that ended for good seems alive', {
         pod: podRef(pod),
