@@ -1,0 +1,67 @@
+// What to send so that an object of the API becomes another one: a strategic merge patch, made of their difference. Pure.
+// Upstream: apimachinery/pkg/util/strategicpatch (CreateTwoWayMergePatch). Invariants: what both have alike is not in the
+// patch, so that what others wrote meanwhile stays; an element of a list with a key is named by that key, never by its place.
+import { isDeepStrictEqual } from 'node:util';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** By the path of a list ("status.conditions"), the field that names its elements. Any other list is replaced as a whole. */
+export type MergeKeys = Readonly<Record<string, string>>;
+
+/** Undefined when there is nothing to change. */
+export function strategicDiff(before: object, after: object, keys: MergeKeys): JsonObject | undefined {
+  const patch = diffObjects(before as JsonObject, after as JsonObject, keys, '');
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, path: string): JsonObject {
+  const patch: Record<string, unknown> = {};
+  for (const [name, wanted] of Object.entries(after)) {
+    if (wanted === undefined) continue;
+    Object.assign(patch, diffField(name, before[name], wanted, keys, path === '' ? name : `${path}.${name}`));
+  }
+  for (const [name, had] of Object.entries(before)) {
+    if (had !== undefined && had !== null && after[name] === undefined) patch[name] = null;
+  }
+  return patch;
+}
+
+function diffField(name: string, had: unknown, wanted: unknown, keys: MergeKeys, path: string): JsonObject {
+  if (isDeepStrictEqual(had, wanted)) return {};
+  const key = keys[path];
+  if (key !== undefined && isObjectList(had) && isObjectList(wanted))
+    return diffList(name, had, wanted, key, keys, path);
+  if (isObject(had) && isObject(wanted)) {
+    const inner = diffObjects(had, wanted, keys, path);
+    return Object.keys(inner).length === 0 ? {} : { [name]: inner };
+  }
+  return { [name]: wanted };
+}
+
+function diffList(
+  name: string,
+  had: readonly JsonObject[],
+  wanted: readonly JsonObject[],
+  key: string,
+  keys: MergeKeys,
+  path: string,
+): JsonObject {
+  const changed = wanted.flatMap((element) => {
+    const known = had.find((each) => each[key] === element[key]);
+    if (known === undefined) return [element];
+    const inner = diffObjects(known, element, keys, path);
+    return Object.keys(inner).length === 0 ? [] : [{ ...inner, [key]: element[key] }];
+  });
+  const gone = had.filter((each) => !wanted.some((element) => element[key] === each[key]));
+  const elements = [...changed, ...gone.map((each) => ({ $patch: 'delete', [key]: each[key] }))];
+  const order = wanted.map((element) => ({ [key]: element[key] }));
+  return { [`$setElementOrder/${name}`]: order, ...(elements.length === 0 ? {} : { [name]: elements }) };
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isObjectList(value: unknown): value is readonly JsonObject[] {
+  return Array.isArray(value) && value.every(isObject);
+}

@@ -1,0 +1,158 @@
+// The node's object as it should be, from the one the API has and what was found out. Pure: no clock, no I/O, no log.
+// Upstream: initialNode, updateNode and defaultNodeStatusFuncs in pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go.
+// Invariant: what others own (conditions, labels, annotations, extended resources, volumesAttached) is passed through.
+import type { EventText } from '../api/events.ts';
+import type { ContainerImage, Node, NodeStatus, NodeSystemInfo, Taint } from '../api/k8s.ts';
+import { computeAddresses, providedIpAnnotation } from './node-addresses.ts';
+import { computeAmounts } from './node-capacity.ts';
+import { computeConditions } from './node-conditions.ts';
+import type { NodeFacts, NodeImage } from './node-facts.ts';
+import type { NodeSettings } from './node-settings.ts';
+
+export const attachDetachAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach';
+const cloudTaint: Taint = {
+  key: 'node.cloudprovider.kubernetes.io/uninitialized',
+  value: 'true',
+  effect: 'NoSchedule',
+};
+const maxNamesPerImage = 5;
+
+export interface GeneratedNode {
+  readonly node: Node;
+  /** To be told once the object was written. */
+  readonly events: readonly EventText[];
+  /** What could not be found out. */
+  readonly problems: readonly string[];
+}
+
+/** The object of a node that the API does not know yet. */
+export function generateInitialNode(settings: NodeSettings, facts: NodeFacts, nowMs: number): GeneratedNode {
+  const taints = [...settings.taints, ...(settings.externalCloudProvider ? [cloudTaint] : [])];
+  const node: Node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name: settings.nodeName,
+      labels: { ...defaultLabels(settings), ...settings.labels },
+      ...(settings.controllerAttachDetach ? { annotations: { [attachDetachAnnotation]: 'true' } } : {}),
+    },
+    spec: {
+      ...(settings.providerID === '' ? {} : { providerID: settings.providerID }),
+      ...(taints.length === 0 ? {} : { taints }),
+    },
+  };
+  return generateNode(node, settings, facts, nowMs);
+}
+
+function defaultLabels({ architecture, hostname, operatingSystem }: NodeSettings): Record<string, string> {
+  return {
+    'beta.kubernetes.io/arch': architecture,
+    'beta.kubernetes.io/os': operatingSystem,
+    'kubernetes.io/arch': architecture,
+    'kubernetes.io/hostname': hostname,
+    'kubernetes.io/os': operatingSystem,
+  };
+}
+
+/** The object that the API has, brought up to date. */
+export function generateNode(
+  before: Node,
+  settings: NodeSettings,
+  facts: NodeFacts,
+  nowMs: number,
+): GeneratedNode {
+  const status = before.status ?? {};
+  const addresses = computeAddresses(status.addresses ?? [], settings, facts.network);
+  const amounts = computeAmounts(status, facts.resources, settings);
+  const conditions = computeConditions({
+    before: status.conditions ?? [],
+    pressure: facts.pressure,
+    problems: facts.problems,
+    capacity: amounts.capacity,
+    localStorageIsolation: settings.localStorageIsolation,
+    now: apiTime(nowMs),
+  });
+  const rebooted = bootChanged(status, facts);
+  const generated: NodeStatus = {
+    ...status,
+    addresses: [...addresses.addresses],
+    ...amounts,
+    conditions: [...conditions.conditions],
+    daemonEndpoints: { kubeletEndpoint: { Port: settings.kubeletPort } },
+    nodeInfo: systemInfo(settings, facts),
+    ...(facts.images === undefined ? {} : { images: imagesOf(facts.images, settings.maxImages) }),
+    ...(facts.volumesInUse === undefined ? {} : { volumesInUse: [...facts.volumesInUse] }),
+    ...(facts.runtimeHandlers.length === 0 ? {} : { runtimeHandlers: [...facts.runtimeHandlers] }),
+    ...(facts.features === undefined ? {} : { features: facts.features }),
+  };
+  return {
+    node: { ...before, metadata: metadataOf(before, settings, addresses.providedIps), status: generated },
+    events: [
+      ...(rebooted ? [rebootEvent(settings.nodeName, facts.identity.bootID)] : []),
+      ...conditions.turned.map((reason) => statusEvent(settings.nodeName, reason)),
+    ],
+    problems: addresses.problem === undefined ? [] : [addresses.problem],
+  };
+}
+
+function metadataOf(
+  before: Node,
+  settings: NodeSettings,
+  providedIps: string | undefined,
+): NonNullable<Node['metadata']> {
+  const { [providedIpAnnotation]: _stale, ...annotations } = before.metadata?.annotations ?? {};
+  if (providedIps !== undefined) annotations[providedIpAnnotation] = providedIps;
+  const labels = {
+    ...before.metadata?.labels,
+    'kubernetes.io/os': settings.operatingSystem,
+    'kubernetes.io/arch': settings.architecture,
+  };
+  return { ...before.metadata, labels, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) };
+}
+
+function systemInfo(settings: NodeSettings, { identity, runtime }: NodeFacts): NodeSystemInfo {
+  return {
+    machineID: identity.machineID,
+    systemUUID: identity.systemUUID,
+    bootID: identity.bootID,
+    kernelVersion: identity.kernelVersion,
+    osImage: identity.osImage,
+    containerRuntimeVersion: `${runtime?.name ?? ''}://${runtime?.version ?? 'Unknown'}`,
+    kubeletVersion: settings.kubeletVersion,
+    kubeProxyVersion: '',
+    operatingSystem: settings.operatingSystem,
+    architecture: settings.architecture,
+    ...(identity.swapBytes === 0 ? {} : { swap: { capacity: identity.swapBytes } }),
+  };
+}
+
+/** The largest first, as many as the node may tell of. */
+function imagesOf(images: readonly NodeImage[], limit: number): ContainerImage[] {
+  const largest = images.toSorted((a, b) => b.sizeBytes - a.sizeBytes);
+  return (limit < 0 ? largest : largest.slice(0, limit)).map(({ digests, tags, sizeBytes }) => ({
+    names: [...digests, ...tags].slice(0, maxNamesPerImage),
+    sizeBytes,
+  }));
+}
+
+function bootChanged(status: NodeStatus, { identity }: NodeFacts): boolean {
+  const known = status.nodeInfo?.bootID ?? '';
+  return known !== '' && known !== identity.bootID;
+}
+
+function rebootEvent(nodeName: string, bootID: string): EventText {
+  return {
+    type: 'Warning',
+    reason: 'Rebooted',
+    message: `Node ${nodeName} has been rebooted, boot id: ${bootID}`,
+  };
+}
+
+export function statusEvent(nodeName: string, reason: string): EventText {
+  return { type: 'Normal', reason, message: `Node ${nodeName} status is now: ${reason}` };
+}
+
+/** RFC 3339 in UTC, cut to the second, since that is all the API keeps. */
+export function apiTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}

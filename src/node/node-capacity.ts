@@ -1,0 +1,85 @@
+// What the node has and what of it pods may take. Pure. Upstream: MachineInfo in pkg/kubelet/nodestatus/setters.go.
+// Invariants: what others put into the object (extended resources) stays; nothing that pods may take is negative.
+import type { ResourceList } from '../api/k8s.ts';
+import { Quantity } from '../api/quantity.ts';
+import { amountOf, type ResourceAmounts } from '../api/resource-amounts.ts';
+import type { NodeResources } from './node-facts.ts';
+import type { NodeSettings } from './node-settings.ts';
+
+export interface NodeAmounts {
+  readonly capacity: ResourceList;
+  readonly allocatable: ResourceList;
+}
+
+export function computeAmounts(
+  before: Partial<NodeAmounts>,
+  resources: NodeResources,
+  settings: Pick<NodeSettings, 'maxPods' | 'podsPerCore'>,
+): NodeAmounts {
+  const found = resources.capacity();
+  const devices = resources.devices?.();
+  const capacity: ResourceList = {
+    ...before.capacity,
+    ...texts(found),
+    pods: String(podsOf(found, settings)),
+    ...texts(devices?.capacity ?? new Map()),
+    ...Object.fromEntries((devices?.removed ?? []).map((name) => [name, '0'])),
+  };
+  const allocatable = {
+    ...kept(before.allocatable ?? {}, capacity),
+    ...remaining(capacity, resources.reservation()),
+    ...texts(devices?.allocatable ?? new Map()),
+  };
+  return { capacity, allocatable: { ...allocatable, ...withoutHugePages(capacity, allocatable) } };
+}
+
+function podsOf(
+  found: ResourceAmounts,
+  { maxPods, podsPerCore }: Pick<NodeSettings, 'maxPods' | 'podsPerCore'>,
+): number {
+  const cores = Number(amountOf(found, 'cpu').value());
+  return podsPerCore > 0 ? Math.min(cores * podsPerCore, maxPods) : maxPods;
+}
+
+/** Extended resources that are in capacity no more are not allocatable either. */
+function kept(allocatable: ResourceList, capacity: ResourceList): ResourceList {
+  return Object.fromEntries(
+    Object.entries(allocatable).filter(([name]) => name in capacity || !isExtendedResource(name)),
+  );
+}
+
+function remaining(capacity: ResourceList, reserved: ResourceAmounts): ResourceList {
+  return Object.fromEntries(
+    Object.entries(capacity).map(([name, text]) => {
+      const reservation = reserved.get(name);
+      if (reservation === undefined) return [name, text];
+      return [name, atLeastZero(Quantity.parse(text).sub(reservation)).toString()];
+    }),
+  );
+}
+
+/** Memory that is set aside for huge pages is no other memory. */
+function withoutHugePages(capacity: ResourceList, allocatable: ResourceList): ResourceList {
+  const memory = allocatable['memory'];
+  if (memory === undefined) return {};
+  const pages = Object.entries(capacity).filter(([name]) => isHugePages(name));
+  const rest = pages.reduce((left, [, text]) => left.sub(Quantity.parse(text)), Quantity.parse(memory));
+  return { memory: atLeastZero(rest).toString() };
+}
+
+function atLeastZero(amount: Quantity): Quantity {
+  return amount.sign() < 0 ? Quantity.of(0, amount.format) : amount;
+}
+
+function texts(amounts: ResourceAmounts): ResourceList {
+  return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]));
+}
+
+export function isHugePages(name: string): boolean {
+  return name.startsWith('hugepages-');
+}
+
+/** With a domain that is not Kubernetes' own, so handed out by a plugin or an administrator. */
+export function isExtendedResource(name: string): boolean {
+  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+}

@@ -1,0 +1,94 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { silentLogger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { away, FakeNodeApi } from './fixtures/node-world.ts';
+import { NodeLease } from './node-lease.ts';
+
+async function world({ api = new FakeNodeApi(), withNode = true } = {}) {
+  const clock = new FakeClock(Date.parse('2026-11-15T20:46:49.858Z'));
+  const state = { failures: 0 };
+  if (withNode && api.node === undefined) await api.create({ metadata: { name: 'node1' } });
+  const lease = new NodeLease({
+    api: api.leases,
+    nodeName: 'node1',
+    durationSeconds: 40,
+    random: () => 0,
+    repeatedFailure: () => {
+      state.failures++;
+    },
+    clock,
+    log: silentLogger,
+  });
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const { stopped } = await lease.start(stop.signal);
+  await clock.settle();
+  const updates = (): number => api.calls.filter((call) => call === 'update lease').length;
+  return { api, clock, lease, state, updates, end: () => (stop.abort(), stopped) };
+}
+
+test('the lease has the recorded shape', async () => {
+  const { api } = await world();
+  expect(api.lease).toEqual({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: {
+      name: 'node1',
+      namespace: 'kube-node-lease',
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node1', uid: 'node-uid' }],
+      resourceVersion: '2',
+    },
+    spec: { holderIdentity: 'node1', leaseDurationSeconds: 40, renewTime: '2026-11-15T20:46:49.858000Z' },
+  });
+});
+
+test('it is renewed every ten seconds without being read', async () => {
+  const { api, clock, updates } = await world();
+  await clock.advance(60_000);
+  expect(updates()).toBe(6);
+  expect(api.calls.filter((call) => call === 'get lease')).toHaveLength(1);
+  expect(api.lease?.spec?.renewTime).toBe('2026-11-15T20:47:49.858000Z');
+});
+
+test('no lease without its node; as soon as that is there, it is made', async () => {
+  const { api, clock, lease } = await world({ withNode: false });
+  await clock.advance(3_000);
+  expect(api.lease).toBeUndefined();
+  await api.create({ metadata: { name: 'node1' } });
+  lease.nodeAppeared();
+  await clock.settle();
+  expect(api.lease).toBeDefined();
+});
+
+test('a renewal by another meanwhile is taken as the base of the next', async () => {
+  const { api, clock, updates } = await world();
+  await api.leases.update({ ...api.lease, spec: { ...api.lease?.spec, holderIdentity: 'other' } });
+  const before = updates();
+  await clock.advance(10_000);
+  expect(updates() - before).toBe(2);
+  expect(api.lease?.spec?.renewTime).toBe('2026-11-15T20:46:59.858000Z');
+});
+
+test('it survives the absence of the API server, without a flood, and a lease that was deleted', async () => {
+  const { api, clock, state, updates } = await world();
+  api.fault = away;
+  const callsBefore = api.calls.length;
+  await clock.advance(120_000);
+  expect(state.failures).toBeGreaterThan(0);
+  expect(api.calls.length - callsBefore).toBeLessThan(40);
+  api.fault = undefined;
+  api.lease = undefined;
+  await clock.advance(7_000);
+  expect(api.lease).toBeDefined();
+  const before = updates();
+  await clock.advance(30_000);
+  expect(updates() - before).toBeGreaterThanOrEqual(2);
+});
+
+test('it stops when asked, even in the middle of a failure', async () => {
+  const { api, clock, end } = await world();
+  api.fault = away;
+  await clock.advance(10_000);
+  await clock.until(end(), 1_000);
+  expect(clock.pendingTimers()).toBe(0);
+});

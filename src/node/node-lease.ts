@@ -1,0 +1,158 @@
+// Renews the lease by which the control plane knows that this node is alive. Upstream:
+// component-helpers/apimachinery/lease, pkg/kubelet/util/nodelease.go. Invariants: made only with the node as its owner, so
+// that it goes with the node; asked for again and again while the API server is away; stops after everything else.
+import type { Lease, Node, OwnerReference } from '../api/k8s.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+
+export interface LeaseApi {
+  get(signal: AbortSignal): Promise<Lease>;
+  create(lease: Lease, signal: AbortSignal): Promise<Lease>;
+  update(lease: Lease, signal: AbortSignal): Promise<Lease>;
+  node(signal: AbortSignal): Promise<Node>;
+}
+
+export interface NodeLeaseDeps {
+  readonly api: LeaseApi;
+  readonly nodeName: string;
+  readonly durationSeconds: number;
+  readonly random: () => number;
+  /** Renewals fail again and again: connections may be dead without anybody having noticed. */
+  readonly repeatedFailure: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export const leaseNamespace = 'kube-node-lease';
+const renewShare = 0.25;
+const renewJitter = 0.04;
+const updateTries = 5;
+const ensureBackoff = { initialMs: 200, maxMs: 7_000 };
+
+export class NodeLease implements Component {
+  readonly name = 'node lease';
+  readonly #deps: NodeLeaseDeps;
+  readonly #queue: KeyedQueue<'renew'>;
+  #latest: Lease | undefined;
+  #lastFailure = '';
+
+  constructor(deps: NodeLeaseDeps) {
+    this.#deps = deps;
+    this.#queue = new KeyedQueue<'renew'>({
+      clock: deps.clock,
+      parallel: 1,
+      run: (_key, signal) => this.#run(signal),
+      backoff: ensureBackoff,
+      onError: (_key, err, retryInMs) =>
+        this.#failed('Failed to ensure lease exists, will retry', err, retryInMs),
+    });
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    this.#queue.add('renew');
+    this.#queue.start();
+    return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** The node's object is there now: a lease that waited for it can be made. */
+  nodeAppeared(): void {
+    if (this.#latest === undefined && this.#lastFailure !== '') this.#queue.add('renew');
+  }
+
+  /** Rejects, and is repeated soon, only while there is no lease that could be renewed. */
+  async #run(signal: AbortSignal): Promise<void> {
+    if (this.#latest === undefined || !(await this.#update(this.#latest, signal))) await this.#ensure(signal);
+    const renewMs = this.#deps.durationSeconds * 1000 * renewShare;
+    this.#queue.addAfter('renew', renewMs * (1 + renewJitter * this.#deps.random()));
+  }
+
+  async #ensure(signal: AbortSignal): Promise<void> {
+    const { api } = this.#deps;
+    this.#latest = undefined;
+    let lease: Lease;
+    try {
+      lease = await api.get(signal);
+    } catch (err) {
+      if (!isKind(err, 'not-found')) throw err;
+      this.#latest = await api.create(await this.#renewed(undefined, signal), signal);
+      this.#succeeded();
+      return;
+    }
+    await this.#update(lease, signal);
+  }
+
+  /** False when no try went through. */
+  async #update(base: Lease, signal: AbortSignal): Promise<boolean> {
+    const { api, repeatedFailure } = this.#deps;
+    let latest = base;
+    for (let attempt = 0; attempt < updateTries; attempt++) {
+      try {
+        this.#latest = await api.update(await this.#renewed(latest, signal), signal);
+        this.#succeeded();
+        return true;
+      } catch (err) {
+        if (isAbortOf(err, signal)) throw err;
+        this.#failed('Failed to update lease', err, 0);
+        if (isKind(err, 'not-found')) return false;
+        if (isKind(err, 'conflict')) latest = await api.get(signal);
+        else if (attempt > 0) repeatedFailure();
+      }
+    }
+    return false;
+  }
+
+  async #renewed(base: Lease | undefined, signal: AbortSignal): Promise<Lease> {
+    const { clock, durationSeconds, nodeName } = this.#deps;
+    const { metadata, spec, ...rest } = base ?? {};
+    const owners = metadata?.ownerReferences ?? [];
+    const ownerReferences = owners.length > 0 ? owners : [await this.#owner(signal)];
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      ...rest,
+      metadata: { name: nodeName, namespace: leaseNamespace, ...metadata, ownerReferences },
+      spec: {
+        holderIdentity: nodeName,
+        ...spec,
+        leaseDurationSeconds: durationSeconds,
+        renewTime: microTime(clock.now()),
+      },
+    };
+  }
+
+  async #owner(signal: AbortSignal): Promise<OwnerReference> {
+    const { api, nodeName } = this.#deps;
+    const uid = (await api.node(signal)).metadata?.uid;
+    if (uid === undefined) throw new KubeletError('internal', 'NoUID', `node ${nodeName} has no UID`);
+    return { apiVersion: 'v1', kind: 'Node', name: nodeName, uid };
+  }
+
+  #succeeded(): void {
+    if (this.#lastFailure !== '') this.#deps.log.info('Lease is renewed again');
+    this.#lastFailure = '';
+  }
+
+  #failed(message: string, err: unknown, retryInMs: number): void {
+    const { log } = this.#deps;
+    const text = describeError(err);
+    const fields = { retryInMs: Math.round(retryInMs), err };
+    if (text === this.#lastFailure) log.v(2).info(message, fields);
+    else log.error(message, fields);
+    this.#lastFailure = text;
+  }
+
+  async #stopAfter(signal: AbortSignal): Promise<void> {
+    await untilAborted(signal);
+    this.#queue.abortAll();
+    await this.#queue.stop();
+  }
+}
+
+/** RFC 3339 with six digits after the second, as leases have it. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

@@ -1,0 +1,142 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { EventText } from '../api/events.ts';
+import { KubeletError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { away, FakeNodeApi, facts, settings } from './fixtures/node-world.ts';
+import type { NodeFacts } from './node-facts.ts';
+import { NodeStatusLoop } from './node-status-loop.ts';
+import { OwnNode } from './own-node.ts';
+
+async function world(
+  options: { api?: FakeNodeApi; registerNode?: boolean; found?: Partial<NodeFacts> } = {},
+) {
+  const clock = new FakeClock();
+  const api = options.api ?? new FakeNodeApi();
+  const own = new OwnNode();
+  const events: EventText[] = [];
+  const state = { found: options.found ?? {}, failures: 0 };
+  const loop = new NodeStatusLoop({
+    api,
+    own,
+    gather: async () => facts(state.found),
+    settings: settings({ registerNode: options.registerNode ?? true }),
+    timing: { updateMs: 10_000, reportMs: 300_000, random: () => 0.5 },
+    told: {
+      events: { node: (event) => void events.push(event) },
+      repeatedFailure: () => {
+        state.failures++;
+      },
+    },
+    clock,
+    log: silentLogger,
+  });
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  await loop.start(stop.signal);
+  await clock.settle();
+  return { api, clock, events, loop, own, state, reasons: () => events.map(({ reason }) => reason) };
+}
+
+test('a new node is registered at once and told of', async () => {
+  const { api, reasons } = await world();
+  expect(api.calls).toEqual(['create node']);
+  expect(reasons()).toEqual(['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID']);
+});
+
+test('while nothing changes only the report period writes', async () => {
+  const { api, clock } = await world();
+  await clock.advance(299_000);
+  expect(api.patches).toHaveLength(0);
+  await clock.advance(12_000);
+  expect(api.patches).toHaveLength(1);
+});
+
+test('Ready is reported when it is reached, not at the next period', async () => {
+  const { api, clock, loop, reasons, state } = await world({
+    found: { problems: ['container runtime is down'] },
+  });
+  state.found = {};
+  loop.poke();
+  await clock.settle();
+  expect(api.patches).toHaveLength(1);
+  expect(reasons()).toContain('NodeReady');
+  expect(api.node?.status?.conditions?.at(-1)).toMatchObject({ status: 'True', reason: 'KubeletReady' });
+});
+
+test('an API server that is away is asked with a growing pause, and the node registered when it comes', async () => {
+  const api = new FakeNodeApi();
+  api.fault = away;
+  const { clock } = await world({ api });
+  await clock.advance(120_000);
+  expect(api.calls.length).toBeGreaterThan(10);
+  expect(api.calls.length).toBeLessThan(30);
+  api.fault = undefined;
+  await clock.advance(7_000);
+  expect(api.node).toBeDefined();
+});
+
+test('an API server that goes away meanwhile: five tries a period, then the status as it is by now', async () => {
+  const { api, clock, loop, state } = await world();
+  api.fault = away;
+  state.found = { pressure: { memory: true, disk: false, pid: false } };
+  await clock.advance(60_000);
+  const tries = api.calls.length - 1;
+  expect(tries).toBeGreaterThanOrEqual(25);
+  expect(tries).toBeLessThanOrEqual(30);
+  expect(state.failures).toBeGreaterThan(0);
+  for (let i = 0; i < 100; i++) loop.poke();
+  await clock.settle();
+  expect(api.calls.length - 1).toBe(tries);
+  api.fault = undefined;
+  await clock.advance(11_000);
+  expect(api.patches).toHaveLength(1);
+  expect(api.node?.status?.conditions?.[0]).toMatchObject({ type: 'MemoryPressure', status: 'True' });
+});
+
+test('a conflict is answered by reading the node again', async () => {
+  const { api, clock, loop, state } = await world();
+  api.fault = new KubeletError('conflict', 'Conflict', 'changed meanwhile');
+  state.found = { pressure: { memory: false, disk: true, pid: false } };
+  loop.poke();
+  await clock.settle();
+  api.fault = undefined;
+  await clock.advance(11_000);
+  expect(api.node?.status?.conditions?.[1]).toMatchObject({ type: 'DiskPressure', status: 'True' });
+  expect(api.calls).toContain('get node');
+});
+
+test('a node that was there is reconciled, and its status follows', async () => {
+  const first = await world();
+  const second = await world({ api: first.api, found: { problems: ['container runtime is down'] } });
+  expect(second.api.calls).toEqual(['create node', 'create node', 'get node', 'patch node']);
+  expect(second.reasons()).toEqual(['NodeNotReady']);
+});
+
+test('a deleted node stays deleted until the kubelet starts again', async () => {
+  const { api, clock, own } = await world();
+  own.replace([structuredClone(api.node ?? {})]);
+  api.node = undefined;
+  own.remove();
+  await clock.advance(60_000);
+  expect(api.node).toBeUndefined();
+  await world({ api });
+  expect(api.node).toBeDefined();
+});
+
+test('--register-node=false only reports on a node that somebody made', async () => {
+  const api = new FakeNodeApi();
+  const { clock } = await world({ api, registerNode: false });
+  await clock.advance(30_000);
+  expect(api.calls).not.toContain('create node');
+  await api.create({ metadata: { name: 'node1' } });
+  await clock.advance(11_000);
+  expect(api.patches.length).toBeGreaterThan(0);
+});
+
+test('cordoning and uncordoning are told', async () => {
+  const { api, own, reasons } = await world();
+  own.upsert({ ...api.node, spec: { unschedulable: true } });
+  own.upsert({ ...api.node, spec: {} });
+  expect(reasons().slice(-2)).toEqual(['NodeNotSchedulable', 'NodeSchedulable']);
+});

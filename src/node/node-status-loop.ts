@@ -1,0 +1,218 @@
+// Registers the node and keeps its status true. Upstream: registerWithAPIServer, syncNodeStatus and fastNodeStatusUpdate in
+// pkg/kubelet/kubelet_node_status.go. A loop with one key and a timer. Invariants: registered once in this process's life, so
+// a node that was deleted stays deleted until the kubelet starts again; written when something changed, and else every
+// reportMs; nothing waits for it: pods run before the node is known.
+import type { EventSink, EventText } from '../api/events.ts';
+import type { Node } from '../api/k8s.ts';
+import { laterObject } from '../api/resource-version.ts';
+import type { JsonObject } from '../api/strategic-diff.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+import { generateInitialNode, generateNode, statusEvent } from './generate-node.ts';
+import { isReady } from './node-conditions.ts';
+import type { NodeFacts } from './node-facts.ts';
+import { nodeHasChanged, nodeStatusPatch } from './node-patch.ts';
+import type { NodeSettings } from './node-settings.ts';
+import { reconcileNode } from './reconcile-node.ts';
+
+export interface NodeApi {
+  get(signal: AbortSignal): Promise<Node>;
+  create(node: Node, signal: AbortSignal): Promise<Node>;
+  /** A strategic merge patch of the status subresource. */
+  patchStatus(patch: JsonObject, signal: AbortSignal): Promise<Node>;
+}
+
+export interface NodeStatusDeps {
+  readonly api: NodeApi;
+  readonly own: {
+    get(): Node | undefined;
+    readonly changed: { subscribe(listener: () => void): () => void };
+  };
+  readonly gather: (signal: AbortSignal) => Promise<NodeFacts>;
+  readonly settings: NodeSettings;
+  readonly timing: { readonly updateMs: number; readonly reportMs: number; readonly random: () => number };
+  readonly told: {
+    readonly events: Pick<EventSink, 'node'>;
+    /** Heartbeats fail again and again: connections may be dead without anybody having noticed. */
+    repeatedFailure(): void;
+    /** What the API has, after it was written or found to be right. */
+    reported?(node: Node): void;
+  };
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const registerBackoff = { initialMs: 200, maxMs: 7_000 };
+const updateTries = 5;
+const updateJitter = 0.04;
+
+export class NodeStatusLoop implements Component {
+  readonly name = 'node status';
+  readonly #deps: NodeStatusDeps;
+  readonly #queue: KeyedQueue<'status'>;
+  #registered = false;
+  /** What our last write was answered with; the watch may not have it yet. */
+  #written: Node | undefined;
+  #reportedAtMs: number | undefined;
+  #reportDelayMs = 0;
+  #wasUnschedulable = false;
+  #rebootTold = false;
+  #lastFailure = '';
+
+  constructor(deps: NodeStatusDeps) {
+    this.#deps = deps;
+    this.#queue = new KeyedQueue<'status'>({
+      clock: deps.clock,
+      parallel: 1,
+      run: (_key, signal) => this.#run(signal),
+      backoff: registerBackoff,
+      onError: (_key, err, retryInMs) =>
+        this.#failed('Node not registered yet, will be tried again', err, retryInMs),
+    });
+  }
+
+  /** Does not wait for the API server. */
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const unsubscribe = this.#deps.own.changed.subscribe(() => this.#onWatch());
+    this.#queue.add('status');
+    this.#queue.start();
+    return { stopped: this.#stopAfter(signal, unsubscribe) };
+  }
+
+  /** Something that the status shows may have changed. Cheap, idempotent, safe from anywhere. */
+  poke(): void {
+    // What fails is tried again at its own pace: news must not make an API server that is away be asked more often.
+    if (this.#lastFailure === '') this.#queue.add('status');
+  }
+
+  #onWatch(): void {
+    const node = this.#deps.own.get();
+    if (node === undefined) {
+      this.#written = undefined;
+      return;
+    }
+    const unschedulable = node.spec?.unschedulable === true;
+    if (unschedulable === this.#wasUnschedulable) return;
+    this.#wasUnschedulable = unschedulable;
+    this.#tell(
+      statusEvent(this.#deps.settings.nodeName, unschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable'),
+    );
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { settings, timing } = this.#deps;
+    if (settings.registerNode && !this.#registered) await this.#register(signal);
+    try {
+      await this.#update(signal);
+    } finally {
+      this.#queue.addAfter('status', timing.updateMs * (1 + updateJitter * timing.random()));
+    }
+  }
+
+  async #register(signal: AbortSignal): Promise<void> {
+    const { api, clock, gather, log, settings } = this.#deps;
+    const facts = await gather(signal);
+    const initial = generateInitialNode(settings, facts, clock.now());
+    log.v(1).info('Attempting to register node', { node: settings.nodeName });
+    try {
+      this.#written = await api.create(initial.node, signal);
+      this.#reportedAtMs = clock.monotonic();
+      for (const event of initial.events) this.#tell(event);
+    } catch (err) {
+      if (!(err instanceof KubeletError) || err.reason !== 'AlreadyExists') throw err;
+      await this.#reconcile(initial.node, facts.resources.resetExtendedResources?.() ?? false, signal);
+    }
+    this.#registered = true;
+    this.#lastFailure = '';
+    log.info('Successfully registered node', { node: settings.nodeName });
+  }
+
+  async #reconcile(initial: Node, resetExtended: boolean, signal: AbortSignal): Promise<void> {
+    const { api, log, settings } = this.#deps;
+    const existing = await api.get(signal);
+    log.info('Node was previously registered', { node: settings.nodeName });
+    const patch = nodeStatusPatch(existing, reconcileNode(existing, initial, resetExtended));
+    this.#written = patch === undefined ? existing : await api.patchStatus(patch, signal);
+  }
+
+  async #update(signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; attempt < updateTries; attempt++) {
+      try {
+        await this.#tryUpdate(attempt, signal);
+        if (this.#lastFailure !== '') this.#deps.log.info('Node status is reported again');
+        this.#lastFailure = '';
+        return;
+      } catch (err) {
+        if (isAbortOf(err, signal)) throw err;
+        this.#failed('Error updating node status, will retry', err, this.#deps.timing.updateMs);
+        if (attempt > 0) this.#deps.told.repeatedFailure();
+        // Nothing that is tried again at once brings a deleted node back.
+        if (isKind(err, 'not-found')) return;
+      }
+    }
+  }
+
+  async #tryUpdate(attempt: number, signal: AbortSignal): Promise<void> {
+    const { api, clock, gather, log, own, settings, told } = this.#deps;
+    const watched = own.get();
+    const known = watched === undefined ? this.#written : laterObject(watched, this.#written);
+    const before = attempt > 0 || known === undefined ? await api.get(signal) : known;
+    const generated = generateNode(before, settings, await gather(signal), clock.now());
+    for (const problem of generated.problems) log.error('Failed to set some node status fields', { problem });
+    const changed = nodeHasChanged(before, generated.node);
+    if (!changed && !this.#isReportDue()) {
+      told.reported?.(before);
+      return;
+    }
+    this.#planReport(changed);
+    const patch = nodeStatusPatch(before, generated.node);
+    const written = patch === undefined ? before : await api.patchStatus(patch, signal);
+    this.#written = written;
+    this.#reportedAtMs = clock.monotonic();
+    for (const event of generated.events) this.#tell(event);
+    if (isReady(written.status?.conditions) && !isReady(before.status?.conditions)) log.info('Node is ready');
+    told.reported?.(written);
+  }
+
+  #isReportDue(): boolean {
+    if (this.#reportedAtMs === undefined) return true;
+    const { clock, timing } = this.#deps;
+    return clock.monotonic() - this.#reportedAtMs >= timing.reportMs + this.#reportDelayMs;
+  }
+
+  /** After a change the next plain report comes at a random time, so that the nodes of a cluster do not report together. */
+  #planReport(changed: boolean): void {
+    const { reportMs, random } = this.#deps.timing;
+    const random01 = changed || this.#reportedAtMs === undefined ? random() - 0.5 : 0;
+    this.#reportDelayMs = reportMs * random01;
+  }
+
+  #tell(event: EventText): void {
+    if (event.reason === 'Rebooted') {
+      if (this.#rebootTold) return;
+      this.#rebootTold = true;
+    }
+    this.#deps.log.v(2).info('Recording event message for node', { event: event.reason });
+    this.#deps.told.events.node(event);
+  }
+
+  #failed(message: string, err: unknown, retryInMs: number): void {
+    const { log } = this.#deps;
+    const text = describeError(err);
+    const fields = { retryInMs: Math.round(retryInMs), err };
+    if (text === this.#lastFailure) log.v(2).info(message, fields);
+    else log.error(message, fields);
+    this.#lastFailure = text;
+  }
+
+  async #stopAfter(signal: AbortSignal, unsubscribe: () => void): Promise<void> {
+    await untilAborted(signal);
+    unsubscribe();
+    this.#queue.abortAll();
+    await this.#queue.stop();
+  }
+}

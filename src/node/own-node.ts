@@ -1,0 +1,39 @@
+// This node's own object as the API server's watch last showed it. Upstream: the node lister of pkg/kubelet/kubelet.go.
+// Owns OwnNode (sole writer: the watch). Invariant: the store is updated before the change is announced.
+import type { WatchSink } from '../api/api-client.ts';
+import type { Node } from '../api/k8s.ts';
+import { Channel } from '../base/channel.ts';
+
+export class OwnNode implements WatchSink<Node> {
+  readonly changed = new Channel<void>();
+  #node: Node | undefined;
+  #synced = false;
+
+  /** Undefined: there is no such node, or nobody has looked yet. */
+  get(): Node | undefined {
+    return this.#node;
+  }
+
+  /** Whether the API server has answered once, be it that there is no such node. */
+  hasSynced(): boolean {
+    return this.#synced;
+  }
+
+  replace(nodes: readonly Node[]): void {
+    this.#synced = true;
+    this.#set(nodes[0]);
+  }
+
+  upsert(node: Node): void {
+    this.#set(node);
+  }
+
+  remove(): void {
+    this.#set(undefined);
+  }
+
+  #set(node: Node | undefined): void {
+    this.#node = node;
+    this.changed.push();
+  }
+}

@@ -1,0 +1,73 @@
+// What registration brings up to date on a node object that was there before. Pure.
+// Upstream: tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go: the labels a kubelet may own, the attach-detach
+// annotation, huge pages, and extended resources only where the machine was made anew. Taints are set at creation alone.
+import type { Node, ResourceList } from '../api/k8s.ts';
+import { attachDetachAnnotation } from './generate-node.ts';
+import { isExtendedResource, isHugePages } from './node-capacity.ts';
+
+const ownedLabels: readonly string[] = [
+  'kubernetes.io/hostname',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'node.kubernetes.io/instance-type',
+  'beta.kubernetes.io/instance-type',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+];
+
+export function reconcileNode(existing: Node, initial: Node, resetExtendedResources: boolean): Node {
+  const amounts = (list: 'capacity' | 'allocatable'): ResourceList =>
+    reconcileAmounts(existing.status?.[list], initial.status?.[list] ?? {}, resetExtendedResources);
+  return {
+    ...existing,
+    metadata: {
+      ...existing.metadata,
+      labels: reconcileLabels(existing.metadata?.labels ?? {}, initial.metadata?.labels ?? {}),
+      annotations: reconcileAnnotations(
+        existing.metadata?.annotations ?? {},
+        initial.metadata?.annotations ?? {},
+      ),
+    },
+    status: { ...existing.status, capacity: amounts('capacity'), allocatable: amounts('allocatable') },
+  };
+}
+
+function reconcileLabels(
+  existing: Record<string, string>,
+  initial: Record<string, string>,
+): Record<string, string> {
+  const labels = { ...existing };
+  for (const name of ownedLabels) {
+    const wanted = initial[name];
+    if (wanted === undefined) continue;
+    if (wanted === '') delete labels[name];
+    else labels[name] = wanted;
+  }
+  return labels;
+}
+
+function reconcileAnnotations(
+  existing: Record<string, string>,
+  initial: Record<string, string>,
+): Record<string, string> {
+  const { [attachDetachAnnotation]: _before, ...others } = existing;
+  const wanted = initial[attachDetachAnnotation];
+  return wanted === undefined ? others : { ...others, [attachDetachAnnotation]: wanted };
+}
+
+function reconcileAmounts(
+  existing: ResourceList | undefined,
+  initial: ResourceList,
+  resetExtendedResources: boolean,
+): ResourceList {
+  if (existing === undefined) return { ...initial };
+  const stays = Object.entries(existing)
+    .filter(([name]) => !isHugePages(name))
+    .map(([name, text]) => [name, resetExtendedResources && isExtendedResource(name) ? '0' : text]);
+  const pages = Object.entries(initial).filter(([name]) => isHugePages(name));
+  return Object.fromEntries([...stays, ...pages]) as ResourceList;
+}

@@ -1,0 +1,102 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { StatusResponse } from '../api/generated/runtime/v1/api.ts';
+import { silentLogger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { RuntimeState } from './runtime-state.ts';
+
+async function world() {
+  const clock = new FakeClock();
+  const state = { network: true, answers: true, relistAtMs: 0 as number | undefined, calls: 0, turns: 0 };
+  const status = async (): Promise<StatusResponse> => {
+    state.calls++;
+    if (!state.answers) throw new Error('no answer');
+    return StatusResponse.fromPartial({
+      status: {
+        conditions: [
+          { type: 'RuntimeReady', status: true, reason: '', message: '' },
+          {
+            type: 'NetworkReady',
+            status: state.network,
+            reason: 'NetworkPluginNotReady',
+            message: 'cni missing',
+          },
+        ],
+      },
+      runtimeHandlers: [{ name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } }],
+      features: { supplementalGroupsPolicy: true },
+    });
+  };
+  const runtime = new RuntimeState({
+    runtime: { status },
+    lastRelistAtMs: () => state.relistAtMs,
+    clock,
+    log: silentLogger,
+  });
+  runtime.changed.subscribe(() => {
+    state.turns++;
+  });
+  return {
+    clock,
+    runtime,
+    state,
+    start: async () => {
+      const stop = new AbortController();
+      onTestFinished(() => stop.abort());
+      await runtime.start(stop.signal);
+      await clock.settle();
+    },
+  };
+}
+
+test('before the first answer nothing is known', async () => {
+  const { runtime, state } = await world();
+  state.relistAtMs = undefined;
+  expect(runtime.problems()).toEqual([
+    'container runtime status check may not have completed yet',
+    'PLEG is not healthy: pleg has yet to be successful',
+    'network state unknown',
+  ]);
+});
+
+test('an answer makes it ready and tells what the runtime can do', async () => {
+  const { runtime, start, state } = await world();
+  await start();
+  expect(runtime.problems()).toEqual([]);
+  expect(state.turns).toBe(1);
+  expect(runtime.handlers).toEqual([
+    { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: false } },
+  ]);
+  expect(runtime.features).toEqual({ supplementalGroupsPolicy: true });
+});
+
+test('a network that is missing is told in the runtime’s words, and noticed soon when it comes', async () => {
+  const { clock, runtime, start, state } = await world();
+  state.network = false;
+  await start();
+  expect(runtime.problems()).toEqual([
+    'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni missing',
+  ]);
+  state.network = true;
+  await clock.advance(500);
+  expect(runtime.problems()).toEqual([]);
+  expect(state.turns).toBe(2);
+});
+
+test('a runtime that goes silent is down after half a minute, and is not asked in a hurry', async () => {
+  const { clock, runtime, start, state } = await world();
+  await start();
+  state.answers = false;
+  state.relistAtMs = 0;
+  const callsBefore = state.calls;
+  await clock.advance(29_000);
+  expect(runtime.problems()).toEqual([]);
+  await clock.advance(6_000);
+  expect(runtime.problems()).toEqual(['container runtime is down']);
+  expect(state.turns).toBe(2);
+  await clock.advance(180_000);
+  expect(runtime.problems()).toEqual([
+    'container runtime is down',
+    'PLEG is not healthy: pleg was last seen active 3m35s ago; threshold is 3m0s',
+  ]);
+  expect(state.calls - callsBefore).toBeLessThan(50);
+});

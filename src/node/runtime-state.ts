@@ -1,0 +1,149 @@
+// What the container runtime says of itself, for the node's Ready condition. Upstream: updateRuntimeUp in kubelet.go,
+// pkg/kubelet/runtime.go. Owns RuntimeState. Invariants: a runtime that does not answer is called down only after a while;
+// every turn from not ready to ready and back is announced.
+import { formatDurationMs } from '../api/duration.ts';
+import type { StatusResponse } from '../api/generated/runtime/v1/api.ts';
+import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s.ts';
+import { Channel } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+
+export interface RuntimeStateDeps {
+  readonly runtime: {
+    status(request: object, options: { signal: AbortSignal; timeoutMs: number }): Promise<StatusResponse>;
+  };
+  /** When a relist last went through, by the monotonic clock. */
+  readonly lastRelistAtMs: () => number | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const checkMs = 5_000;
+/** While it is not ready yet, what is missing may come at any moment. */
+const checkSoonMs = 500;
+const callTimeoutMs = 10_000;
+const downAfterMs = 30_000;
+const plegThresholdMs = 180_000;
+
+export class RuntimeState implements Component {
+  readonly name = 'runtime state';
+  readonly changed = new Channel<void>();
+  readonly #deps: RuntimeStateDeps;
+  readonly #queue: KeyedQueue<'check'>;
+  #answeredAtMs: number | undefined;
+  #runtimeProblem: string | undefined;
+  #networkProblem: string | undefined = 'network state unknown';
+  #handlers: readonly NodeRuntimeHandler[] = [];
+  #features: NodeFeatures | undefined;
+  #wasReady: boolean | undefined;
+
+  constructor(deps: RuntimeStateDeps) {
+    this.#deps = deps;
+    this.#queue = new KeyedQueue<'check'>({
+      clock: deps.clock,
+      parallel: 1,
+      run: (_key, signal) => this.#check(signal),
+      backoff: { initialMs: checkSoonMs, maxMs: checkMs },
+      onError: (_key, err) => deps.log.v(2).info('Container runtime sanity check failed', { err }),
+    });
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    this.#queue.add('check');
+    this.#queue.start();
+    return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** Asks the runtime now: the connection has come or gone. */
+  poke(): void {
+    this.#queue.add('check');
+  }
+
+  get handlers(): readonly NodeRuntimeHandler[] {
+    return this.#handlers;
+  }
+
+  get features(): NodeFeatures | undefined {
+    return this.#features;
+  }
+
+  /** Why the node is not ready as far as the runtime goes, in the order in which upstream tells it. */
+  problems(): readonly string[] {
+    const nowMs = this.#deps.clock.monotonic();
+    return [
+      this.#silence(nowMs),
+      this.#plegProblem(nowMs),
+      this.#runtimeProblem,
+      this.#networkProblem,
+    ].filter((each) => each !== undefined);
+  }
+
+  #silence(nowMs: number): string | undefined {
+    if (this.#answeredAtMs === undefined) return 'container runtime status check may not have completed yet';
+    return nowMs - this.#answeredAtMs >= downAfterMs ? 'container runtime is down' : undefined;
+  }
+
+  #plegProblem(nowMs: number): string | undefined {
+    const lastMs = this.#deps.lastRelistAtMs();
+    if (lastMs === undefined) return 'PLEG is not healthy: pleg has yet to be successful';
+    const agoMs = nowMs - lastMs;
+    if (agoMs <= plegThresholdMs) return undefined;
+    return `PLEG is not healthy: pleg was last seen active ${formatDurationMs(Math.round(agoMs))} ago; threshold is ${formatDurationMs(plegThresholdMs)}`;
+  }
+
+  async #check(signal: AbortSignal): Promise<void> {
+    try {
+      this.#take(await this.#deps.runtime.status({}, { signal, timeoutMs: callTimeoutMs }));
+      this.#queue.addAfter('check', this.problems().length === 0 ? checkMs : checkSoonMs);
+    } finally {
+      this.#announce();
+    }
+  }
+
+  #take(answer: StatusResponse): void {
+    const condition = (type: string): string | undefined => {
+      const found = answer.status?.conditions.find((each) => each.type === type);
+      if (found?.status === true) return undefined;
+      if (found === undefined) return '<nil>';
+      return `${type}=${found.status} reason:${found.reason} message:${found.message}`;
+    };
+    const network = condition('NetworkReady');
+    const runtime = condition('RuntimeReady');
+    this.#networkProblem =
+      network === undefined ? undefined : `container runtime network not ready: ${network}`;
+    this.#runtimeProblem = runtime === undefined ? undefined : `container runtime not ready: ${runtime}`;
+    if (runtime !== undefined) return;
+    this.#handlers = answer.runtimeHandlers.map(({ name, features }) => ({
+      name,
+      features: {
+        recursiveReadOnlyMounts: features?.recursiveReadOnlyMounts ?? false,
+        userNamespaces: features?.userNamespaces ?? false,
+      },
+    }));
+    this.#features =
+      answer.features === undefined
+        ? undefined
+        : { supplementalGroupsPolicy: answer.features.supplementalGroupsPolicy };
+    this.#answeredAtMs = this.#deps.clock.monotonic();
+  }
+
+  #announce(): void {
+    const problems = this.problems();
+    const isReady = problems.length === 0;
+    if (isReady === this.#wasReady) return;
+    const { log } = this.#deps;
+    if (isReady) log.info('Container runtime is ready');
+    else log.info('Container runtime is not ready', { problems });
+    this.#wasReady = isReady;
+    this.changed.push();
+  }
+
+  async #stopAfter(signal: AbortSignal): Promise<void> {
+    await untilAborted(signal);
+    this.#queue.abortAll();
+    await this.#queue.stop();
+  }
+}
