@@ -3,14 +3,12 @@
 // Upstream: pkg/kubelet/config/common.go (applyDefaults) and config.go (the source and first-seen annotations).
 import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod, Toleration } from '../api/k8s.ts';
+import { configHashAnnotation, configSourceAnnotation } from '../api/pod-source.ts';
 import { findApiReference, findDynamicReference } from './api-references.ts';
 import { canonicalQuantities } from './canonical-quantities.ts';
 import { defaultPod } from './defaults/pod-defaults.ts';
 import { validatePod } from './validate-pod.ts';
 import { violationText } from './validation/violation.ts';
-
-export const configHashAnnotation = 'kubernetes.io/config.hash';
-export const configSourceAnnotation = 'kubernetes.io/config.source';
 
 /** The UID of a pod whose manifest gives none, made from the pod with its defaults and from where it was found. */
 export type ComputeHash = (

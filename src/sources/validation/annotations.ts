@@ -1,11 +1,11 @@
 // Rules for annotations that mean something to Kubernetes, and for their agreement with the fields that replaced them.
 // Upstream: pkg/apis/core/validation (ValidatePodSpecificAnnotations and the checks on create).
 import type { AppArmorProfile, Pod, PodSpec, SeccompProfile, Toleration } from '../../api/k8s.ts';
+import { configMirrorAnnotation as mirror } from '../../api/pod-source.ts';
 import { checkDescendingPath } from './paths.ts';
 import { checkTolerations } from './scheduling.ts';
 import type { Violations } from './violation.ts';
 
-const mirror = 'kubernetes.io/config.mirror';
 const tolerations = 'scheduler.alpha.kubernetes.io/tolerations';
 const deletionCost = 'controller.kubernetes.io/pod-deletion-cost';
 const seccompOfPod = 'seccomp.security.alpha.kubernetes.io/pod';

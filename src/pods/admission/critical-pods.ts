@@ -1,0 +1,16 @@
+// Which pods may push others aside. Pure. Upstream: IsCriticalPod and Preemptable in pkg/kubelet/types/pod_update.go.
+import type { Pod } from '../../api/k8s.ts';
+import { isMirrorPod, isStaticPod } from '../../api/pod-source.ts';
+
+const systemCriticalPriority = 2_000_000_000;
+
+export function isCriticalPod(pod: Pod): boolean {
+  if (isStaticPod(pod) || isMirrorPod(pod)) return true;
+  return (pod.spec?.priority ?? Number.NEGATIVE_INFINITY) >= systemCriticalPriority;
+}
+
+export function mayPreempt(preemptor: Pod, other: Pod): boolean {
+  if (isCriticalPod(preemptor) && !isCriticalPod(other)) return true;
+  const [own, others] = [preemptor.spec?.priority, other.spec?.priority];
+  return own !== undefined && others !== undefined && own > others;
+}

@@ -1,0 +1,55 @@
+// What besides its resources keeps a pod from a node: its name, ports that others have, taints. Pure.
+// Upstream: the scheduler's nodename, nodeports and tainttoleration plugins.
+import type { ContainerPort, Node, Pod, Taint, Toleration } from '../../api/k8s.ts';
+import { isSidecar } from '../../api/resources.ts';
+
+export function namesAnotherNode(pod: Pod, node: Node): boolean {
+  const asked = pod.spec?.nodeName ?? '';
+  return asked !== '' && asked !== node.metadata?.name;
+}
+
+const anyAddress = '0.0.0.0';
+
+export function portsTaken(pod: Pod, others: readonly Pod[]): boolean {
+  const taken = others.flatMap(hostPorts);
+  return hostPorts(pod).some((port) => taken.some((other) => clash(port, other)));
+}
+
+interface HostPort {
+  readonly address: string;
+  readonly protocol: string;
+  readonly port: number;
+}
+
+function hostPorts(pod: Pod): readonly HostPort[] {
+  const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? []).filter(isSidecar)];
+  return containers
+    .flatMap((container): readonly ContainerPort[] => container.ports ?? [])
+    .filter(({ hostPort = 0 }) => hostPort > 0)
+    .map(({ hostIP = '', hostPort = 0, protocol = 'TCP' }) => ({
+      address: hostIP === '' ? anyAddress : hostIP,
+      protocol,
+      port: hostPort,
+    }));
+}
+
+function clash(a: HostPort, b: HostPort): boolean {
+  const sameAddress = a.address === b.address || a.address === anyAddress || b.address === anyAddress;
+  return sameAddress && a.protocol === b.protocol && a.port === b.port;
+}
+
+/** The first taint that ends pods here and that the pod does not bear. */
+export function untoleratedTaint(pod: Pod, node: Node): Taint | undefined {
+  const tolerations = pod.spec?.tolerations ?? [];
+  return (node.spec?.taints ?? []).find(
+    (taint) => taint.effect === 'NoExecute' && !tolerations.some((each) => tolerates(each, taint)),
+  );
+}
+
+function tolerates(toleration: Toleration, taint: Taint): boolean {
+  const { effect = '', key = '', operator = 'Equal', value = '' } = toleration;
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (key !== '' && key !== taint.key) return false;
+  if (operator === 'Exists') return true;
+  return operator === 'Equal' && value === (taint.value ?? '');
+}

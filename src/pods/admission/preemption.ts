@@ -1,0 +1,94 @@
+// Which pods must go so that a critical one fits: as few as possible, of the lowest class first. Pure.
+// Upstream: pkg/kubelet/preemption/preemption.go.
+import type { Pod } from '../../api/k8s.ts';
+import { podQosClass } from '../../api/qos.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { mayPreempt } from './critical-pods.ts';
+import { type RequestOptions, requestOf, type Shortage } from './fits-resources.ts';
+
+interface Need {
+  readonly resource: string;
+  readonly amount: bigint;
+}
+
+/** Throws when not all of it can be freed. */
+export function podsToPreempt(
+  preemptor: Pod,
+  pods: readonly Pod[],
+  shortages: readonly Shortage[],
+  options: RequestOptions,
+): readonly Pod[] {
+  const needs = shortages.map(({ resource, requested, used, capacity }) => ({
+    resource,
+    amount: requested - (capacity - used),
+  }));
+  const candidates = pods.filter((pod) => mayPreempt(preemptor, pod));
+  const ofClass = (qos: string): Pod[] => candidates.filter((pod) => podQosClass(pod) === qos);
+  const [bestEffort, burstable, guaranteed] = [
+    ofClass('BestEffort'),
+    ofClass('Burstable'),
+    ofClass('Guaranteed'),
+  ] as const;
+  const without = (...gone: readonly Pod[][]): readonly Need[] => remaining(needs, gone.flat(), options);
+  const open = without(bestEffort, burstable, guaranteed);
+  if (open.length > 0) throw cannotFree(open);
+  // What each class has to give up once the classes below it are thought gone.
+  const fromGuaranteed = nearest(guaranteed, without(bestEffort, burstable), options);
+  const fromBurstable = nearest(burstable, without(bestEffort, fromGuaranteed), options);
+  const fromBestEffort = nearest(bestEffort, without(fromBurstable, fromGuaranteed), options);
+  return [...fromBestEffort, ...fromBurstable, ...fromGuaranteed];
+}
+
+/** Takes the pod that comes nearest to what is needed, again and again. */
+function nearest(pods: readonly Pod[], needs: readonly Need[], options: RequestOptions): Pod[] {
+  const chosen: Pod[] = [];
+  const left = [...pods];
+  let open = needs;
+  while (open.length > 0) {
+    const [first, ...rest] = left;
+    if (first === undefined) throw cannotFree(open);
+    let best = first;
+    for (const pod of rest) {
+      const difference = distance(pod, open, options) - distance(best, open, options);
+      if (difference < 0 || (difference === 0 && isSmaller(pod, best, options))) best = pod;
+    }
+    open = remaining(open, [best], options);
+    chosen.push(best);
+    // The last takes the place of the chosen one, as upstream's order has it for pods that are alike.
+    const at = left.indexOf(best);
+    const last = left.pop();
+    if (last !== undefined && at < left.length) left[at] = last;
+  }
+  return chosen;
+}
+
+function distance(pod: Pod, needs: readonly Need[], options: RequestOptions): number {
+  return needs.reduce((sum, { resource, amount }) => {
+    const missing = Number(amount - requestOf(pod, resource, options));
+    return missing > 0 ? sum + (missing / Number(amount)) ** 2 : sum;
+  }, 0);
+}
+
+function isSmaller(pod: Pod, than: Pod, options: RequestOptions): boolean {
+  for (const resource of ['memory', 'cpu']) {
+    const [a, b] = [requestOf(pod, resource, options), requestOf(than, resource, options)] as const;
+    if (a !== b) return a < b;
+  }
+  return true;
+}
+
+function remaining(needs: readonly Need[], gone: readonly Pod[], options: RequestOptions): readonly Need[] {
+  return needs.flatMap(({ resource, amount }) => {
+    const freed = gone.reduce((sum, pod) => sum + requestOf(pod, resource, options), 0n);
+    return freed >= amount ? [] : [{ resource, amount: amount - freed }];
+  });
+}
+
+function cannotFree(needs: readonly Need[]): KubeletError {
+  const list = needs.map(({ resource, amount }) => `(res: ${resource}, q: ${amount}), `).join('');
+  return new KubeletError(
+    'conflict',
+    'UnexpectedAdmissionError',
+    `preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [${list}]`,
+  );
+}
