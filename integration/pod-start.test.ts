@@ -102,12 +102,12 @@ describeOnRig('pod start', () => {
   });
 
   test('a pod that asks for what is not supported fails with its reason, the others run', async () => {
-    own.write('refused', manifest('refused', { initContainers: [container('first', 'exit 0')] }));
+    own.write('refused', manifest('refused', { os: { name: 'windows' } }));
     own.write('fine');
     const pod = await untilPod(kubelet, 'refused', 'Failed', ({ phase }) => phase === 'Failed');
     expect(pod.status).toMatchObject({
       reason: 'UnsupportedPodFeature',
-      message: expect.stringContaining('spec.initContainers') as string,
+      message: expect.stringContaining('spec.os.name') as string,
     });
     await untilRunning(kubelet, 'fine');
     expect(await heldPod(rig, kubelet, 'refused')).toEqual({ sandboxes: [], containers: [] });

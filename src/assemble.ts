@@ -2,6 +2,7 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
 import type { Pod } from './api/k8s.ts';
+import { noProbeResults } from './api/probe-results.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { noVolumes } from './assemble/no-volumes.ts';
@@ -151,6 +152,7 @@ export interface Kubelet {
 
 export function assemble(input: AssembleInput): Kubelet {
   const { clock, config, edges, log, nodeName } = input;
+  const restartRules = input.gates.ContainerRestartRules;
 
   // ── stores ──
   const desired = new DesiredPods({ sources: sourcesOf(config) });
@@ -189,10 +191,12 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     objects: standaloneObjects,
     volumes: noVolumes,
+    probes: noProbeResults,
     hookHttp: edges.hookHttp,
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(clock),
     settings: podConfigSettings({ ...input, cgroupParent: (pod) => podCgroupParent(pod, naming) }),
+    containerRestartRules: restartRules,
     clock,
     log: component('runtime'),
   });
@@ -231,7 +235,10 @@ export function assemble(input: AssembleInput): Kubelet {
     observed,
     pleg,
     runtime,
-    policy: { refusePod, hasEndedForGood },
+    policy: {
+      refusePod: (pod) => refusePod(pod, { restartRules }),
+      hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
+    },
     lifecycles,
     settings: { syncFrequencyMs: config.syncFrequency.ms, drainMs },
     clock,

@@ -1,5 +1,6 @@
 // What the runtime was seen to hold for one pod: sandboxes and containers, newest first. Pure data.
 // Upstream: pkg/kubelet/container (PodStatus, Status). Written by pleg only; everyone else reads.
+import type { LifecycleHandler } from './k8s.ts';
 import type { ContainerId, PodUid, SandboxId } from './pod-ref.ts';
 
 export interface ObservedSandbox {
@@ -61,6 +62,8 @@ export interface ObservedContainer {
   readonly user?: ObservedUser;
   /** SIGTERM, SIGUSR1 …: what ends it. */
   readonly stopSignal?: string;
+  /** From an annotation: what is to be run before it ends, when nobody has its spec any more. */
+  readonly preStop?: LifecycleHandler;
 }
 
 export interface ObservedPod {

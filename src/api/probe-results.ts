@@ -1,4 +1,4 @@
-// What probes say of containers, as those read it who decide on restarts and readiness. Types only. Written by probes only.
+// What probes say of containers, as those read it who decide on restarts and readiness. Written by probes only.
 // Upstream: pkg/kubelet/prober/results.
 import type { ContainerId, PodUid } from './pod-ref.ts';
 
@@ -12,3 +12,9 @@ export interface ProbeResultsView {
   /** Announces the pod whose container's result has changed, after the store was updated. */
   readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
 }
+
+/** For who has nobody that probes. */
+export const noProbeResults: ProbeResultsView = {
+  get: () => undefined,
+  changed: { subscribe: () => () => undefined },
+};

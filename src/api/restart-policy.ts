@@ -30,3 +30,14 @@ function ruleRestarts(container: RestartSpec, exitCode: number): boolean {
   });
   return rule?.action === 'Restart';
 }
+
+/** For a container that the kubelet ends itself: there is no exit code yet on which a rule could be asked. */
+export function restartsAfterKill(view: RestartView, container: RestartSpec): boolean {
+  const policy = view.rules ? (container.restartPolicy ?? view.podPolicy) : view.podPolicy;
+  return policy !== 'Never';
+}
+
+/** An init container that keeps running beside the others. */
+export function isSidecar(container: Pick<Container, 'restartPolicy'>): boolean {
+  return container.restartPolicy === 'Always';
+}

@@ -11,7 +11,6 @@ const probe = { exec: { command: ['true'] } };
 
 describe('of the pod', () => {
   const cases: readonly (readonly [string, PodOver])[] = [
-    ['spec.initContainers', { initContainers: [aContainer({ name: 'i' })] }],
     ['spec.ephemeralContainers', { ephemeralContainers: [{ name: 'e', image: 'i' }] }],
     ['spec.volumes', { volumes: [{ name: 'v', emptyDir: {} }] }],
     ['spec.hostAliases', { hostAliases: [{ ip: '127.0.0.1', hostnames: ['h'] }] }],
@@ -61,6 +60,23 @@ describe('of a container', () => {
       expect(refusePod(pod)).toEqual(message(`spec.containers[1].${field}`));
     });
   }
+});
+
+test('of an init container too, but for what makes it a sidecar', () => {
+  const sidecar = aContainer({ name: 'i', restartPolicy: 'Always' });
+  expect(refusePod(aPod({ initContainers: [sidecar] }))).toBeUndefined();
+  expect(refusePod(aPod({ initContainers: [sidecar, { ...sidecar, livenessProbe: probe }] }))).toEqual(
+    message('spec.initContainers[1].livenessProbe'),
+  );
+});
+
+test('policies of containers are taken where the feature gate says so', () => {
+  const rules = [{ action: 'Restart', exitCodes: { operator: 'In', values: [1] } }];
+  const pod = aPod({ containers: [aContainer({ restartPolicy: 'Never', restartPolicyRules: rules })] });
+  expect(refusePod(pod, { restartRules: true })).toBeUndefined();
+  expect(refusePod(pod)).toEqual(
+    message('spec.containers[0].restartPolicyRules', 'spec.containers[0].restartPolicy'),
+  );
 });
 
 test('every field is named at once, those of the pod first', () => {

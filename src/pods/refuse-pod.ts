@@ -1,6 +1,7 @@
 // Refuses pods that ask for what this kubelet cannot give them, instead of running them without it. Pure.
 // Upstream: the admit handlers (pkg/kubelet/lifecycle). Invariant: a field that would be ignored is named, never skipped.
 import type { Container, Pod, PodSpec } from '../api/k8s.ts';
+import { isSidecar } from '../api/restart-policy.ts';
 
 export interface Refusal {
   readonly reason: string;
@@ -13,7 +14,6 @@ const isSet = (value: unknown): boolean =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
 const podChecks: readonly Check<PodSpec>[] = [
-  ['spec.initContainers', (spec) => isSet(spec.initContainers)],
   ['spec.ephemeralContainers', (spec) => isSet(spec.ephemeralContainers)],
   ['spec.volumes', (spec) => isSet(spec.volumes)],
   ['spec.hostAliases', (spec) => isSet(spec.hostAliases)],
@@ -43,9 +43,13 @@ const containerChecks: readonly Check<Container>[] = [
   ['lifecycle', (container) => isSet(container.lifecycle)],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
   ['resources', (container) => asksForDevices(container)],
+  ['securityContext.appArmorProfile', (container) => isSet(container.securityContext?.appArmorProfile)],
+];
+
+/** What only means something with the feature gate ContainerRestartRules, which is off unless it is asked for. */
+const ruleChecks: readonly Check<Container>[] = [
   ['restartPolicyRules', (container) => isSet(container.restartPolicyRules)],
   ['restartPolicy', (container) => isSet(container.restartPolicy)],
-  ['securityContext.appArmorProfile', (container) => isSet(container.securityContext?.appArmorProfile)],
 ];
 
 /** Resources that plugins hand out: everything with a domain that is not Kubernetes' own. */
@@ -55,21 +59,31 @@ function asksForDevices({ resources }: Container): boolean {
   );
 }
 
-/** Undefined: it may run. */
-export function refusePod(pod: Pod): Refusal | undefined {
+/** Undefined: it may run. `restartRules`: feature gate ContainerRestartRules. */
+export function refusePod(pod: Pod, { restartRules = false } = {}): Refusal | undefined {
   const { spec } = pod;
   if (spec === undefined) return { reason: 'UnexpectedAdmissionError', message: 'the pod has no spec' };
+  const checks = restartRules ? containerChecks : [...containerChecks, ...ruleChecks];
+  const inList = (list: string, containers: readonly Container[]): readonly string[] =>
+    containers.flatMap((container, index) =>
+      checks
+        .filter(
+          ([path, asked]) => asked(container) && !(path === 'restartPolicy' && isSidecarOf(list, container)),
+        )
+        .map(([path]) => `spec.${list}[${index}].${path}`),
+    );
   const fields = [
     ...podChecks.filter(([, asked]) => asked(spec)).map(([path]) => path),
-    ...spec.containers.flatMap((container, index) =>
-      containerChecks
-        .filter(([, asked]) => asked(container))
-        .map(([path]) => `spec.containers[${index}].${path}`),
-    ),
+    ...inList('initContainers', spec.initContainers ?? []),
+    ...inList('containers', spec.containers),
   ];
   if (fields.length === 0) return undefined;
   return {
     reason: 'UnsupportedPodFeature',
     message: `this kubelet does not support ${fields.join(', ')} yet`,
   };
+}
+
+function isSidecarOf(list: string, container: Container): boolean {
+  return list === 'initContainers' && isSidecar(container);
 }

@@ -1,26 +1,14 @@
 // Decides what brings the runtime to the pod's spec. Pure: no clock, no I/O, no log.
 // Upstream: kuberuntime_manager.go computePodActions and util.PodSandboxChanged.
-// Invariant: the order of the list is the order of execution: the pod or single containers stop first, then the sandbox, then starts.
-import { containerHashText } from '../api/container-hash.ts';
+// Invariant: the order of the list is the order of execution: the pod or single containers stop first, then the sandbox, then
+// starts: ephemeral containers, init containers, regular ones.
 import type { Container, Pod } from '../api/k8s.ts';
-import {
-  latestContainer,
-  neverRan,
-  type ObservedContainer,
-  type ObservedPod,
-  startWasCut,
-} from '../api/observed.ts';
-import type { ContainerId, SandboxId } from '../api/pod-ref.ts';
-
-export type PodAction =
-  /** Every container and sandbox of the pod ends. */
-  | { readonly do: 'stop-pod'; readonly why: string }
-  | { readonly do: 'create-sandbox'; readonly attempt: number }
-  | { readonly do: 'stop-container'; readonly id: ContainerId; readonly name: string; readonly why: string }
-  /** `replaces`: a container that never ran; it is removed and its restart count used again. */
-  | { readonly do: 'start-container'; readonly name: string; readonly replaces?: ContainerId }
-  /** A container that was made but never started, by a kubelet that was killed in between. */
-  | { readonly do: 'start-created'; readonly name: string; readonly id: ContainerId };
+import { latestContainer, neverRan, type ObservedContainer, type ObservedPod } from '../api/observed.ts';
+import type { SandboxId } from '../api/pod-ref.ts';
+import { isSidecar, restartsAfterKill } from '../api/restart-policy.ts';
+import { computeInitActions } from './compute-init-actions.ts';
+import { containerChanged, restartView, shouldStart, startAction, startNew } from './container-actions.ts';
+import type { DecideOptions, PodAction, StartAction, StopCause, StopContainer } from './pod-action.ts';
 
 export interface SandboxChange {
   readonly recreate: boolean;
@@ -29,9 +17,18 @@ export interface SandboxChange {
   readonly why: string;
 }
 
-export function computePodActions(pod: Pod, seen: ObservedPod | undefined): readonly PodAction[] {
+const allEnded = 'all containers have ended and none is to be started again';
+const initFailed = 'an init container failed and is not to be started again';
+
+export function computePodActions(
+  pod: Pod,
+  seen: ObservedPod | undefined,
+  options: DecideOptions = {},
+): readonly PodAction[] {
   const sandbox = computeSandboxChange(pod, seen);
-  return sandbox.recreate ? actionsForNewSandbox(pod, seen, sandbox) : actionsInSandbox(pod, seen);
+  return sandbox.recreate
+    ? actionsForNewSandbox(pod, seen, sandbox, options)
+    : actionsInSandbox(pod, seen, options);
 }
 
 /** Whether the pod needs another sandbox, and which attempt that would be. */
@@ -57,95 +54,115 @@ function actionsForNewSandbox(
   pod: Pod,
   seen: ObservedPod | undefined,
   sandbox: SandboxChange,
+  options: DecideOptions,
 ): readonly PodAction[] {
   const containers = pod.spec?.containers ?? [];
+  const inits = pod.spec?.initContainers ?? [];
   const stop: readonly PodAction[] =
     seen === undefined ? [] : [{ do: 'stop-pod', why: `Pod sandbox changed: ${sandbox.why}` }];
   // A container that was only created, or whose start was cut off, has not run.
-  const ranBefore = seen?.containers.some((each) => !neverRan(each)) ?? false;
+  const ran = (seen?.containers ?? []).filter((each) => !neverRan(each));
   // A pod that must not run again only has its rest cleared away, unless nothing of it ever came to be.
-  if (pod.spec?.restartPolicy === 'Never' && sandbox.attempt > 0 && ranBefore) return stop;
-  const wanted = containers.filter((container) => !(runsOnce(pod) && succeeded(container, seen)));
-  if (wanted.length === 0 && ranBefore) return stop;
+  if (pod.spec?.restartPolicy === 'Never' && sandbox.attempt > 0 && ran.length > 0) return stop;
+  const wanted = containers.filter((each) => !(runsOnce(pod, each, options) && succeeded(each, seen)));
+  const appRan = ran.some(({ name }) => containers.some((each) => each.name === name));
+  if (wanted.length === 0 && appRan) return stop;
+  const first = inits[0];
+  const stale = (seen?.containers ?? []).filter(({ name }) => inits.some((each) => each.name === name));
   return [
     ...stop,
-    { do: 'create-sandbox', attempt: sandbox.attempt },
-    ...wanted.map((container) => startNew(container, latestContainer(seen, container.name))),
+    ...(stale.length === 0 ? [] : [{ do: 'remove-containers', ids: stale.map(({ id }) => id) } as const]),
+    { do: 'create-sandbox', attempt: sandbox.attempt, changed: sandbox.id !== undefined },
+    ...(first === undefined
+      ? wanted.map((each) => startNew('app', each, latestContainer(seen, each.name)))
+      : [startNew('init', first, latestContainer(seen, first.name))]),
   ];
 }
 
-function actionsInSandbox(pod: Pod, seen: ObservedPod | undefined): readonly PodAction[] {
-  const stops: PodAction[] = [];
-  const starts: PodAction[] = [];
+function actionsInSandbox(
+  pod: Pod,
+  seen: ObservedPod | undefined,
+  options: DecideOptions,
+): readonly PodAction[] {
+  const init = computeInitActions(pod, seen, options);
+  if (init.failed) return [{ do: 'stop-pod', why: initFailed }];
+  const first = [...ephemeralStarts(pod, seen), ...init.starts];
+  if (!init.initialized) return [...init.stops, ...first];
+  const stops: StopContainer[] = [];
+  const starts: StartAction[] = [];
   let kept = 0;
   for (const container of pod.spec?.containers ?? []) {
     const current = latestContainer(seen, container.name);
+    const stop = current === undefined ? undefined : stopOf(pod, container, current, options);
+    if (stop !== undefined) stops.push(stop);
     if (current?.state === 'running') {
-      if (containerChanged(container, current)) {
-        const why = `Container ${container.name} definition changed, will be restarted`;
-        stops.push({ do: 'stop-container', id: current.id, name: container.name, why });
-        starts.push({ do: 'start-container', name: container.name });
-      } else {
-        kept += 1;
-      }
-      continue;
+      if (stop === undefined) kept += 1;
+      else if (startsAgain(pod, container, current, options))
+        starts.push(startAction('app', container, seen));
+    } else if (shouldStart(pod, container, current, options)) {
+      starts.push(startAction('app', container, seen));
     }
-    if (!shouldStart(pod, current)) continue;
-    if (current?.state === 'unknown') {
-      const why = 'Container is in "unknown" state, try killing it before restart';
-      stops.push({ do: 'stop-container', id: current.id, name: container.name, why });
-    }
-    starts.push(startAction(container, current, seen));
   }
-  if (kept === 0 && starts.length === 0) {
-    return [{ do: 'stop-pod', why: 'all containers have ended and none is to be started again' }];
-  }
-  return [...stops, ...starts];
+  // Sidecars do not keep a pod alive.
+  if (kept === 0 && starts.length === 0) return [{ do: 'stop-pod', why: allEnded }];
+  return [...init.stops, ...stops, ...first, ...starts];
 }
 
-/**
- * Whether a container that does not run is to be started.
- * Unknown and never-started ones always are; ended ones by the pod's restart policy.
- */
-export function shouldStart(pod: Pod, current: ObservedContainer | undefined): boolean {
-  if (pod.metadata?.deletionTimestamp !== undefined) return false;
-  if (current === undefined) return true;
-  if (current.state === 'unknown' || current.state === 'created') return true;
-  // differs from upstream: a start that was cut off is made again whatever the policy, since nothing has run yet.
-  if (startWasCut(current)) return true;
-  if (pod.spec?.restartPolicy === 'Never') return false;
-  return !(pod.spec?.restartPolicy === 'OnFailure' && current.exitCode === 0);
+/** They may come while the pod is still being initialized, and none of them is started twice. */
+function ephemeralStarts(pod: Pod, seen: ObservedPod | undefined): readonly StartAction[] {
+  return (pod.spec?.ephemeralContainers ?? []).flatMap((container) => {
+    const current = latestContainer(seen, container.name);
+    return current === undefined || neverRan(current) ? startAction('ephemeral', container, seen) : [];
+  });
 }
 
-// differs from upstream: a container that was created in the current sandbox but not started is started, not made a second
-// time with a higher restart count. A kubelet killed between the two calls then leaves no trace.
-function startAction(
+/** Why a regular container has to end although the pod goes on. */
+function stopOf(
+  pod: Pod,
   container: Container,
-  current: ObservedContainer | undefined,
-  seen: ObservedPod | undefined,
-): PodAction {
-  const usable =
-    current?.state === 'created' &&
-    current.sandboxId === seen?.sandboxes[0]?.id &&
-    !containerChanged(container, current);
-  return usable
-    ? { do: 'start-created', name: container.name, id: current.id }
-    : startNew(container, current);
-}
-
-function startNew(container: Container, current: ObservedContainer | undefined): PodAction {
+  current: ObservedContainer,
+  options: DecideOptions,
+): StopContainer | undefined {
   const { name } = container;
-  return current !== undefined && neverRan(current)
-    ? { do: 'start-container', name, replaces: current.id }
-    : { do: 'start-container', name };
+  const stop = (why: string, cause: StopCause): StopContainer => ({
+    do: 'stop-container',
+    id: current.id,
+    name,
+    why:
+      current.state === 'running' && startsAgain(pod, container, current, options)
+        ? `${why}, will be restarted`
+        : why,
+    cause,
+  });
+  if (current.state === 'unknown' && shouldStart(pod, container, current, options)) {
+    return stop('Container is in "unknown" state, try killing it before restart', 'other');
+  }
+  if (current.state !== 'running') return undefined;
+  if (containerChanged(container, current)) return stop(`Container ${name} definition changed`, 'other');
+  if (options.probes?.get(current.id, 'liveness') === 'failure') {
+    return stop(`Container ${name} failed liveness probe`, 'liveness');
+  }
+  if (options.probes?.get(current.id, 'startup') === 'failure') {
+    return stop(`Container ${name} failed startup probe`, 'startup');
+  }
+  return undefined;
 }
 
-function containerChanged(container: Container, current: ObservedContainer): boolean {
-  return current.hash !== containerHashText(container);
+/** A changed container is made anew whatever the policy says. */
+function startsAgain(
+  pod: Pod,
+  container: Container,
+  current: ObservedContainer,
+  options: DecideOptions,
+): boolean {
+  return containerChanged(container, current) || restartsAfterKill(restartView(pod, options), container);
 }
 
-function runsOnce(pod: Pod): boolean {
-  return pod.spec?.restartPolicy === 'OnFailure';
+function runsOnce(pod: Pod, container: Container, { restartRules = false }: DecideOptions): boolean {
+  const policy = restartRules
+    ? (container.restartPolicy ?? pod.spec?.restartPolicy)
+    : pod.spec?.restartPolicy;
+  return policy === 'OnFailure';
 }
 
 function succeeded(container: Container, seen: ObservedPod | undefined): boolean {
@@ -153,10 +170,23 @@ function succeeded(container: Container, seen: ObservedPod | undefined): boolean
   return current?.state === 'exited' && current.exitCode === 0;
 }
 
-/** Whether every container has ended for good: nothing will be started again. */
-export function hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean {
+/**
+ * Whether the pod has ended for good: every regular container ended and none will be started again, or an init container
+ * failed that may not be tried again. A sidecar that still runs is ended first, as a part of the pod's last sync.
+ */
+export function hasEndedForGood(
+  pod: Pod,
+  seen: ObservedPod | undefined,
+  options: DecideOptions = {},
+): boolean {
+  const init = computeInitActions(pod, seen, options);
+  if (init.failed) return true;
+  const sidecarUp = (pod.spec?.initContainers ?? []).some(
+    (container) => isSidecar(container) && latestContainer(seen, container.name)?.state === 'running',
+  );
+  if (sidecarUp) return false;
   return (pod.spec?.containers ?? []).every((container) => {
     const current = latestContainer(seen, container.name);
-    return current?.state === 'exited' && !shouldStart(pod, current);
+    return current?.state === 'exited' && !shouldStart(pod, container, current, options);
   });
 }

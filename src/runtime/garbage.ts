@@ -3,7 +3,8 @@
 // removed while the pod is wanted; a sandbox is removed only after its containers.
 import type { CriRuntime } from '../api/cri.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
-import { rethrowFirst, unlessGone } from './stop-pod.ts';
+import { unlessGone } from './stop-container.ts';
+import { rethrowFirst } from './stop-pod.ts';
 
 export interface Garbage {
   readonly containers: readonly ObservedContainer[];

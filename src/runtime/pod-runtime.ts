@@ -3,23 +3,27 @@
 // Invariants: heavy calls of all pods share a bounded number of slots, the pod that came first being served first;
 // a container that fails to start does not keep the next one from starting.
 import type { Pod } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
+import { type ObservedPod, readySandbox } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import { podRef, podUid } from '../api/pod-ref.ts';
-import { describeError, isAbort, KubeletError } from '../base/errors.ts';
-import { computePodActions, type PodAction } from './compute-pod-actions.ts';
+import { type PodUid, podUid } from '../api/pod-ref.ts';
+import { isSidecar } from '../api/restart-policy.ts';
+import { computePodActions } from './compute-pod-actions.ts';
+import { containerSpec } from './container-actions.ts';
+import { createSandbox } from './create-sandbox.ts';
 import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
-import { podDirectory, podLogDirectory, podLogDirectoryOf } from './paths.ts';
+import { podDirectory, podLogDirectoryOf } from './paths.ts';
+import type { PodAction } from './pod-action.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
 import { generateSandboxConfig } from './sandbox-config.ts';
-import { prepareContainer, startContainer } from './start-container.ts';
+import { startContainer } from './start-container.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
+import { TerminationOrder } from './termination-order.ts';
 
 export interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
-  readonly uid: string;
+  readonly uid: PodUid;
 }
 
 /** What a sync came to. */
@@ -52,13 +56,29 @@ export class PodRuntime {
         context.acted = true;
         await this.stopPod(context.pod, context.seen, undefined, why, context.signal);
       },
-      'stop-container': async (context, { id, why }) => {
+      'stop-container': async (context, { id, why, cause }) => {
         const { pod, seen, signal } = context;
         context.acted = true;
         const one = seen?.containers.filter((container) => container.id === id) ?? [];
-        await stopContainers(deps, one, { pod, graceSeconds: undefined, why, signal });
+        const podIp = readySandbox(seen)?.ips[0];
+        await stopContainers(deps, one, {
+          pod,
+          graceSeconds: undefined,
+          why,
+          message: why,
+          cause,
+          podIp,
+          signal,
+        });
       },
-      'create-sandbox': async (context, { attempt }) => await this.#createSandbox(context, attempt),
+      'remove-containers': async ({ seen, signal }, { ids }) => {
+        const stale = seen?.containers.filter(({ id }) => ids.includes(id)) ?? [];
+        await removeContainers(deps, stale, signal);
+      },
+      'create-sandbox': async (context, { attempt }) => {
+        const first = context.starting.flatMap((name) => containerSpec(context.pod, name) ?? []);
+        await createSandbox(deps, context, { attempt, first });
+      },
       'start-container': async (context, { name, replaces }) =>
         await startContainer(deps, context, name, { replaces }),
       'start-created': async (context, { name, id }) =>
@@ -73,32 +93,21 @@ export class PodRuntime {
     order: number,
     signal: AbortSignal,
   ): Promise<SyncResult> {
-    const actions = computePodActions(pod, seen);
-    const starts = actions.some((action) => action.do !== 'stop-pod' && action.do !== 'stop-container');
-    const resolver = starts ? await this.#readResolver() : undefined;
-    const latest = seen?.sandboxes[0];
-    const context: SyncContext = {
-      pod,
-      seen,
-      order,
-      signal,
-      resolver,
-      sandbox:
-        latest === undefined || !starts
-          ? undefined
-          : {
-              id: latest.id,
-              config: generateSandboxConfig(pod, latest.attempt, this.#deps.settings, resolver),
-            },
-      prepared: new Map(),
-      waiting: {},
-      retries: [],
-      acted: false,
-      failure: undefined,
-    };
-    for (const action of actions) {
+    const { containerRestartRules, events, probes } = this.#deps;
+    const actions = computePodActions(pod, seen, { probes, restartRules: containerRestartRules });
+    const [ends, rest] = [actions.filter(isEnd), actions.filter((action) => !isEnd(action))];
+    if (rest.some((action) => action.do === 'create-sandbox' && action.changed)) {
+      const message = 'Pod sandbox changed, it will be killed and re-created.';
+      events.pod(pod, { type: 'Normal', reason: 'SandboxChanged', message });
+    }
+    const context = await this.#context(pod, seen, order, rest, signal);
+    for (const action of ends) await this.#execute(context, action);
+    // Asked for on every pass, not only on one that starts something: what is mounted follows the objects it comes from.
+    if (!ends.some((action) => action.do === 'stop-pod') || rest.length > 0) await this.#mount(pod, signal);
+    for (const action of rest) {
       signal.throwIfAborted();
       await this.#execute(context, action);
+      if (isBlocked(context, action)) break;
     }
     return {
       acted: context.acted,
@@ -106,6 +115,44 @@ export class PodRuntime {
       retryInMs: context.retries.length === 0 ? undefined : Math.min(...context.retries),
       failure: context.failure,
     };
+  }
+
+  /** What starts needs to be known of the sandbox; passes that only end something do without. */
+  async #context(
+    pod: Pod,
+    seen: ObservedPod | undefined,
+    order: number,
+    rest: readonly PodAction[],
+    signal: AbortSignal,
+  ): Promise<SyncContext> {
+    const resolver = rest.length > 0 ? await this.#readResolver() : undefined;
+    const latest = seen?.sandboxes[0];
+    const config =
+      latest === undefined || rest.length === 0
+        ? undefined
+        : generateSandboxConfig(pod, latest.attempt, this.#deps.settings, resolver);
+    return {
+      pod,
+      seen,
+      order,
+      signal,
+      resolver,
+      sandbox: latest === undefined || config === undefined ? undefined : { id: latest.id, config },
+      starting: rest.flatMap((action) => ('kind' in action ? action.name : [])),
+      prepared: new Map(),
+      waiting: {},
+      retries: [],
+      acted: false,
+      failure: undefined,
+    };
+  }
+
+  async #mount(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { files, settings, volumes } = this.#deps;
+    if ((pod.spec?.volumes ?? []).length > 0) {
+      await files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750);
+    }
+    await volumes.mount(pod, signal);
   }
 
   /**
@@ -121,8 +168,19 @@ export class PodRuntime {
   ): Promise<void> {
     if (seen === undefined) return;
     const running = seen.containers.filter(({ state }) => state === 'running' || state === 'unknown');
-    await stopContainers(this.#deps, running, { pod, graceSeconds, why, signal });
+    const order = new TerminationOrder(
+      this.#deps.clock,
+      pod,
+      running.map(({ name }) => name),
+    );
+    const podIp = readySandbox(seen)?.ips[0];
+    await stopContainers(this.#deps, running, { pod, graceSeconds, why, podIp, order, signal });
     await stopSandboxes(this.#deps, seen, signal);
+  }
+
+  /** Takes back what a pod that has ended still holds on the node, while its containers stay to be looked at. */
+  async cleanPod(uid: PodUid, signal: AbortSignal): Promise<void> {
+    await this.#deps.volumes.unmount(uid, signal);
   }
 
   /** Removes what a wanted pod's restarts have left behind. */
@@ -140,6 +198,8 @@ export class PodRuntime {
    */
   async removePod(pod: PodIdentity, seen: ObservedPod | undefined, signal: AbortSignal): Promise<void> {
     const { backoff, cgroups, files, images, settings } = this.#deps;
+    // Before anything is removed from the pod's directory: what is mounted in there is not the pod's to lose.
+    await this.cleanPod(pod.uid, signal);
     await removeContainers(this.#deps, seen?.containers ?? [], signal);
     await files.removeTree(podDirectory(settings.rootDir, pod.uid));
     await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
@@ -162,32 +222,15 @@ export class PodRuntime {
     const { resolvConf: path = '' } = this.#deps.settings.dns;
     return path === '' ? undefined : parseResolvConf(await this.#deps.files.readText(path));
   }
+}
 
-  async #createSandbox(context: SyncContext, attempt: number): Promise<void> {
-    const { cri, files, log, settings, slots } = this.#deps;
-    const { pod, signal } = context;
-    const config = generateSandboxConfig(pod, attempt, settings, context.resolver);
-    const slot = await slots.acquire(context.order, signal);
-    context.acted = true;
-    try {
-      await Promise.all([
-        files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
-        files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750),
-      ]);
-      const running = cri.runPodSandbox({ config, runtimeHandler: '' }, { signal });
-      // While the sandbox is being made there is time for what its containers will ask for first.
-      for (const container of pod.spec?.containers ?? [])
-        void prepareContainer(this.#deps, context, container);
-      const { podSandboxId } = await running;
-      context.sandbox = { id: podSandboxId, config };
-      log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
-    } catch (err) {
-      if (isAbort(err)) throw err;
-      const kind = err instanceof KubeletError ? err.kind : 'internal';
-      const message = `Failed to create pod sandbox: ${describeError(err)}`;
-      throw new KubeletError(kind, 'FailedCreatePodSandBox', message, { cause: err });
-    } finally {
-      slot.release();
-    }
-  }
+function isEnd(action: PodAction): boolean {
+  return action.do === 'stop-pod' || action.do === 'stop-container';
+}
+
+/** An init container that did not start keeps everything after it from starting; a sidecar only itself. */
+function isBlocked(context: SyncContext, action: PodAction): boolean {
+  if (!('kind' in action) || action.kind !== 'init' || !(action.name in context.waiting)) return false;
+  const spec = containerSpec(context.pod, action.name);
+  return spec === undefined || !isSidecar(spec);
 }

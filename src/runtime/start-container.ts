@@ -1,15 +1,17 @@
 // Starts one container: image, config, create, start. Upstream: startContainer in kuberuntime_container.go.
 // Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
 import { seenAnnotation } from '../api/cri-labels.ts';
+import { containerFieldPath } from '../api/events.ts';
 import type { Container } from '../api/k8s.ts';
 import { latestContainer, neverRan } from '../api/observed.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
 import { podRef, podUid } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
+import { containerSpec } from './container-actions.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { podLogDirectory } from './paths.ts';
-import { runAsNonRootViolation } from './security-context.ts';
-import { unlessGone } from './stop-pod.ts';
+import { podFormat, runAsNonRootViolation } from './security-context.ts';
+import { unlessGone } from './stop-container.ts';
 import type { PodRuntimeDeps, PreparedContainer, SyncContext } from './sync-context.ts';
 
 export interface StartOptions {
@@ -26,11 +28,14 @@ export async function startContainer(
   options: StartOptions,
 ): Promise<void> {
   const { pod, seen } = context;
-  const container = pod.spec?.containers.find((each) => each.name === name);
+  const container = containerSpec(pod, name);
   if (container === undefined) return;
   const wait = deps.backoff.take(pod, container, seen);
   if (wait !== undefined) {
     context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message };
+    const message = `Back-off restarting failed container ${name} in pod ${podFormat(pod)}`;
+    const event = { type: 'Warning', reason: 'BackOff', message } as const;
+    deps.events.pod(pod, event, containerFieldPath(pod, name));
     context.retries.push(wait.retryInMs);
     return;
   }

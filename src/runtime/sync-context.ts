@@ -7,6 +7,7 @@ import type { ObservedPod } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodObjects } from '../api/pod-objects.ts';
 import type { PodVolumes } from '../api/pod-volumes.ts';
+import type { ProbeResultsView } from '../api/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Slots } from '../base/slots.ts';
@@ -57,6 +58,12 @@ export interface RuntimeCgroups {
   killContainer(uid: string, containerId: string): Promise<void>;
 }
 
+/** The pod's own cgroup, for who gives it limits of its own. */
+export interface PodCgroups {
+  /** Made, or brought to the pod's spec, before its sandbox is. */
+  ensure(pod: Pod, signal: AbortSignal): Promise<void>;
+}
+
 export interface PodRuntimeDeps {
   readonly cri: CriRuntime;
   readonly images: RuntimeImages;
@@ -66,10 +73,14 @@ export interface PodRuntimeDeps {
   /** Config maps, secrets, services and runtime classes that pods refer to. */
   readonly objects: PodObjects;
   readonly volumes: PodVolumes;
+  readonly probes: Pick<ProbeResultsView, 'get'>;
+  readonly podCgroups?: PodCgroups | undefined;
   readonly hookHttp: HookHttp;
   readonly slots: Slots;
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;
+  /** Feature gate ContainerRestartRules: containers may have restart policies and rules of their own. */
+  readonly containerRestartRules: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -90,6 +101,8 @@ export interface SyncContext {
   /** What the node's resolver file says; undefined when there is none. */
   readonly resolver: ResolverSettings | undefined;
   sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
+  /** Names of the containers this pass is to start. */
+  readonly starting: readonly string[];
   /** By container name: what was looked up while the sandbox was being made. */
   readonly prepared: Map<string, Promise<PreparedContainer>>;
   readonly waiting: Record<string, WaitingReason>;

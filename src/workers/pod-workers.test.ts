@@ -53,6 +53,7 @@ class Scene {
       runtime: {
         sync: async (pod, seen) => await this.#sync(pod, seen),
         stopPod: async (_pod, _seen, _grace, why) => void this.done.push(`stop: ${why}`),
+        cleanPod: async () => undefined,
         collectGarbage: async () => false,
         removePod: async (pod) => void this.done.push(`remove ${pod.namespace}/${pod.name}`),
       },

@@ -55,9 +55,11 @@ export interface WorkerRuntime {
     why: string,
     signal: AbortSignal,
   ): Promise<void>;
+  /** Takes back what a pod that has ended still holds on the node: its volumes. */
+  cleanPod(uid: PodUid, signal: AbortSignal): Promise<void>;
   collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean>;
   removePod(
-    pod: { readonly uid: string; readonly namespace: string; readonly name: string },
+    pod: { readonly uid: PodUid; readonly namespace: string; readonly name: string },
     seen: ObservedPod | undefined,
     signal: AbortSignal,
   ): Promise<void>;

@@ -1,0 +1,48 @@
+// What can be done to a pod on the runtime, as data. The order of a list of actions is the order of execution.
+import type { ContainerId } from '../api/pod-ref.ts';
+import type { ProbeResultsView } from '../api/probe-results.ts';
+
+export type ContainerKind = 'ephemeral' | 'init' | 'app';
+
+/** Who found that a container has to end; a probe may bring a grace period of its own. */
+export type StopCause = 'liveness' | 'startup' | 'other';
+
+export type StopContainer = {
+  readonly do: 'stop-container';
+  readonly id: ContainerId;
+  readonly name: string;
+  readonly why: string;
+  readonly cause: StopCause;
+};
+
+export type StartAction =
+  /** `replaces`: a container that never ran; it is removed and its restart count used again. */
+  | {
+      readonly do: 'start-container';
+      readonly name: string;
+      readonly kind: ContainerKind;
+      readonly replaces?: ContainerId;
+    }
+  /** A container that was made but never started, by a kubelet that was killed in between. */
+  | {
+      readonly do: 'start-created';
+      readonly name: string;
+      readonly kind: ContainerKind;
+      readonly id: ContainerId;
+    };
+
+export type PodAction =
+  /** Every container and sandbox of the pod ends. */
+  | { readonly do: 'stop-pod'; readonly why: string }
+  /** Init containers of an earlier sandbox, whose outcome says nothing about the next one. */
+  | { readonly do: 'remove-containers'; readonly ids: readonly ContainerId[] }
+  /** `changed`: there was one before. */
+  | { readonly do: 'create-sandbox'; readonly attempt: number; readonly changed: boolean }
+  | StopContainer
+  | StartAction;
+
+export interface DecideOptions {
+  readonly probes?: Pick<ProbeResultsView, 'get'> | undefined;
+  /** Feature gate ContainerRestartRules. */
+  readonly restartRules?: boolean | undefined;
+}
