@@ -5,6 +5,7 @@ import type { Pod } from './api/k8s.ts';
 import { noProbeResults } from './api/probe-results.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import { eventRecorder } from './assemble/events.ts';
+import { assembleImages, type ImageHost } from './assemble/images.ts';
 import { noVolumes } from './assemble/no-volumes.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
 import type { Clock } from './base/clock.ts';
@@ -12,6 +13,7 @@ import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
 import { Slots } from './base/slots.ts';
 import { maskedConfiguration } from './config/configz.ts';
+import type { CredentialProviders } from './config/credential-providers.ts';
 import { renderFlagz } from './config/flagz.ts';
 import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts';
 import type { ParsedArgs } from './config/parse-args.ts';
@@ -20,7 +22,6 @@ import type { KubeletFlags } from './config/table/kubelet-flags.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
 import type { RealEdges } from './edge/real-edges.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
-import { ImageManager } from './images/image-manager.ts';
 import { healthChecks, type NamedCheck } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
 import { Pleg } from './pleg/pleg.ts';
@@ -44,18 +45,22 @@ import { PodLifecycles } from './workers/pod-lifecycles.ts';
 import { PodWorkers } from './workers/pod-workers.ts';
 
 /** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
-export interface Edges extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests' | 'decode'> {
+export interface Edges
+  extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost'> {
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
   readonly files: RuntimeFiles;
   readonly cgroups: (paths: (uid: string) => readonly string[]) => RuntimeCgroups;
   readonly manifests: ManifestFiles;
   readonly decode: Elsewhere;
+  readonly imageHost: ImageHost;
 }
 
 export interface AssembleInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
+  /** Programs that know credentials for images; undefined when none are configured. */
+  readonly credentialProviders?: CredentialProviders | undefined;
   /** The command line as it was given, for /flagz. */
   readonly args: ParsedArgs;
   readonly machine: MachineFacts;
@@ -77,11 +82,6 @@ const drainMs = 3_000;
 /** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
 function parallelStarts(): number {
   return availableParallelism() * 2;
-}
-
-function parallelPulls(config: KubeletConfiguration): number {
-  if (config.serializeImagePulls) return 1;
-  return config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
 }
 
 function sourcesOf(config: KubeletConfiguration): readonly SourceName[] {
@@ -177,19 +177,23 @@ export function assemble(input: AssembleInput): Kubelet {
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
   const events = eventRecorder({ ...input, post: undefined });
-  const images = new ImageManager({
-    images: cri,
-    clock,
-    log: component('images'),
-    parallelPulls: parallelPulls(config),
+  const objects = standaloneObjects;
+  const images = assembleImages({
+    ...input,
+    cri,
+    host: edges.imageHost,
+    objects,
+    events,
+    metrics: metrics.images,
+    providers: input.credentialProviders,
   });
   const runtime = new PodRuntime({
     cri,
-    images,
+    images: images.manager,
     files: edges.files,
     cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
     events,
-    objects: standaloneObjects,
+    objects,
     volumes: noVolumes,
     probes: noProbeResults,
     hookHttp: edges.hookHttp,
@@ -262,6 +266,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // Pods arrive last: who works on them is there by then.
   const components = [
     events,
+    ...images.components,
     pleg,
     runtimeEvents,
     status,

@@ -76,7 +76,7 @@ async function startAndServe(
   stop: AbortController,
   beside: string,
 ): Promise<number> {
-  const { args, config, flags, gates } = outcome;
+  const { args, config, credentialProviders, flags, gates } = outcome;
   const watchdogMs = gates.SystemdWatchdog ? watchdogIntervalMs(process.env, process.pid) : undefined;
   const machine = await readMachine();
   const steps = startupSteps({
@@ -102,6 +102,7 @@ async function startAndServe(
     config,
     flags,
     gates,
+    credentialProviders,
     machine,
     nodeName,
     edges: realEdges(clock, beside),

@@ -1,5 +1,6 @@
 // The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
 import type { Clock } from '../base/clock.ts';
+import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
 import { hookHttp } from './host/hook-http.ts';
@@ -8,6 +9,7 @@ import { listenHttp } from './host/listen-http.ts';
 import { PodCgroups } from './host/pod-cgroups.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
+import { recordFiles } from './host/record-files.ts';
 import { watchPath } from './host/watch-dir.ts';
 
 export type RealEdges = ReturnType<typeof realEdges>;
@@ -32,6 +34,12 @@ export function realEdges(clock: Clock, beside: string) {
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
     hookHttp,
+    imageHost: {
+      records: recordFiles,
+      programs: (directory: string) => new PluginPrograms(directory),
+      workingDirectory: process.cwd(),
+      home: process.env['HOME'] ?? '',
+    },
     listen: listenHttp,
   };
 }

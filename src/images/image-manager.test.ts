@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { ImageManager, type PresentImage } from './image-manager.ts';
+import { anImageManager, type ManagerOver } from '../testing/image-manager.ts';
+import type { ImageManager, PresentImage } from './image-manager.ts';
 
 function scene(): {
   readonly clock: FakeClock;
@@ -25,7 +25,7 @@ function scene(): {
     imageStatus: async () =>
       ({ image: { id: 'sha256:1', username: '', uid: { value: 5n } }, info: {} }) as never,
   };
-  const manager = new ImageManager({ images, clock, log: silentLogger, parallelPulls: 1 });
+  const manager = anImageManager({ images, clock });
   const it = {
     clock,
     manager,
@@ -91,7 +91,7 @@ function registry(parallelPulls: number): {
 } {
   const clock = new FakeClock();
   const pulls: Pull[] = [];
-  const images: ConstructorParameters<typeof ImageManager>[0]['images'] = {
+  const images: ManagerOver['images'] = {
     pullImage: (request, options) =>
       new Promise((resolve, reject) => {
         const signal = options?.signal;
@@ -105,7 +105,7 @@ function registry(parallelPulls: number): {
     imageStatus: async () =>
       ({ image: it.present ? { id: 'sha256:1', username: 'app' } : undefined, info: {} }) as never,
   };
-  const manager = new ImageManager({ images, clock, log: silentLogger, parallelPulls });
+  const manager = anImageManager({ images, clock, parallelPulls });
   const it = {
     clock,
     pulls,
@@ -229,7 +229,7 @@ test('a runtime that cannot say whether the image is there', async () => {
     imageStatus: () => Promise.reject(new KubeletError('internal', 'UNKNOWN', 'disk')),
     pullImage: () => Promise.reject(new Error('not asked')),
   };
-  const manager = new ImageManager({ images, clock: it.clock, log: silentLogger, parallelPulls: 1 });
+  const manager = anImageManager({ images, clock: it.clock });
   await expect(manager.find('app', new AbortController().signal)).rejects.toMatchObject({
     reason: 'ImageInspectError',
     message: 'Failed to inspect image "app:latest": disk',

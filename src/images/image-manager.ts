@@ -1,25 +1,48 @@
-// Makes sure an image is on the node before a container is made from it. Upstream: pkg/kubelet/images/image_manager.go.
-// Owns the pulls under way and their back-off. Invariants: one image is pulled once however many pods wait for it;
-// a pod that stops waiting does not end a pull that others wait for.
+// Makes sure an image is on the node before a container is made from it, and that the pod may have it.
+// Upstream: pkg/kubelet/images/image_manager.go, whose events and messages these are.
+// Invariants: whatever fails is told as an event of the pod that wanted the image and rejects with the reason its status
+// shows; no credential appears in either.
 import type { CriImages, CriRequest } from '../api/cri.ts';
-import { formatDuration } from '../api/duration.ts';
+import { formatDurationMs } from '../api/duration.ts';
+import { containerFieldPath, type EventSink, type EventType } from '../api/events.ts';
 import type { Image, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import { podRef, podUid } from '../api/pod-ref.ts';
-import { Backoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
-import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { raceAbort } from '../base/race-abort.ts';
-import { Slots } from '../base/slots.ts';
-import { normalizeImageName } from './image-name.ts';
+import type { PullCredential } from './credentials/keyring.ts';
+import { normalizeImageName, parseImageName } from './image-name.ts';
+import { PullBackoff } from './pull-backoff.ts';
+import { pullError, runtimeText } from './pull-error.ts';
+import type { PullResult, SharedPulls } from './shared-pulls.ts';
 
 export interface ImageManagerDeps {
-  readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
+  readonly images: Pick<CriImages, 'imageStatus'>;
+  readonly pulls: Pick<SharedPulls, 'pull'>;
+  readonly credentials: {
+    find(repository: string, pod: Pod, signal: AbortSignal): Promise<readonly PullCredential[]>;
+    /** Tells of secrets that are missing, for a pod that needs none. Never rejects. */
+    checkSecrets(pod: Pod, signal: AbortSignal): Promise<void>;
+  };
+  /** Undefined: images that are there are there for every pod (gate KubeletEnsureSecretPulledImages). */
+  readonly history: ImageHistory | undefined;
+  readonly events: EventSink;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How many pulls may run at once. */
-  readonly parallelPulls: number;
+  readonly observePull: (sizeBytes: number, seconds: number) => void;
+}
+
+export interface ImageHistory {
+  begin(image: string, signal: AbortSignal): Promise<void>;
+  succeeded(image: string, imageRef: string, used: PullCredential | undefined): Promise<void>;
+  failed(image: string): Promise<void>;
+  mayUse(
+    image: string,
+    imageRef: string,
+    credentials: readonly PullCredential[],
+    signal: AbortSignal,
+  ): Promise<boolean>;
 }
 
 export interface PresentImage {
@@ -29,48 +52,35 @@ export interface PresentImage {
   readonly username: string;
 }
 
-export interface ImageRequest {
+/** Who wants an image. The container gives name and policy; one that the pod does not have stands for the pod itself. */
+export interface ImageAsker {
   readonly pod: Pod;
   readonly container: Container;
+}
+
+export interface ImageRequest extends ImageAsker {
   readonly sandboxConfig: CriRequest<PodSandboxConfig>;
 }
 
-interface Pull {
-  readonly done: Promise<string>;
-  readonly abort: AbortController;
-  waiters: number;
-}
-
-const backoffInitialMs = 10_000;
-const backoffMaxMs = 300_000;
-/** How long a failed pull is told as the failure it was, before it is told as a back-off. */
-const newsMs = 2_000;
-/** A pull that hangs this long no longer keeps others from starting. */
-const pullLeaseMs = 120_000;
-
 export class ImageManager {
   readonly #deps: ImageManagerDeps;
-  readonly #pulls = new Map<string, Pull>();
-  readonly #slots: Slots;
-  readonly #backoff = new Backoff<string>({ initialMs: backoffInitialMs, maxMs: backoffMaxMs });
-  readonly #failures = new Map<string, { readonly atMs: number; readonly error: KubeletError }>();
+  readonly #backoff: PullBackoff;
 
   constructor(deps: ImageManagerDeps) {
     this.#deps = deps;
-    this.#slots = new Slots({ clock: deps.clock, count: deps.parallelPulls, leaseMs: pullLeaseMs });
+    this.#backoff = new PullBackoff(deps.clock);
   }
 
-  /** The image as it is on the node now; undefined when it is not there. Never pulls. */
-  async find(image: string, signal: AbortSignal): Promise<PresentImage | undefined> {
-    const name = normalizeImageName(image);
+  /** The image as it is on the node now; undefined when it is not there, or will be pulled anyway. Never pulls. */
+  async find(image: string, signal: AbortSignal, asker?: ImageAsker): Promise<PresentImage | undefined> {
     try {
-      const answer = await this.#deps.images.imageStatus({ image: { image: name } }, { signal });
-      return answer.image === undefined ? undefined : presentImage(answer.image);
+      const name = normalizeImageName(image);
+      if (asker !== undefined && policyOf(asker) === 'Always') return undefined;
+      return await this.#look(name, signal);
     } catch (err) {
-      if (isAbort(err)) throw err;
-      const kind = err instanceof KubeletError ? err.kind : 'internal';
-      const message = `Failed to inspect image "${name}": ${describeError(err)}`;
-      throw new KubeletError(kind, 'ImageInspectError', message, { cause: err });
+      if (!isAbort(err) && asker !== undefined)
+        this.#tell(asker, 'Warning', 'InspectFailed', describeError(err));
+      throw err;
     }
   }
 
@@ -80,146 +90,153 @@ export class ImageManager {
     found: PresentImage | undefined,
     signal: AbortSignal,
   ): Promise<PresentImage> {
-    const name = request.container.image ?? '';
-    const image = normalizeImageName(name);
-    const policy = request.container.imagePullPolicy ?? 'IfNotPresent';
-    if (policy !== 'Always' && found !== undefined) return found;
-    if (policy === 'Never') {
-      throw new KubeletError(
-        'not-found',
-        'ErrImageNeverPull',
-        `Container image "${name}" is not present with pull policy of Never`,
-      );
+    const policy = policyOf(request);
+    if (policy !== 'Always' && found !== undefined && this.#deps.history === undefined) {
+      void this.#deps.credentials.checkSecrets(request.pod, signal);
+      this.#tellPresent(request, '');
+      return found;
     }
-    const key = keyOf(request.pod, request.container);
-    this.#refuseInBackoff(key, name);
-    try {
-      await this.#pull(image, request, signal);
-    } catch (err) {
-      if (isAbort(err)) throw err;
-      throw this.#failed(key, name, err);
+    if (policy === 'Never' && found === undefined) throw this.#neverPulled(request);
+    if (policy !== 'Always' && found !== undefined) {
+      const credentials = await this.#credentials(request, signal);
+      if (await this.#mayUse(request, found, credentials, signal)) {
+        this.#tellPresent(request, ' and can be accessed by the pod');
+        return found;
+      }
+      // The same words as for an image that is not there: who may not have it need not know that it is.
+      if (policy === 'Never') throw this.#neverPulled(request);
     }
-    this.#backoff.reset(key);
-    this.#failures.delete(key);
-    const present = await this.find(image, signal);
-    if (present !== undefined) return present;
-    throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
+    return await this.#pull(request, signal);
   }
 
   /** When to ask again although nothing changes, since the answer will be another; undefined: it may be asked now. */
   retryInMs(pod: Pod, container: Container): number | undefined {
-    const key = keyOf(pod, container);
-    const failure = this.#failures.get(key);
-    if (failure === undefined) return undefined;
-    const ageMs = this.#deps.clock.monotonic() - failure.atMs;
-    return Math.max(0, (isNews(ageMs) ? newsMs : this.#backoff.delay(key)) - ageMs);
+    return this.#backoff.retryInMs(keyOf({ pod, container }));
   }
 
   /** Forgets what was kept for a pod that has gone. */
   forget(uid: string): void {
-    for (const key of this.#failures.keys()) {
-      if (!key.startsWith(`${uid}/`)) continue;
-      this.#failures.delete(key);
-      this.#backoff.reset(key);
+    this.#backoff.forget(`${uid}/`);
+  }
+
+  async #look(name: string, signal: AbortSignal): Promise<PresentImage | undefined> {
+    try {
+      const answer = await this.#deps.images.imageStatus({ image: { image: name } }, { signal });
+      return answer.image === undefined ? undefined : presentImage(answer.image);
+    } catch (err) {
+      if (isAbort(err)) throw err;
+      const kind = err instanceof KubeletError ? err.kind : 'internal';
+      // differs from upstream: the image is named.
+      const message = `Failed to inspect image "${name}": ${describeError(err)}`;
+      throw new KubeletError(kind, 'ImageInspectError', message, { cause: err });
     }
   }
 
-  #refuseInBackoff(key: string, name: string): void {
-    const failure = this.#failures.get(key);
-    const nowMs = this.#deps.clock.monotonic();
-    if (failure === undefined || !this.#backoff.isInBackoffSince(key, failure.atMs, nowMs)) return;
-    // Who looks once a second has to see what went wrong before it is wrapped into a back-off.
-    if (isNews(nowMs - failure.atMs)) throw failure.error;
-    throw new KubeletError(
-      'unavailable',
-      'ImagePullBackOff',
-      `Back-off pulling image "${name}": ${failure.error.reason}: ${failure.error.message}`,
+  async #credentials(request: ImageAsker, signal: AbortSignal): Promise<readonly PullCredential[]> {
+    const { repository } = parseImageName(nameOf(request));
+    return await this.#deps.credentials.find(repository, request.pod, signal);
+  }
+
+  async #mayUse(
+    request: ImageAsker,
+    { ref }: PresentImage,
+    credentials: readonly PullCredential[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    return (await this.#deps.history?.mayUse(nameOf(request), ref, credentials, signal)) ?? true;
+  }
+
+  async #pull(request: ImageRequest, signal: AbortSignal): Promise<PresentImage> {
+    const { clock, log, observePull } = this.#deps;
+    const name = nameOf(request);
+    const key = keyOf(request);
+    const refusal = this.#backoff.refusal(key, name);
+    if (refusal?.reason === 'ImagePullBackOff') {
+      this.#tell(request, 'Normal', 'BackOff', `Back-off pulling image "${name}"`);
+    }
+    if (refusal !== undefined) throw refusal;
+    const askedMs = clock.monotonic();
+    let result: PullResult;
+    try {
+      result = await this.#pullRecorded(request, signal);
+      if (result.image === undefined) {
+        throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
+      }
+    } catch (err) {
+      if (isAbort(err) || isAbortOf(err, signal)) throw err;
+      const error = pullError(name, err);
+      this.#tell(request, 'Warning', 'Failed', `Failed to pull image "${name}": ${runtimeText(err)}`);
+      const delayMs = this.#backoff.failed(key, error);
+      log.v(2).info('Image pull failed', { key, backoff: formatDurationMs(delayMs), err });
+      throw error;
+    }
+    this.#backoff.succeeded(key);
+    const waitedMs = clock.monotonic() - askedMs;
+    const size = result.image.size;
+    observePull(Number(size), waitedMs / 1000);
+    const message = `Successfully pulled image "${name}" in ${wholeMs(result.tookMs)} (${wholeMs(waitedMs)} including waiting). Image size: ${size} bytes.`;
+    this.#tell(request, 'Normal', 'Pulled', message);
+    return presentImage(result.image);
+  }
+
+  /** The pull itself, with what is written down before and after it. */
+  async #pullRecorded(request: ImageRequest, signal: AbortSignal): Promise<PullResult> {
+    const { history, pulls } = this.#deps;
+    const { pod, sandboxConfig } = request;
+    const name = nameOf(request);
+    const image = normalizeImageName(name);
+    const credentials = await this.#credentials(request, signal);
+    await history?.begin(name, signal);
+    let result: PullResult;
+    try {
+      this.#tell(request, 'Normal', 'Pulling', `Pulling image "${name}"`);
+      const annotations = pod.metadata?.annotations ?? {};
+      const runtimeClass = pod.spec?.runtimeClassName ?? '';
+      result = await pulls.pull({ image, annotations, sandboxConfig, runtimeClass, credentials }, signal);
+    } catch (err) {
+      await history?.failed(name);
+      throw err;
+    }
+    await history?.succeeded(name, result.imageRef, result.used);
+    return result;
+  }
+
+  #neverPulled(asker: ImageAsker): KubeletError {
+    const message = `Container image "${nameOf(asker)}" is not present with pull policy of Never`;
+    this.#tell(asker, 'Warning', 'ErrImageNeverPull', message);
+    return new KubeletError('not-found', 'ErrImageNeverPull', message);
+  }
+
+  #tellPresent(asker: ImageAsker, more: string): void {
+    this.#tell(
+      asker,
+      'Normal',
+      'Pulled',
+      `Container image "${nameOf(asker)}" already present on machine${more}`,
     );
   }
 
-  #failed(key: string, name: string, err: unknown): KubeletError {
-    const { clock, log } = this.#deps;
-    const nowMs = clock.monotonic();
-    const delayMs = this.#backoff.next(key, nowMs, nowMs);
-    log.v(2).info('Image pull failed', { key, backoff: formatDuration(BigInt(delayMs) * 1_000_000n), err });
-    const error = pullError(name, err);
-    this.#failures.set(key, { atMs: nowMs, error });
-    return error;
+  #tell({ container, pod }: ImageAsker, type: EventType, reason: string, message: string): void {
+    this.#deps.log.v(4).info('Image event', { pod: podRef(pod), reason, message });
+    this.#deps.events.pod(pod, { type, reason, message }, containerFieldPath(pod, container.name));
   }
+}
 
-  async #pull(image: string, request: ImageRequest, signal: AbortSignal): Promise<void> {
-    const pull = this.#pulls.get(image) ?? this.#startPull(image, request);
-    pull.waiters += 1;
-    try {
-      await raceAbort(pull.done, signal);
-    } finally {
-      pull.waiters -= 1;
-      if (pull.waiters === 0) this.#abandon(image, pull, signal);
-    }
-  }
+function nameOf({ container }: ImageAsker): string {
+  return container.image ?? '';
+}
 
-  #startPull(image: string, request: ImageRequest): Pull {
-    const abort = new AbortController();
-    const done = this.#runPull(image, request, abort.signal).finally(() => this.#drop(image, pull));
-    // Every waiter sees the outcome through its own race; a pull nobody waits for any more ends unheard.
-    done.catch(() => undefined);
-    const pull: Pull = { done, abort, waiters: 0 };
-    this.#pulls.set(image, pull);
-    return pull;
-  }
-
-  /** Ends a pull nobody waits for; who comes for the image next begins another one. */
-  #abandon(image: string, pull: Pull, { reason }: AbortSignal): void {
-    this.#drop(image, pull);
-    pull.abort.abort(reason);
-  }
-
-  #drop(image: string, pull: Pull): void {
-    if (this.#pulls.get(image) === pull) this.#pulls.delete(image);
-  }
-
-  async #runPull(image: string, request: ImageRequest, signal: AbortSignal): Promise<string> {
-    const { clock, images, log } = this.#deps;
-    const slot = await this.#slots.acquire(0, signal);
-    try {
-      const startedAt = clock.monotonic();
-      log.info('Pulling image', { image, pod: podRef(request.pod) });
-      const answer = await images.pullImage(
-        { image: { image }, sandboxConfig: request.sandboxConfig },
-        { signal },
-      );
-      log.info('Pulled image', { image, tookMs: Math.round(clock.monotonic() - startedAt) });
-      return answer.imageRef;
-    } finally {
-      slot.release();
-    }
-  }
+function policyOf({ container }: ImageAsker): string {
+  return container.imagePullPolicy ?? 'IfNotPresent';
 }
 
 /** By the name as it is written: one that no registry could serve has its place here as well. */
-function keyOf(pod: Pod, container: Container): string {
-  return `${podUid(pod)}/${container.image ?? ''}`;
+function keyOf(asker: ImageAsker): string {
+  return `${podUid(asker.pod)}/${nameOf(asker)}`;
 }
 
-/** Runtimes put the names of these two in front of their message. */
-const namedFailures = [
-  ['RegistryUnavailable', 'the registry is unavailable'],
-  ['SignatureValidationFailed', 'the signature validation failed'],
-] as const;
-
-function pullError(image: string, cause: unknown): KubeletError {
-  const message = describeError(cause);
-  for (const [reason, why] of namedFailures) {
-    if (!message.startsWith(reason)) continue;
-    const text = `image pull failed for ${image} because ${why}${message.slice(reason.length)}`;
-    // Not as the cause: its text is part of this one already.
-    return new KubeletError('unavailable', reason, text);
-  }
-  return new KubeletError('unavailable', 'ErrImagePull', message, { cause });
-}
-
-function isNews(ageMs: number): boolean {
-  return ageMs >= 0 && ageMs < newsMs;
+function wholeMs(ms: number): string {
+  return formatDurationMs(Math.trunc(ms));
 }
 
 function presentImage(image: Image): PresentImage {

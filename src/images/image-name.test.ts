@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { normalizeImageName } from './image-name.ts';
+import { fullImageName, normalizeImageName, parseImageName } from './image-name.ts';
 
 const ending = (text: string): RegExp => new RegExp(`": ${text.replace(/[()]/g, '\\$&')}$`);
 const sha = `sha256:${'0a'.repeat(32)}`;
@@ -55,4 +55,24 @@ describe('names that none can', () => {
     expect(() => normalizeImageName('a b')).toThrow(
       `Failed to apply default image tag "a b": couldn't parse image name "a b": invalid reference format`,
     ));
+});
+
+describe('what a name means in full', () => {
+  test.each([
+    ['busybox', 'docker.io/library/busybox:latest'],
+    ['team/app', 'docker.io/team/app:latest'],
+    ['docker.io/busybox:1', 'docker.io/library/busybox:1'],
+    ['index.docker.io/busybox:1', 'docker.io/library/busybox:1'],
+    ['localhost/app', 'localhost/app:latest'],
+    ['example.com:5000/a/b:1', 'example.com:5000/a/b:1'],
+    [`example.com/app:1@${sha}`, `example.com/app@${sha}`],
+  ])('%s', (image, want) => expect(fullImageName(image)).toBe(want));
+  test('a digest stands beside a tag, and no tag is added to it', () => {
+    expect(parseImageName(`app:1@${sha}`)).toEqual({
+      repository: 'docker.io/library/app',
+      tag: '1',
+      digest: sha,
+    });
+    expect(parseImageName(`app@${sha}`).tag).toBeUndefined();
+  });
 });

@@ -1,6 +1,7 @@
 // The kubelet's own metrics: what it does with the runtime and what it holds. Upstream: pkg/kubelet/metrics.
 // Owns the registry. Invariant: names, types, labels and buckets are upstream's, so that dashboards go on working.
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
+import { ImageMetrics } from './image-metrics.ts';
 
 export interface KubeletMetricsDeps {
   readonly desired: { all(): readonly { readonly source: string }[] };
@@ -25,6 +26,7 @@ export interface RuntimeObservation {
 
 export class KubeletMetrics {
   readonly #metrics = new Metrics();
+  readonly images = new ImageMetrics(this.#metrics);
   readonly #operations = this.#metrics.counter({
     name: 'kubelet_runtime_operations_total',
     help: 'Calls to the container runtime, by operation.',

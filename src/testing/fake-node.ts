@@ -19,6 +19,7 @@ import { kubeletFlags } from '../config/table/kubelet-flags.ts';
 import { makeParts } from '../sources/make-pods.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
+import { memoryRecords } from './memory-records.ts';
 
 interface Manifest {
   readonly text: string;
@@ -33,6 +34,8 @@ export class FakeNode {
   readonly directories = new Set<string>();
   readonly removedCgroups: string[] = [];
   readonly killedContainers: string[] = [];
+  /** The node's small files, by path: records of pulls, Docker's configuration. */
+  readonly records = new Map<string, string>();
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
   #stamp = 0;
@@ -154,6 +157,7 @@ export class FakeNode {
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
         hookHttp: () => Promise.reject(new Error('no network in memory')),
+        imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
       },
@@ -199,6 +203,18 @@ export class FakeNode {
         this.#watchers.add(onChange);
         return { close: () => void this.#watchers.delete(onChange) };
       },
+    };
+  }
+
+  #imageHost(): Edges['imageHost'] {
+    return {
+      records: memoryRecords(this.records),
+      programs: () => ({
+        check: () => Promise.resolve(),
+        run: () => Promise.reject(new Error('no programs in memory')),
+      }),
+      workingDirectory: '/',
+      home: '/root',
     };
   }
 

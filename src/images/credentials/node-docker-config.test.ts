@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import { silentLogger } from '../../base/log.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { dockerConfigPaths, NodeDockerConfig } from './node-docker-config.ts';
+
+const places = { rootDir: '/var/lib/kubelet', workingDirectory: '/work', home: '/root' };
+const entry = (username: string): string =>
+  JSON.stringify({ auths: { 'example.com': { username, password: 'p' } } });
+const legacy = (username: string): string => JSON.stringify({ 'example.com': { username, password: 'p' } });
+
+test('where it is looked for, in this order', () => {
+  expect(dockerConfigPaths(places).map(({ path }) => path)).toEqual([
+    '/var/lib/kubelet/config.json',
+    '/work/config.json',
+    '/root/.docker/config.json',
+    '/.docker/config.json',
+    '/var/lib/kubelet/.dockercfg',
+    '/work/.dockercfg',
+    '/root/.dockercfg',
+    '/.dockercfg',
+  ]);
+  expect(dockerConfigPaths({ ...places, home: '' })[2]?.path).toBe('/work/.docker/config.json');
+});
+
+test.each([
+  ['none', {}, ''],
+  [
+    'the root directory first',
+    { '/var/lib/kubelet/config.json': entry('a'), '/work/config.json': entry('b') },
+    'a',
+  ],
+  ['home', { '/root/.docker/config.json': entry('h') }, 'h'],
+  [
+    'the new format before the old',
+    { '/var/lib/kubelet/.dockercfg': legacy('o'), '/.docker/config.json': entry('n') },
+    'n',
+  ],
+  ['the old format', { '/root/.dockercfg': legacy('o') }, 'o'],
+  [
+    'a broken one is passed over',
+    { '/var/lib/kubelet/config.json': '{', '/work/config.json': entry('b') },
+    'b',
+  ],
+  [
+    'one without registries counts',
+    { '/var/lib/kubelet/config.json': '{}', '/work/config.json': entry('b') },
+    '',
+  ],
+  [
+    'one that cannot be read is passed over',
+    { '/var/lib/kubelet/config.json': undefined, '/work/config.json': entry('b') },
+    'b',
+  ],
+] as const)('%s', async (_, files: Readonly<Record<string, string | undefined>>, want) => {
+  const clock = new FakeClock();
+  const read = async (path: string): Promise<string | undefined> => {
+    if (path in files && files[path] === undefined) throw new Error('EACCES');
+    return files[path];
+  };
+  const node = new NodeDockerConfig({ read, places, clock, log: silentLogger });
+  const found = (await node.keyring()).lookup('example.com/app');
+  expect(found.map(({ username }) => username).join(',')).toBe(want);
+});
+
+test('it is read again after five minutes', async () => {
+  const clock = new FakeClock();
+  let username = 'old';
+  const node = new NodeDockerConfig({ read: async () => entry(username), places, clock, log: silentLogger });
+  const seen = async (): Promise<string | undefined> =>
+    (await node.keyring()).lookup('example.com/a')[0]?.username;
+  expect(await seen()).toBe('old');
+  username = 'new';
+  await clock.advance(5 * 60_000 - 1);
+  expect(await seen()).toBe('old');
+  await clock.advance(1);
+  expect(await seen()).toBe('new');
+});

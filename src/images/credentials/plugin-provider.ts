@@ -1,0 +1,173 @@
+// One credential provider program: when it is asked, with which token, and how long its answer is kept.
+// Upstream: pluginProvider in pkg/credentialprovider/plugin/plugin.go.
+// Invariants: a program is run once for all who ask the same at the same time; whatever goes wrong with it, the pull goes
+// on without its credentials; neither its answer nor a token is logged.
+import { createHash } from 'node:crypto';
+import type { Pod } from '../../api/k8s.ts';
+import { podRef } from '../../api/pod-ref.ts';
+import type { Clock } from '../../base/clock.ts';
+import { withDeadline } from '../../base/deadline.ts';
+import { isAbort, isAbortOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { raceAbort } from '../../base/race-abort.ts';
+import { Secret } from '../../base/secret.ts';
+import type { DockerConfig } from './docker-config.ts';
+import { ExpiringCache } from './expiring-cache.ts';
+import type { CredentialSource } from './keyring.ts';
+import { decodePluginResponse, encodePluginRequest, type PluginResponse } from './plugin-protocol.ts';
+import { type CredentialObjects, type PodToken, podToken, type TokenAttributes } from './plugin-token.ts';
+import { registryMatches } from './url-match.ts';
+
+/** As CredentialProviderConfig has it. */
+export interface PluginConfig {
+  readonly name: string;
+  readonly apiVersion: string;
+  readonly matchImages: readonly string[];
+  readonly defaultCacheDuration?: { readonly ms: number } | undefined;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly tokenAttributes?: TokenAttributes | undefined;
+}
+
+export interface PluginRun {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  /** For the program's standard input. Not to be logged. */
+  readonly input: Secret;
+}
+
+export interface PluginProviderDeps {
+  readonly config: PluginConfig;
+  /** Runs the program to its end and gives what it wrote; rejects without repeating any of it. */
+  readonly run: (run: PluginRun, signal: AbortSignal) => Promise<string>;
+  readonly objects: CredentialObjects;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly observe: (plugin: string, seconds: number, failed: boolean) => void;
+}
+
+export interface PluginAnswer {
+  readonly auth: DockerConfig;
+  /** Undefined: it was asked without a token, so that what it says counts for every pod. */
+  readonly source: CredentialSource | undefined;
+}
+
+/** A program may try again itself; beyond this it hangs. */
+const runTimeoutMs = 60_000;
+const globalKey = '<global>';
+
+export class PluginProvider {
+  readonly #deps: PluginProviderDeps;
+  readonly #cache: ExpiringCache<DockerConfig>;
+  readonly #running = new Map<string, Promise<PluginResponse>>();
+
+  constructor(deps: PluginProviderDeps) {
+    this.#deps = deps;
+    this.#cache = new ExpiringCache(deps.clock);
+  }
+
+  /** What the program knows about the image; undefined when it does not. Rejects only when the signal is aborted. */
+  async provide(image: string, pod: Pod, signal: AbortSignal): Promise<PluginAnswer | undefined> {
+    const { config, log } = this.#deps;
+    if (!config.matchImages.some((pattern) => registryMatches(pattern, image))) return undefined;
+    try {
+      return await this.#answer(image, pod, signal);
+    } catch (err) {
+      if (isAbort(err) || isAbortOf(err, signal)) throw err;
+      log.error('Failed getting credentials from a credential provider', {
+        provider: config.name,
+        image,
+        pod: podRef(pod),
+        err,
+      });
+      return undefined;
+    }
+  }
+
+  async #answer(image: string, pod: Pod, signal: AbortSignal): Promise<PluginAnswer | undefined> {
+    const { config, objects } = this.#deps;
+    const token = await podToken(config.tokenAttributes, objects, pod, signal);
+    if (token === 'not-for-this-pod') return undefined;
+    const source =
+      token === undefined ? undefined : { from: 'service-account' as const, at: token.serviceAccount };
+    const cached = this.#cached(image, token);
+    if (cached !== undefined) return { auth: cached, source };
+    const response = await raceAbort(this.#ask(image, token), signal);
+    this.#keep(image, token, response);
+    return { auth: response.auth, source };
+  }
+
+  #cached(image: string, token: PodToken | undefined): DockerConfig | undefined {
+    for (const base of [image, registryOf(image), globalKey]) {
+      const found = this.#cache.get(cacheKey(base, token));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #keep(image: string, token: PodToken | undefined, response: PluginResponse): void {
+    const ttlMs = response.cacheMs ?? this.#deps.config.defaultCacheDuration?.ms ?? 0;
+    if (ttlMs <= 0) return;
+    const base = { Image: image, Registry: registryOf(image), Global: globalKey }[response.cacheKeyType];
+    this.#cache.set(cacheKey(base, token), response.auth, ttlMs);
+  }
+
+  #ask(image: string, token: PodToken | undefined): Promise<PluginResponse> {
+    const key = JSON.stringify([image, hashOf(token?.token), token?.annotations ?? {}]);
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const running = this.#run(image, token).finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
+    return running;
+  }
+
+  async #run(image: string, token: PodToken | undefined): Promise<PluginResponse> {
+    const { clock, config, observe, run } = this.#deps;
+    const { apiVersion, args, env, name } = config;
+    const input = encodePluginRequest(apiVersion, {
+      image,
+      serviceAccountToken: token?.token,
+      serviceAccountAnnotations: token?.annotations,
+    });
+    const startedMs = clock.monotonic();
+    const told = (failed: boolean): void => observe(name, (clock.monotonic() - startedMs) / 1000, failed);
+    let output: string;
+    try {
+      const what = `credential provider plugin ${name} for image ${image}`;
+      output = await withDeadline({ clock, ms: runTimeoutMs, what }, (signal) =>
+        run({ name, args, env, input: new Secret(input) }, signal),
+      );
+    } catch (err) {
+      told(true);
+      throw err;
+    }
+    told(false);
+    const response = decodePluginResponse(apiVersion, output);
+    token?.refuseEcho(response);
+    return response;
+  }
+}
+
+/** Host and port, as the image's name begins with them. */
+function registryOf(image: string): string {
+  return image.split('/', 1)[0] ?? '';
+}
+
+function cacheKey(base: string, token: PodToken | undefined): string {
+  if (token === undefined) return JSON.stringify([base]);
+  const { uid, namespace, name } = token.serviceAccount;
+  const byToken = token.cacheType === 'Token' ? [hashOf(token.token)] : [];
+  return JSON.stringify([
+    base,
+    namespace,
+    name,
+    uid,
+    Object.entries(token.annotations).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    ...byToken,
+  ]);
+}
+
+function hashOf(token: Secret | undefined): string {
+  return token === undefined ? '' : createHash('sha256').update(token.reveal()).digest('hex');
+}

@@ -1,0 +1,84 @@
+// The secrets that a pod names for its pulls, as a keyring. Upstream: getPullSecretsForPod in kubelet_pods.go and
+// pkg/credentialprovider/secrets. Invariant: a secret that cannot be had is told and passed over; the pull goes on without.
+import type { EventSink } from '../../api/events.ts';
+import type { Pod, Secret as SecretObject } from '../../api/k8s.ts';
+import { podRef } from '../../api/pod-ref.ts';
+import { isAbort, KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { type DockerFormat, parseDockerConfig } from './docker-config.ts';
+import { Keyring } from './keyring.ts';
+
+export interface PullSecretsDeps {
+  readonly objects: {
+    secret(namespace: string, name: string, signal: AbortSignal): Promise<SecretObject>;
+  };
+  readonly events: EventSink;
+  readonly log: Logger;
+}
+
+const formats: Readonly<Record<string, { readonly key: string; readonly format: DockerFormat }>> = {
+  'kubernetes.io/dockerconfigjson': { key: '.dockerconfigjson', format: 'config.json' },
+  'kubernetes.io/dockercfg': { key: '.dockercfg', format: 'dockercfg' },
+};
+
+export function pullSecretNames(pod: Pod): readonly string[] {
+  return (pod.spec?.imagePullSecrets ?? []).flatMap(({ name }) =>
+    name === undefined || name === '' ? [] : [name],
+  );
+}
+
+/** Rejects with ErrImagePull-worthy words when a secret is there but cannot be read as what it says it is. */
+export async function pullSecretsKeyring(
+  deps: PullSecretsDeps,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<Keyring> {
+  const names = pullSecretNames(pod);
+  const namespace = pod.metadata?.namespace ?? 'default';
+  const secrets = await Promise.all(names.map((name) => fetchSecret(deps, pod, namespace, name, signal)));
+  const failed = names.filter((_, index) => secrets[index] === undefined);
+  if (failed.length > 0) {
+    deps.events.pod(pod, {
+      type: 'Warning',
+      reason: 'FailedToRetrieveImagePullSecret',
+      message: `Unable to retrieve some image pull secrets (${failed.join(', ')}); attempting to pull the image may not succeed.`,
+    });
+  }
+  const keyring = new Keyring();
+  for (const secret of secrets) if (secret !== undefined) addSecret(keyring, secret);
+  return keyring;
+}
+
+async function fetchSecret(
+  { log, objects }: PullSecretsDeps,
+  pod: Pod,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<SecretObject | undefined> {
+  try {
+    return await objects.secret(namespace, name, signal);
+  } catch (err) {
+    if (isAbort(err)) throw err;
+    log.warn('Unable to retrieve pull secret, the image pull may not succeed', {
+      pod: podRef(pod),
+      secret: `${namespace}/${name}`,
+      err,
+    });
+    return undefined;
+  }
+}
+
+function addSecret(keyring: Keyring, secret: SecretObject): void {
+  const known = formats[secret.type ?? ''];
+  const data = known === undefined ? undefined : secret.data?.[known.key];
+  if (known === undefined || data === undefined || data === '') return;
+  const { uid = '', namespace = '', name = '' } = secret.metadata ?? {};
+  try {
+    const config = parseDockerConfig(Buffer.from(data, 'base64').toString('utf8'), known.format);
+    keyring.add({ from: 'secret', at: { uid, namespace, name } }, config);
+  } catch (err) {
+    const message = `image pull secret ${namespace}/${name} cannot be read`;
+    throw new KubeletError('invalid', 'ErrImagePull', message, { cause: err });
+  }
+}

@@ -1,0 +1,63 @@
+// What a failed pull is called. Pure. Upstream: evalCRIPullErr in image_manager.go, PullImage in kuberuntime_image.go and
+// the CRI client, whose texts users search for.
+import { describeError, KubeletError } from '../base/errors.ts';
+
+/** Runtimes put the names of these two in front of their message. */
+const namedFailures = [
+  ['RegistryUnavailable', 'the registry is unavailable'],
+  ['SignatureValidationFailed', 'the signature validation failed'],
+] as const;
+
+export function pullError(image: string, cause: unknown): KubeletError {
+  if (cause instanceof KubeletError && cause.reason === 'ErrImagePull') return cause;
+  const message = runtimeText(cause);
+  for (const [reason, why] of namedFailures) {
+    if (!message.startsWith(reason)) continue;
+    const text = `image pull failed for ${image} because ${why}${message.slice(reason.length)}`;
+    // Not as the cause: its text is part of this one already.
+    return new KubeletError('unavailable', reason, text);
+  }
+  return new KubeletError('unavailable', 'ErrImagePull', message, { cause });
+}
+
+/** The failures of all credentials that were tried, as one: `[a, b]`, each once. */
+export function joinedFailure(failures: readonly unknown[]): unknown {
+  if (failures.length <= 1) return failures[0];
+  const texts = [...new Set(failures.map(runtimeText))];
+  return new KubeletError(
+    'internal',
+    'UNKNOWN',
+    texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`,
+  );
+}
+
+/** With gRPC's code in front where it says something; upstream leaves `Unknown` away. */
+export function runtimeText(err: unknown): string {
+  const text = describeError(err);
+  if (!(err instanceof KubeletError) || !grpcCodes.has(err.reason)) return text;
+  return `rpc error: code = ${camelCase(err.reason)} desc = ${text}`;
+}
+
+/** All but UNKNOWN. */
+const grpcCodes: ReadonlySet<string> = new Set([
+  'CANCELLED',
+  'INVALID_ARGUMENT',
+  'DEADLINE_EXCEEDED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+  'UNAUTHENTICATED',
+]);
+
+function camelCase(code: string): string {
+  if (code === 'CANCELLED') return 'Canceled';
+  return code.replace(/_?([A-Z])([A-Z]*)/g, (_, first: string, rest: string) => first + rest.toLowerCase());
+}

@@ -1,0 +1,154 @@
+// What is written down about pulls, so that a pod without credentials does not get an image that was pulled with them:
+// an intent while a pull runs, a record when it succeeded. Pure. Upstream: ImagePullIntent and ImagePulledRecord of
+// kubelet.config.k8s.io/v1alpha1, in whose format another kubelet may read them.
+import { createHash } from 'node:crypto';
+import { goJsonString } from '../../api/go-json.ts';
+import { KubeletError } from '../../base/errors.ts';
+import type { Coordinates, PullCredential } from '../credentials/keyring.ts';
+
+export interface RecordedSecret extends Coordinates {
+  readonly credentialHash: string;
+}
+
+/** Who may use an image: pods that bring one of these, or every pod of the node. */
+export interface RecordedCredentials {
+  readonly secrets: readonly RecordedSecret[];
+  readonly serviceAccounts: readonly Coordinates[];
+  readonly nodePodsAccessible: boolean;
+}
+
+export interface PulledRecord {
+  readonly lastUpdatedMs: number;
+  readonly imageRef: string;
+  /** By the image's name without tag and digest. */
+  readonly credentials: ReadonlyMap<string, RecordedCredentials>;
+}
+
+const apiVersion = 'kubelet.config.k8s.io/v1alpha1';
+
+/** The file of an image's intent, or of an image reference's record. */
+export function recordFileName(key: string): string {
+  return `sha256-${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** Temporary files lie in the same directory under a longer name, and other files are not ours. */
+export function isRecordFileName(name: string): boolean {
+  return /^sha256-[0-9a-f]{64}$/.test(name);
+}
+
+export function recordedCredentials(credential: PullCredential | undefined): RecordedCredentials {
+  const source = credential?.source;
+  const none = { secrets: [], serviceAccounts: [], nodePodsAccessible: false };
+  if (credential === undefined || source === undefined) return { ...none, nodePodsAccessible: true };
+  if (source.from === 'service-account') return { ...none, serviceAccounts: [source.at] };
+  return { ...none, secrets: [{ ...source.at, credentialHash: credential.hash }] };
+}
+
+export function encodeIntent(image: string): string {
+  return `{"kind":"ImagePullIntent","apiVersion":"${apiVersion}","image":${goJsonString(image)}}\n`;
+}
+
+export function decodeIntent(text: string): string {
+  const fields = decode(text, 'ImagePullIntent', ['image']);
+  return textField(fields, 'image');
+}
+
+export function encodePulledRecord(record: PulledRecord): string {
+  const time = new Date(record.lastUpdatedMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const mapping = [...record.credentials]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([image, credentials]) => `${goJsonString(image)}:${encodeCredentials(credentials)}`);
+  const tail = mapping.length === 0 ? '' : `,"credentialMapping":{${mapping.join(',')}}`;
+  return `{"kind":"ImagePulledRecord","apiVersion":"${apiVersion}","lastUpdatedTime":"${time}","imageRef":${goJsonString(record.imageRef)}${tail}}\n`;
+}
+
+function encodeCredentials({ secrets, serviceAccounts, nodePodsAccessible }: RecordedCredentials): string {
+  const at = ({ uid, namespace, name }: Coordinates): string =>
+    `"uid":${goJsonString(uid)},"namespace":${goJsonString(namespace)},"name":${goJsonString(name)}`;
+  const ofSecrets = secrets.map(
+    (secret) => `{${at(secret)},"credentialHash":${goJsonString(secret.credentialHash)}}`,
+  );
+  return `{${[
+    `"kubernetesSecrets":${ofSecrets.length === 0 ? 'null' : `[${ofSecrets.join(',')}]`}`,
+    ...(serviceAccounts.length === 0
+      ? []
+      : [`"kubernetesServiceAccounts":[${serviceAccounts.map((each) => `{${at(each)}}`).join(',')}]`]),
+    ...(nodePodsAccessible ? ['"nodePodsAccessible":true'] : []),
+  ].join(',')}}`;
+}
+
+export function decodePulledRecord(text: string): PulledRecord {
+  const fields = decode(text, 'ImagePulledRecord', ['lastUpdatedTime', 'imageRef', 'credentialMapping']);
+  const time = Date.parse(textField(fields, 'lastUpdatedTime'));
+  const mapping = record(fields['credentialMapping'] ?? {});
+  return {
+    lastUpdatedMs: Number.isNaN(time) ? 0 : time,
+    imageRef: textField(fields, 'imageRef'),
+    credentials: new Map(Object.entries(mapping).map(([image, value]) => [image, decodeCredentials(value)])),
+  };
+}
+
+function decodeCredentials(value: unknown): RecordedCredentials {
+  const fields = record(value);
+  known(fields, ['kubernetesSecrets', 'kubernetesServiceAccounts', 'nodePodsAccessible']);
+  return {
+    secrets: list(fields['kubernetesSecrets']).map((each) => ({
+      ...coordinates(each, ['credentialHash']),
+      credentialHash: textField(each, 'credentialHash'),
+    })),
+    serviceAccounts: list(fields['kubernetesServiceAccounts']).map((each) => coordinates(each, [])),
+    nodePodsAccessible: fields['nodePodsAccessible'] === true,
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function decode(text: string, kind: string, names: readonly string[]): Fields {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (err) {
+    throw invalid(`it is not JSON`, err);
+  }
+  const fields = record(value);
+  if (fields['kind'] !== kind || fields['apiVersion'] !== apiVersion)
+    throw invalid(`it is no ${kind} of ${apiVersion}`);
+  known(fields, ['kind', 'apiVersion', ...names]);
+  return fields;
+}
+
+function coordinates(fields: Fields, more: readonly string[]): Coordinates {
+  known(fields, ['uid', 'namespace', 'name', ...more]);
+  return {
+    uid: textField(fields, 'uid'),
+    namespace: textField(fields, 'namespace'),
+    name: textField(fields, 'name'),
+  };
+}
+
+function known(fields: Fields, names: readonly string[]): void {
+  const other = Object.keys(fields).find((name) => !names.includes(name));
+  if (other !== undefined) throw invalid(`unknown field "${other}"`);
+}
+
+function record(value: unknown): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('an object is missing');
+  return value as Fields;
+}
+
+function list(value: unknown): readonly Fields[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw invalid('a list is missing');
+  return value.map(record);
+}
+
+function textField(fields: Fields, name: string): string {
+  const value = fields[name] ?? '';
+  if (typeof value !== 'string') throw invalid(`${name} is no text`);
+  return value;
+}
+
+function invalid(why: string, cause?: unknown): KubeletError {
+  return new KubeletError('invalid', 'InvalidPullRecord', why, cause === undefined ? {} : { cause });
+}

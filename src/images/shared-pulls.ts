@@ -1,0 +1,158 @@
+// The pulls under way. Upstream: pkg/kubelet/images/puller.go and the throttling in helpers.go.
+// Invariants: one image with the same credentials is pulled once however many pods wait for it; a pod that stops waiting
+// does not end a pull that others wait for, and a pull nobody waits for is ended; a pull that hangs does not keep others
+// from starting for longer than its lease.
+import type { CriImages, CriRequest } from '../api/cri.ts';
+import type { Image, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+import type { Clock } from '../base/clock.ts';
+import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { raceAbort } from '../base/race-abort.ts';
+import { TokenBucket } from '../base/rate-limit.ts';
+import { Slots } from '../base/slots.ts';
+import type { PullCredential } from './credentials/keyring.ts';
+import { joinedFailure } from './pull-error.ts';
+
+export interface SharedPullsDeps {
+  readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How many pulls may run at once. */
+  readonly parallelPulls: number;
+  /** 0: as fast as they come. */
+  readonly pullQps: number;
+  readonly pullBurst: number;
+}
+
+export interface PullRequest {
+  /** With its tag. */
+  readonly image: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly sandboxConfig: CriRequest<PodSandboxConfig>;
+  /** Images may lie elsewhere for another handler. */
+  readonly runtimeClass: string;
+  /** Tried one after the other; none: pulled without. */
+  readonly credentials: readonly PullCredential[];
+}
+
+export interface PullResult {
+  readonly imageRef: string;
+  readonly used: PullCredential | undefined;
+  /** As it is on the node now; undefined when the runtime does not say. */
+  readonly image: Image | undefined;
+  /** Without the time it waited for its turn. */
+  readonly tookMs: number;
+}
+
+interface Pull {
+  readonly done: Promise<PullResult>;
+  readonly abort: AbortController;
+  waiters: number;
+}
+
+/** A pull that hangs this long no longer keeps others from starting. */
+const pullLeaseMs = 120_000;
+
+export class SharedPulls {
+  readonly #deps: SharedPullsDeps;
+  readonly #pulls = new Map<string, Pull>();
+  readonly #slots: Slots;
+  readonly #limit: TokenBucket;
+
+  constructor(deps: SharedPullsDeps) {
+    this.#deps = deps;
+    const { clock, parallelPulls: count, pullBurst: burst, pullQps: qps } = deps;
+    this.#slots = new Slots({ clock, count, leaseMs: pullLeaseMs });
+    this.#limit = new TokenBucket({ clock, qps, burst });
+  }
+
+  async pull(request: PullRequest, signal: AbortSignal): Promise<PullResult> {
+    const key = keyOf(request);
+    const pull = this.#pulls.get(key) ?? this.#start(key, request);
+    pull.waiters += 1;
+    try {
+      return await raceAbort(pull.done, signal);
+    } finally {
+      pull.waiters -= 1;
+      if (pull.waiters === 0) this.#abandon(key, pull, signal);
+    }
+  }
+
+  #start(key: string, request: PullRequest): Pull {
+    const abort = new AbortController();
+    const done = this.#run(request, abort.signal).finally(() => this.#drop(key, pull));
+    // Every waiter sees the outcome through its own race; a pull nobody waits for any more ends unheard.
+    done.catch(() => undefined);
+    const pull: Pull = { done, abort, waiters: 0 };
+    this.#pulls.set(key, pull);
+    return pull;
+  }
+
+  /** Ends a pull nobody waits for; who comes for the image next begins another one. */
+  #abandon(key: string, pull: Pull, { reason }: AbortSignal): void {
+    this.#drop(key, pull);
+    pull.abort.abort(reason);
+  }
+
+  #drop(key: string, pull: Pull): void {
+    if (this.#pulls.get(key) === pull) this.#pulls.delete(key);
+  }
+
+  async #run(request: PullRequest, signal: AbortSignal): Promise<PullResult> {
+    const { clock, log } = this.#deps;
+    const { image } = request;
+    const slot = await this.#slots.acquire(0, signal);
+    try {
+      if (!this.#limit.tryTake()) throw new KubeletError('unavailable', 'UNKNOWN', 'pull QPS exceeded');
+      const startedMs = clock.monotonic();
+      log.info('Pulling image', { image, credentials: request.credentials.length });
+      const pulled = await this.#tryAll(request, signal);
+      const found = await this.#look(request, signal);
+      const tookMs = clock.monotonic() - startedMs;
+      log.info('Pulled image', { image, imageRef: pulled.imageRef, tookMs: Math.round(tookMs) });
+      return { ...pulled, image: found, tookMs };
+    } finally {
+      slot.release();
+    }
+  }
+
+  async #tryAll(
+    request: PullRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly imageRef: string; readonly used: PullCredential | undefined }> {
+    const { annotations, credentials, image, sandboxConfig } = request;
+    const failures: unknown[] = [];
+    for (const used of credentials.length === 0 ? [undefined] : credentials) {
+      const auth =
+        used === undefined ? {} : { auth: { username: used.username, password: used.password.reveal() } };
+      try {
+        const { imageRef } = await this.#deps.images.pullImage(
+          { image: { image, annotations }, ...auth, sandboxConfig },
+          { signal },
+        );
+        if (imageRef !== '') return { imageRef, used };
+        failures.push(new KubeletError('internal', 'UNKNOWN', `imageRef of image "${image}" is not set`));
+      } catch (err) {
+        if (isAbort(err) || signal.aborted) throw err;
+        failures.push(err);
+      }
+    }
+    throw joinedFailure(failures);
+  }
+
+  async #look({ image }: PullRequest, signal: AbortSignal): Promise<Image | undefined> {
+    try {
+      return (await this.#deps.images.imageStatus({ image: { image } }, { signal })).image;
+    } catch (err) {
+      if (isAbort(err) || signal.aborted) throw err;
+      this.#deps.log.warn('Failed to look at an image that was pulled', { image, err: describeError(err) });
+      return undefined;
+    }
+  }
+}
+
+/** Pods with other credentials pull for themselves: what one may have, another may not. */
+function keyOf({ credentials, image, runtimeClass }: PullRequest): string {
+  const proofs = credentials.map(({ hash, source }) => [hash, source?.from, source?.at]);
+  return JSON.stringify([image, runtimeClass, proofs]);
+}
