@@ -1,0 +1,70 @@
+// The pods of this node as the API server has them, mirror pods apart: what statuses are compared with and written to.
+// Upstream: the mirror half of pkg/kubelet/pod (manager). Owns ApiPods (sole writer: the API source).
+// Invariant: the store is updated before a key is announced.
+import type { WatchSink } from '../api/api-client.ts';
+import type { Pod } from '../api/k8s.ts';
+import { type PodUid, podFullName, podUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+
+export const mirrorAnnotation = 'kubernetes.io/config.mirror';
+
+/** A picture of a static pod, which the kubelet itself made. */
+export function isMirrorPod(pod: Pod): boolean {
+  return pod.metadata?.annotations?.[mirrorAnnotation] !== undefined;
+}
+
+export class ApiPods implements WatchSink<Pod> {
+  readonly changed = new Channel<PodUid>();
+  /** Announces full names (`name_namespace`), which a mirror pod shares with its static pod. */
+  readonly mirrorChanged = new Channel<string>();
+  readonly #pods = new Map<PodUid, Pod>();
+  readonly #mirrors = new Map<string, Pod>();
+  #synced = false;
+
+  get(uid: PodUid): Pod | undefined {
+    return this.#pods.get(uid);
+  }
+
+  mirror(fullName: string): Pod | undefined {
+    return this.#mirrors.get(fullName);
+  }
+
+  mirrorNames(): readonly string[] {
+    return [...this.#mirrors.keys()];
+  }
+
+  /** Whether the API server has listed them once. */
+  hasSynced(): boolean {
+    return this.#synced;
+  }
+
+  replace(pods: readonly Pod[]): void {
+    const uids = new Set(pods.map(podUid));
+    const stale = [...this.#pods.values(), ...this.#mirrors.values()].filter((pod) => !uids.has(podUid(pod)));
+    this.#synced = true;
+    for (const pod of stale) this.remove(pod);
+    for (const pod of pods) this.upsert(pod);
+  }
+
+  upsert(pod: Pod): void {
+    if (isMirrorPod(pod)) {
+      const name = podFullName(pod);
+      this.#mirrors.set(name, pod);
+      this.mirrorChanged.push(name);
+    } else {
+      this.#pods.set(podUid(pod), pod);
+      this.changed.push(podUid(pod));
+    }
+  }
+
+  remove(pod: Pod): void {
+    const uid = podUid(pod);
+    const name = podFullName(pod);
+    const mirror = this.#mirrors.get(name);
+    if (mirror !== undefined && podUid(mirror) === uid) {
+      this.#mirrors.delete(name);
+      this.mirrorChanged.push(name);
+    }
+    if (this.#pods.delete(uid)) this.changed.push(uid);
+  }
+}

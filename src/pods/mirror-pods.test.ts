@@ -1,0 +1,161 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { Pod } from '../api/k8s.ts';
+import { podFullName } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
+import { aPod } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { ApiPods } from './api-pods.ts';
+import { MirrorPods, mirrorOf } from './mirror-pods.ts';
+
+const node = { name: 'node1', uid: 'node-uid' };
+const name = 'web-node1_default';
+
+function staticPod(hash: string): Pod {
+  return aPod({
+    name: 'web-node1',
+    uid: hash,
+    annotations: { 'kubernetes.io/config.hash': hash, 'kubernetes.io/config.source': 'file' },
+  });
+}
+
+/** The API server as the mirror pods see it: what is written there comes back by the watch. */
+async function world(options: { listed?: boolean; node?: typeof node | undefined } = { node }) {
+  const clock = new FakeClock();
+  const apiPods = new ApiPods();
+  const calls: string[] = [];
+  const state = {
+    statics: new Map<string, Pod>(),
+    busy: false,
+    sourcesReady: true,
+    node: 'node' in options ? options.node : node,
+    fault: undefined as KubeletError | undefined,
+    uids: 0,
+  };
+  const mirrors = new MirrorPods({
+    statics: {
+      get: (fullName) => state.statics.get(fullName),
+      isBusy: () => state.busy,
+      names: () => [...state.statics.keys()],
+      sourcesReady: () => state.sourcesReady,
+    },
+    mirrors: apiPods,
+    node: () => state.node,
+    api: {
+      create: async (pod) => {
+        calls.push('create');
+        if (state.fault !== undefined) throw state.fault;
+        apiPods.upsert({ ...pod, metadata: { ...pod.metadata, uid: `m${++state.uids}` } });
+      },
+      delete: async (pod) => {
+        calls.push(`delete ${pod.metadata?.uid}`);
+        if (state.fault !== undefined) throw state.fault;
+        apiPods.remove(pod);
+      },
+    },
+    clock,
+    log: silentLogger,
+  });
+  apiPods.mirrorChanged.subscribe((fullName) => mirrors.poke(fullName));
+  if (options.listed !== false) apiPods.replace([]);
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  await mirrors.start(stop.signal);
+  const want = async (pod: Pod | undefined): Promise<void> => {
+    if (pod === undefined) state.statics.delete(name);
+    else state.statics.set(podFullName(pod), pod);
+    mirrors.poke(name);
+    await clock.settle();
+  };
+  return { apiPods, calls, clock, mirrors, state, want };
+}
+
+test('a mirror pod is its static pod, marked and owned by the node', () => {
+  const { metadata, spec } = mirrorOf(staticPod('h1'), node);
+  expect(metadata).toEqual({
+    name: 'web-node1',
+    namespace: 'default',
+    annotations: {
+      'kubernetes.io/config.hash': 'h1',
+      'kubernetes.io/config.mirror': 'h1',
+      'kubernetes.io/config.source': 'file',
+    },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node1', uid: 'node-uid', controller: true }],
+  });
+  expect(spec).toEqual(staticPod('h1').spec);
+});
+
+test('made once, and again after somebody deleted it', async () => {
+  const { apiPods, calls, clock, want } = await world();
+  await want(staticPod('h1'));
+  await want(staticPod('h1'));
+  expect(calls).toEqual(['create']);
+  apiPods.remove(apiPods.mirror(name) ?? {});
+  await clock.settle();
+  expect(calls).toEqual(['create', 'create']);
+  expect(apiPods.mirror(name)?.metadata?.uid).toBe('m2');
+});
+
+test('one that shows an earlier manifest, or is being deleted, is replaced', async () => {
+  const { apiPods, calls, clock, want } = await world();
+  await want(staticPod('h1'));
+  await want(staticPod('h2'));
+  expect(calls).toEqual(['create', 'delete m1', 'create']);
+  const mirror = apiPods.mirror(name) ?? {};
+  apiPods.upsert({ ...mirror, metadata: { ...mirror.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  await clock.settle();
+  expect(calls.slice(3)).toEqual(['delete m2', 'create']);
+});
+
+test('it goes with its static pod, but not before that has ended', async () => {
+  const { calls, clock, mirrors, state, want } = await world();
+  await want(staticPod('h1'));
+  state.busy = true;
+  await want(undefined);
+  expect(calls).toEqual(['create']);
+  state.busy = false;
+  mirrors.pokeAll();
+  await clock.settle();
+  expect(calls).toEqual(['create', 'delete m1']);
+});
+
+test('nothing is deleted while a source is silent', async () => {
+  const { apiPods, calls, clock, state } = await world();
+  state.sourcesReady = false;
+  apiPods.upsert(mirrorOf(staticPod('h1'), node));
+  await clock.settle();
+  expect(calls).toEqual([]);
+});
+
+test('nothing is made before the node is registered and the API server has listed its pods', async () => {
+  const { apiPods, calls, clock, mirrors, state, want } = await world({ listed: false, node: undefined });
+  await want(staticPod('h1'));
+  apiPods.replace([]);
+  mirrors.pokeAll();
+  await clock.settle();
+  expect(calls).toEqual([]);
+  state.node = node;
+  mirrors.pokeAll();
+  await clock.settle();
+  expect(calls).toEqual(['create']);
+});
+
+test('an API server that is away is asked less and less often', async () => {
+  const { apiPods, calls, clock, state, want } = await world();
+  state.fault = new KubeletError('unavailable', 'ConnectionRefused', 'away');
+  await want(staticPod('h1'));
+  await clock.advance(120_000);
+  expect(calls.length).toBeLessThan(25);
+  state.fault = undefined;
+  await clock.advance(13_000);
+  expect(apiPods.mirror(name)).toBeDefined();
+});
+
+test('a pod of that name that is not ours stays, and is asked about again', async () => {
+  const { calls, clock, state, want } = await world();
+  state.fault = new KubeletError('conflict', 'AlreadyExists', 'pods "web-node1" already exists');
+  await want(staticPod('h1'));
+  await clock.advance(2_000);
+  expect(calls.filter((call) => call !== 'create')).toEqual([]);
+  expect(calls.length).toBeGreaterThan(1);
+});

@@ -1,0 +1,157 @@
+// Shows static pods in the API: one mirror pod each, made and deleted beside the sync and never in its way.
+// Upstream: tryReconcileMirrorPods in kubelet.go, pkg/kubelet/pod/mirror_client.go, deleteOrphanedMirrorPods.
+// A loop keyed by full name. Invariants: a mirror pod is deleted by UID only, so never a pod of somebody else's; nothing is
+// deleted before every source has spoken; a static pod that is ending keeps its picture until it has ended.
+import type { OwnerReference, Pod } from '../api/k8s.ts';
+import { podFullName, podRef } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { isKind, KubeletError } from '../base/errors.ts';
+import { KeyedQueue } from '../base/keyed-queue.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+import { mirrorAnnotation } from './api-pods.ts';
+
+export interface MirrorPodsDeps {
+  readonly statics: {
+    /** The static pod of this name that is wanted. */
+    get(fullName: string): Pod | undefined;
+    /** Whether somebody still works on a static pod of this name, be it to end it. */
+    isBusy(fullName: string): boolean;
+    names(): readonly string[];
+    sourcesReady(): boolean;
+  };
+  readonly mirrors: {
+    mirror(fullName: string): Pod | undefined;
+    mirrorNames(): readonly string[];
+    hasSynced(): boolean;
+  };
+  /** This node, once it is registered; undefined while it is not, or while it is being deleted. */
+  readonly node: () => { readonly name: string; readonly uid: string } | undefined;
+  readonly api: {
+    create(pod: Pod, signal: AbortSignal): Promise<unknown>;
+    /** At once (grace 0), only if it has this UID. */
+    delete(pod: Pod, signal: AbortSignal): Promise<void>;
+  };
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const hashAnnotation = 'kubernetes.io/config.hash';
+const parallelCalls = 4;
+
+export class MirrorPods implements Component {
+  readonly name = 'mirror pods';
+  readonly #deps: MirrorPodsDeps;
+  readonly #queue: KeyedQueue<string>;
+
+  constructor(deps: MirrorPodsDeps) {
+    this.#deps = deps;
+    this.#queue = new KeyedQueue<string>({
+      clock: deps.clock,
+      parallel: parallelCalls,
+      run: (fullName, signal) => this.#sync(fullName, signal),
+      backoff: { initialMs: 500, maxMs: 10_000, jitter: 0.2 },
+      onError: (pod, err, retryInMs) => {
+        const fields = { pod, retryInMs: Math.round(retryInMs), err };
+        if (isKind(err, 'unavailable')) deps.log.v(2).info('Mirror pod not brought up to date', fields);
+        else deps.log.error('Mirror pod not brought up to date, will be tried again', fields);
+      },
+    });
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    this.#queue.start();
+    this.pokeAll();
+    return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** Something about the static or the mirror pod of this name may have changed. Cheap, idempotent, safe from anywhere. */
+  poke(fullName: string): void {
+    this.#queue.add(fullName);
+  }
+
+  /** The node was registered, the API server has listed the pods, or the last source has spoken. */
+  pokeAll(): void {
+    for (const name of this.#deps.statics.names()) this.poke(name);
+    for (const name of this.#deps.mirrors.mirrorNames()) this.poke(name);
+  }
+
+  async #sync(fullName: string, signal: AbortSignal): Promise<void> {
+    const { mirrors, statics } = this.#deps;
+    // Who is waited for here pokes when the time has come.
+    if (!mirrors.hasSynced()) return;
+    const wanted = statics.get(fullName);
+    const mirror = mirrors.mirror(fullName);
+    if (wanted === undefined) {
+      if (mirror === undefined || !statics.sourcesReady() || statics.isBusy(fullName)) return;
+      await this.#delete(mirror, 'its static pod is gone', signal);
+      return;
+    }
+    if (mirror !== undefined && isMirrorOf(mirror, wanted)) return;
+    if (mirror !== undefined) await this.#delete(mirror, 'it does not show its static pod', signal);
+    await this.#create(wanted, signal);
+  }
+
+  async #delete(mirror: Pod, why: string, signal: AbortSignal): Promise<void> {
+    const { api, log } = this.#deps;
+    try {
+      await api.delete(mirror, signal);
+      log.info('Deleted mirror pod', { pod: podRef(mirror), podUID: mirror.metadata?.uid, why });
+    } catch (err) {
+      // Gone already, or another pod by now: both are told by the watch.
+      if (!isKind(err, 'not-found') && !isKind(err, 'conflict')) throw err;
+    }
+  }
+
+  async #create(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { api, log, mirrors, node } = this.#deps;
+    const owner = node();
+    if (owner === undefined) return;
+    try {
+      await api.create(mirrorOf(pod, owner), signal);
+      log.info('Created mirror pod', { pod: podRef(pod) });
+    } catch (err) {
+      if (!(err instanceof KubeletError) || err.reason !== 'AlreadyExists') throw err;
+      // Most likely our own, which the watch has not shown yet; if it is another's, the watch never will, and it is told.
+      if (mirrors.mirror(podFullName(pod)) === undefined) throw err;
+    }
+  }
+
+  async #stopAfter(signal: AbortSignal): Promise<void> {
+    await untilAborted(signal);
+    this.#queue.abortAll();
+    await this.#queue.stop();
+  }
+}
+
+function isMirrorOf(mirror: Pod, pod: Pod): boolean {
+  const { annotations, deletionTimestamp } = mirror.metadata ?? {};
+  return (
+    deletionTimestamp === undefined &&
+    annotations?.[mirrorAnnotation] === pod.metadata?.annotations?.[hashAnnotation]
+  );
+}
+
+/** The static pod as it is shown: without its UID, which the API server gives anew, and owned by the node. */
+export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: string }): Pod {
+  const { uid: _local, ...metadata } = pod.metadata ?? {};
+  const owner: OwnerReference = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    name: node.name,
+    uid: node.uid,
+    controller: true,
+  };
+  const hash = metadata.annotations?.[hashAnnotation] ?? '';
+  return {
+    ...pod,
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...metadata,
+      annotations: { ...metadata.annotations, [mirrorAnnotation]: hash },
+      ownerReferences: [owner],
+    },
+  };
+}

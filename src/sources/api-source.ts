@@ -1,0 +1,148 @@
+// Turns the pods that the API server has bound to this node into wanted pods. Upstream: pkg/kubelet/config/apiserver.go and
+// the mux of config.go. Invariants: nothing is asked for before the node is known, and nothing published before the first
+// list: silence does not mean that there are no pods; what the kubelet itself wrote into a status wakes nobody.
+import type { Follow, WatchSink } from '../api/api-client.ts';
+import { seenAnnotation } from '../api/cri-labels.ts';
+import type { Pod } from '../api/k8s.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+import { configSourceAnnotation } from './static-pod.ts';
+
+export interface ApiSourceDeps {
+  readonly follow: Follow;
+  readonly node: {
+    readonly name: string;
+    /** Whether the API server has answered once when asked for this node, be it that there is none. */
+    hasSynced(): boolean;
+    readonly changed: { subscribe(listener: () => void): () => void };
+  };
+  /** Told of every pod as the API has it, mirror pods included, before the wanted ones are published. */
+  readonly objects: WatchSink<Pod>;
+  readonly isMirrorPod: (pod: Pod) => boolean;
+  readonly publish: (source: 'api', pods: readonly Pod[]) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface Known {
+  readonly fingerprint: string;
+  readonly pod: Pod;
+}
+
+/** Written by kubelets alone: that they changed is no news to this one. */
+const ownConditions: readonly string[] = [
+  'PodScheduled',
+  'Ready',
+  'Initialized',
+  'ContainersReady',
+  'PodReadyToStartContainers',
+  'PodResizeInProgress',
+  'PodResizePending',
+];
+
+export class ApiSource implements Component {
+  readonly name = 'api source';
+  readonly #deps: ApiSourceDeps;
+  readonly #known = new Map<string, Known>();
+
+  constructor(deps: ApiSourceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Does not wait for the API server. */
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    return { stopped: this.#run(signal) };
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { follow, log, node } = this.#deps;
+    if (!node.hasSynced()) log.info('Waiting for node sync before watching API server pods');
+    await this.#nodeSynced(signal);
+    if (signal.aborted) return;
+    log.info('Watching API server for pods');
+    const target = { path: '/api/v1/pods', fieldSelector: `spec.nodeName=${node.name}` };
+    await follow<Pod>(
+      target,
+      {
+        replace: (pods) => this.#replace(pods),
+        upsert: (pod) => this.#upsert(pod),
+        remove: (pod) => this.#remove(pod),
+      },
+      signal,
+    );
+  }
+
+  async #nodeSynced(signal: AbortSignal): Promise<void> {
+    const { node } = this.#deps;
+    if (node.hasSynced()) return;
+    let unsubscribe = (): void => undefined;
+    const synced = new Promise<void>((resolve) => {
+      unsubscribe = node.changed.subscribe(() => {
+        if (node.hasSynced()) resolve();
+      });
+    });
+    await Promise.race([synced, untilAborted(signal)]);
+    unsubscribe();
+  }
+
+  #replace(pods: readonly Pod[]): void {
+    this.#deps.objects.replace(pods);
+    const uids = new Set(pods.map(uidOf));
+    for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
+    for (const pod of pods) this.#take(pod);
+    this.#publish();
+  }
+
+  #upsert(pod: Pod): void {
+    this.#deps.objects.upsert(pod);
+    if (this.#take(pod)) this.#publish();
+  }
+
+  #remove(pod: Pod): void {
+    this.#deps.objects.remove(pod);
+    if (this.#known.delete(uidOf(pod))) this.#publish();
+  }
+
+  /** Whether there is something new to want. */
+  #take(pod: Pod): boolean {
+    if (this.#deps.isMirrorPod(pod)) return false;
+    const known = this.#known.get(uidOf(pod));
+    const fingerprint = fingerprintOf(pod);
+    if (known?.fingerprint === fingerprint) return false;
+    const seen = known?.pod.metadata?.annotations?.[seenAnnotation];
+    this.#known.set(uidOf(pod), { fingerprint, pod: this.#marked(pod, seen) });
+    return true;
+  }
+
+  #marked(pod: Pod, seen: string | undefined): Pod {
+    const { managedFields: _unused, ...metadata } = pod.metadata ?? {};
+    const annotations = {
+      ...metadata.annotations,
+      [configSourceAnnotation]: 'api',
+      [seenAnnotation]: seen ?? new Date(this.#deps.clock.now()).toISOString(),
+    };
+    // Items of a list do not say what they are.
+    return { ...pod, apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, annotations } };
+  }
+
+  #publish(): void {
+    this.#deps.publish(
+      'api',
+      [...this.#known.values()].map(({ pod }) => pod),
+    );
+  }
+}
+
+function uidOf(pod: Pod): string {
+  return pod.metadata?.uid ?? '';
+}
+
+/** What of a pod can make a difference to who works on it. */
+function fingerprintOf({ metadata, spec, status }: Pod): string {
+  const { resourceVersion: _counts, managedFields: _unused, ...identity } = metadata ?? {};
+  const foreign = (status?.conditions ?? []).filter(({ type }) => !ownConditions.includes(type));
+  const ended = status?.phase === 'Failed' || status?.phase === 'Succeeded';
+  return JSON.stringify([identity, spec, foreign, status?.resourceClaimStatuses, ended]);
+}
