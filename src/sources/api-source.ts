@@ -4,11 +4,11 @@
 import type { Follow, WatchSink } from '../api/api-client.ts';
 import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod } from '../api/k8s.ts';
+import { configSourceAnnotation } from '../api/pod-source.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
 import { untilAborted } from '../base/race-abort.ts';
-import { configSourceAnnotation } from './static-pod.ts';
 
 export interface ApiSourceDeps {
   readonly follow: Follow;
