@@ -3,6 +3,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Rig } from '../integration/rig/rig.ts';
+import { NamespaceMode } from '../src/api/generated/runtime/v1/api.ts';
 import type { Pod } from '../src/api/k8s.ts';
 import { podCgroupParent } from '../src/resources/cgroup-names.ts';
 import { generateContainerConfig } from '../src/runtime/container-config.ts';
@@ -28,9 +29,16 @@ function settings(rig: Rig): PodConfigSettings {
       hugePageSizes: [],
     },
     seccomp: { profileRoot: join(rig.ground.dir, 'floor', 'seccomp'), defaultToRuntime: false },
+    containerLogsDir: join(rig.ground.dir, 'floor', 'container-logs'),
+    hostIps: () => [],
+    allocatable: () => ({}),
+    selinux: false,
+    gates: { ContainerStopSignals: false, EnvFiles: false, HostnameOverride: false },
     cgroupParent: (pod) => podCgroupParent(pod, naming),
   };
 }
+
+const users = { mode: NamespaceMode.NODE };
 
 /** containerd 1.6 sometimes fails to start a shim among many at once; asked again, it does. */
 async function withRetry<T>(call: () => Promise<T>): Promise<T> {
@@ -47,12 +55,20 @@ async function startPod(
   pod: Pod,
   imageRef: string,
 ): Promise<{ readonly sandbox: string; readonly container: string }> {
-  const sandboxConfig = generateSandboxConfig(pod, 0, settings(rig));
+  const sandboxConfig = generateSandboxConfig({ pod, attempt: 0, userNamespace: users }, settings(rig));
   const { podSandboxId } = await withRetry(() => rig.cri.runPodSandbox({ config: sandboxConfig }));
   const [container] = pod.spec?.containers ?? [];
   if (container === undefined) throw new Error('the pod has no container');
   const config = generateContainerConfig(
-    { pod, container, restartCount: 0, imageRef, imageUser: { uid: undefined, username: '' } },
+    {
+      pod,
+      container,
+      restartCount: 0,
+      imageRef,
+      imageUser: { uid: undefined, username: '' },
+      users,
+      options: { env: new Map(), mounts: [], devices: [] },
+    },
     settings(rig),
   );
   const { containerId } = await rig.cri.createContainer({ podSandboxId, config, sandboxConfig });

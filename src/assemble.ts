@@ -34,6 +34,7 @@ import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
+import { UserNamespaces } from './runtime/user-namespaces.ts';
 import { plainPorts } from './server/plain-ports.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
 import { HttpSource } from './sources/http-source.ts';
@@ -197,6 +198,13 @@ export function assemble(input: AssembleInput): Kubelet {
     volumes: noVolumes,
     probes: noProbeResults,
     hookHttp: edges.hookHttp,
+    userNamespaces: new UserNamespaces({
+      cri,
+      files: edges.files,
+      rootDir: input.flags.rootDir,
+      enabled: input.gates.UserNamespacesSupport,
+      idsPerPod: config.userNamespaces?.idsPerPod ?? 65_536,
+    }),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(clock),
     settings: podConfigSettings({ ...input, cgroupParent: (pod) => podCgroupParent(pod, naming) }),

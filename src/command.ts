@@ -2,7 +2,6 @@
 // Like assemble.ts it knows everyone; what it adds is the process around the kubelet: streams, environment, systemd.
 import { readdir, readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
-import { dirname, join } from 'node:path';
 import { assemble, type Kubelet } from './assemble.ts';
 import { realClock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
@@ -28,10 +27,10 @@ import { setOpenFiles } from './edge/host/open-files.ts';
 import { SdNotify } from './edge/host/sd-notify.ts';
 import { shareMount } from './edge/host/shared-mount.ts';
 import { realEdges } from './edge/real-edges.ts';
+import { containerLogsDirectory } from './runtime/paths.ts';
 
 const startDeadlineMs = 60_000;
 const stopDeadlineMs = 10_000;
-const defaultPodLogsDir = '/var/log/pods';
 const clock = realClock;
 
 /**
@@ -178,9 +177,6 @@ function startupHost(
   machine: MachineFacts,
 ): Parameters<typeof startupSteps>[0]['host'] {
   const { podLogsDir } = config;
-  // differs from upstream: where the pod logs have a place of their own, so have the links to them.
-  const containerLogsDir =
-    podLogsDir === defaultPodLogsDir ? '/var/log/containers' : join(dirname(podLogsDir), 'containers');
   return {
     hostname: machine.hostname,
     uid: process.getuid?.() ?? -1,
@@ -196,7 +192,7 @@ function startupHost(
       createNodeDirectories({
         rootDir: flags.rootDir,
         podLogsDir,
-        containerLogsDir,
+        containerLogsDir: containerLogsDirectory(podLogsDir),
         checkpoints: gates.ContainerCheckpoint,
       }),
   };

@@ -2,38 +2,42 @@
 import { containerHashText } from '../api/container-hash.ts';
 import type { CriRequest } from '../api/cri.ts';
 import { criAnnotations, criLabels } from '../api/cri-labels.ts';
-import type { ContainerConfig } from '../api/generated/runtime/v1/api.ts';
+import { type ContainerConfig, type Mount, NamespaceMode, Signal } from '../api/generated/runtime/v1/api.ts';
+import { goJsonString } from '../api/go-json.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
+import { environmentTexts } from './container-env.ts';
+import type { ContainerOptions } from './container-options.ts';
 import { expandVariables } from './expand.ts';
 import { containerResources } from './linux-resources.ts';
 import { containerLogPath } from './paths.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
-import { containerSecurityContext, type ImageUser } from './security-context.ts';
+import { containerSecurityContext, type SecurityInput, type Users } from './security-context.ts';
 
-export interface ContainerConfigInput {
-  readonly pod: Pod;
-  readonly container: Container;
+export interface ContainerConfigInput extends SecurityInput {
   readonly restartCount: number;
   /** What the runtime calls the image that is present. */
   readonly imageRef: string;
-  readonly imageUser: ImageUser;
+  readonly options: ContainerOptions;
 }
 
 export function generateContainerConfig(
   input: ContainerConfigInput,
   settings: PodConfigSettings,
 ): CriRequest<ContainerConfig> {
-  const { pod, container, restartCount } = input;
-  const env = containerEnv(container);
-  const expand = (text: string): string => expandVariables(text, env);
+  const { pod, container, options, restartCount } = input;
+  const texts = environmentTexts(options.env);
+  const expand = (text: string): string => expandVariables(text, texts);
+  const stopSignal = settings.gates.ContainerStopSignals ? container.lifecycle?.stopSignal : undefined;
   return {
     metadata: { name: container.name, attempt: restartCount },
     image: { image: input.imageRef, userSpecifiedImage: container.image ?? '' },
     command: (container.command ?? []).map(expand),
     args: (container.args ?? []).map(expand),
     workingDir: container.workingDir ?? '',
-    envs: [...env].map(([key, value]) => ({ key, value: new TextEncoder().encode(value) })),
+    envs: [...options.env].map(([key, value]) => ({ key, value })),
+    mounts: options.mounts.map((mount) => withUsers(mount, input.users)),
+    devices: options.devices,
     labels: {
       [criLabels.podName]: pod.metadata?.name ?? '',
       [criLabels.podNamespace]: pod.metadata?.namespace ?? '',
@@ -45,24 +49,48 @@ export function generateContainerConfig(
     stdin: container.stdin === true,
     stdinOnce: container.stdinOnce === true,
     tty: container.tty === true,
+    ...(stopSignal === undefined ? {} : { stopSignal: signalOf(stopSignal) }),
     linux: {
       resources: containerResources(pod, container, settings.resources),
-      securityContext: containerSecurityContext(pod, container, input.imageUser, settings.seccomp),
+      securityContext: containerSecurityContext(input, settings.seccomp),
     },
   };
 }
 
-/** Values in order; a later one may refer to earlier ones, and replaces one of the same name. */
-function containerEnv(container: Container): Map<string, string> {
-  const env = new Map<string, string>();
-  for (const { name, value } of container.env ?? []) env.set(name, expandVariables(value ?? '', env));
-  return env;
+/** In a user namespace the files of a mount belong to the pod's users, not to the node's. */
+function withUsers(mount: CriRequest<Mount>, users: Users): CriRequest<Mount> {
+  if (users === undefined || users.mode !== NamespaceMode.POD) return mount;
+  return { ...mount, uidMappings: users.uids, gidMappings: users.gids };
+}
+
+/** In the order of upstream's structs, so that a container that changes kubelets carries the same words. */
+const fieldOrder = [
+  ['exec', 'httpGet', 'tcpSocket', 'sleep'],
+  ['command', 'seconds', 'name', 'hostPort', 'containerPort', 'protocol', 'hostIP'],
+  ['path', 'port', 'host', 'scheme', 'httpHeaders', 'value'],
+].flat();
+
+function goJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
+  if (typeof value === 'string') return goJsonString(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const rank = (key: string): number =>
+    fieldOrder.includes(key) ? fieldOrder.indexOf(key) : fieldOrder.length;
+  const fields = Object.entries(value).filter(([, each]) => each !== undefined);
+  const sorted = fields.toSorted(([a], [b]) => rank(a) - rank(b));
+  return `{${sorted.map(([key, each]) => `${goJsonString(key)}:${goJson(each)}`).join(',')}}`;
+}
+
+/** SIGUSR1 as the CRI numbers it; the API server has checked the name. */
+function signalOf(name: string): Signal {
+  return Signal[name as keyof typeof Signal] ?? Signal.RUNTIME_DEFAULT;
 }
 
 function containerAnnotations(pod: Pod, container: Container, restartCount: number): Record<string, string> {
   const deletionGrace = pod.metadata?.deletionGracePeriodSeconds;
   const terminationGrace = pod.spec?.terminationGracePeriodSeconds;
   const ports = container.ports ?? [];
+  const preStop = container.lifecycle?.preStop;
   return {
     [criAnnotations.hash]: containerHashText(container),
     [criAnnotations.restartCount]: String(restartCount),
@@ -72,6 +100,7 @@ function containerAnnotations(pod: Pod, container: Container, restartCount: numb
     ...(terminationGrace === undefined
       ? {}
       : { [criAnnotations.terminationGracePeriod]: String(terminationGrace) }),
-    ...(ports.length === 0 ? {} : { [criAnnotations.ports]: JSON.stringify(ports) }),
+    ...(preStop === undefined ? {} : { [criAnnotations.preStopHandler]: goJson(preStop) }),
+    ...(ports.length === 0 ? {} : { [criAnnotations.ports]: goJson(ports) }),
   };
 }

@@ -3,9 +3,9 @@ import { rpcErrorText } from '../api/cri.ts';
 import type { Container } from '../api/k8s.ts';
 import { podRef, podUid } from '../api/pod-ref.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import { prepareContainer } from './create-container.ts';
 import { podDirectory, podLogDirectory } from './paths.ts';
-import { generateSandboxConfig } from './sandbox-config.ts';
-import { prepareContainer } from './start-container.ts';
+import { prepareSandbox } from './prepare-sandbox.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
 
 export interface SandboxOptions {
@@ -19,9 +19,12 @@ export async function createSandbox(
   context: SyncContext,
   { attempt, first }: SandboxOptions,
 ): Promise<void> {
-  const { cri, events, files, log, podCgroups, settings, slots } = deps;
+  const { cri, files, log, podCgroups, settings, slots } = deps;
   const { pod, signal } = context;
-  const config = generateSandboxConfig(pod, attempt, settings, context.resolver);
+  const failed = (err: unknown): never => tellFailure(deps, context, err);
+  const { config, runtimeHandler } = await prepareSandbox(deps, pod, attempt, context.resolver, signal).catch(
+    failed,
+  );
   await podCgroups?.ensure(pod, signal);
   const slot = await slots.acquire(context.order, signal);
   context.acted = true;
@@ -30,21 +33,25 @@ export async function createSandbox(
       files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
       files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750),
     ]);
-    const running = cri.runPodSandbox({ config, runtimeHandler: '' }, { signal });
+    const running = cri.runPodSandbox({ config, runtimeHandler }, { signal });
     // While the sandbox is being made there is time for what its containers will ask for first.
     for (const container of first) void prepareContainer(deps, context, container);
     const { podSandboxId } = await running;
     context.sandbox = { id: podSandboxId, config };
     log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
   } catch (err) {
-    if (isAbort(err) || signal.aborted) throw err;
-    const kind = err instanceof KubeletError ? err.kind : 'internal';
-    const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
-    const reason = 'FailedCreatePodSandBox';
-    events.pod(pod, { type: 'Warning', reason, message: `Failed to create pod sandbox: ${text}` });
-    const message = `Failed to create pod sandbox: ${describeError(err)}`;
-    throw new KubeletError(kind, reason, message, { cause: err });
+    failed(err);
   } finally {
     slot.release();
   }
+}
+
+function tellFailure({ events }: PodRuntimeDeps, { pod, signal }: SyncContext, err: unknown): never {
+  if (isAbort(err) || signal.aborted) throw err;
+  const kind = err instanceof KubeletError ? err.kind : 'internal';
+  const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
+  const reason = 'FailedCreatePodSandBox';
+  events.pod(pod, { type: 'Warning', reason, message: `Failed to create pod sandbox: ${text}` });
+  const message = `Failed to create pod sandbox: ${describeError(err)}`;
+  throw new KubeletError(kind, reason, message, { cause: err });
 }

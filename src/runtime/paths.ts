@@ -1,9 +1,18 @@
 // Where a pod's and a container's files are. Pure spelling. Upstream: kuberuntime/helpers.go (BuildPodLogsDirectory …).
 // Invariant: a path that is made from names lies in its directory. A UID may be written in a manifest, and names and UIDs
 // come back from a runtime that others use as well: none of them may lead elsewhere, since these paths are deleted.
+import { dirname } from 'node:path/posix';
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
+
+/** What file systems can hold, in bytes; names of pods and containers are ASCII. */
+const longestFileName = 255;
+
+export interface PodName {
+  readonly name: string;
+  readonly namespace: string;
+}
 
 /** `<podLogsDir>/<namespace>_<name>_<uid>`. */
 export function podLogDirectory(podLogsDir: string, pod: Pod): string {
@@ -22,6 +31,31 @@ export function containerLogPath(containerName: string, restartCount: number): s
 /** `<root>/pods/<uid>`. */
 export function podDirectory(rootDir: string, uid: string): string {
   return `${rootDir}/pods/${oneElement(uid)}`;
+}
+
+/** `<root>/pods/<uid>/containers/<name>`. */
+export function containerDirectory(rootDir: string, uid: string, containerName: string): string {
+  return `${podDirectory(rootDir, uid)}/containers/${oneElement(containerName)}`;
+}
+
+/**
+ * Where links to the containers' logs lie.
+ * differs from upstream: where the pod logs have a place of their own, so have the links to them.
+ */
+export function containerLogsDirectory(podLogsDir: string): string {
+  return podLogsDir === '/var/log/pods' ? '/var/log/containers' : `${dirname(podLogsDir)}/containers`;
+}
+
+/** The old name of a container's log, by which collectors of logs find it: `<pod>_<namespace>_<container>-<id>.log`. */
+export function logLinkPath(
+  containerLogsDir: string,
+  pod: PodName,
+  containerName: string,
+  id: string,
+): string {
+  const suffix = '.log';
+  const name = `${pod.name}_${pod.namespace}_${containerName}-${id}`;
+  return `${containerLogsDir}/${oneElement(name.slice(0, longestFileName - suffix.length))}${suffix}`;
 }
 
 function oneElement(name: string): string {

@@ -1,5 +1,7 @@
 // What the node's configuration and the machine mean for the sandboxes and containers of pods. Pure.
-import type { PodConfigSettings } from './sandbox-config.ts';
+import type { ResourceList } from '../api/k8s.ts';
+import { containerLogsDirectory } from './paths.ts';
+import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
 
 export interface PodConfigSettingsInput {
   readonly config: {
@@ -18,7 +20,12 @@ export interface PodConfigSettingsInput {
     readonly memoryBytes: bigint;
     readonly hugePageSizes: readonly string[];
     readonly cgroupVersion: 1 | 2;
+    readonly cpus?: number;
+    readonly selinux?: boolean;
   };
+  readonly gates: RuntimeGates;
+  /** What is left of the node for pods; without it, all that the machine has. */
+  readonly allocatable?: () => ResourceList;
   readonly cgroupParent: PodConfigSettings['cgroupParent'];
 }
 
@@ -27,6 +34,11 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
   return {
     podLogsDir: config.podLogsDir,
     rootDir: flags.rootDir,
+    containerLogsDir: containerLogsDirectory(config.podLogsDir),
+    hostIps: () => machine.addresses,
+    allocatable: input.allocatable ?? (() => capacity(machine)),
+    selinux: machine.selinux === true,
+    gates: input.gates,
     dns: {
       clusterDns: config.clusterDNS,
       clusterDomain: config.clusterDomain,
@@ -45,5 +57,12 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       defaultToRuntime: config.seccompDefault || flags.seccompDefault,
     },
     cgroupParent,
+  };
+}
+
+function capacity(machine: PodConfigSettingsInput['machine']): ResourceList {
+  return {
+    ...(machine.cpus === undefined ? {} : { cpu: String(machine.cpus) }),
+    memory: String(machine.memoryBytes),
   };
 }

@@ -1,10 +1,17 @@
 // The CRI requests for pods whose requests were recorded from a Go kubelet v1.34.11; values below are that recording's.
 import { describe, expect, test } from 'vitest';
-import { ContainerConfig, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+import { ContainerConfig, PodSandboxConfig, Signal } from '../api/generated/runtime/v1/api.ts';
 import type { Pod } from '../api/k8s.ts';
 import { aContainer, aPod, type PodOver } from '../testing/builders.ts';
 import { generateContainerConfig } from './container-config.ts';
-import { generateSandboxConfig, type PodConfigSettings, podHostname } from './sandbox-config.ts';
+import type { ContainerOptions } from './container-options.ts';
+import {
+  generateSandboxConfig,
+  kernelHostname,
+  type PodConfigSettings,
+  podHostname,
+} from './sandbox-config.ts';
+import type { Users } from './security-context.ts';
 
 const settings: PodConfigSettings = {
   podLogsDir: '/var/log/pods',
@@ -17,14 +24,29 @@ const settings: PodConfigSettings = {
     hugePageSizes: ['2MB', '1GB'],
   },
   seccomp: { profileRoot: '/var/lib/kubelet/seccomp', defaultToRuntime: false },
+  containerLogsDir: '/var/log/containers',
+  hostIps: () => ['192.0.2.2'],
+  allocatable: () => ({ cpu: '2' }),
+  selinux: false,
+  gates: { ContainerStopSignals: false, EnvFiles: false, HostnameOverride: false },
   cgroupParent: (pod) => `/kubepods/besteffort/pod${pod.metadata?.uid}`,
 };
 
+const users = { mode: 2 } as const;
+const options = { env: new Map<string, Uint8Array>(), mounts: [], devices: [] };
 const rec = (over: PodOver): Pod =>
   aPod({ namespace: 'rec', uid: 'UID', terminationGracePeriodSeconds: 2, ...over });
 const sandboxOf = (pod: Pod, attempt = 0): PodSandboxConfig =>
-  PodSandboxConfig.fromPartial(generateSandboxConfig(pod, attempt, settings) as PodSandboxConfig);
-const containerOf = (pod: Pod, restartCount = 0): ContainerConfig => {
+  PodSandboxConfig.fromPartial(
+    generateSandboxConfig({ pod, attempt, userNamespace: users }, settings) as PodSandboxConfig,
+  );
+const containerOf = (
+  pod: Pod,
+  restartCount = 0,
+  given: ContainerOptions = options,
+  by: PodConfigSettings = settings,
+  as: Users = users,
+): ContainerConfig => {
   const container = pod.spec?.containers[0] ?? aContainer();
   const input = {
     pod,
@@ -32,8 +54,10 @@ const containerOf = (pod: Pod, restartCount = 0): ContainerConfig => {
     restartCount,
     imageRef: 'sha256:9c0d',
     imageUser: { uid: 0n, username: '' },
+    users: as,
+    options: given,
   };
-  return ContainerConfig.fromPartial(generateContainerConfig(input, settings) as ContainerConfig);
+  return ContainerConfig.fromPartial(generateContainerConfig(input, by) as ContainerConfig);
 };
 const expectSandbox = (pod: Pod, want: object): void =>
   expect(sandboxOf(pod)).toEqual(PodSandboxConfig.fromPartial(want as PodSandboxConfig));
@@ -145,11 +169,24 @@ describe('hostnames', () => {
     ],
   ];
   for (const [name, over, want] of cases) {
-    test(name, () => expect(podHostname(rec(over), 'cluster.local')).toBe(want));
+    test(name, () => expect(kernelHostname(rec(over), settings)).toBe(want));
   }
+  test('one that overrides all others, where the gate is on', () => {
+    const pod = rec({ hostname: 'h', subdomain: 's', hostnameOverride: 'a.b', setHostnameAsFQDN: true });
+    const on = { ...settings, gates: { ...settings.gates, HostnameOverride: true } };
+    expect([kernelHostname(pod, on), podHostname(pod, on)]).toEqual(['a.b', { hostname: 'a.b', domain: '' }]);
+    expect(kernelHostname(pod, settings)).toBe('h.s.rec.svc.cluster.local');
+    expect(() => podHostname(rec({ hostnameOverride: 'A_b' }), on)).toThrow(
+      'pod HostnameOverride "A_b" is not a valid DNS subdomain',
+    );
+  });
+  test('names that are none are refused', () => {
+    expect(() => podHostname(rec({ hostname: 'a.b' }), settings)).toThrow('is not a valid DNS label');
+    expect(() => podHostname(rec({ subdomain: '-' }), settings)).toThrow('is not a valid DNS label');
+  });
   test('a whole name the kernel cannot hold is refused', () => {
     const pod = rec({ hostname: 'a'.repeat(50), subdomain: 'sub', setHostnameAsFQDN: true });
-    expect(() => podHostname(pod, 'cluster.local')).toThrow('is too long (64 characters is the max');
+    expect(() => kernelHostname(pod, settings)).toThrow('is too long (64 characters is the max');
   });
 });
 
@@ -225,24 +262,39 @@ describe('container config as recorded', () => {
       seccomp: { profileType: 0 },
     });
   });
-  test('environment, and variables in commands and values', () => {
-    const container = aContainer({
-      command: ['echo', '$(A)', '$(MISSING)', '$$(A)'],
-      args: ['$(B)'],
-      env: [
-        { name: 'A', value: 'one' },
-        { name: 'B', value: '$(A)-$(C)' },
-        { name: 'C', value: '3' },
-      ],
-    });
-    const config = containerOf(rec({ containers: [container] }), 2);
+  test('variables in commands and values', () => {
+    const env = new Map(Object.entries({ A: 'one', B: 'one-$(C)' }).map(([k, v]) => [k, Buffer.from(v)]));
+    const container = aContainer({ command: ['echo', '$(A)', '$(MISSING)', '$$(A)'], args: ['$(B)'] });
+    const config = containerOf(rec({ containers: [container] }), 2, { ...options, env });
     expect(config.command).toEqual(['echo', 'one', '$(MISSING)', '$(A)']);
     expect(config.args).toEqual(['one-$(C)']);
     expect(config.envs.map(({ key, value }) => `${key}=${new TextDecoder().decode(value)}`)).toEqual([
       'A=one',
       'B=one-$(C)',
-      'C=3',
     ]);
     expect([config.metadata?.attempt, config.logPath]).toEqual([2, 'c/2.log']);
+  });
+  test('a stop signal, where the gate is on', () => {
+    const pod = rec({ containers: [aContainer({ lifecycle: { stopSignal: 'SIGUSR1' } })] });
+    const on = { ...settings, gates: { ...settings.gates, ContainerStopSignals: true } };
+    const signals = [settings, on].map((each) => containerOf(pod, 0, options, each).stopSignal);
+    expect(signals).toEqual([Signal.RUNTIME_DEFAULT, Signal.SIGUSR1]);
+  });
+  test("mounts belong to the pod's users where it has its own", () => {
+    const mapping = { hostId: 65_536, containerId: 0, length: 65_536 };
+    const own = { mode: 0, uids: [mapping], gids: [mapping] } as const;
+    const mounts = [{ hostPath: '/a', containerPath: '/b' }];
+    const [mount] = containerOf(rec({}), 0, { ...options, mounts }, settings, own).mounts;
+    expect(mount).toMatchObject({ hostPath: '/a', uidMappings: [mapping], gidMappings: [mapping] });
+  });
+  test('a preStop hook and ports are written down as upstream spells them', () => {
+    const httpGet = { scheme: 'HTTP', port: 80, path: '/a?b&c' };
+    const ports = [{ protocol: 'TCP', containerPort: 80, name: 'web' }];
+    const pod = rec({ containers: [aContainer({ ports, lifecycle: { preStop: { httpGet } } })] });
+    expect(containerOf(pod).annotations).toMatchObject({
+      'io.kubernetes.container.preStopHandler':
+        '{"httpGet":{"path":"/a?b\\u0026c","port":80,"scheme":"HTTP"}}',
+      'io.kubernetes.container.ports': '[{"name":"web","containerPort":80,"protocol":"TCP"}]',
+    });
   });
 });

@@ -11,10 +11,11 @@ import { computePodActions } from './compute-pod-actions.ts';
 import { containerSpec } from './container-actions.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
+import { unlinkLogs } from './log-links.ts';
 import { podDirectory, podLogDirectoryOf } from './paths.ts';
 import type { PodAction } from './pod-action.ts';
+import { prepareSandbox } from './prepare-sandbox.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
-import { generateSandboxConfig } from './sandbox-config.ts';
 import { startContainer } from './start-container.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
@@ -73,6 +74,7 @@ export class PodRuntime {
       },
       'remove-containers': async ({ seen, signal }, { ids }) => {
         const stale = seen?.containers.filter(({ id }) => ids.includes(id)) ?? [];
+        if (seen !== undefined) await unlinkLogs(deps, seen, stale);
         await removeContainers(deps, stale, signal);
       },
       'create-sandbox': async (context, { attempt }) => {
@@ -130,7 +132,7 @@ export class PodRuntime {
     const config =
       latest === undefined || rest.length === 0
         ? undefined
-        : generateSandboxConfig(pod, latest.attempt, this.#deps.settings, resolver);
+        : (await prepareSandbox(this.#deps, pod, latest.attempt, resolver, signal)).config;
     return {
       pod,
       seen,
@@ -187,6 +189,7 @@ export class PodRuntime {
   async collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean> {
     const garbage = computeGarbage(seen);
     if (isEmpty(garbage)) return false;
+    await unlinkLogs(this.#deps, seen, garbage.containers);
     await removeContainers(this.#deps, garbage.containers, signal);
     await removeSandboxes(this.#deps, garbage.sandboxes, signal);
     return true;
@@ -200,6 +203,7 @@ export class PodRuntime {
     const { backoff, cgroups, files, images, settings } = this.#deps;
     // Before anything is removed from the pod's directory: what is mounted in there is not the pod's to lose.
     await this.cleanPod(pod.uid, signal);
+    await unlinkLogs(this.#deps, pod, seen?.containers ?? []);
     await removeContainers(this.#deps, seen?.containers ?? [], signal);
     await files.removeTree(podDirectory(settings.rootDir, pod.uid));
     await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
@@ -207,6 +211,7 @@ export class PodRuntime {
     await removeSandboxes(this.#deps, seen?.sandboxes ?? [], signal);
     backoff.forget(pod.uid);
     images.forget(pod.uid);
+    this.#deps.userNamespaces.release(pod.uid);
   }
 
   async #execute<D extends PodAction['do']>(

@@ -3,14 +3,15 @@
 import type { CriRequest } from '../api/cri.ts';
 import { criLabels } from '../api/cri-labels.ts';
 import { type PodSandboxConfig, type PortMapping, Protocol } from '../api/generated/runtime/v1/api.ts';
-import type { Pod } from '../api/k8s.ts';
+import type { Pod, ResourceList } from '../api/k8s.ts';
+import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { type DnsSettings, podDns } from './dns.ts';
 import { overheadResources, type ResourceSettings, sandboxResources } from './linux-resources.ts';
 import { podLogDirectory } from './paths.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
-import { type SeccompSettings, sandboxSecurityContext } from './security-context.ts';
+import { type SeccompSettings, sandboxSecurityContext, type Users } from './security-context.ts';
 
 export interface PodConfigSettings {
   readonly podLogsDir: string;
@@ -18,18 +19,39 @@ export interface PodConfigSettings {
   readonly dns: DnsSettings;
   readonly resources: ResourceSettings;
   readonly seccomp: SeccompSettings;
+  /** Where links to the containers' logs lie, for who collects logs by their old names. */
+  readonly containerLogsDir: string;
+  /** The node's addresses, primary first. */
+  readonly hostIps: () => readonly string[];
+  /** What the node has for pods: the limit of a container that has none, where it asks for its limits. */
+  readonly allocatable: () => ResourceList;
+  /** Whether mounts are to be labelled. */
+  readonly selinux: boolean;
+  readonly gates: RuntimeGates;
   /** The cgroup under which the runtime puts the pod's containers. */
   readonly cgroupParent: (pod: Pod) => string;
+}
+
+export interface RuntimeGates {
+  readonly ContainerStopSignals: boolean;
+  readonly EnvFiles: boolean;
+  readonly HostnameOverride: boolean;
+}
+
+export interface SandboxInput {
+  readonly pod: Pod;
+  readonly attempt: number;
+  /** The node's resolver file. */
+  readonly resolver?: ResolverSettings | undefined;
+  readonly userNamespace: Users;
 }
 
 const maxHostname = 63;
 const maxKernelHostname = 64;
 
 export function generateSandboxConfig(
-  pod: Pod,
-  attempt: number,
+  { pod, attempt, resolver, userNamespace }: SandboxInput,
   settings: PodConfigSettings,
-  host?: ResolverSettings,
 ): CriRequest<PodSandboxConfig> {
   const uid = podUid(pod);
   const name = pod.metadata?.name ?? '';
@@ -40,9 +62,9 @@ export function generateSandboxConfig(
   ]);
   return {
     metadata: { name, namespace, uid, attempt },
-    hostname: pod.spec?.hostNetwork === true ? '' : podHostname(pod, settings.dns.clusterDomain),
+    hostname: pod.spec?.hostNetwork === true ? '' : kernelHostname(pod, settings),
     logDirectory: podLogDirectory(settings.podLogsDir, pod),
-    dnsConfig: podDns(pod, settings.dns, host),
+    dnsConfig: podDns(pod, settings.dns, resolver),
     portMappings: portMappings(pod),
     labels: {
       ...pod.metadata?.labels,
@@ -53,7 +75,7 @@ export function generateSandboxConfig(
     annotations: { ...pod.metadata?.annotations },
     linux: {
       cgroupParent: settings.cgroupParent(pod),
-      securityContext: sandboxSecurityContext(pod),
+      securityContext: sandboxSecurityContext(pod, userNamespace),
       sysctls: Object.fromEntries(sysctls) as Record<string, string>,
       overhead: overheadResources(pod, settings.resources),
       resources: sandboxResources(pod, settings.resources),
@@ -61,14 +83,39 @@ export function generateSandboxConfig(
   };
 }
 
+export interface PodHostname {
+  readonly hostname: string;
+  /** Empty without a subdomain. */
+  readonly domain: string;
+}
+
+/** What the pod is called on its network, as its hosts file says. Upstream: GeneratePodHostNameAndDomain. */
+export function podHostname(
+  pod: Pod,
+  settings: {
+    readonly dns: Pick<DnsSettings, 'clusterDomain'>;
+    readonly gates: Pick<RuntimeGates, 'HostnameOverride'>;
+  },
+): PodHostname {
+  const { hostname = '', hostnameOverride, subdomain = '' } = pod.spec ?? {};
+  if (settings.gates.HostnameOverride && hostnameOverride !== undefined) {
+    checkName('HostnameOverride', hostnameOverride, 'DNS subdomain', isDns1123Subdomain);
+    return { hostname: truncateHostname(hostnameOverride), domain: '' };
+  }
+  if (hostname !== '') checkName('Hostname', hostname, 'DNS label', isDns1123Label);
+  if (subdomain !== '') checkName('Subdomain', subdomain, 'DNS label', isDns1123Label);
+  const namespace = pod.metadata?.namespace ?? '';
+  return {
+    hostname: truncateHostname(hostname === '' ? (pod.metadata?.name ?? '') : hostname),
+    domain: subdomain === '' ? '' : `${subdomain}.${namespace}.svc.${settings.dns.clusterDomain}`,
+  };
+}
+
 /** The short name, or the whole one where the pod asks for it and the kernel can hold it. */
-export function podHostname(pod: Pod, clusterDomain: string): string {
-  const spec = pod.spec;
-  const asked = spec?.hostname ?? '';
-  const hostname = truncateHostname(asked === '' ? (pod.metadata?.name ?? '') : asked);
-  if (spec?.setHostnameAsFQDN !== true || spec.subdomain === undefined || spec.subdomain === '')
-    return hostname;
-  const fqdn = `${hostname}.${spec.subdomain}.${pod.metadata?.namespace ?? ''}.svc.${clusterDomain}`;
+export function kernelHostname(pod: Pod, settings: Parameters<typeof podHostname>[1]): string {
+  const { hostname, domain } = podHostname(pod, settings);
+  if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
+  const fqdn = `${hostname}.${domain}`;
   if (fqdn.length > maxKernelHostname) {
     throw new KubeletError(
       'invalid',
@@ -77,6 +124,13 @@ export function podHostname(pod: Pod, clusterDomain: string): string {
     );
   }
   return fqdn;
+}
+
+function checkName(field: string, value: string, kind: string, check: (value: string) => string[]): void {
+  const faults = check(value);
+  if (faults.length === 0) return;
+  const message = `pod ${field} "${value}" is not a valid ${kind}: ${faults.join(';')}`;
+  throw new KubeletError('invalid', 'FailedCreatePodSandBox', message);
 }
 
 /** 63 characters, not ending in a dash or a dot. */

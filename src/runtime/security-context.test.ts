@@ -6,6 +6,7 @@ import {
   type ImageUser,
   namespaceOptions,
   runAsNonRootViolation,
+  type SecurityInput,
   sandboxSecurityContext,
 } from './security-context.ts';
 
@@ -21,8 +22,15 @@ const of = (
   return { pod: aPod({ securityContext: ofPod, containers: [container] }), container };
 };
 
+const input = (pod: Pod, container: Container, imageUser = root): SecurityInput => ({
+  pod,
+  container,
+  imageUser,
+  users: { mode: 2 },
+});
+
 describe('namespaces', () => {
-  const [pod, container, node] = [0, 1, 2];
+  const [pod, container, node] = [0, 1, 2] as const;
   const cases: readonly (readonly [string, PodOver, object])[] = [
     ['of its own', {}, { network: pod, ipc: pod, pid: container }],
     ['host network', { hostNetwork: true }, { network: node, ipc: pod, pid: container }],
@@ -32,7 +40,10 @@ describe('namespaces', () => {
   ];
   for (const [name, over, want] of cases) {
     test(name, () =>
-      expect(namespaceOptions(aPod(over))).toEqual({ ...want, usernsOptions: { mode: node } }),
+      expect(namespaceOptions(aPod(over), { mode: node })).toEqual({
+        ...want,
+        usernsOptions: { mode: node },
+      }),
     );
   }
 });
@@ -114,13 +125,13 @@ describe('seccomp', () => {
       const profile = (value: object | undefined): object =>
         value === undefined ? {} : { seccompProfile: value };
       const { pod, container } = of(profile(own), profile(ofPod));
-      const got = containerSecurityContext(pod, container, root, { ...seccomp, defaultToRuntime });
+      const got = containerSecurityContext(input(pod, container), { ...seccomp, defaultToRuntime });
       expect(got.seccomp).toEqual(want);
     });
   }
   test('a file without a name is an error', () => {
     const { pod, container } = of({ seccompProfile: { type: 'Localhost' } });
-    expect(() => containerSecurityContext(pod, container, root, seccomp)).toThrow(
+    expect(() => containerSecurityContext(input(pod, container), seccomp)).toThrow(
       'localhostProfile must be set if seccompProfile type is Localhost.',
     );
   });
@@ -168,18 +179,59 @@ describe('containers', () => {
     ['may gain privileges unless told', {}, {}, root, { noNewPrivs: false }],
     ['may not', { allowPrivilegeEscalation: false }, {}, root, { noNewPrivs: true }],
     ['proc unmasked', { procMount: 'Unmasked' }, {}, root, { maskedPaths: [], readonlyPaths: [] }],
+    [
+      'AppArmor of the pod',
+      {},
+      { appArmorProfile: { type: 'RuntimeDefault' } },
+      root,
+      { apparmor: { profileType: 0 }, apparmorProfile: 'runtime/default' },
+    ],
+    [
+      'AppArmor of its own before it',
+      { appArmorProfile: { type: 'Localhost', localhostProfile: 'k8s-x' } },
+      { appArmorProfile: { type: 'Unconfined' } },
+      root,
+      { apparmor: { profileType: 2, localhostRef: 'k8s-x' }, apparmorProfile: 'localhost/k8s-x' },
+    ],
     ['SELinux of the pod', {}, { seLinuxOptions: { level: 'l' } }, root, { selinuxOptions: { level: 'l' } }],
   ];
   for (const [name, own, ofPod, image, want] of cases) {
     test(name, () => {
       const { pod, container } = of(own, ofPod);
-      expect(containerSecurityContext(pod, container, image, seccomp)).toMatchObject(want);
+      expect(containerSecurityContext(input(pod, container, image), seccomp)).toMatchObject(want);
     });
   }
 });
 
+test('AppArmor by annotation lies between container and pod; what it cannot mean is none', () => {
+  const annotations = {
+    'container.apparmor.security.beta.kubernetes.io/c': 'localhost/a',
+    'container.apparmor.security.beta.kubernetes.io/d': 'something',
+  };
+  const securityContext = { appArmorProfile: { type: 'Unconfined' } };
+  const pod = aPod({ annotations, securityContext });
+  const profile = (name: string): unknown =>
+    containerSecurityContext(input(pod, aContainer({ name })), seccomp).apparmorProfile;
+  expect([profile('c'), profile('d')]).toEqual(['localhost/a', 'unconfined']);
+});
+
+test('an ephemeral container sees the processes of its target, unless the pod shares them anyway', () => {
+  const options = (over: PodOver): unknown =>
+    containerSecurityContext({ ...input(aPod(over), aContainer()), targetId: 't' }, seccomp).namespaceOptions;
+  expect(options({})).toMatchObject({ pid: 3, targetId: 't' });
+  expect(options({ shareProcessNamespace: true })).not.toHaveProperty('targetId');
+});
+
+test('a policy for groups that nobody knows is refused', () => {
+  const pod = aPod({ securityContext: { supplementalGroupsPolicy: 'Never' } });
+  expect(() => sandboxSecurityContext(pod, undefined)).toThrow('unsupported supplementalGroupsPolicy: Never');
+});
+
 test('a sandbox is privileged when one of its containers is', () => {
   const privileged = aContainer({ name: 'd', securityContext: { privileged: true } });
-  expect(sandboxSecurityContext(aPod()).privileged).toBe(false);
-  expect(sandboxSecurityContext(aPod({ containers: [aContainer(), privileged] })).privileged).toBe(true);
+  expect(sandboxSecurityContext(aPod(), undefined).privileged).toBe(false);
+  expect(sandboxSecurityContext(aPod({ containers: [aContainer(), privileged] }), undefined).privileged).toBe(
+    true,
+  );
+  expect(sandboxSecurityContext(aPod({ initContainers: [privileged] }), undefined).privileged).toBe(true);
 });

@@ -10,9 +10,12 @@ import {
   type SecurityProfile,
   SecurityProfile_ProfileType,
   SupplementalGroupsPolicy,
+  type UserNamespace,
 } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod, SeccompProfile, SecurityContext } from '../api/k8s.ts';
 import { KubeletError } from '../base/errors.ts';
+import { appArmorProfile } from './app-armor.ts';
+import { allContainers } from './find-container.ts';
 
 /** The numeric user an image asks for, or its name where it has one. */
 export interface ImageUser {
@@ -42,7 +45,10 @@ const maskedPaths = [
 ];
 const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-export function namespaceOptions(pod: Pod): CriRequest<NamespaceOption> {
+/** Undefined: nothing is said of users, as a kubelet without the gate does. */
+export type Users = CriRequest<UserNamespace> | undefined;
+
+export function namespaceOptions(pod: Pod, users: Users): CriRequest<NamespaceOption> {
   const spec = pod.spec;
   const ofPod = (host: boolean | undefined): NamespaceMode =>
     host === true ? NamespaceMode.NODE : NamespaceMode.POD;
@@ -51,17 +57,15 @@ export function namespaceOptions(pod: Pod): CriRequest<NamespaceOption> {
     network: ofPod(spec?.hostNetwork),
     ipc: ofPod(spec?.hostIPC),
     pid: spec?.hostPID === true ? NamespaceMode.NODE : shared,
-    usernsOptions: { mode: NamespaceMode.NODE },
+    usernsOptions: users,
   };
 }
 
-export function sandboxSecurityContext(pod: Pod): CriRequest<LinuxSandboxSecurityContext> {
+export function sandboxSecurityContext(pod: Pod, users: Users): CriRequest<LinuxSandboxSecurityContext> {
   const podContext = pod.spec?.securityContext;
   return {
-    namespaceOptions: namespaceOptions(pod),
-    privileged: (pod.spec?.containers ?? []).some(
-      (container) => container.securityContext?.privileged === true,
-    ),
+    namespaceOptions: namespaceOptions(pod, users),
+    privileged: allContainers(pod).some((container) => container.securityContext?.privileged === true),
     seccomp: { profileType: SecurityProfile_ProfileType.RuntimeDefault },
     runAsUser: int64(podContext?.runAsUser),
     runAsGroup: int64(podContext?.runAsGroup),
@@ -71,18 +75,26 @@ export function sandboxSecurityContext(pod: Pod): CriRequest<LinuxSandboxSecurit
   };
 }
 
+export interface SecurityInput {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly imageUser: ImageUser;
+  readonly users: Users;
+  /** The container whose processes an ephemeral container is to see. */
+  readonly targetId?: string | undefined;
+}
+
 export function containerSecurityContext(
-  pod: Pod,
-  container: Container,
-  imageUser: ImageUser,
+  input: SecurityInput,
   seccomp: SeccompSettings,
 ): CriRequest<LinuxContainerSecurityContext> {
+  const { pod, container, imageUser } = input;
   const own = container.securityContext ?? {};
   const podContext = pod.spec?.securityContext ?? {};
   const runAsUser = own.runAsUser ?? podContext.runAsUser;
   const unmasked = own.procMount === 'Unmasked';
   return {
-    namespaceOptions: namespaceOptions(pod),
+    namespaceOptions: containerNamespaces(input),
     privileged: own.privileged === true,
     capabilities:
       own.capabilities === undefined
@@ -99,7 +111,14 @@ export function containerSecurityContext(
     maskedPaths: unmasked ? [] : maskedPaths,
     readonlyPaths: unmasked ? [] : readonlyPaths,
     seccomp: seccompProfile(own.seccompProfile ?? podContext.seccompProfile, seccomp),
+    ...appArmorProfile(pod, container),
   };
+}
+
+function containerNamespaces({ pod, targetId, users }: SecurityInput): CriRequest<NamespaceOption> {
+  const options = namespaceOptions(pod, users);
+  if (targetId === undefined || options.pid !== NamespaceMode.CONTAINER) return options;
+  return { ...options, pid: NamespaceMode.TARGET, targetId };
 }
 
 /**
@@ -169,9 +188,14 @@ function supplementalGroups(pod: Pod): bigint[] {
 }
 
 function groupsPolicy(pod: Pod): SupplementalGroupsPolicy {
-  return pod.spec?.securityContext?.supplementalGroupsPolicy === 'Strict'
-    ? SupplementalGroupsPolicy.Strict
-    : SupplementalGroupsPolicy.Merge;
+  const asked = pod.spec?.securityContext?.supplementalGroupsPolicy ?? 'Merge';
+  if (asked === 'Strict') return SupplementalGroupsPolicy.Strict;
+  if (asked === 'Merge') return SupplementalGroupsPolicy.Merge;
+  throw new KubeletError(
+    'invalid',
+    'CreateContainerConfigError',
+    `unsupported supplementalGroupsPolicy: ${asked}`,
+  );
 }
 
 function int64(value: number | bigint | undefined): { value: bigint } | undefined {

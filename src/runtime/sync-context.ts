@@ -15,7 +15,7 @@ import type { CrashBackoff } from './crash-backoff.ts';
 import type { HookHttp } from './hooks.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
-import type { ImageUser } from './security-context.ts';
+import type { ImageUser, Users } from './security-context.ts';
 
 /** An image that is on the node: what the runtime calls it, and its user. */
 export type FoundImage = ImageUser & { readonly ref: string };
@@ -45,6 +45,15 @@ export interface RuntimeFiles {
   makeDirectory(path: string, mode: number): Promise<void>;
   /** A text file as it is now. */
   readText(path: string): Promise<string>;
+  /** Undefined when there is no such file. */
+  readTextIfAny(path: string): Promise<string | undefined>;
+  /** Makes the file or replaces what is in it, keeping its inode: it may be mounted. The mode is as given, whatever the umask. */
+  writeText(path: string, text: string, mode: number): Promise<void>;
+  /** Makes a symbolic link, in place of one that is there. */
+  link(target: string, path: string): Promise<void>;
+  /** Removes one file or link; nothing there is fine. */
+  removeFile(path: string): Promise<void>;
+  exists(path: string): Promise<boolean>;
   /** Names in a directory; empty when there is none. */
   listNames(path: string): Promise<readonly string[]>;
   /** Removes a directory and what is in it, without following links; nothing there is fine. */
@@ -64,6 +73,13 @@ export interface PodCgroups {
   ensure(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
+export interface PodUsers {
+  /** Whose users the pod's processes are. `handler`: of the pod's runtime class. */
+  of(pod: Pod, handler: string, signal: AbortSignal): Promise<Users>;
+  /** The pod and its directory have gone. */
+  release(uid: string): void;
+}
+
 export interface PodRuntimeDeps {
   readonly cri: CriRuntime;
   readonly images: RuntimeImages;
@@ -76,6 +92,7 @@ export interface PodRuntimeDeps {
   readonly probes: Pick<ProbeResultsView, 'get'>;
   readonly podCgroups?: PodCgroups | undefined;
   readonly hookHttp: HookHttp;
+  readonly userNamespaces: PodUsers;
   readonly slots: Slots;
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;
@@ -100,6 +117,8 @@ export interface SyncContext {
   readonly signal: AbortSignal;
   /** What the node's resolver file says; undefined when there is none. */
   readonly resolver: ResolverSettings | undefined;
+  /** What the sandbox was last asked for; set by the first container that needs it. */
+  addresses?: Promise<readonly string[]>;
   sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
   /** Names of the containers this pass is to start. */
   readonly starting: readonly string[];

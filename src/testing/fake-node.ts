@@ -32,6 +32,8 @@ export class FakeNode {
   readonly log: string[] = [];
   /** Directories that were made and not removed. */
   readonly directories = new Set<string>();
+  /** Files the kubelet has written, and links, as `-> target`. */
+  readonly files = new Map<string, string>();
   readonly removedCgroups: string[] = [];
   readonly killedContainers: string[] = [];
   /** The node's small files, by path: records of pulls, Docker's configuration. */
@@ -145,9 +147,15 @@ export class FakeNode {
           makeDirectory: async (path) => void this.directories.add(path),
           readText: async () => 'nameserver 192.0.2.53\n',
           listNames: async () => [],
+          readTextIfAny: async (path) => this.files.get(path),
+          writeText: async (path, text) => void this.files.set(path, text),
+          link: async (target, path) => void this.files.set(path, `-> ${target}`),
+          removeFile: async (path) => void this.files.delete(path),
+          exists: async (path) => path.endsWith('.log') || this.files.has(path),
           removeTree: async (path) => {
             for (const each of this.directories)
               if (`${each}/`.startsWith(`${path}/`)) this.directories.delete(each);
+            for (const each of this.files.keys()) if (each.startsWith(`${path}/`)) this.files.delete(each);
           },
         },
         cgroups: () => ({

@@ -1,6 +1,6 @@
 // What this machine is: its name, addresses, memory and page sizes. Upstream: cadvisor's machine info, pkg/util/node.
 import { readdir, readFile } from 'node:fs/promises';
-import { hostname, networkInterfaces, totalmem } from 'node:os';
+import { availableParallelism, hostname, networkInterfaces, totalmem } from 'node:os';
 import { readMountTable } from './mount-table.ts';
 
 export interface MachineFacts {
@@ -11,6 +11,9 @@ export interface MachineFacts {
   readonly hugePageSizes: readonly string[];
   /** 2 where the one unified hierarchy is mounted at the usual place. */
   readonly cgroupVersion: 1 | 2;
+  readonly cpus?: number;
+  /** Whether the kernel labels files and enforces it. */
+  readonly selinux?: boolean;
 }
 
 export async function readMachine(): Promise<MachineFacts> {
@@ -20,6 +23,11 @@ export async function readMachine(): Promise<MachineFacts> {
     memoryBytes: BigInt(totalmem()),
     hugePageSizes: await hugePageSizes(),
     cgroupVersion: await cgroupVersion(),
+    cpus: availableParallelism(),
+    selinux: await readFile('/sys/fs/selinux/enforce').then(
+      () => true,
+      () => false,
+    ),
   };
 }
 

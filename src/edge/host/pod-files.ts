@@ -1,5 +1,5 @@
 // The directories of pods on this node's disk. Invariants: nothing is deleted through a mount; links are removed, not followed.
-import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 import { type MountEntry, readMountTable } from './mount-table.ts';
@@ -29,6 +29,51 @@ export class PodFiles {
       return await readFile(path, 'utf8');
     } catch (err) {
       throw new KubeletError('internal', 'FailedRead', `cannot read ${path}`, { cause: err });
+    }
+  }
+
+  async readTextIfAny(path: string): Promise<string | undefined> {
+    try {
+      return await readFile(path, 'utf8');
+    } catch (err) {
+      if (isMissing(err)) return undefined;
+      throw new KubeletError('internal', 'FailedRead', `cannot read ${path}`, { cause: err });
+    }
+  }
+
+  async writeText(path: string, text: string, mode: number): Promise<void> {
+    try {
+      await writeFile(path, text, { mode });
+      await chmod(path, mode);
+    } catch (err) {
+      throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause: err });
+    }
+  }
+
+  async link(target: string, path: string): Promise<void> {
+    try {
+      await rm(path, { force: true });
+      await symlink(target, path);
+    } catch (err) {
+      throw new KubeletError('internal', 'FailedLink', `cannot make the link ${path}`, { cause: err });
+    }
+  }
+
+  async removeFile(path: string): Promise<void> {
+    try {
+      await rm(path, { force: true });
+    } catch (err) {
+      throw new KubeletError('internal', 'FailedRemove', `cannot remove ${path}`, { cause: err });
+    }
+  }
+
+  async exists(path: string): Promise<boolean> {
+    try {
+      await lstat(path);
+      return true;
+    } catch (err) {
+      if (isMissing(err)) return false;
+      throw new KubeletError('internal', 'FailedStat', `cannot look at ${path}`, { cause: err });
     }
   }
 

@@ -1,0 +1,140 @@
+// What a container's configuration needs from elsewhere: environment, mounts, the files the kubelet keeps for it.
+// Upstream: GenerateRunContainerOptions in kubelet_pods.go and makeMounts in kuberuntime_container.go.
+import { resolve } from 'node:path/posix';
+import type { CriRequest } from '../api/cri.ts';
+import { fnv1a32 } from '../api/fnv.ts';
+import type { Device, Mount } from '../api/generated/runtime/v1/api.ts';
+import type { Container, Pod, Service } from '../api/k8s.ts';
+import { podUid } from '../api/pod-ref.ts';
+import { KubeletError } from '../base/errors.ts';
+import { containerEnvironment, type Environment, environmentTexts } from './container-env.ts';
+import { expandVariables } from './expand.ts';
+import { nodeHostsFile, podHostsFile } from './hosts-file.ts';
+import { containerDirectory, podDirectory } from './paths.ts';
+import { byFamilyOf } from './pod-addresses.ts';
+import { podHostname } from './sandbox-config.ts';
+import type { PodRuntimeDeps } from './sync-context.ts';
+
+export interface ContainerOptions {
+  readonly env: Environment;
+  readonly mounts: readonly CriRequest<Mount>[];
+  readonly devices: readonly CriRequest<Device>[];
+}
+
+export interface OptionsInput {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly restartCount: number;
+  /** The pod's addresses; the node's on the node's network. */
+  readonly podIps: readonly string[];
+}
+
+const hostsPath = '/etc/hosts';
+/** How long the start of a pod that did not come from the API server waits for that server's services. */
+const staticServicesMs = 100;
+
+type OptionsDeps = Pick<PodRuntimeDeps, 'clock' | 'files' | 'objects' | 'settings' | 'volumes'>;
+
+export async function containerOptions(
+  deps: OptionsDeps,
+  input: OptionsInput,
+  signal: AbortSignal,
+): Promise<ContainerOptions> {
+  const { container, pod, podIps, restartCount } = input;
+  const { objects, settings } = deps;
+  const envInput = {
+    pod,
+    container,
+    place: { podIps: byFamilyOf(settings.hostIps(), podIps), hostIps: settings.hostIps() },
+    allocatable: settings.allocatable(),
+    services: await knownServices(deps, pod, signal),
+  };
+  const env = await containerEnvironment(objects, envInput, signal);
+  const texts = environmentTexts(env);
+  const { mounts, devices } = await deps.volumes.containerMounts(
+    pod,
+    container,
+    { restartCount, expand: (text) => expandKnown(text, texts) },
+    signal,
+  );
+  const hosts = await hostsMount(deps, input);
+  const message = await terminationMount(deps, input);
+  return { env, mounts: [...mounts, ...hosts, ...message], devices };
+}
+
+/** A pod that came from the API server waits for the services, one from elsewhere runs without an API server as well. */
+async function knownServices(
+  { clock, objects }: OptionsDeps,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<readonly Service[]> {
+  const source = pod.metadata?.annotations?.['kubernetes.io/config.source'] ?? 'api';
+  if (source === 'api') return await objects.services(signal);
+  const enough = new AbortController();
+  const timer = clock.setTimer(staticServicesMs, () => enough.abort());
+  try {
+    return await objects.services(AbortSignal.any([signal, enough.signal]));
+  } catch (err) {
+    if (signal.aborted) throw err;
+    return [];
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** Sub-paths are taken from variables that have a value; a missing one must not become a directory called `$(X)`. */
+function expandKnown(text: string, texts: ReadonlyMap<string, string>): string {
+  const missing = new Set<string>();
+  const known = new Map<string, string>();
+  for (const [, name = ''] of text.replaceAll('$$', '').matchAll(/\$\(([^)]*)\)/g)) {
+    const value = texts.get(name) ?? '';
+    if (value === '') missing.add(name);
+    known.set(name, value);
+  }
+  if (missing.size > 0) {
+    const names = [...missing].toSorted((a, b) => (a < b ? -1 : 1)).join(', ');
+    throw new KubeletError('invalid', 'CreateContainerConfigError', `missing value for ${names}`);
+  }
+  return expandVariables(text, known);
+}
+
+/** Our own hosts file, unless the container mounts one itself or the pod has no address to write down. */
+async function hostsMount(
+  { files, settings }: OptionsDeps,
+  { container, pod, podIps }: OptionsInput,
+): Promise<readonly CriRequest<Mount>[]> {
+  const onHost = pod.spec?.hostNetwork === true;
+  if (podIps.length === 0 && !onHost) return [];
+  if ((container.volumeMounts ?? []).some(({ mountPath }) => mountPath === hostsPath)) return [];
+  const aliases = pod.spec?.hostAliases ?? [];
+  const text = onHost
+    ? nodeHostsFile(await files.readText(hostsPath), aliases)
+    : podHostsFile({ podIps, aliases, ...podHostname(pod, settings) });
+  const directory = podDirectory(settings.rootDir, podUid(pod));
+  const path = `${directory}/etc-hosts`;
+  await files.makeDirectory(directory, 0o750);
+  // Containers that run have it mounted: what is right already is not written again.
+  if ((await files.readTextIfAny(path)) !== text) await files.writeText(path, text, 0o644);
+  return [{ hostPath: path, containerPath: hostsPath, selinuxRelabel: settings.selinux }];
+}
+
+/** An empty file that everybody may write, for the words a container leaves when it ends. */
+async function terminationMount(
+  { files, settings }: OptionsDeps,
+  { container, pod, restartCount }: OptionsInput,
+): Promise<readonly CriRequest<Mount>[]> {
+  const { terminationMessagePath = '' } = container;
+  if (terminationMessagePath === '') return [];
+  const directory = containerDirectory(settings.rootDir, podUid(pod), container.name);
+  const path = `${directory}/${terminationFileName(pod, container, restartCount)}`;
+  await files.makeDirectory(directory, 0o750);
+  await files.writeText(path, '', 0o666);
+  const containerPath = resolve('/', terminationMessagePath);
+  return [{ hostPath: path, containerPath, selinuxRelabel: settings.selinux }];
+}
+
+/** One per instance of the container. The same for a start that is made again in its place, so that nothing piles up. */
+function terminationFileName(pod: Pod, container: Container, restartCount: number): string {
+  const hash = fnv1a32(`${podUid(pod)}/${container.name}/${restartCount}`);
+  return hash.toString(16).padStart(8, '0');
+}

@@ -1,0 +1,153 @@
+// Makes a container on the runtime: image, restart count, log directory, configuration. Upstream: steps 1 and 2 of
+// startContainer in kuberuntime_container.go.
+import type { CriRequest } from '../api/cri.ts';
+import type { ContainerConfig } from '../api/generated/runtime/v1/api.ts';
+import type { Container } from '../api/k8s.ts';
+import { latestContainer, neverRan } from '../api/observed.ts';
+import { type ContainerId, podUid } from '../api/pod-ref.ts';
+import { isAbort, isKind, KubeletError } from '../base/errors.ts';
+import { generateContainerConfig } from './container-config.ts';
+import { containerOptions } from './container-options.ts';
+import { findContainer } from './find-container.ts';
+import { podLogDirectory } from './paths.ts';
+import { podAddresses } from './pod-addresses.ts';
+import { runAsNonRootViolation } from './security-context.ts';
+import { unlessGone } from './stop-container.ts';
+import type { FoundImage, PodRuntimeDeps, PreparedContainer, SyncContext } from './sync-context.ts';
+import { withReason } from './with-reason.ts';
+
+export interface MadeContainer {
+  readonly id: string;
+  readonly restartCount: number;
+  /** Gives back the slot under which it was made and is to be started. */
+  release(): void;
+}
+
+/** What a container's start asks for before anything else, once per sync: whether its image is there, and where its log goes. */
+export function prepareContainer(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<PreparedContainer> {
+  const { files, images, settings } = deps;
+  const { pod, signal } = context;
+  const known = context.prepared.get(container.name);
+  if (known !== undefined) return known;
+  const logs = withReason('CreateContainerConfigError', async () => {
+    const count = await nextRestartCount(deps, context, container);
+    await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
+    return count;
+  });
+  const image = images.find(container.image ?? '', signal, { pod, container });
+  const prepared = Promise.all([image, logs]).then(([found, restartCount]) => ({
+    image: found,
+    restartCount,
+  }));
+  // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
+  prepared.catch(() => undefined);
+  context.prepared.set(container.name, prepared);
+  return prepared;
+}
+
+export async function createContainer(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  replaces: ContainerId | undefined,
+): Promise<MadeContainer> {
+  const { cri, images, slots } = deps;
+  const { pod, sandbox, signal } = context;
+  if (sandbox === undefined)
+    throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
+  const prepared = await prepareContainer(deps, context, container);
+  const image = await images.ensure(
+    { pod, container, sandboxConfig: sandbox.config },
+    prepared.image,
+    signal,
+  );
+  const { restartCount } = prepared;
+  const config = await withReason('CreateContainerConfigError', () =>
+    makeConfig(deps, context, container, image, restartCount),
+  );
+  const slot = await slots.acquire(context.order, signal);
+  context.acted = true;
+  try {
+    const id = await withReason('CreateContainerError', async () => {
+      if (replaces !== undefined) await removeNeverRan(deps, context, replaces);
+      const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
+      return (await cri.createContainer(request, { signal })).containerId;
+    });
+    return { id, restartCount, release: () => slot.release() };
+  } catch (err) {
+    slot.release();
+    throw err;
+  }
+}
+
+async function makeConfig(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  image: FoundImage,
+  restartCount: number,
+): Promise<CriRequest<ContainerConfig>> {
+  const { pod, sandbox, signal } = context;
+  const targetId = targetOf(context, container);
+  const podIps = await podAddresses(deps, context);
+  const options = await containerOptions(deps, { pod, container, restartCount, podIps }, signal);
+  const violation = runAsNonRootViolation(pod, container, image);
+  if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
+  const users = sandbox?.config.linux?.securityContext?.namespaceOptions?.usernsOptions;
+  const input = {
+    pod,
+    container,
+    restartCount,
+    imageRef: image.ref,
+    imageUser: image,
+    users,
+    targetId,
+    options,
+  };
+  return generateContainerConfig(input, deps.settings);
+}
+
+/** The container whose processes an ephemeral one wants to see has to be there already. */
+function targetOf({ pod, seen }: SyncContext, container: Container): string | undefined {
+  const targetName = findContainer(pod, container.name)?.targetName;
+  if (targetName === undefined) return undefined;
+  const target = latestContainer(seen, targetName);
+  if (target !== undefined) return target.id;
+  const message = `unable to find target container ${targetName}`;
+  throw new KubeletError('invalid', 'CreateContainerConfigError', message);
+}
+
+/**
+ * One more than the newest container seen; where the runtime has forgotten them all (a reboot), one more than the newest log,
+ * so that a log is never written over.
+ */
+async function nextRestartCount(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<number> {
+  const current = latestContainer(context.seen, container.name);
+  if (current !== undefined) return current.restartCount + (neverRan(current) ? 0 : 1);
+  const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
+  const names = await deps.files.listNames(directory);
+  const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);
+  return counts.length === 0 ? 0 : Math.max(...counts) + 1;
+}
+
+/**
+ * A start that was cut off may have left its process running although the runtime calls the container ended, and refuses
+ * to remove it then. Nobody else can end that process: it is killed by its cgroup, and the next pass removes the container.
+ */
+async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<void> {
+  try {
+    await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
+  } catch (err) {
+    if (!isAbort(err) && !isKind(err, 'unavailable'))
+      await deps.cgroups.killContainer(podUid(context.pod), id);
+    throw err;
+  }
+}
