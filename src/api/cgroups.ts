@@ -40,8 +40,8 @@ export interface Cgroups {
   /** Makes it, and what lies above it, and gives it its amounts; one that exists gets its amounts. */
   create(name: CgroupName, settings: CgroupSettings): Promise<void>;
   update(name: CgroupName, settings: CgroupSettings): Promise<void>;
-  /** Processes in it and below it. */
-  processes(name: CgroupName): Promise<readonly number[]>;
+  /** Processes in it and below it; with `child`, only in what lies below it under this name on disk. */
+  processes(name: CgroupName, child?: string): Promise<readonly number[]>;
   /** Removes it with what lies below; one with processes in it is a conflict. Nothing there is fine. */
   remove(name: CgroupName): Promise<void>;
   /** Names of the cgroups directly below it, in any hierarchy. */

@@ -56,9 +56,10 @@ export class CgroupFs implements Cgroups {
     await this.#kind.apply(this.path(name), settings);
   }
 
-  async processes(name: CgroupName): Promise<readonly number[]> {
+  async processes(name: CgroupName, child = ''): Promise<readonly number[]> {
     const found = new Set<number>();
-    for (const place of this.#places(name)) for (const pid of await processesBelow(place)) found.add(pid);
+    for (const place of this.#places(name))
+      for (const pid of await processesBelow(join(place, child))) found.add(pid);
     return [...found].toSorted((a, b) => a - b);
   }
 

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { aContainer, aPod } from '../testing/builders.ts';
+import { FakeCgroups } from '../testing/fake-cgroups.ts';
+import { PodCgroups } from './pod-cgroups.ts';
+
+const policy = {
+  enforceCpuLimits: true,
+  cpuPeriodUs: 100_000n,
+  pidsLimit: 50n,
+  memoryQos: false,
+  podLevelResources: true,
+};
+
+function rig() {
+  const cgroups = new FakeCgroups();
+  const killed: number[] = [];
+  const processes = {
+    kill: (pid: number): void => {
+      killed.push(pid);
+      cgroups.kill(pid);
+    },
+  };
+  return { cgroups, killed, pods: new PodCgroups({ cgroups, processes, root: ['kubepods'], policy }) };
+}
+
+test('a pod gets its cgroup once, with its amounts', async () => {
+  const { cgroups, pods } = rig();
+  const requests = { cpu: '1', memory: '1Mi' };
+  const pod = aPod({ uid: 'u', containers: [aContainer({ resources: { requests, limits: requests } })] });
+  await pods.ensure(pod);
+  await pods.ensure(pod);
+  expect(pods.parentOf(pod)).toBe('/kubepods/podu');
+  expect(cgroups.calls).toEqual(['create /kubepods/podu']);
+  expect(cgroups.settings('/kubepods/podu')).toEqual({
+    cpuShares: 1024n,
+    cpuQuotaUs: 100_000n,
+    cpuPeriodUs: 100_000n,
+    memoryLimitBytes: 1_048_576n,
+    pidsLimit: 50n,
+    hugePageLimits: {},
+  });
+});
+
+test('classes lie where every kubelet looks for them', async () => {
+  const { pods } = rig();
+  const burstable = aPod({ uid: 'b', containers: [aContainer({ resources: { requests: { cpu: '1' } } })] });
+  expect([pods.parentOf(burstable), pods.parentOf(aPod({ uid: 'e' }))]).toEqual([
+    '/kubepods/burstable/podb',
+    '/kubepods/besteffort/pode',
+  ]);
+});
+
+test('removal kills what is left in it, and leaves others alone', async () => {
+  const { cgroups, killed, pods } = rig();
+  cgroups.enter('/kubepods/burstable/podu', 11);
+  cgroups.enter('/kubepods/burstable/podu/c', 12);
+  cgroups.enter('/kubepods/burstable/podv', 13);
+  await pods.removePod('u');
+  await pods.removePod('u');
+  expect(killed).toEqual([11, 12]);
+  expect([...cgroups.groups.keys()]).toEqual(['/kubepods/burstable/podv']);
+});
+
+test('a process that does not die is a conflict to be tried again', async () => {
+  const cgroups = new FakeCgroups();
+  cgroups.enter('/kubepods/podu', 11);
+  const pods = new PodCgroups({ cgroups, processes: { kill: () => undefined }, root: ['kubepods'], policy });
+  await expect(pods.removePod('u')).rejects.toMatchObject({ kind: 'conflict', reason: 'CgroupBusy' });
+  expect(cgroups.groups.has('/kubepods/podu')).toBe(true);
+});
+
+test('one container is killed by its cgroup, however the runtime names it', async () => {
+  const { cgroups, killed, pods } = rig();
+  cgroups.enter('/kubepods/podu/abc', 11);
+  cgroups.enter('/kubepods/besteffort/podu/cri-containerd-abc.scope', 12);
+  cgroups.enter('/kubepods/podu/abd', 13);
+  await pods.killContainer('u', 'abc');
+  expect(killed).toEqual([11, 12]);
+});
+
+for (const id of ['..', '.', '', 'a/b'])
+  test(`a container's ID that leads elsewhere is refused: ${JSON.stringify(id)}`, async () =>
+    await expect(rig().pods.killContainer('u', id)).rejects.toMatchObject({ kind: 'invalid' }));
+
+for (const uid of ['', 'a/b', '\0'])
+  test(`a UID that leads elsewhere is refused: ${JSON.stringify(uid)}`, async () =>
+    await expect(rig().pods.removePod(uid)).rejects.toMatchObject({ kind: 'invalid' }));
+
+test('finds which pods have cgroups', async () => {
+  const { cgroups, pods } = rig();
+  for (const path of [
+    '/kubepods/podg',
+    '/kubepods/burstable/podb',
+    '/kubepods/besteffort/podx',
+    '/kubepods/other',
+  ])
+    cgroups.enter(path, 1);
+  expect([...(await pods.podsWithCgroups())].toSorted()).toEqual(['b', 'g', 'x']);
+});
