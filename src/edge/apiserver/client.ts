@@ -1,6 +1,7 @@
 // The API server's client: rate limits, deadlines, retries that the server asks for, typed errors, watches. JSON only.
 // Upstream: client-go/rest. Invariants: every request counts against its limiter and ends by its deadline; nothing is
 // repeated that may have been carried out, unless the server itself asked to come again.
+import { setMaxListeners } from 'node:events';
 import type {
   ApiCallOptions,
   ApiClient,
@@ -81,6 +82,8 @@ export class ApiServerClient implements ApiClient {
   async request<T>(request: ApiRequest): Promise<T> {
     const { clock, timeoutMs } = this.#deps;
     const exchange = exchangeOf(request);
+    // Many requests may share one signal, that of their component: so many listeners are no leak.
+    setMaxListeners(0, request.signal);
     const options = {
       clock,
       ms: request.timeoutMs ?? timeoutMs[exchange.limiter],

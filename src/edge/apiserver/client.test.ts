@@ -1,0 +1,274 @@
+// Against the double in memory, and against a transport that says what the test wants.
+import { describe, expect, test } from 'vitest';
+import type { ApiRequest } from '../../api/api-client.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log.ts';
+import { TokenBucket } from '../../base/rate-limit.ts';
+import { ApiServerDouble, adminUser } from '../../testing/api-server/double.ts';
+import { memoryClient } from '../../testing/api-server/memory-client.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { ApiServerClient, type ApiServerClientDeps } from './client.ts';
+import type { Transport, TransportRequest } from './transport.ts';
+
+interface Canned {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+const signal = new AbortController().signal;
+const pods: ApiRequest = { method: 'GET', path: '/api/v1/pods', signal };
+
+class CannedTransport implements Transport {
+  readonly host = 'server:6443';
+  readonly sent: TransportRequest[] = [];
+  readonly answers: (Canned | Error | 'never')[];
+  unauthorizedCount = 0;
+
+  constructor(...answers: (Canned | Error | 'never')[]) {
+    this.answers = answers;
+  }
+
+  async send(request: TransportRequest) {
+    this.sent.push(request);
+    const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+    if (answer === undefined || answer === 'never') return await new Promise<never>(() => undefined);
+    if (answer instanceof Error) throw answer;
+    const { status, headers = {}, body = '{}' } = answer;
+    return { status, headers, body: chunks(body) };
+  }
+
+  unauthorized(): void {
+    this.unauthorizedCount++;
+  }
+
+  closeConnections(): void {
+    this.answers.length = 0;
+  }
+}
+
+/** Byte by byte, as the worst of networks would. */
+async function* chunks(text: string): AsyncGenerator<Uint8Array> {
+  for (const byte of Buffer.from(text)) yield await Promise.resolve(new Uint8Array([byte]));
+}
+
+function clientOn(transport: Transport, clock: FakeClock, more: Partial<ApiServerClientDeps> = {}) {
+  return new ApiServerClient({
+    transport,
+    clock,
+    log: silentLogger,
+    userAgent: 'kubelet/v1',
+    limiters: {},
+    timeoutMs: { requests: 60_000, events: 60_000, heartbeats: 10_000 },
+    ...more,
+  });
+}
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return await work.then(
+    () => 'no failure',
+    (err: unknown) => {
+      if (!(err instanceof KubeletError)) return err;
+      return { kind: err.kind, reason: err.reason, message: err.message, code: err.details['code'] };
+    },
+  );
+}
+
+describe('ApiServerClient', () => {
+  test('sends JSON with its agent and query, and reads the answer', async () => {
+    const transport = new CannedTransport({ status: 200, body: '{"kind":"Pod"}' });
+    const client = clientOn(transport, new FakeClock());
+    const query = { fieldSelector: 'a=b,c!=d', limit: 5, watch: undefined };
+    expect(await client.patch('/api/v1/x', 'strategic', { a: 1 }, { signal, query })).toEqual({
+      kind: 'Pod',
+    });
+    expect(transport.sent[0]).toMatchObject({
+      method: 'PATCH',
+      path: '/api/v1/x?fieldSelector=a%3Db%2Cc%21%3Dd&limit=5',
+      body: '{"a":1}',
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'kubelet/v1',
+        'content-type': 'application/strategic-merge-patch+json',
+      },
+    });
+  });
+
+  const status = (code: number, reason: string) =>
+    JSON.stringify({ kind: 'Status', status: 'Failure', code, reason, message: `it is ${reason}` });
+  const errors: readonly (readonly [string, Canned, object])[] = [
+    [
+      'NotFound',
+      { status: 404, body: status(404, 'NotFound') },
+      { kind: 'not-found', reason: 'NotFound', code: 404 },
+    ],
+    [
+      'AlreadyExists',
+      { status: 409, body: status(409, 'AlreadyExists') },
+      { kind: 'conflict', reason: 'AlreadyExists' },
+    ],
+    [
+      'Forbidden',
+      { status: 403, body: status(403, 'Forbidden') },
+      { kind: 'forbidden', message: 'it is Forbidden' },
+    ],
+    ['Expired', { status: 410, body: status(410, 'Expired') }, { kind: 'conflict', code: 410 }],
+    ['Invalid', { status: 422, body: status(422, 'Invalid') }, { kind: 'invalid' }],
+    ['ServerTimeout', { status: 500, body: status(500, 'ServerTimeout') }, { kind: 'timeout' }],
+    [
+      'a page of a proxy',
+      { status: 502, body: '<html>' },
+      { kind: 'unavailable', code: 502, reason: 'Unknown' },
+    ],
+    ['500 without a word', { status: 500, body: '' }, { kind: 'internal', reason: 'InternalError' }],
+    [
+      'an answer that is no JSON',
+      { status: 200, body: 'nonsense' },
+      { kind: 'internal', reason: 'InvalidAnswer' },
+    ],
+  ];
+  for (const [name, answer, want] of errors)
+    test(`fails on ${name} in the kubelet's words`, async () => {
+      const client = clientOn(new CannedTransport(answer), new FakeClock());
+      expect(await failureOf(client.request(pods))).toMatchObject(want);
+    });
+
+  test('comes again when the server says so, and not before', async () => {
+    const clock = new FakeClock();
+    const transport = new CannedTransport(
+      { status: 429, headers: { 'retry-after': '3' } },
+      { status: 503, headers: { 'retry-after': '1' } },
+      { status: 200, body: '{"ok":true}' },
+    );
+    const answer = clientOn(transport, clock).request(pods);
+    await clock.advance(2_999);
+    expect(transport.sent).toHaveLength(1);
+    await clock.advance(1);
+    expect(transport.sent).toHaveLength(2);
+    await clock.advance(1_000);
+    expect(await answer).toEqual({ ok: true });
+  });
+
+  test('does not come again without being asked to, nor for ever', async () => {
+    const clock = new FakeClock();
+    const plain = new CannedTransport({ status: 503 });
+    expect(await failureOf(clientOn(plain, clock).request(pods))).toMatchObject({ kind: 'unavailable' });
+    expect(plain.sent).toHaveLength(1);
+    const busy = new CannedTransport({ status: 429, headers: { 'retry-after': '1' } });
+    const answer = failureOf(clientOn(busy, clock).request(pods));
+    await clock.advance(20_000);
+    expect(await answer).toMatchObject({ kind: 'unavailable', reason: 'TooManyRequests' });
+    expect(busy.sent).toHaveLength(11);
+  });
+
+  test('gives up at its deadline, which heartbeats have of their own', async () => {
+    const clock = new FakeClock();
+    const client = clientOn(new CannedTransport('never'), clock);
+    const beat = failureOf(client.request({ ...pods, limiter: 'heartbeats' }));
+    const plain = failureOf(client.request(pods));
+    await clock.advance(10_000);
+    expect(await beat).toMatchObject({ kind: 'timeout' });
+    await clock.advance(50_000);
+    expect(await plain).toMatchObject({ kind: 'timeout' });
+    expect(clock.pendingTimers()).toBe(0);
+  });
+
+  test('keeps to the rate of its limiter, events apart, heartbeats unlimited', async () => {
+    const clock = new FakeClock();
+    const transport = new CannedTransport({ status: 200 });
+    const limiters = {
+      requests: new TokenBucket({ clock, qps: 1, burst: 2 }),
+      events: new TokenBucket({ clock, qps: 1, burst: 1 }),
+    };
+    const client = clientOn(transport, clock, { limiters });
+    const all = (['requests', 'events', 'heartbeats'] as const).flatMap((limiter) =>
+      Array.from({ length: 4 }, () => client.request({ ...pods, limiter })),
+    );
+    await clock.settle();
+    expect(transport.sent).toHaveLength(2 + 1 + 4);
+    await clock.advance(5_000);
+    await Promise.all(all);
+    expect(transport.sent).toHaveLength(12);
+  });
+
+  test('tells the transport when its credentials were not accepted', async () => {
+    const transport = new CannedTransport({ status: 401 });
+    await failureOf(clientOn(transport, new FakeClock()).request(pods));
+    expect(transport.unauthorizedCount).toBe(1);
+  });
+
+  test('observes every attempt', async () => {
+    const seen: string[] = [];
+    const observer = {
+      request: ({ method, host, code }: { method: string; host: string; code: string }) => {
+        seen.push(`${method} ${host} ${code}`);
+      },
+      waited: () => undefined,
+      retried: () => undefined,
+    };
+    const client = clientOn(
+      new CannedTransport(new KubeletError('unavailable', 'x', 'gone'), { status: 200 }),
+      new FakeClock(),
+      { observer },
+    );
+    await failureOf(client.request(pods));
+    await client.request(pods);
+    expect(seen).toEqual(['GET server:6443 <error>', 'GET server:6443 200']);
+  });
+});
+
+describe('ApiServerClient.watch', () => {
+  const line = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
+
+  test('gives events as they come, cut anywhere, and drops an unfinished one', async () => {
+    const body = `${line('ADDED', { a: 'ü' })}\n${line('MODIFIED', { a: 2 })}{"type":"DEL`;
+    const client = clientOn(new CannedTransport({ status: 200, body }), new FakeClock());
+    const seen: unknown[] = [];
+    for await (const event of client.watch('/x', {}, signal)) seen.push(event);
+    expect(seen).toEqual([
+      { type: 'ADDED', object: { a: 'ü' } },
+      { type: 'MODIFIED', object: { a: 2 } },
+    ]);
+  });
+
+  test('throws what the server reports in the stream or instead of it', async () => {
+    const gone = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
+    for (const answer of [
+      { status: 200, body: line('ERROR', gone) },
+      { status: 410, body: JSON.stringify(gone) },
+    ]) {
+      const client = clientOn(new CannedTransport(answer), new FakeClock());
+      const events = client.watch('/x', {}, signal);
+      expect(await failureOf(events[Symbol.asyncIterator]().next())).toMatchObject({
+        code: 410,
+        reason: 'Expired',
+      });
+    }
+  });
+
+  test('ends on the server when its reader leaves or the signal is aborted', async () => {
+    const clock = new FakeClock();
+    const double = new ApiServerDouble({ clock });
+    const { client } = memoryClient(double, clock, adminUser);
+    for await (const event of client.watch('/api/v1/namespaces', {}, signal)) {
+      expect(event.type).toBe('ADDED');
+      expect(double.watches.size).toBe(1);
+      break;
+    }
+    expect(double.watches.size).toBe(0);
+    const stop = new AbortController();
+    const reading = failureOf(
+      (async () => {
+        for await (const _ of client.watch('/api/v1/pods', {}, stop.signal))
+          throw new Error('no pod is there');
+      })(),
+    );
+    await clock.settle();
+    expect(double.watches.size).toBe(1);
+    stop.abort(new Error('enough'));
+    expect(String(await reading)).toContain('enough');
+    expect(double.watches.size).toBe(0);
+    double.close();
+    expect(clock.pendingTimers()).toBe(0);
+  });
+});

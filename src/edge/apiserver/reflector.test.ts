@@ -1,0 +1,167 @@
+// On the double and the fake clock: what the sink is told, and what the server is asked, in good times and bad.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ConfigMap } from '../../api/k8s.ts';
+import { ApiServerDouble, adminUser } from '../../testing/api-server/double.ts';
+import { memoryClient } from '../../testing/api-server/memory-client.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+
+let clock: FakeClock;
+let double: ApiServerDouble;
+let told: string[];
+let stop: AbortController;
+let done: Promise<void>;
+
+const name = (object: ConfigMap): string => `${object.metadata?.name}=${object.data?.['v'] ?? ''}`;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  double = new ApiServerDouble({ clock });
+  told = [];
+  stop = new AbortController();
+  done = Promise.resolve();
+});
+
+afterEach(async () => {
+  stop.abort();
+  await done;
+  double.close();
+  expect(clock.pendingTimers()).toBe(0);
+});
+
+function put(v: string, id = 'one'): void {
+  const exists = double.objects.get('configmaps', 'kube-public', id) !== undefined;
+  if (exists) double.objects.patch('configmaps', 'kube-public', id, { data: { v } });
+  else {
+    double.objects.create('configmaps', { metadata: { name: id, namespace: 'kube-public' }, data: { v } });
+  }
+}
+
+async function start(): Promise<void> {
+  const { follow } = memoryClient(double, clock, adminUser);
+  done = follow<ConfigMap>(
+    {
+      path: '/api/v1/namespaces/kube-public/configmaps',
+      fieldSelector: 'metadata.name!=kube-root-ca.crt',
+    },
+    {
+      replace: (objects) => told.push(`all ${objects.map(name).join(',')}`),
+      upsert: (object) => told.push(`upsert ${name(object)}`),
+      remove: (object) => told.push(`remove ${name(object)}`),
+      failed: () => told.push('failed'),
+    },
+    stop.signal,
+  );
+  await clock.settle();
+}
+
+function asked(): readonly string[] {
+  return double.requests.map(({ verb, code }) => `${verb} ${code}`);
+}
+
+describe('reflector', () => {
+  test('lists, then tells every change in order', async () => {
+    put('1');
+    await start();
+    put('2');
+    put('1', 'two');
+    double.objects.delete('configmaps', 'kube-public', 'one');
+    await clock.settle();
+    expect(told).toEqual(['all one=1', 'upsert one=2', 'upsert two=1', 'remove one=2']);
+    expect(asked()).toEqual(['list 200', 'watch 200']);
+  });
+
+  test('resumes where it was after the watch is cut, without listing', async () => {
+    await start();
+    put('1');
+    await clock.settle();
+    double.faults.cutWatches();
+    put('2');
+    await clock.advance(2_000);
+    expect(told).toEqual(['all ', 'upsert one=1', 'upsert one=2']);
+    expect(double.requests.filter(({ verb }) => verb === 'list')).toHaveLength(1);
+  });
+
+  test('a watch lasts five to ten minutes and is renewed at once, from the last bookmark', async () => {
+    await start();
+    put('1');
+    await clock.advance(61_000);
+    double.store.compact();
+    await clock.advance(240_000);
+    put('2');
+    await clock.settle();
+    expect(told).toEqual(['all ', 'upsert one=1', 'upsert one=2']);
+    expect(double.watches.size).toBe(1);
+    expect(double.requests.filter(({ verb }) => verb === 'list')).toHaveLength(1);
+  });
+
+  for (const [how, order] of [
+    ['in the stream', () => double.faults.expireWatches()],
+    [
+      'when it comes back',
+      () => {
+        double.faults.cutWatches();
+        put('missed', 'other');
+        double.objects.delete('configmaps', 'kube-public', 'other');
+        double.store.compact();
+      },
+    ],
+  ] as const)
+    test(`lists again when its place is gone ${how}`, async () => {
+      put('1');
+      await start();
+      order();
+      put('2');
+      await clock.advance(5_000);
+      expect(told).toEqual(['all one=1', 'all one=2']);
+      put('3');
+      await clock.settle();
+      expect(told.at(-1)).toBe('upsert one=3');
+    });
+
+  test('a server that is away is asked less and less often, and everything is told when it is back', async () => {
+    put('1');
+    await start();
+    double.faults.away();
+    put('2');
+    await clock.advance(300_000);
+    const failures = told.filter((each) => each === 'failed').length;
+    // 0.8, 1.6, 3.2 … 25.6, then 30 s each.
+    expect(failures).toBeGreaterThan(8);
+    expect(failures).toBeLessThan(18);
+    double.faults.back();
+    await clock.advance(31_000);
+    expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1', 'upsert one=2']);
+  });
+
+  test('a server that never answered at first is listed when it does', async () => {
+    put('1');
+    double.faults.away();
+    await start();
+    await clock.advance(10_000);
+    double.faults.back();
+    await clock.advance(31_000);
+    expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1']);
+  });
+
+  test('a server restored from a backup is listed anew', async () => {
+    put('1');
+    await start();
+    const tooLarge = { causes: [{ reason: 'ResourceVersionTooLarge' }] };
+    double.faults.fail({ verb: 'watch' }, { code: 504, reason: 'Timeout', details: tooLarge });
+    double.faults.cutWatches();
+    await clock.advance(10_000);
+    expect(told).toEqual(['all one=1', 'all one=1']);
+    expect(double.requests.findLast(({ verb }) => verb === 'list')?.query).not.toContain('resourceVersion');
+  });
+
+  test('a long list comes in pages when the server asks for that', async () => {
+    double.faults.fail({ verb: 'list' }, { code: 410 });
+    for (let index = 0; index < 501; index++) put('1', `cm-${index}`);
+    await start();
+    await clock.advance(5_000);
+    const lists = double.requests.filter(({ verb, code }) => verb === 'list' && code === 200);
+    expect(lists).toHaveLength(2);
+    expect(told).toHaveLength(1);
+    expect(told[0]?.split(',')).toHaveLength(501);
+  });
+});

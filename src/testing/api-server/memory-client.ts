@@ -1,0 +1,29 @@
+// A client on the double without sockets and without rate limits: what most tests of features want.
+
+import type { Follow } from '../../api/api-client.ts';
+import type { Clock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/log.ts';
+import { ApiServerClient } from '../../edge/apiserver/client.ts';
+import { reflector } from '../../edge/apiserver/reflector.ts';
+import type { ApiServerDouble } from './double.ts';
+import { MemoryTransport } from './memory-transport.ts';
+import type { User } from './request.ts';
+
+export interface MemoryClient {
+  readonly client: ApiServerClient;
+  readonly follow: Follow;
+  readonly transport: MemoryTransport;
+}
+
+export function memoryClient(double: ApiServerDouble, clock: Clock, user: User): MemoryClient {
+  const transport = new MemoryTransport(double, user);
+  const client = new ApiServerClient({
+    transport,
+    clock,
+    log: silentLogger,
+    userAgent: 'kubelet/test',
+    limiters: {},
+    timeoutMs: { requests: 60_000, events: 60_000, heartbeats: 10_000 },
+  });
+  return { client, follow: reflector({ client, clock, log: silentLogger, random: () => 0 }), transport };
+}
