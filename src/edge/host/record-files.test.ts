@@ -1,0 +1,46 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordFiles } from './record-files.ts';
+
+let dir = '';
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'records-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+test('written whole, for the kubelet only, read and removed again', async () => {
+  const path = join(dir, 'a', 'b', 'record');
+  await recordFiles.write(path, 'one');
+  await recordFiles.write(path, 'two');
+  expect(await recordFiles.read(path)).toBe('two');
+  expect(await recordFiles.list(join(dir, 'a', 'b'))).toEqual(['record']);
+  expect([statSync(path).mode & 0o777, statSync(join(dir, 'a')).mode & 0o777]).toEqual([0o600, 0o700]);
+  await recordFiles.remove(path);
+  await recordFiles.remove(path);
+  expect(await recordFiles.read(path)).toBeUndefined();
+});
+
+test('nothing there is nothing, not an error', async () => {
+  expect(await recordFiles.list(join(dir, 'none'))).toEqual([]);
+  expect(await recordFiles.read(join(dir, 'none'))).toBeUndefined();
+});
+
+test('a write that fails keeps what was there and leaves no half', async () => {
+  const path = join(dir, 'record');
+  await recordFiles.write(path, 'old');
+  // A directory where the temporary file would lie: no privilege helps against that.
+  rmSync(`${path}.tmp`, { force: true });
+  await recordFiles.write(join(`${path}.tmp`, 'x'), 'in the way');
+  await expect(recordFiles.write(path, 'new')).rejects.toMatchObject({ reason: 'FailedWrite' });
+  expect(readFileSync(path, 'utf8')).toBe('old');
+});
+
+test('what is no directory and what is no file', async () => {
+  writeFileSync(join(dir, 'file'), '');
+  chmodSync(dir, 0o700);
+  await expect(recordFiles.list(join(dir, 'file'))).rejects.toMatchObject({ reason: 'FailedRead' });
+  await expect(recordFiles.read(dir)).rejects.toMatchObject({ reason: 'FailedRead' });
+  expect(readdirSync(dir)).toEqual(['file']);
+});

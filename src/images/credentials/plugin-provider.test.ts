@@ -1,0 +1,244 @@
+import { expect, test } from 'vitest';
+import type { TokenRequest } from '../../api/k8s.ts';
+import { Aborted, KubeletError } from '../../base/errors.ts';
+import { Verbosity } from '../../base/log.ts';
+import { textLogger } from '../../base/log-text.ts';
+import { aPod, type PodOver } from '../../testing/builders.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { type PluginConfig, PluginProvider, type PluginRun } from './plugin-provider.ts';
+
+const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';
+const answer = (over: object = {}): string =>
+  JSON.stringify({
+    apiVersion,
+    kind: 'CredentialProviderResponse',
+    cacheKeyType: 'Image',
+    auth: { 'example.com': { username: 'u', password: 'pass-word' } },
+    ...over,
+  });
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly runs: PluginRun[] = [];
+  readonly tokens: TokenRequest[] = [];
+  readonly observed: [string, number, boolean][] = [];
+  readonly log: string[] = [];
+  output: (signal: AbortSignal) => Promise<string> = async () => answer();
+  annotations: Record<string, string> = {};
+  token = 'token-text';
+  readonly provider: PluginProvider;
+
+  constructor(over: Partial<PluginConfig> = {}) {
+    this.provider = new PluginProvider({
+      config: {
+        name: 'ecr',
+        apiVersion,
+        matchImages: ['example.com', '*.example.org'],
+        args: ['a'],
+        env: [],
+        ...over,
+      },
+      run: (run, signal) => {
+        this.runs.push(run);
+        return this.output(signal);
+      },
+      objects: {
+        serviceAccount: async (namespace, name) => {
+          if (name === 'gone') throw new KubeletError('not-found', 'NotFound', 'no such account');
+          return { metadata: { namespace, name, uid: `uid-${name}`, annotations: this.annotations } };
+        },
+        serviceAccountToken: async (_namespace, _name, request) => {
+          this.tokens.push(request);
+          return { ...request, status: { token: this.token, expirationTimestamp: '' } };
+        },
+      },
+      clock: this.clock,
+      log: textLogger({
+        write: (line) => void this.log.push(line),
+        clock: this.clock,
+        verbosity: new Verbosity(10),
+        pid: 1,
+      }),
+      observe: (...args) => void this.observed.push(args),
+    });
+  }
+
+  /** `user@source` of what it knows; empty when nothing. */
+  async ask(
+    image = 'example.com/team/app',
+    pod: PodOver = {},
+    { signal } = new AbortController(),
+  ): Promise<string> {
+    const found = await this.provider.provide(image, aPod(pod), signal);
+    if (found === undefined) return '';
+    return [...found.auth.values()]
+      .map(({ username }) => `${username}@${found.source?.at.name ?? 'node'}`)
+      .join(',');
+  }
+}
+
+test('only images that match are asked about, with name, arguments and request', async () => {
+  const it = new Scene();
+  expect([await it.ask('other.com/app'), it.runs.length]).toEqual(['', 0]);
+  expect(await it.ask('a.example.org/app')).toBe('u@node');
+  expect(it.runs[0]).toMatchObject({ name: 'ecr', args: ['a'], env: [] });
+  expect(JSON.parse(it.runs[0]?.input.reveal() ?? '')).toEqual({
+    kind: 'CredentialProviderRequest',
+    apiVersion,
+    image: 'a.example.org/app',
+  });
+});
+
+test.each([
+  ['Image', ['example.com/a', 'example.com/a', 'example.com/b', 'a.example.org/a'], 3],
+  ['Registry', ['example.com/a', 'example.com/a', 'example.com/b', 'a.example.org/a'], 2],
+  ['Global', ['example.com/a', 'example.com/a', 'example.com/b', 'a.example.org/a'], 1],
+])('kept by %s', async (cacheKeyType, images, runs) => {
+  const it = new Scene();
+  it.output = async () => answer({ cacheKeyType, cacheDuration: '1h' });
+  for (const image of images) expect(await it.ask(image)).toBe('u@node');
+  expect(it.runs).toHaveLength(runs);
+});
+
+test.each([
+  ['its own time', { cacheDuration: '10s' }, { ms: 60_000 }, 10_000],
+  ['the default time', {}, { ms: 60_000 }, 60_000],
+])('%s', async (_, over, defaultCacheDuration, ttlMs) => {
+  const it = new Scene({ defaultCacheDuration });
+  it.output = async () => answer(over);
+  await it.ask();
+  await it.clock.advance(ttlMs);
+  await it.ask();
+  expect(it.runs).toHaveLength(1);
+  await it.clock.advance(1);
+  await it.ask();
+  expect(it.runs).toHaveLength(2);
+});
+
+test.each([
+  ['no time at all', {}, undefined],
+  ['a zero of its own', { cacheDuration: '0s' }, { ms: 60_000 }],
+])('%s: not kept', async (_, over, defaultCacheDuration) => {
+  const it = new Scene({ defaultCacheDuration });
+  it.output = async () => answer(over);
+  await it.ask();
+  await it.ask();
+  expect(it.runs).toHaveLength(2);
+});
+
+test('who asks the same at the same time waits for one run; who gives up does not end it', async () => {
+  const it = new Scene();
+  let finish: (text: string) => void = () => undefined;
+  it.output = () => new Promise((resolve) => (finish = resolve));
+  const gone = new AbortController();
+  const first = it.ask('example.com/a', {}, gone).catch((err: Error) => err.name);
+  const second = it.ask('example.com/a');
+  await it.clock.settle();
+  gone.abort(new Aborted('pod removed'));
+  expect(await first).toBe('AbortError');
+  finish(answer());
+  expect([await second, it.runs.length]).toEqual(['u@node', 1]);
+});
+
+test('one that hangs is given up after a minute, and its signal says so', async () => {
+  const it = new Scene();
+  let aborted = false;
+  it.output = (signal) =>
+    new Promise(() => signal.addEventListener('abort', () => void (aborted = true), { once: true }));
+  const asked = it.ask();
+  await it.clock.advance(59_999);
+  expect(aborted).toBe(false);
+  await it.clock.advance(1);
+  expect([await asked, aborted]).toEqual(['', true]);
+  expect(it.observed).toEqual([['ecr', 60, true]]);
+  expect(it.clock.pendingTimers()).toBe(0);
+});
+
+test.each([
+  ['garbage', async () => 'pass-word {'],
+  ['another version', async () => answer({ apiVersion: 'x/v2' })],
+  ['unknown fields', async () => answer({ pass: 'pass-word' })],
+  ['a failed run', () => Promise.reject(new Error('exit status 1'))],
+])('%s: the pull goes on without, and the log is clean', async (_, output) => {
+  const it = new Scene();
+  it.output = output;
+  expect(await it.ask()).toBe('');
+  expect(it.log.join('')).toContain('Failed getting credentials from a credential provider');
+  expect(it.log.join('')).not.toContain('pass-word');
+});
+
+const attributes = {
+  serviceAccountTokenAudience: 'aud',
+  cacheType: 'ServiceAccount',
+  requireServiceAccount: true,
+  requiredServiceAccountAnnotationKeys: ['need'],
+  optionalServiceAccountAnnotationKeys: ['want'],
+};
+const cached = { defaultCacheDuration: { ms: 3_600_000 } };
+
+test('with a token of the service account', async () => {
+  const it = new Scene({ tokenAttributes: attributes });
+  it.annotations = { need: 'n', other: 'o' };
+  const pod = { name: 'p', uid: 'u', namespace: 'ns', serviceAccountName: 'sa' };
+  expect(await it.ask('example.com/a', pod)).toBe('u@sa');
+  expect(it.tokens).toEqual([
+    {
+      metadata: { uid: 'uid-sa' },
+      spec: { audiences: ['aud'], boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' } },
+    },
+  ]);
+  expect(JSON.parse(it.runs[0]?.input.reveal() ?? '')).toMatchObject({
+    serviceAccountToken: 'token-text',
+    serviceAccountAnnotations: { need: 'n' },
+  });
+  expect(it.log.join('')).not.toContain('token-text');
+});
+
+test.each([
+  ['a pod without an account, where one is required', {}, {}, 0, ''],
+  [
+    'a pod without an account, where none is',
+    { requireServiceAccount: false, requiredServiceAccountAnnotationKeys: [] },
+    {},
+    1,
+    'u@node',
+  ],
+  ['an account without the annotation', {}, { serviceAccountName: 'sa' }, 0, ''],
+  ['an account that is not there', {}, { serviceAccountName: 'gone' }, 0, ''],
+])('%s', async (_, over, pod, runs, want) => {
+  const it = new Scene({ tokenAttributes: { ...attributes, ...over } });
+  expect([await it.ask('example.com/a', pod), it.runs.length]).toEqual([want, runs]);
+});
+
+test.each([
+  ['ServiceAccount', 'another', 1],
+  ['Token', 'another', 2],
+  ['Token', 'token-text', 1],
+])('kept for %s, next token %s: %i runs', async (cacheType, next, runs) => {
+  const it = new Scene({ tokenAttributes: { ...attributes, cacheType }, ...cached });
+  it.annotations = { need: 'n' };
+  await it.ask('example.com/a', { serviceAccountName: 'sa' });
+  it.token = next;
+  expect(await it.ask('example.com/a', { serviceAccountName: 'sa' })).toBe('u@sa');
+  expect(it.runs).toHaveLength(runs);
+});
+
+test('what one account got is not given to another, nor after its annotations changed', async () => {
+  const it = new Scene({ tokenAttributes: attributes, ...cached });
+  it.annotations = { need: 'n' };
+  await it.ask('example.com/a', { serviceAccountName: 'sa' });
+  await it.ask('example.com/a', { serviceAccountName: 'sb' });
+  it.annotations = { need: 'm' };
+  await it.ask('example.com/a', { serviceAccountName: 'sa' });
+  expect(it.runs).toHaveLength(3);
+});
+
+test.each([
+  ['ServiceAccount', ''],
+  ['Token', 'u@sa'],
+])('a token that comes back as the password, kept for %s', async (cacheType, want) => {
+  const it = new Scene({ tokenAttributes: { ...attributes, cacheType } });
+  it.annotations = { need: 'n' };
+  it.output = async () => answer({ auth: { 'example.com': { username: 'u', password: 'token-text' } } });
+  expect(await it.ask('example.com/a', { serviceAccountName: 'sa' })).toBe(want);
+});

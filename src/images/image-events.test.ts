@@ -1,0 +1,262 @@
+// What the image manager tells, in upstream's words, and what it asks for on the way.
+import { expect, test } from 'vitest';
+import type { Pod } from '../api/k8s.ts';
+import { Aborted, KubeletError } from '../base/errors.ts';
+import { Secret } from '../base/secret.ts';
+import { aContainer, aPod } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { anImageManager, collectEvents, type ManagerOver } from '../testing/image-manager.ts';
+import type { PullCredential } from './credentials/keyring.ts';
+import type { ImageHistory } from './image-manager.ts';
+
+const at = 'spec.containers{c}';
+const credential = (username: string): PullCredential => ({
+  username,
+  password: new Secret(`password of ${username}`),
+  hash: username,
+  source: undefined,
+});
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly told: string[];
+  readonly pulls: string[] = [];
+  readonly checked: Pod[] = [];
+  readonly observed: [number, number][] = [];
+  readonly kept: string[] = [];
+  present = false;
+  mayUse = true;
+  pullMs = 0;
+  credentials: readonly PullCredential[] = [];
+  /** What the runtime says to a user's pull; undefined: it succeeds. */
+  failure: (username: string | undefined) => Error | undefined = () => undefined;
+  inspectFailure: Error | undefined;
+  readonly manager;
+
+  constructor(over: Partial<ManagerOver> & { readonly withHistory?: boolean } = {}) {
+    const { events, told } = collectEvents();
+    this.told = told;
+    const { withHistory = false, ...rest } = over;
+    this.manager = anImageManager({
+      clock: this.clock,
+      events,
+      images: {
+        imageStatus: async () => {
+          if (this.inspectFailure !== undefined) throw this.inspectFailure;
+          return {
+            image: this.present ? { id: 'sha256:1', username: '', size: 4_194_304n } : undefined,
+            info: {},
+          } as never;
+        },
+        pullImage: async ({ auth, image }) => {
+          this.pulls.push(`${image?.image} ${JSON.stringify(image?.annotations)} ${auth?.username ?? '-'}`);
+          if (this.pullMs > 0) await this.clock.sleep(this.pullMs);
+          const failure = this.failure(auth?.username);
+          if (failure !== undefined) throw failure;
+          this.present = true;
+          return { imageRef: 'sha256:1' };
+        },
+      },
+      credentials: {
+        find: async () => this.credentials,
+        checkSecrets: async (pod) => void this.checked.push(pod),
+      },
+      history: withHistory ? this.#history() : undefined,
+      observePull: (...args) => void this.observed.push(args),
+      ...rest,
+    });
+  }
+
+  #history(): ImageHistory {
+    const note = async (text: string): Promise<void> => void this.kept.push(text);
+    return {
+      begin: (image) => note(`begin ${image}`),
+      succeeded: (image, ref, used) => note(`succeeded ${image} ${ref} ${used?.username ?? '-'}`),
+      failed: (image) => note(`failed ${image}`),
+      mayUse: async () => this.mayUse,
+    };
+  }
+
+  async start(policy: string, image = 'app', signal = new AbortController().signal): Promise<string> {
+    const container = aContainer({ image, imagePullPolicy: policy });
+    const pod = aPod({ containers: [container], annotations: { a: 'b' } });
+    try {
+      const found = await this.manager.find(image, signal, { pod, container });
+      return (await this.manager.ensure({ pod, container, sandboxConfig: {} }, found, signal)).ref;
+    } catch (err) {
+      return err instanceof KubeletError ? err.reason : (err as Error).name;
+    }
+  }
+}
+
+test('pulled, with its time and size', async () => {
+  const it = new Scene();
+  it.pullMs = 1234.5;
+  const started = it.start('IfNotPresent');
+  await it.clock.advance(2_000);
+  expect(await started).toBe('sha256:1');
+  expect(it.told).toEqual([
+    `Normal Pulling ${at} Pulling image "app"`,
+    `Normal Pulled ${at} Successfully pulled image "app" in 1.234s (1.234s including waiting). Image size: 4194304 bytes.`,
+  ]);
+  expect(it.pulls).toEqual(['app:latest {"a":"b"} -']);
+  expect(it.observed).toEqual([[4_194_304, 1.2345]]);
+});
+
+test('present already, and its pull secrets are looked at all the same', async () => {
+  const it = new Scene();
+  it.present = true;
+  expect(await it.start('IfNotPresent')).toBe('sha256:1');
+  expect(it.told).toEqual([`Normal Pulled ${at} Container image "app" already present on machine`]);
+  expect([it.checked.length, it.pulls.length]).toEqual([1, 0]);
+});
+
+test('Always does not ask whether it is there', async () => {
+  const it = new Scene();
+  it.present = true;
+  expect(await it.start('Always')).toBe('sha256:1');
+  expect(it.pulls).toHaveLength(1);
+});
+
+test('fails, backs off, and is tried again', async () => {
+  const it = new Scene();
+  it.failure = () => new KubeletError('not-found', 'NOT_FOUND', 'app: not found');
+  const wait = `Normal BackOff ${at} Back-off pulling image "app"`;
+  const tried = [
+    `Normal Pulling ${at} Pulling image "app"`,
+    `Warning Failed ${at} Failed to pull image "app": rpc error: code = NotFound desc = app: not found`,
+  ];
+  expect(await it.start('IfNotPresent')).toBe('ErrImagePull');
+  await it.clock.advance(2_000);
+  expect(await it.start('IfNotPresent')).toBe('ImagePullBackOff');
+  await it.clock.advance(8_000);
+  expect(await it.start('IfNotPresent')).toBe('ErrImagePull');
+  expect(it.told).toEqual([...tried, wait, ...tried]);
+});
+
+test('the runtime’s own word stays in the event', async () => {
+  const it = new Scene();
+  it.failure = () => new KubeletError('internal', 'UNKNOWN', 'RegistryUnavailable: later');
+  expect(await it.start('IfNotPresent')).toBe('RegistryUnavailable');
+  expect(it.told[1]).toBe(`Warning Failed ${at} Failed to pull image "app": RegistryUnavailable: later`);
+});
+
+test.each([
+  [
+    'Never',
+    'app',
+    'ErrImageNeverPull',
+    `Warning ErrImageNeverPull ${at} Container image "app" is not present with pull policy of Never`,
+  ],
+  [
+    'IfNotPresent',
+    'UPPER//bad:::1',
+    'InvalidImageName',
+    `Warning InspectFailed ${at} Failed to apply default image tag "UPPER//bad:::1": couldn't parse image name "UPPER//bad:::1": invalid reference format`,
+  ],
+  [
+    'Always',
+    'a b',
+    'InvalidImageName',
+    `Warning InspectFailed ${at} Failed to apply default image tag "a b": couldn't parse image name "a b": invalid reference format`,
+  ],
+])('%s %s: %s', async (policy, image, reason, event) => {
+  const it = new Scene();
+  expect(await it.start(policy, image)).toBe(reason);
+  expect([it.told, it.pulls]).toEqual([[event], []]);
+});
+
+test('a runtime that cannot say whether the image is there', async () => {
+  const it = new Scene();
+  it.inspectFailure = new KubeletError('internal', 'UNKNOWN', 'disk');
+  expect(await it.start('IfNotPresent')).toBe('ImageInspectError');
+  expect(it.told).toEqual([`Warning InspectFailed ${at} Failed to inspect image "app:latest": disk`]);
+});
+
+test('credentials are tried one after the other; the first that works is the one recorded', async () => {
+  const it = new Scene({ withHistory: true });
+  it.credentials = ['ann', 'bob', 'eve'].map(credential);
+  it.failure = (user) => (user === 'bob' ? undefined : new KubeletError('internal', 'UNKNOWN', 'wrong'));
+  expect(await it.start('IfNotPresent')).toBe('sha256:1');
+  expect(it.pulls.map((line) => line.split(' ').at(-1))).toEqual(['ann', 'bob']);
+  expect(it.kept).toEqual(['begin app', 'succeeded app sha256:1 bob']);
+});
+
+test('when none works, all are told once each, and no password', async () => {
+  const it = new Scene({ withHistory: true });
+  it.credentials = ['ann', 'bob', 'eve'].map(credential);
+  it.failure = (user) => new KubeletError('internal', 'UNKNOWN', user === 'eve' ? 'gone' : 'wrong');
+  expect(await it.start('IfNotPresent')).toBe('ErrImagePull');
+  expect(it.told[1]).toBe(`Warning Failed ${at} Failed to pull image "app": [wrong, gone]`);
+  expect(it.kept).toEqual(['begin app', 'failed app']);
+  expect(JSON.stringify(it.told)).not.toContain('password');
+});
+
+test.each([
+  [
+    'IfNotPresent',
+    true,
+    'sha256:1',
+    0,
+    `Normal Pulled ${at} Container image "app" already present on machine and can be accessed by the pod`,
+  ],
+  [
+    'Never',
+    true,
+    'sha256:1',
+    0,
+    `Normal Pulled ${at} Container image "app" already present on machine and can be accessed by the pod`,
+  ],
+  ['IfNotPresent', false, 'sha256:1', 1, `Normal Pulling ${at} Pulling image "app"`],
+  [
+    'Never',
+    false,
+    'ErrImageNeverPull',
+    0,
+    `Warning ErrImageNeverPull ${at} Container image "app" is not present with pull policy of Never`,
+  ],
+])('%s, present, may use it %s', async (policy, mayUse, want, pulls, first) => {
+  const it = new Scene({ withHistory: true });
+  it.present = true;
+  it.mayUse = mayUse;
+  expect(await it.start(policy)).toBe(want);
+  expect([it.pulls.length, it.told[0]]).toEqual([pulls, first]);
+});
+
+test('more pulls than the limit allows are refused, not queued', async () => {
+  const it = new Scene({ pullQps: 1, pullBurst: 2, parallelPulls: 5 });
+  const all = await Promise.all(['a', 'b', 'c'].map((image) => it.start('Always', image)));
+  expect(all).toEqual(['sha256:1', 'sha256:1', 'ErrImagePull']);
+  expect(it.told).toContain(`Warning Failed ${at} Failed to pull image "c": pull QPS exceeded`);
+  await it.clock.advance(10_000);
+  expect(await it.start('Always', 'c')).toBe('sha256:1');
+});
+
+test('pods with other credentials do not share a pull', async () => {
+  const it = new Scene({ parallelPulls: 5 });
+  it.pullMs = 1_000;
+  it.credentials = [credential('ann')];
+  const ann = it.start('Always');
+  await it.clock.settle();
+  it.credentials = [credential('bob')];
+  const bob = it.start('Always');
+  const again = it.start('Always');
+  await it.clock.advance(1_000);
+  expect(await Promise.all([ann, bob, again])).toEqual(['sha256:1', 'sha256:1', 'sha256:1']);
+  expect(it.pulls.map((line) => line.split(' ').at(-1))).toEqual(['ann', 'bob']);
+});
+
+test('a pull that never ends ends with its pod: no failure is told, no intent stays, others go on', async () => {
+  const it = new Scene({ withHistory: true, parallelPulls: 1 });
+  it.pullMs = 3_600_000;
+  const stop = new AbortController();
+  const hung = it.start('Always', 'hangs', stop.signal);
+  await it.clock.advance(120_000);
+  it.pullMs = 0;
+  expect(await it.start('Always', 'other')).toBe('sha256:1');
+  stop.abort(new Aborted('pod removed'));
+  expect(await hung).toBe('AbortError');
+  await it.clock.settle();
+  expect(it.kept).toContain('failed hangs');
+  expect(it.told.filter((line) => line.includes('Failed'))).toEqual([]);
+});

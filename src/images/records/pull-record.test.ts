@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { mergeCredentials } from './merge-credentials.ts';
+import {
+  decodeIntent,
+  decodePulledRecord,
+  encodeIntent,
+  encodePulledRecord,
+  isRecordFileName,
+  type PulledRecord,
+  type RecordedCredentials,
+  recordFileName,
+} from './pull-record.ts';
+
+const at = Date.UTC(2024, 9, 21, 12, 26, 40);
+const header = '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1alpha1"';
+const secret = {
+  uid: 'testsecretuid',
+  namespace: 'default',
+  name: 'pull-secret',
+  credentialHash: 'testsecrethash',
+};
+const account = { uid: 'test-sa-uid', namespace: 'default', name: 'test-sa' };
+const none: RecordedCredentials = { secrets: [], serviceAccounts: [], nodePodsAccessible: false };
+const of = (credentials?: RecordedCredentials): PulledRecord => ({
+  lastUpdatedMs: at,
+  imageRef: 'testimageref',
+  credentials: new Map(credentials === undefined ? [] : [['docker.io/testing/test', credentials]]),
+});
+
+test('files are named as upstream names them', () => {
+  expect(recordFileName('testimageref')).toBe(
+    'sha256-b3c0cc4278800b03a308ceb2611161430df571ca733122f0a40ac8b9792a9064',
+  );
+  expect(recordFileName('docker.io/testing/test:latest')).toBe(
+    'sha256-aef2af226629a35d5f3ef0fdbb29fdbebf038d0acd8850590e8c48e1e283aa56',
+  );
+  const name = recordFileName('x');
+  expect([name, `${name}.tmp`, `.${name}`, 'other', name.slice(1)].filter(isRecordFileName)).toEqual([name]);
+});
+
+test.each([
+  [
+    { ...none, secrets: [secret] },
+    '{"kubernetesSecrets":[{"uid":"testsecretuid","namespace":"default","name":"pull-secret","credentialHash":"testsecrethash"}]}',
+  ],
+  [
+    { ...none, serviceAccounts: [account] },
+    '{"kubernetesSecrets":null,"kubernetesServiceAccounts":[{"uid":"test-sa-uid","namespace":"default","name":"test-sa"}]}',
+  ],
+  [{ ...none, nodePodsAccessible: true }, '{"kubernetesSecrets":null,"nodePodsAccessible":true}'],
+])('a record as it is written: %j', (credentials, text) => {
+  const written = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":${text}}}\n`;
+  expect(encodePulledRecord(of(credentials))).toBe(written);
+  expect(decodePulledRecord(written)).toEqual(of(credentials));
+});
+
+test('a record without credentials, and one that another kubelet wrote', () => {
+  const bare = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref"}\n`;
+  expect([encodePulledRecord(of()), decodePulledRecord(bare)]).toEqual([bare, of()]);
+  const foreign = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":{"nodePodsAccessible":true}}}`;
+  expect(decodePulledRecord(foreign)).toEqual(of({ ...none, nodePodsAccessible: true }));
+});
+
+test('an intent', () => {
+  const text =
+    '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1","image":"docker.io/testing/test:latest"}\n';
+  expect(encodeIntent('docker.io/testing/test:latest')).toBe(text);
+  expect(decodeIntent(text)).toBe('docker.io/testing/test:latest');
+});
+
+test.each([
+  ['', 'it is not JSON'],
+  ['{"kind":', 'it is not JSON'],
+  ['[]', 'an object is missing'],
+  [
+    '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1"}',
+    'it is no ImagePulledRecord of kubelet.config.k8s.io/v1alpha1',
+  ],
+  [`${header},"extra":1}`, 'unknown field "extra"'],
+  [`${header},"credentialMapping":{"a":{"kubernetesSecrets":{}}}}`, 'a list is missing'],
+  [`${header},"credentialMapping":{"a":{"other":1}}}`, 'unknown field "other"'],
+  [`${header},"imageRef":5}`, 'imageRef is no text'],
+])('a broken record: %s', (text, message) => {
+  expect(() => decodePulledRecord(text)).toThrow(expect.objectContaining({ message }));
+});
+
+const newer = { ...secret, credentialHash: 'new' };
+const other = { ...secret, namespace: 'a', uid: '2' };
+const image = 'docker.io/testing/test';
+test.each<[string, RecordedCredentials | undefined, RecordedCredentials, RecordedCredentials | undefined]>([
+  ['first', undefined, { ...none, secrets: [secret] }, { ...none, secrets: [secret] }],
+  ['nothing new', undefined, none, undefined],
+  ['the same secret', { ...none, secrets: [secret] }, { ...none, secrets: [secret] }, undefined],
+  [
+    'its content changed',
+    { ...none, secrets: [secret] },
+    { ...none, secrets: [newer] },
+    { ...none, secrets: [newer] },
+  ],
+  [
+    'another one, sorted',
+    { ...none, secrets: [secret] },
+    { ...none, secrets: [other] },
+    { ...none, secrets: [other, secret] },
+  ],
+  [
+    'an account beside a secret',
+    { ...none, secrets: [secret] },
+    { ...none, serviceAccounts: [account] },
+    { ...none, secrets: [secret], serviceAccounts: [account] },
+  ],
+  [
+    'the same account',
+    { ...none, serviceAccounts: [account] },
+    { ...none, serviceAccounts: [account] },
+    undefined,
+  ],
+  [
+    'for every pod',
+    { ...none, secrets: [secret] },
+    { ...none, nodePodsAccessible: true },
+    { ...none, nodePodsAccessible: true },
+  ],
+  ['for every pod already', { ...none, nodePodsAccessible: true }, { ...none, secrets: [secret] }, undefined],
+])('merge: %s', (_, had, fresh, want) => {
+  const merged = mergeCredentials(of(had), image, fresh, at + 1000);
+  expect(merged?.credentials.get(image)).toEqual(want);
+  if (want !== undefined) expect(merged?.lastUpdatedMs).toBe(at + 1000);
+});
