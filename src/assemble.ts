@@ -145,6 +145,8 @@ export interface Kubelet {
   };
   /** What was last said about pods and the node. */
   readonly events: Pick<EventRecorder, 'recent'>;
+  /** For who ends pods from inside the process. */
+  readonly workers: Pick<PodWorkers, 'kill'>;
   /** What the health port tells, for who watches from inside the process. */
   readonly checks: readonly NamedCheck[];
   /** Lets go of the connections, when every component has stopped. */
@@ -252,6 +254,8 @@ export function assemble(input: AssembleInput): Kubelet {
       hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
     },
     lifecycles,
+    events,
+    probes: noProbeResults,
     settings: { syncFrequencyMs: config.syncFrequency.ms, drainMs },
     clock,
     log: component('workers'),
@@ -283,5 +287,5 @@ export function assemble(input: AssembleInput): Kubelet {
     ...podSources(input, desired),
   ];
   const stores = { desired, observed, lifecycles, statuses };
-  return { components, stores, events, checks, close: () => cri.close() };
+  return { components, stores, workers, events, checks, close: () => cri.close() };
 }

@@ -17,6 +17,8 @@ const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
   {
     state: { state: 'syncing' },
     startedAtMs: 0,
+    startedMonotonicMs: 0,
+    admitted: true,
     pod: aPod({ uid, name }),
     lastFailure: '',
     mustLook: false,
@@ -26,7 +28,7 @@ const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
 const own = wanted('own', 5);
 const cases: readonly (readonly [
   string,
-  { desired?: WantedPod[]; observed?: ObservedPod[]; records?: [string, WorkerRecord][] },
+  { own?: WantedPod; desired?: WantedPod[]; observed?: ObservedPod[]; records?: [string, WorkerRecord][] },
   string | undefined,
 ])[] = [
   ['alone', {}, undefined],
@@ -37,14 +39,19 @@ const cases: readonly (readonly [
   ['on the runtime, wanted later', { desired: [wanted('a', 9)], observed: [seen('a')] }, undefined],
   ['itself on the runtime and worked on', { observed: [seen('own')], records: [record('own')] }, undefined],
   ['still worked on, not on the runtime yet', { records: [record('a')] }, 'a'],
+  [
+    'from the API server, wanted earlier',
+    { desired: [wanted('a', 1)], own: { ...own, source: 'api' } },
+    undefined,
+  ],
   ['worked on under another name', { records: [record('a', 'q')] }, undefined],
 ];
 
-for (const [name, { desired = [], observed = [], records = [] }, want] of cases) {
+for (const [name, { own: asking = own, desired = [], observed = [], records = [] }, want] of cases) {
   test(`findRival: ${name}`, () => {
     const all = [own, ...desired];
     expect(
-      findRival(own, {
+      findRival(asking, {
         desired: { get: (uid) => all.find((each) => each.uid === uid), all: () => all },
         observed: { all: () => new Map(observed.map((each) => [each.uid, each])) },
         records: { all: () => new Map(records.map(([uid, each]) => [asPodUid(uid), each])) },

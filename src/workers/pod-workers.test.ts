@@ -1,8 +1,10 @@
 // What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in src/testing/fake-node*.test.ts.
 import { expect, test } from 'vitest';
+import { noEvents } from '../api/events.ts';
 import type { Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
+import { noProbeResults } from '../api/probe-results.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
@@ -62,6 +64,8 @@ class Scene {
         hasEndedForGood: () => false,
       },
       lifecycles: this.lifecycles,
+      events: noEvents,
+      probes: noProbeResults,
       settings: { syncFrequencyMs: 60_000, drainMs: 1_000 },
       clock: this.clock,
       log: silentLogger,

@@ -1,17 +1,18 @@
 // One worker per pod: wakes on its UID, reads what is wanted and what is seen, takes the next step until there is none.
-// Upstream: pkg/kubelet/pod_workers.go and syncPod in kubelet.go. Invariants: one run per pod at a time; every run starts
-// from the stores alone, so a run that was lost, repeated or cut short changes nothing about the end; a run never acts on
-// what was seen before the last thing that was asked of the runtime.
+// Upstream: pkg/kubelet/pod_workers.go. Invariants: one run per pod at a time; every run starts from the stores alone, so a
+// run that was lost, repeated or cut short changes nothing about the end; a run that is overtaken is cut off.
 import type { Pod } from '../api/k8s.ts';
-import { isDown, type ObservedPod } from '../api/observed.ts';
-import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import { type PodUid, podFullName, podRef } from '../api/pod-ref.ts';
+import type { PodKill } from '../api/pod-kill.ts';
+import type { PodUid } from '../api/pod-ref.ts';
 import type { Component } from '../base/component.ts';
-import { Aborted, describeError, isKind, KubeletError } from '../base/errors.ts';
+import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { untilAborted } from '../base/race-abort.ts';
-import { computeStep, type Step } from './compute-step.ts';
+import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import { findRival } from './find-rival.ts';
+import { PodKills } from './pod-kills.ts';
+import { nameOf, PodSteps } from './pod-steps.ts';
+import { computeTransition, type Transition } from './transition.ts';
 import type { PodWorkersDeps } from './worker-deps.ts';
 import { WorkerRecords } from './worker-records.ts';
 
@@ -23,10 +24,18 @@ export class PodWorkers implements Component {
   readonly #deps: PodWorkersDeps;
   readonly #queue: KeyedQueue<PodUid>;
   readonly #records: WorkerRecords;
+  readonly #steps: PodSteps;
+  readonly #kills = new PodKills();
 
   constructor(deps: PodWorkersDeps) {
     this.#deps = deps;
     this.#records = new WorkerRecords(deps);
+    this.#steps = new PodSteps(deps, this.#records, {
+      wakeAfter: (uid, ms) => this.#queue.addAfter(uid, ms),
+      poke: (uid) => this.poke(uid),
+      ended: (uid) => this.#kills.settle(uid),
+      forget: (uid) => this.#forget(uid),
+    });
     this.#queue = new KeyedQueue<PodUid>({
       clock: deps.clock,
       parallel: parallelRuns,
@@ -37,12 +46,13 @@ export class PodWorkers implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { desired, observed, pleg } = this.#deps;
+    const { desired, observed, pleg, probes } = this.#deps;
     const unsubscribe = [
-      desired.changed.subscribe((uid) => this.#onDesired(uid)),
+      desired.changed.subscribe((uid) => this.#overtake(uid)),
       desired.ready.subscribe(() => this.#pokeAll()),
       observed.changed.subscribe((uid) => this.poke(uid)),
       pleg.answered.subscribe(() => this.#pokeAll()),
+      probes.changed.subscribe((uid) => this.poke(uid)),
     ];
     this.#queue.start();
     this.#pokeAll();
@@ -54,6 +64,39 @@ export class PodWorkers implements Component {
     this.#queue.add(uid);
   }
 
+  /**
+   * Ends a pod although its source still wants it: it is reported as Failed with these words and not started again as long as
+   * this kubelet lives. Resolves when nothing of it runs any more, at once when there is no such pod.
+   */
+  async kill(uid: PodUid, kill: PodKill): Promise<void> {
+    const { desired, observed } = this.#deps;
+    const state = this.#records.get(uid)?.state.state;
+    if (state === 'terminated' || state === 'finished' || state === 'rejected') return;
+    if (desired.get(uid) === undefined && observed.get(uid) === undefined && state === undefined) return;
+    const ended = this.#kills.add(uid, kill);
+    this.#overtake(uid);
+    await ended;
+  }
+
+  /** Pods that were admitted and have not ended: what they ask for is taken. */
+  activePods(): readonly Pod[] {
+    return [...this.#records.all().values()].flatMap(({ admitted, pod, state }) =>
+      admitted && pod !== undefined && (state.state === 'syncing' || state.state === 'terminating')
+        ? pod
+        : [],
+    );
+  }
+
+  /** Whether a worker still has something to do with this pod, or could have. */
+  knows(uid: PodUid): boolean {
+    const { desired, observed } = this.#deps;
+    return (
+      this.#records.get(uid) !== undefined ||
+      desired.get(uid) !== undefined ||
+      observed.get(uid) !== undefined
+    );
+  }
+
   async #drain(signal: AbortSignal, unsubscribe: readonly (() => void)[]): Promise<void> {
     await untilAborted(signal);
     for (const each of unsubscribe) each();
@@ -63,6 +106,7 @@ export class PodWorkers implements Component {
     );
     await this.#queue.stop();
     cut.cancel();
+    this.#kills.rejectAll(new Aborted('the kubelet stops'));
   }
 
   #pokeAll(): void {
@@ -72,11 +116,15 @@ export class PodWorkers implements Component {
     for (const uid of this.#records.all().keys()) this.poke(uid);
   }
 
-  #onDesired(uid: PodUid): void {
-    const gone = this.#deps.desired.get(uid) === undefined;
-    // A pod that is wanted no more does not wait for its image or its turn.
-    if (gone && this.#records.get(uid)?.state.state === 'syncing') {
-      this.#queue.cancel(uid, new Aborted('the pod was removed'));
+  /** What is under way for a pod that now has to end, or to end sooner, is not waited for. */
+  #overtake(uid: PodUid): void {
+    const state = this.#records.get(uid)?.state;
+    const { next } = this.#transition(uid);
+    if (next.state === 'terminating' || next.state === 'terminated') {
+      if (state?.state === 'syncing') this.#queue.cancel(uid, new Aborted('the pod has to end'));
+      if (state?.state === 'terminating' && isSooner(next.graceSeconds, state.graceSeconds)) {
+        this.#queue.cancel(uid, new Aborted('the grace period was shortened'));
+      }
     }
     this.poke(uid);
   }
@@ -89,180 +137,60 @@ export class PodWorkers implements Component {
     const quiet = isKind(err, 'unavailable') || record?.lastFailure === message;
     if (record !== undefined) record.lastFailure = message;
     const fields = {
-      pod: nameOf(record?.pod, observed.get(uid)),
+      pod: nameOf(record, observed.get(uid)),
       podUID: uid,
       retryInMs: Math.round(retryInMs),
       err,
     };
+    if (record?.state.state === 'syncing') {
+      this.#records.tellSyncing(uid, undefined, `the last sync failed and is tried again: ${message}`);
+    }
     if (quiet) log.v(2).info('Pod sync failed again', fields);
     else log.error('Pod sync failed, will be tried again', fields);
   }
 
   async #run(uid: PodUid, signal: AbortSignal): Promise<void> {
-    if (this.#records.get(uid)?.mustLook === true) await this.#look(uid, signal);
+    if (this.#records.get(uid)?.mustLook === true) await this.#steps.look(uid, signal);
     for (;;) {
       signal.throwIfAborted();
-      const again = await this.#take(uid, this.#nextStep(uid), signal);
+      const again = await this.#steps.take(uid, this.#transition(uid), signal);
       if (!again) return;
     }
   }
 
-  #nextStep(uid: PodUid): Step {
+  #transition(uid: PodUid): Transition {
     const { desired, observed, pleg, policy } = this.#deps;
     const wanted = desired.get(uid);
     const seen = observed.get(uid);
     const record = this.#records.get(uid);
     if (record !== undefined && wanted !== undefined) record.pod = wanted.pod;
-    return computeStep({
+    const rivals = { desired, observed, records: this.#records };
+    return computeTransition({
       worker: record?.state ?? { state: 'new' },
       desired: wanted?.pod,
+      lastPod: record?.pod,
       seen,
       isSeen: pleg.isSeen(uid),
       sourcesReady: desired.sourcesReady(),
-      rival:
-        wanted === undefined ? undefined : findRival(wanted, { desired, observed, records: this.#records }),
+      rival: wanted === undefined ? undefined : findRival(wanted, rivals),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
       endedForGood: wanted !== undefined && policy.hasEndedForGood(wanted.pod, seen),
+      kill: this.#kills.get(uid) ?? this.#overdue(uid, wanted?.pod),
     });
   }
 
-  /** Carries one step out; true when the next one should be looked for at once. */
-  async #take(uid: PodUid, step: Step, signal: AbortSignal): Promise<boolean> {
-    switch (step.step) {
-      case 'wait':
-        this.#records.tellSyncing(uid, {}, step.explain);
-        // Who is waited for pokes us when it is over; this is the net below that.
-        this.#queue.addAfter(uid, this.#deps.settings.syncFrequencyMs);
-        return false;
-      case 'reject':
-        return await this.#reject(uid, step, signal);
-      case 'sync':
-        return await this.#sync(uid, signal);
-      case 'terminate':
-        return await this.#terminate(uid, step, signal);
-      case 'finish':
-        this.#records.enter(uid, { state: 'terminated' });
-        this.#records.tell(uid, { state: 'terminated', atMs: this.#deps.clock.now(), cleaned: true });
-        return false;
-      case 'remove':
-        return await this.#remove(uid, signal);
-      case 'rest':
-        await this.#collect(uid, signal);
-        return false;
-      case 'forget':
-        this.#forget(uid);
-        return false;
-    }
-  }
-
-  async #reject(
-    uid: PodUid,
-    { reason, message }: Extract<Step, { step: 'reject' }>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const known = this.#records.get(uid)?.state.state === 'rejected';
-    const { pod } = this.#records.enter(uid, { state: 'rejected' });
-    this.#records.tell(uid, { state: 'rejected', reason, message });
-    if (!known) {
-      this.#deps.log.error('Pod rejected', { pod: nameOf(pod, undefined), podUID: uid, reason, message });
-    }
-    // What ran before it asked for too much must not go on behind a status of Failed.
-    if (!isDown(this.#deps.observed.get(uid))) await this.#stop(uid, 'the pod was rejected', signal);
-    return false;
-  }
-
-  async #sync(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, observed, runtime, settings } = this.#deps;
-    const wanted = desired.get(uid);
-    if (wanted === undefined) return true;
-    const record = this.#records.enter(uid, { state: 'syncing' });
-    this.#records.tellSyncing(uid, undefined, 'bringing the runtime to the spec');
-    const result = await runtime
-      .sync(wanted.pod, observed.get(uid), wanted.order, signal)
-      .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
-    this.#records.tellSyncing(uid, result.waiting, explainWaiting(result.waiting));
-    if (result.acted) await this.#look(uid, signal);
-    if (result.failure !== undefined) throw result.failure;
-    record.lastFailure = '';
-    await this.#collect(uid, signal);
-    this.#queue.addAfter(
-      uid,
-      Math.min(result.retryInMs ?? Number.POSITIVE_INFINITY, settings.syncFrequencyMs),
-    );
-    return false;
-  }
-
-  async #terminate(
-    uid: PodUid,
-    step: Extract<Step, { step: 'terminate' }>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    this.#records.enter(uid, { state: 'terminating', removal: step.removal });
-    this.#records.tellTerminating(uid, step.why);
-    await this.#stop(uid, step.why, signal);
-    return true;
-  }
-
-  /** Resolves when the pod was seen to be down. */
-  async #stop(uid: PodUid, why: string, signal: AbortSignal): Promise<void> {
-    const { observed, runtime } = this.#deps;
-    await runtime.stopPod(this.#records.get(uid)?.pod, observed.get(uid), undefined, why, signal);
-    await this.#look(uid, signal);
-    // Or a runtime that says yes and does nothing would be asked again without a pause.
-    if (!isDown(observed.get(uid))) {
-      throw new KubeletError('conflict', 'PodStillUp', 'the pod was stopped, but something of it still runs');
-    }
-  }
-
-  async #remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, log, observed, pleg, runtime } = this.#deps;
-    const record = this.#records.get(uid);
-    const seen = observed.get(uid);
-    const namespace = record?.pod?.metadata?.namespace ?? seen?.namespace ?? '';
-    const name = record?.pod?.metadata?.name ?? seen?.name ?? '';
-    await runtime.removePod({ uid, namespace, name }, seen, signal);
-    await pleg.refresh(uid, signal);
-    this.#forget(uid);
-    log.info('Pod removed', { pod: podRef({ metadata: { namespace, name } }), podUID: uid });
-    // Whoever waited for this name may start now, even this very pod if it came back.
-    const fullName = podFullName({ metadata: { namespace, name } });
-    for (const other of desired.all()) if (podFullName(other.pod) === fullName) this.poke(other.uid);
-    return false;
+  #overdue(uid: PodUid, pod: Pod | undefined): PodKill | undefined {
+    const left = pod === undefined ? undefined : activeMsLeft(pod, this.#records.activeMs(uid));
+    return left !== undefined && left <= 0 ? deadlineExceeded : undefined;
   }
 
   #forget(uid: PodUid): void {
     this.#records.forget(uid);
     this.#queue.forget(uid);
-  }
-
-  async #collect(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const seen = this.#deps.observed.get(uid);
-    if (seen === undefined) return;
-    if (await this.#deps.runtime.collectGarbage(seen, signal)) await this.#look(uid, signal);
-  }
-
-  /** Sees the outcome of our own action at once; when that fails, the next run begins with another look. */
-  async #look(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const record = this.#records.get(uid);
-    if (record !== undefined) record.mustLook = true;
-    await this.#deps.pleg.refresh(uid, signal);
-    if (record !== undefined) record.mustLook = false;
-  }
-
-  /** A pass that failed may have acted before: the next one has to see it, or it would do the same again. */
-  async #lookAfterFailure(uid: PodUid, err: unknown, signal: AbortSignal): Promise<never> {
-    await this.#look(uid, signal).catch(() => undefined);
-    throw err;
+    this.#kills.settle(uid);
   }
 }
 
-function explainWaiting(waiting: Readonly<Record<string, WaitingReason>>): string {
-  const parts = Object.entries(waiting).map(
-    ([name, { reason, message }]) => `container ${name}: ${reason}: ${message}`,
-  );
-  return parts.length === 0 ? 'running as its spec asks' : parts.join('; ');
-}
-
-function nameOf(pod: Pod | undefined, seen: ObservedPod | undefined): string {
-  return podRef(pod ?? { metadata: { namespace: seen?.namespace ?? '', name: seen?.name ?? '' } });
+function isSooner(now: number | undefined, before: number | undefined): boolean {
+  return now !== undefined && (before === undefined || now < before);
 }

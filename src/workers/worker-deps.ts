@@ -1,8 +1,10 @@
 // What the pod workers need of others, each as narrow as it is used.
+import type { EventSink } from '../api/events.ts';
 import type { Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod-ref.ts';
+import type { ProbeResultsView } from '../api/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
@@ -16,6 +18,8 @@ export interface WantedPod {
   readonly pod: Pod;
   /** Order of first arrival; lower starts first. */
   readonly order: number;
+  /** Pods of the API server may share their name with one that still ends. */
+  readonly source?: string;
 }
 
 export interface WorkerDesired {
@@ -65,10 +69,21 @@ export interface WorkerRuntime {
   ): Promise<void>;
 }
 
+export interface PodRefusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** What the spec says about a pod, decided elsewhere. */
 export interface WorkerPolicy {
-  refusePod(pod: Pod): { readonly reason: string; readonly message: string } | undefined;
+  /** Asked again whenever the pod is looked at: what it may say depends on the spec alone. */
+  refusePod(pod: Pod): PodRefusal | undefined;
   hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean;
+  /**
+   * Asked once per life, before a pod first starts, one pod at a time: whether the node has room. May end other pods and
+   * wait for them (workers.kill). A refusal is final.
+   */
+  admit?(pod: Pod, signal: AbortSignal): Promise<PodRefusal | undefined>;
 }
 
 export interface PodWorkersDeps {
@@ -78,6 +93,9 @@ export interface PodWorkersDeps {
   readonly runtime: WorkerRuntime;
   readonly policy: WorkerPolicy;
   readonly lifecycles: PodLifecycles;
+  readonly events: EventSink;
+  /** A result that changed may have its pod's container restarted. */
+  readonly probes: Pick<ProbeResultsView, 'changed'>;
   readonly settings: { readonly syncFrequencyMs: number; readonly drainMs: number };
   readonly clock: Clock;
   readonly log: Logger;

@@ -5,14 +5,17 @@ import type { Pod } from '../api/k8s.ts';
 import { firstTakenUpMs } from '../api/observed.ts';
 import type { PodLifecycle, WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod-ref.ts';
-import type { WorkerState } from './compute-step.ts';
+import type { Ending, WorkerState } from './transition.ts';
 import type { PodWorkersDeps } from './worker-deps.ts';
 
 export interface WorkerRecord {
   state: WorkerState;
   readonly startedAtMs: number;
+  /** The same moment on the clock that is never set. */
+  readonly startedMonotonicMs: number;
   /** The last spec that was wanted: a pod that has lost its source is ended by it. */
   pod: Pod | undefined;
+  admitted: boolean;
   lastFailure: string;
   /** The runtime was asked for something whose outcome has not been seen: the next run begins with a look. */
   mustLook: boolean;
@@ -37,13 +40,7 @@ export class WorkerRecords {
   }
 
   enter(uid: PodUid, state: WorkerState): WorkerRecord {
-    const record = this.#records.get(uid) ?? {
-      state,
-      startedAtMs: this.#startedAt(uid),
-      pod: this.#deps.desired.get(uid)?.pod,
-      lastFailure: '',
-      mustLook: false,
-    };
+    const record = this.#records.get(uid) ?? this.#make(uid, state);
     record.state = state;
     this.#records.set(uid, record);
     return record;
@@ -52,6 +49,15 @@ export class WorkerRecords {
   forget(uid: PodUid): void {
     this.#records.delete(uid);
     this.#deps.lifecycles.delete(uid);
+  }
+
+  /** How long the pod has been active, whatever was done to the wall clock meanwhile. */
+  activeMs(uid: PodUid): number {
+    const { clock } = this.#deps;
+    const record = this.#records.get(uid);
+    return record === undefined
+      ? clock.now() - this.#startedAt(uid)
+      : clock.monotonic() - record.startedMonotonicMs;
   }
 
   /** `waiting` undefined: what it was before still holds. */
@@ -67,11 +73,17 @@ export class WorkerRecords {
     this.tell(uid, { state: 'syncing', waiting: waiting ?? before?.waiting ?? {}, explain, explainSinceMs });
   }
 
-  tellTerminating(uid: PodUid, why: string): void {
+  tellTerminating(uid: PodUid, { graceSeconds = 0, kill, why }: Ending): void {
     const before = this.#deps.lifecycles.get(uid);
-    const graceSeconds = this.#records.get(uid)?.pod?.spec?.terminationGracePeriodSeconds ?? 0;
     const sinceMs = before?.state === 'terminating' ? before.sinceMs : this.#deps.clock.now();
-    this.tell(uid, { state: 'terminating', graceSeconds, sinceMs, why, explain: `ending: ${why}` });
+    const explain = `ending: ${why}`;
+    this.tell(uid, { state: 'terminating', graceSeconds, sinceMs, why, explain, ...(kill && { kill }) });
+  }
+
+  tellTerminated(uid: PodUid, { kill }: Ending, cleaned: boolean): void {
+    const before = this.#deps.lifecycles.get(uid);
+    const atMs = before?.state === 'terminated' ? before.atMs : this.#deps.clock.now();
+    this.tell(uid, { state: 'terminated', atMs, cleaned, ...(kill && { kill }) });
   }
 
   tell(uid: PodUid, lifecycle: DistributiveOmit<PodLifecycle, 'startedAtMs'>): void {
@@ -81,11 +93,28 @@ export class WorkerRecords {
     lifecycles.put(uid, { ...lifecycle, startedAtMs });
   }
 
-  /** When the pod was first seen: by its sandboxes in an earlier life, else by its source in this one. */
+  #make(uid: PodUid, state: WorkerState): WorkerRecord {
+    const { clock, desired } = this.#deps;
+    const startedAtMs = this.#startedAt(uid);
+    return {
+      state,
+      startedAtMs,
+      startedMonotonicMs: clock.monotonic() - (clock.now() - startedAtMs),
+      pod: desired.get(uid)?.pod,
+      admitted: false,
+      lastFailure: '',
+      mustLook: false,
+    };
+  }
+
+  /** When the pod was first seen: by its sandboxes or its object in an earlier life, else by its source in this one. */
   #startedAt(uid: PodUid): number {
     const { clock, desired, observed } = this.#deps;
-    const seen = Date.parse(desired.get(uid)?.pod.metadata?.annotations?.[seenAnnotation] ?? '');
+    const pod = desired.get(uid)?.pod;
     const nowMs = clock.now();
-    return Math.min(nowMs, Number.isNaN(seen) ? nowMs : seen, firstTakenUpMs(observed.get(uid)) ?? nowMs);
+    const known = [pod?.metadata?.annotations?.[seenAnnotation], pod?.status?.startTime]
+      .map((text) => Date.parse(text ?? ''))
+      .filter((ms) => !Number.isNaN(ms));
+    return Math.min(nowMs, ...known, firstTakenUpMs(observed.get(uid)) ?? nowMs);
   }
 }

@@ -1,0 +1,43 @@
+// Kills that somebody in this kubelet asked for, and who waits for them. Upstream: killPodNow in pkg/kubelet/pod_workers.go.
+// Invariants: the first reason stays; the shortest grace period anybody asked for holds; whoever waits is answered once.
+import type { PodKill } from '../api/pod-kill.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+
+interface Entry {
+  kill: PodKill;
+  readonly waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[];
+}
+
+export class PodKills {
+  readonly #entries = new Map<PodUid, Entry>();
+
+  get(uid: PodUid): PodKill | undefined {
+    return this.#entries.get(uid)?.kill;
+  }
+
+  /** Resolves when the pod has ended. */
+  add(uid: PodUid, kill: PodKill): Promise<void> {
+    const entry = this.#entries.get(uid) ?? { kill, waiting: [] };
+    entry.kill = shorter(entry.kill, kill);
+    this.#entries.set(uid, entry);
+    return new Promise((resolve, reject) => entry.waiting.push({ resolve, reject }));
+  }
+
+  /** The pod has ended. */
+  settle(uid: PodUid): void {
+    const entry = this.#entries.get(uid);
+    this.#entries.delete(uid);
+    for (const { resolve } of entry?.waiting ?? []) resolve();
+  }
+
+  rejectAll(reason: unknown): void {
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    for (const { waiting } of entries) for (const { reject } of waiting) reject(reason);
+  }
+}
+
+function shorter(first: PodKill, then: PodKill): PodKill {
+  const asked = [first.graceSeconds, then.graceSeconds].filter((each) => each !== undefined);
+  return asked.length === 0 ? first : { ...first, graceSeconds: Math.min(...asked) };
+}
