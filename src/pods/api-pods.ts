@@ -4,14 +4,8 @@
 import type { WatchSink } from '../api/api-client.ts';
 import type { Pod } from '../api/k8s.ts';
 import { type PodUid, podFullName, podUid } from '../api/pod-ref.ts';
+import { isMirrorPod } from '../api/pod-source.ts';
 import { Channel } from '../base/channel.ts';
-
-export const mirrorAnnotation = 'kubernetes.io/config.mirror';
-
-/** A picture of a static pod, which the kubelet itself made. */
-export function isMirrorPod(pod: Pod): boolean {
-  return pod.metadata?.annotations?.[mirrorAnnotation] !== undefined;
-}
 
 export class ApiPods implements WatchSink<Pod> {
   readonly changed = new Channel<PodUid>();

@@ -4,13 +4,13 @@
 // deleted before every source has spoken; a static pod that is ending keeps its picture until it has ended.
 import type { OwnerReference, Pod } from '../api/k8s.ts';
 import { podFullName, podRef } from '../api/pod-ref.ts';
+import { configHashAnnotation, configMirrorAnnotation } from '../api/pod-source.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
 import { untilAborted } from '../base/race-abort.ts';
-import { mirrorAnnotation } from './api-pods.ts';
 
 export interface MirrorPodsDeps {
   readonly statics: {
@@ -37,7 +37,6 @@ export interface MirrorPodsDeps {
   readonly log: Logger;
 }
 
-const hashAnnotation = 'kubernetes.io/config.hash';
 const parallelCalls = 4;
 
 export class MirrorPods implements Component {
@@ -129,7 +128,7 @@ function isMirrorOf(mirror: Pod, pod: Pod): boolean {
   const { annotations, deletionTimestamp } = mirror.metadata ?? {};
   return (
     deletionTimestamp === undefined &&
-    annotations?.[mirrorAnnotation] === pod.metadata?.annotations?.[hashAnnotation]
+    annotations?.[configMirrorAnnotation] === pod.metadata?.annotations?.[configHashAnnotation]
   );
 }
 
@@ -143,14 +142,14 @@ export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: 
     uid: node.uid,
     controller: true,
   };
-  const hash = metadata.annotations?.[hashAnnotation] ?? '';
+  const hash = metadata.annotations?.[configHashAnnotation] ?? '';
   return {
     ...pod,
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       ...metadata,
-      annotations: { ...metadata.annotations, [mirrorAnnotation]: hash },
+      annotations: { ...metadata.annotations, [configMirrorAnnotation]: hash },
       ownerReferences: [owner],
     },
   };

@@ -26,7 +26,6 @@ async function world({ synced = true } = {}) {
       upsert: (pod) => void told.push(`upsert ${pod.metadata?.name}`),
       remove: (pod) => void told.push(`remove ${pod.metadata?.name}`),
     },
-    isMirrorPod: (pod) => pod.metadata?.name?.startsWith('mirror') === true,
     publish: (_source, pods) => void published.push(pods),
     clock,
     log: silentLogger,
@@ -66,7 +65,10 @@ test('nothing is published before the first list, and an empty one counts', asyn
 
 test('pods come and go; mirror pods are not wanted, but told', async () => {
   const { names, state, told } = await world();
-  state.sink?.replace([aPod({ name: 'a' }), aPod({ name: 'mirror-b' })]);
+  state.sink?.replace([
+    aPod({ name: 'a' }),
+    aPod({ name: 'b', annotations: { 'kubernetes.io/config.mirror': 'h' } }),
+  ]);
   expect(names()).toEqual(['a']);
   state.sink?.upsert(aPod({ name: 'c' }));
   expect(names()).toEqual(['a', 'c']);

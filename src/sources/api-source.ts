@@ -4,7 +4,7 @@
 import type { Follow, WatchSink } from '../api/api-client.ts';
 import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod } from '../api/k8s.ts';
-import { configSourceAnnotation } from '../api/pod-source.ts';
+import { configSourceAnnotation, isMirrorPod } from '../api/pod-source.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
@@ -20,7 +20,6 @@ export interface ApiSourceDeps {
   };
   /** Told of every pod as the API has it, mirror pods included, before the wanted ones are published. */
   readonly objects: WatchSink<Pod>;
-  readonly isMirrorPod: (pod: Pod) => boolean;
   readonly publish: (source: 'api', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -107,7 +106,7 @@ export class ApiSource implements Component {
 
   /** Whether there is something new to want. */
   #take(pod: Pod): boolean {
-    if (this.#deps.isMirrorPod(pod)) return false;
+    if (isMirrorPod(pod)) return false;
     const known = this.#known.get(uidOf(pod));
     const fingerprint = fingerprintOf(pod);
     if (known?.fingerprint === fingerprint) return false;

@@ -7,6 +7,7 @@ import type { Pod } from '../api/k8s.ts';
 import { isDown, type ObservedPod } from '../api/observed.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod-ref.ts';
+import { isMirrorPod } from '../api/pod-source.ts';
 import { laterObject } from '../api/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../api/strategic-diff.ts';
 import type { Clock } from '../base/clock.ts';
@@ -34,7 +35,6 @@ export interface StatusPusherDeps {
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   /** The object that shows this pod: its own, or a static pod's mirror pod; undefined when there is none. */
   readonly target: (uid: PodUid) => Pod | undefined;
-  readonly isMirrorPod: (pod: Pod) => boolean;
   readonly api: PodStatusApi;
   readonly clock: Clock;
   readonly log: Logger;
@@ -201,7 +201,7 @@ export class StatusPusher implements Component {
 
   /** Nothing of it is left on the node, the API says that it has ended, and somebody asked for its deletion. */
   #canBeDeleted(object: Pod, lifecycle: PodLifecycle | undefined, seen: ObservedPod | undefined): boolean {
-    if (object.metadata?.deletionTimestamp === undefined || this.#deps.isMirrorPod(object)) return false;
+    if (object.metadata?.deletionTimestamp === undefined || isMirrorPod(object)) return false;
     if (!isTerminalPhase(object.status?.phase)) return false;
     if (lifecycle?.state === 'terminated') return lifecycle.cleaned;
     return lifecycle?.state === 'rejected' && isDown(seen);

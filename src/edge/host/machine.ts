@@ -19,7 +19,7 @@ export interface MachineFacts {
 export async function readMachine(): Promise<MachineFacts> {
   return {
     hostname: hostname(),
-    addresses: hostAddresses(await defaultRouteInterface()),
+    addresses: (await defaultRouteAddresses()).slice(0, 1),
     memoryBytes: BigInt(totalmem()),
     hugePageSizes: await hugePageSizes(),
     cgroupVersion: await cgroupVersion(),
@@ -40,15 +40,16 @@ async function defaultRouteInterface(): Promise<string | undefined> {
   )?.[0];
 }
 
-/** The primary address of the default interface first; without one, of any interface that is not loopback. */
-function hostAddresses(preferred: string | undefined): readonly string[] {
+/** Of the interface that the default route leaves by; without one, of any that is not loopback. One of each family, IPv4 first. */
+export async function defaultRouteAddresses(): Promise<readonly string[]> {
+  const preferred = await defaultRouteInterface();
   const interfaces = Object.entries(networkInterfaces());
   const ordered = [...interfaces.filter(([name]) => name === preferred), ...interfaces];
   const usable = ordered.flatMap(([, addresses]) =>
     (addresses ?? []).filter((each) => !each.internal && !each.address.startsWith('fe80:')),
   );
-  const first = usable.find((each) => each.family === 'IPv4') ?? usable[0];
-  return first === undefined ? [] : [first.address];
+  const families = ['IPv4', 'IPv6'].flatMap((family) => usable.find((each) => each.family === family) ?? []);
+  return families.map(({ address }) => address);
 }
 
 async function hugePageSizes(): Promise<readonly string[]> {
