@@ -4,9 +4,12 @@ import { availableParallelism } from 'node:os';
 import type { Pod } from './api/k8s.ts';
 import { noProbeResults } from './api/probe-results.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
+import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
+import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
 import { noVolumes } from './assemble/no-volumes.ts';
+import type { NodeHost } from './assemble/node-facts.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
@@ -47,13 +50,14 @@ import { PodWorkers } from './workers/pod-workers.ts';
 
 /** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
 export interface Edges
-  extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost'> {
+  extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost' | 'nodeHost'> {
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
   readonly files: RuntimeFiles;
   readonly cgroups: (paths: (uid: string) => readonly string[]) => RuntimeCgroups;
   readonly manifests: ManifestFiles;
   readonly decode: Elsewhere;
   readonly imageHost: ImageHost;
+  readonly nodeHost: NodeHost;
 }
 
 export interface AssembleInput {
@@ -66,6 +70,10 @@ export interface AssembleInput {
   readonly args: ParsedArgs;
   readonly machine: MachineFacts;
   readonly nodeName: string;
+  /** The way to the API server; undefined on a node that stands alone. */
+  readonly cluster?: ClusterApi | undefined;
+  /** --node-ip, parsed. */
+  readonly nodeIps?: readonly string[];
   readonly edges: Edges;
   readonly clock: Clock;
   readonly log: Logger;
@@ -85,8 +93,9 @@ function parallelStarts(): number {
   return availableParallelism() * 2;
 }
 
-function sourcesOf(config: KubeletConfiguration): readonly SourceName[] {
+function sourcesOf({ cluster, config }: AssembleInput): readonly SourceName[] {
   return [
+    ...(cluster === undefined ? [] : ['api' as const]),
     ...(config.staticPodPath === '' ? [] : ['file' as const]),
     ...(config.staticPodURL === '' ? [] : ['http' as const]),
   ];
@@ -158,7 +167,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const restartRules = input.gates.ContainerRestartRules;
 
   // ── stores ──
-  const desired = new DesiredPods({ sources: sourcesOf(config) });
+  const desired = new DesiredPods({ sources: sourcesOf(input) });
   const observed = new ObservedPods();
   const lifecycles = new PodLifecycles();
   const statuses = new PodStatuses();
@@ -179,7 +188,7 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
-  const events = eventRecorder({ ...input, post: undefined });
+  const events = eventRecorder({ ...input, post: input.cluster && eventPost(input.cluster.client) });
   const objects = standaloneObjects;
   const images = assembleImages({
     ...input,
@@ -223,8 +232,22 @@ export function assemble(input: AssembleInput): Kubelet {
     callTimeoutMs,
     onRelist: (seconds) => metrics.observeRelist(seconds),
   });
+  const cluster =
+    input.cluster &&
+    assembleCluster({
+      ...input,
+      api: input.cluster,
+      nodeIps: input.nodeIps ?? [],
+      host: edges.nodeHost,
+      cri,
+      lastRelistAtMs: () => pleg.health().lastRelistAtMs,
+      features: {},
+      stores: { desired, observed, lifecycles, statuses },
+      events,
+    });
   cri.connectionChanged.subscribe((up) => {
     if (up) pleg.pokeRelist();
+    cluster?.pokeRuntime();
   });
   const runtimeEvents = new RuntimeEvents({
     runtime: cri,
@@ -238,7 +261,10 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     statuses,
     // differs from upstream: a node without a control plane tells its addresses too.
-    node: { hostIPs: () => input.machine.addresses, runtimeName: () => pleg.runtimeName() },
+    node: {
+      hostIPs: () => cluster?.hostIPs() ?? input.machine.addresses,
+      runtimeName: () => pleg.runtimeName(),
+    },
     gates: input.gates,
     clock,
     log: component('status'),
@@ -277,14 +303,17 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   // Pods arrive last: who works on them is there by then.
   const components = [
+    ...(cluster?.first ?? []),
     events,
     ...images.components,
     pleg,
     runtimeEvents,
     status,
     workers,
+    ...(cluster?.node ?? []),
     ...servers,
     ...podSources(input, desired),
+    ...(cluster === undefined ? [] : [cluster.source]),
   ];
   const stores = { desired, observed, lifecycles, statuses };
   return { components, stores, workers, events, checks, close: () => cri.close() };

@@ -6,6 +6,7 @@ import { DecodeWorker } from './host/decode-worker-client.ts';
 import { hookHttp } from './host/hook-http.ts';
 import { httpGet } from './host/http-get.ts';
 import { listenHttp } from './host/listen-http.ts';
+import { nodeHost } from './host/node-host.ts';
 import { PodCgroups } from './host/pod-cgroups.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
@@ -41,5 +42,6 @@ export function realEdges(clock: Clock, beside: string) {
       home: process.env['HOME'] ?? '',
     },
     listen: listenHttp,
+    nodeHost,
   };
 }

@@ -5,6 +5,7 @@ import type { CallOptions } from '../api/cri.ts';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import { asPodUid } from '../api/pod-ref.ts';
 import { staticPodUid } from '../api/static-pod-hash/compute.ts';
+import type { NodeHost } from '../assemble/node-facts.ts';
 import { assemble, type Edges, type Kubelet } from '../assemble.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
@@ -17,9 +18,34 @@ import { parseArgs } from '../config/parse-args.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
 import { makeParts } from '../sources/make-pods.ts';
+import { ApiServerDouble, nodeUser } from './api-server/double.ts';
+import { memoryClient } from './api-server/memory-client.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
 import { memoryRecords } from './memory-records.ts';
+
+const fakeHost: NodeHost = {
+  architecture: () => 'amd64',
+  identity: async () => ({
+    machineID: 'm1',
+    systemUUID: 's1',
+    bootID: 'b1',
+    kernelVersion: '6.1.0',
+    osImage: 'Memory',
+    swapBytes: 0,
+  }),
+  network: async () => ({
+    hostAddresses: ['192.0.2.2'],
+    nameAddresses: [],
+    defaultAddresses: ['192.0.2.2'],
+  }),
+  capacity: async () => ({
+    cores: 2,
+    memoryBytes: 8_000_000_000n,
+    storageBytes: 1n << 36n,
+    hugePages: [{ pageBytes: 1n << 21n, count: 0n }],
+  }),
+};
 
 interface Manifest {
   readonly text: string;
@@ -45,8 +71,12 @@ export class FakeNode {
   #stop: (() => Promise<void>) | undefined;
   #life = new AbortController();
 
-  constructor(options: Omit<FakeCriOptions, 'clock'> = {}) {
+  /** The cluster this node belongs to, if it is told to belong to one. */
+  readonly api: ApiServerDouble | undefined;
+
+  constructor({ cluster, ...options }: Omit<FakeCriOptions, 'clock'> & { readonly cluster?: boolean } = {}) {
     this.cri = new FakeCri({ clock: this.clock, ...options });
+    if (cluster === true) this.api = new ApiServerDouble({ clock: this.clock, automount: false });
   }
 
   get stores(): Kubelet['stores'] {
@@ -139,6 +169,7 @@ export class FakeNode {
         cgroupVersion: 1,
       },
       nodeName: 'n',
+      cluster: this.api && memoryClient(this.api, this.clock, nodeUser('n')),
       clock: this.clock,
       log,
       edges: {
@@ -168,6 +199,7 @@ export class FakeNode {
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
+        nodeHost: fakeHost,
       },
     });
   }

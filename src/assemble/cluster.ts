@@ -1,0 +1,263 @@
+// Puts together what makes this machine a node of a cluster: its lease, its object, its pods from the API server and what
+// is reported of them. Nothing here is waited for: without an API server static pods run as on a node that stands alone.
+import type { ApiClient, Follow } from '../api/api-client.ts';
+import type { CriImages, CriRuntime } from '../api/cri.ts';
+import type { EventSink } from '../api/events.ts';
+import { parseIp } from '../api/ip-address.ts';
+import type { Node, Pod } from '../api/k8s.ts';
+import { type PodUid, podFullName } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import type { Logger } from '../base/log.ts';
+import { untilAborted } from '../base/race-abort.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import { kubeletVersion } from '../config/version.ts';
+import { NodeLease } from '../node/node-lease.ts';
+import type { NodeSettings } from '../node/node-settings.ts';
+import { NodeStatusLoop } from '../node/node-status-loop.ts';
+import { OwnNode } from '../node/own-node.ts';
+import { RuntimeState } from '../node/runtime-state.ts';
+import type { ObservedPods } from '../pleg/observed-pods.ts';
+import { ApiPods } from '../pods/api-pods.ts';
+import type { DesiredPods } from '../pods/desired-pods.ts';
+import { MirrorPods } from '../pods/mirror-pods.ts';
+import { ApiSource } from '../sources/api-source.ts';
+import type { PodStatuses } from '../status/pod-statuses.ts';
+import { StatusPusher } from '../status/status-pusher.ts';
+import type { PodLifecycles } from '../workers/pod-lifecycles.ts';
+import { leaseApi, nodeApi, podApi } from './cluster-api.ts';
+import { gatherNodeFacts, type NodeFeatureFacts, type NodeHost } from './node-facts.ts';
+
+/** The way to the API server; a node that stands alone has none. */
+export interface ClusterApi {
+  readonly client: ApiClient;
+  readonly follow: Follow;
+}
+
+export interface ClusterInput {
+  readonly api: ClusterApi;
+  readonly config: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly nodeName: string;
+  readonly nodeIps: readonly string[];
+  readonly machine: { readonly addresses: readonly string[] };
+  readonly host: NodeHost;
+  readonly cri: Pick<CriRuntime, 'status' | 'version'> & Pick<CriImages, 'listImages'>;
+  readonly lastRelistAtMs: () => number | undefined;
+  readonly features: NodeFeatureFacts;
+  readonly stores: {
+    readonly desired: DesiredPods;
+    readonly observed: ObservedPods;
+    readonly lifecycles: PodLifecycles;
+    readonly statuses: PodStatuses;
+  };
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface Cluster {
+  /** Before all others, so that they stop last: the lease, then what statuses still have to be sent through. */
+  readonly first: readonly Component[];
+  /** The node and the pictures of its static pods. */
+  readonly node: readonly Component[];
+  /** After all others: pods arrive last. */
+  readonly source: Component;
+  readonly ownNode: OwnNode;
+  readonly apiPods: ApiPods;
+  /** The node's addresses as its object shows them, primary first; the machine's own while it has none. */
+  hostIPs(): readonly string[];
+  /** Something that the node's status shows has changed: pressure, volumes in use, devices. */
+  pokeNode(): void;
+  /** The runtime's connection has come or gone. */
+  pokeRuntime(): void;
+}
+
+export function assembleCluster(input: ClusterInput): Cluster {
+  const { api, clock, config, events, nodeName, stores } = input;
+  const log = (component: string): Logger => input.log.with({ component });
+  const ownNode = new OwnNode();
+  const apiPods = new ApiPods();
+  const closeConnections = (): void => api.client.closeConnections();
+  const lease = new NodeLease({
+    api: leaseApi(api.client, nodeName),
+    nodeName,
+    durationSeconds: config.nodeLeaseDurationSeconds,
+    random: Math.random,
+    repeatedFailure: closeConnections,
+    clock,
+    log: log('lease'),
+  });
+  const runtime = new RuntimeState({
+    runtime: input.cri,
+    lastRelistAtMs: input.lastRelistAtMs,
+    clock,
+    log: log('node'),
+  });
+  const nodeStatus = new NodeStatusLoop({
+    api: nodeApi(api.client, nodeName),
+    own: ownNode,
+    gather: gatherNodeFacts({ ...input, runtime, log: log('node') }),
+    settings: nodeSettings(input),
+    timing: {
+      updateMs: config.nodeStatusUpdateFrequency.ms,
+      reportMs: config.nodeStatusReportFrequency.ms,
+      random: Math.random,
+    },
+    told: { events, repeatedFailure: closeConnections },
+    clock,
+    log: log('node'),
+  });
+  runtime.changed.subscribe(() => nodeStatus.poke());
+  const pusher = statusPusher(input, apiPods, log('status'));
+  const mirrors = mirrorPods(input, apiPods, ownNode, log('mirror'));
+  ownNode.changed.subscribe(() => {
+    if (ownNode.get() !== undefined) lease.nodeAppeared();
+    mirrors.pokeAll();
+  });
+  const source = new ApiSource({
+    follow: api.follow,
+    node: { name: nodeName, hasSynced: () => ownNode.hasSynced(), changed: ownNode.changed },
+    objects: apiPods,
+    publish: (name, pods) => {
+      stores.desired.set(name, pods);
+      mirrors.pokeAll();
+    },
+    clock,
+    log: log('sources'),
+  });
+  return {
+    first: [lease, watchNode(api.follow, nodeName, ownNode), pusher],
+    node: [runtime, birthCry(events), nodeStatus, mirrors],
+    source,
+    ownNode,
+    apiPods,
+    hostIPs: () => hostIPsOf(ownNode.get()) ?? input.machine.addresses,
+    pokeNode: () => nodeStatus.poke(),
+    pokeRuntime: () => runtime.poke(),
+  };
+}
+
+function nodeSettings({ config, flags, host, nodeIps, nodeName }: ClusterInput): NodeSettings {
+  return {
+    nodeName,
+    hostname: nodeName,
+    architecture: host.architecture(),
+    operatingSystem: 'linux',
+    labels: flags.nodeLabels,
+    taints: config.registerWithTaints.map(({ key, value, effect, timeAdded }) => ({
+      key,
+      ...(value === '' ? {} : { value }),
+      effect,
+      ...(timeAdded === undefined ? {} : { timeAdded }),
+    })),
+    providerID: config.providerID,
+    externalCloudProvider: flags.cloudProvider === 'external',
+    controllerAttachDetach: config.enableControllerAttachDetach,
+    registerNode: config.registerNode,
+    nodeIps,
+    maxPods: config.maxPods,
+    podsPerCore: config.podsPerCore,
+    kubeletPort: config.port,
+    kubeletVersion,
+    maxImages: config.nodeStatusMaxImages,
+    localStorageIsolation: config.localStorageCapacityIsolation,
+  };
+}
+
+function watchNode(follow: Follow, nodeName: string, own: OwnNode): Component {
+  const target = { path: '/api/v1/nodes', fieldSelector: `metadata.name=${nodeName}` };
+  return {
+    name: 'node watch',
+    start: async (signal) => ({ stopped: follow<Node>(target, own, signal) }),
+  };
+}
+
+function birthCry(events: EventSink): Component {
+  return {
+    name: 'birth cry',
+    start: async (signal) => {
+      events.node({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
+      return { stopped: untilAborted(signal) };
+    },
+  };
+}
+
+function statusPusher({ api, clock, stores }: ClusterInput, apiPods: ApiPods, log: Logger): StatusPusher {
+  const { desired, lifecycles, observed, statuses } = stores;
+  const target = (uid: PodUid): Pod | undefined => {
+    const wanted = desired.get(uid);
+    if (wanted === undefined || wanted.source === 'api') return apiPods.get(uid);
+    return apiPods.mirror(podFullName(wanted.pod));
+  };
+  const pusher = new StatusPusher({
+    statuses,
+    lifecycles,
+    observed,
+    target,
+    api: podApi(api.client),
+    clock,
+    log,
+  });
+  for (const { changed } of [statuses, lifecycles, apiPods]) changed.subscribe((uid) => pusher.poke(uid));
+  apiPods.mirrorChanged.subscribe((fullName) => {
+    for (const { pod, source, uid } of desired.all())
+      if (source !== 'api' && podFullName(pod) === fullName) pusher.poke(uid);
+  });
+  return pusher;
+}
+
+function mirrorPods(
+  { api, clock, nodeName, stores }: ClusterInput,
+  apiPods: ApiPods,
+  own: OwnNode,
+  log: Logger,
+): MirrorPods {
+  const { desired, lifecycles, observed } = stores;
+  const statics = (): readonly Pod[] =>
+    desired.all().flatMap(({ pod, source }) => (source === 'api' ? [] : [pod]));
+  const mirrors = new MirrorPods({
+    statics: {
+      get: (fullName) => statics().find((pod) => podFullName(pod) === fullName),
+      isBusy: (fullName) =>
+        [...observed.all().values()].some((seen) => podFullName({ metadata: seen }) === fullName),
+      names: () => statics().map(podFullName),
+      sourcesReady: () => desired.sourcesReady(),
+    },
+    mirrors: apiPods,
+    node: () => {
+      const { deletionTimestamp, uid } = own.get()?.metadata ?? {};
+      return uid === undefined || deletionTimestamp !== undefined ? undefined : { name: nodeName, uid };
+    },
+    api: podApi(api.client),
+    clock,
+    log,
+  });
+  desired.changed.subscribe((uid) => {
+    const wanted = desired.get(uid);
+    if (wanted === undefined) mirrors.pokeAll();
+    else if (wanted.source !== 'api') mirrors.poke(podFullName(wanted.pod));
+  });
+  desired.ready.subscribe(() => mirrors.pokeAll());
+  lifecycles.changed.subscribe((uid) => {
+    // A static pod that was removed has ended: its picture can go, too.
+    if (lifecycles.get(uid) === undefined) mirrors.pokeAll();
+  });
+  apiPods.mirrorChanged.subscribe((fullName) => mirrors.poke(fullName));
+  return mirrors;
+}
+
+/** The first internal address and, in a cluster of two families, the first of the other one. */
+function hostIPsOf(node: Node | undefined): readonly string[] | undefined {
+  const addresses = node?.status?.addresses;
+  if (addresses === undefined) return undefined;
+  const ips = ['InternalIP', 'ExternalIP'].flatMap((type) =>
+    addresses.filter((each) => each.type === type).map(({ address }) => address),
+  );
+  const [first] = ips;
+  if (first === undefined) return [];
+  const family = parseIp(first)?.family;
+  const second = ips.find((ip) => parseIp(ip)?.family !== family);
+  return second === undefined ? [first] : [first, second];
+}
