@@ -2,7 +2,6 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
 import type { Pod } from './api/k8s.ts';
-import { noProbeResults } from './api/probe-results.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
@@ -10,6 +9,7 @@ import { eventRecorder } from './assemble/events.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
 import { noVolumes } from './assemble/no-volumes.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
+import { assembleProbes } from './assemble/probes.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
@@ -31,6 +31,7 @@ import { Pleg } from './pleg/pleg.ts';
 import { RuntimeEvents } from './pleg/runtime-events.ts';
 import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
+import { ProbeResults } from './probes/probe-results.ts';
 import { type CgroupNaming, podCgroupParent, podCgroupPaths } from './resources/cgroup-names.ts';
 import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
@@ -151,6 +152,7 @@ export interface Kubelet {
     readonly observed: ObservedPods;
     readonly lifecycles: PodLifecycles;
     readonly statuses: PodStatuses;
+    readonly probeResults: ProbeResults;
   };
   /** What was last said about pods and the node. */
   readonly events: Pick<EventRecorder, 'recent'>;
@@ -171,6 +173,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const observed = new ObservedPods();
   const lifecycles = new PodLifecycles();
   const statuses = new PodStatuses();
+  const probeResults = new ProbeResults();
 
   // ── edges ──
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName });
@@ -207,7 +210,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     objects,
     volumes: noVolumes,
-    probes: noProbeResults,
+    probes: probeResults,
     hookHttp: edges.hookHttp,
     userNamespaces: new UserNamespaces({
       cri,
@@ -255,6 +258,19 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('pleg'),
   });
+  const { probes, metrics: probeMetrics } = assembleProbes({
+    desired,
+    observed,
+    lifecycles,
+    results: probeResults,
+    edges,
+    cri,
+    events,
+    rootDir: input.flags.rootDir,
+    nodeIps: () => cluster?.hostIPs() ?? input.machine.addresses,
+    clock,
+    log: component('probes'),
+  });
   const status = new StatusLoop({
     desired: { get: (uid) => desired.get(uid)?.pod },
     observed: { get: (uid) => observed.get(uid), isSeen: (uid) => pleg.isSeen(uid) },
@@ -266,10 +282,12 @@ export function assemble(input: AssembleInput): Kubelet {
       runtimeName: () => pleg.runtimeName(),
     },
     gates: input.gates,
+    probes: probeResults,
     clock,
     log: component('status'),
   });
-  for (const { changed } of [desired, observed, lifecycles]) changed.subscribe((uid) => status.poke(uid));
+  for (const { changed } of [desired, observed, lifecycles, probeResults])
+    changed.subscribe((uid) => status.poke(uid));
   const workers = new PodWorkers({
     desired,
     observed,
@@ -281,7 +299,7 @@ export function assemble(input: AssembleInput): Kubelet {
     },
     lifecycles,
     events,
-    probes: noProbeResults,
+    probes: probeResults,
     settings: { syncFrequencyMs: config.syncFrequency.ms, drainMs },
     clock,
     log: component('workers'),
@@ -297,6 +315,7 @@ export function assemble(input: AssembleInput): Kubelet {
       observed,
       checks,
       metrics: () => metrics.render(),
+      probeMetrics: () => probeMetrics.render(),
       configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
       flagz: input.gates.ComponentFlagz ? () => renderFlagz(input.args) : undefined,
     },
@@ -308,6 +327,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...images.components,
     pleg,
     runtimeEvents,
+    probes,
     status,
     workers,
     ...(cluster?.node ?? []),
@@ -315,6 +335,6 @@ export function assemble(input: AssembleInput): Kubelet {
     ...podSources(input, desired),
     ...(cluster === undefined ? [] : [cluster.source]),
   ];
-  const stores = { desired, observed, lifecycles, statuses };
+  const stores = { desired, observed, lifecycles, statuses, probeResults };
   return { components, stores, workers, events, checks, close: () => cri.close() };
 }

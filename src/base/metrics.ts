@@ -80,6 +80,11 @@ class Values<L extends string> {
     return labelText(this.#spec.labels ?? [], labels);
   }
 
+  /** Drops one series, for something that has gone. */
+  remove(labels: LabelValues<L>): void {
+    this.values.delete(this.key(labels));
+  }
+
   render(): string {
     const lines = [...this.values].map(
       ([labels, value]) => `${this.name}${braces(labels)} ${numberText(value)}\n`,
@@ -142,6 +147,11 @@ export class Histogram<L extends string> {
     const index = at === -1 ? buckets.length : at;
     series.counts[index] = (series.counts[index] ?? 0) + 1;
     series.sum += value;
+  }
+
+  /** Drops one series, for something that has gone. */
+  remove(labels: LabelValues<L>): void {
+    this.#series.delete(labelText(this.#spec.labels ?? [], labels));
   }
 
   render(): string {

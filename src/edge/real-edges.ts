@@ -12,6 +12,8 @@ import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
 import { recordFiles } from './host/record-files.ts';
 import { watchPath } from './host/watch-dir.ts';
+import { probeEdges } from './probe/probe-edges.ts';
+import { resultFile } from './probe/result-file.ts';
 
 export type RealEdges = ReturnType<typeof realEdges>;
 
@@ -41,6 +43,8 @@ export function realEdges(clock: Clock, beside: string) {
       workingDirectory: process.cwd(),
       home: process.env['HOME'] ?? '',
     },
+    probes: probeEdges,
+    probeResultFile: resultFile,
     listen: listenHttp,
     nodeHost,
   };

@@ -7,7 +7,7 @@ const message = (...fields: string[]): object => ({
   reason: 'UnsupportedPodFeature',
   message: `this kubelet does not support ${fields.join(', ')} yet`,
 });
-const probe = { exec: { command: ['true'] } };
+const hook = { exec: { command: ['true'] } };
 
 describe('of the pod', () => {
   const cases: readonly (readonly [string, PodOver])[] = [
@@ -44,10 +44,7 @@ describe('of a container', () => {
     ['envFrom', { envFrom: [{ configMapRef: { name: 'm' } }] }],
     ['volumeMounts', { volumeMounts: [{ name: 'v', mountPath: '/v' }] }],
     ['volumeDevices', { volumeDevices: [{ name: 'v', devicePath: '/v' }] }],
-    ['livenessProbe', { livenessProbe: probe }],
-    ['readinessProbe', { readinessProbe: probe }],
-    ['startupProbe', { startupProbe: probe }],
-    ['lifecycle', { lifecycle: { preStop: probe } }],
+    ['lifecycle', { lifecycle: { preStop: hook } }],
     ['resources.claims', { resources: { claims: [{ name: 'c' }] } }],
     ['resources', { resources: { limits: { 'example.com/gpu': '1' } } }],
     ['restartPolicyRules', { restartPolicyRules: [{ action: 'Restart' }] }],
@@ -65,9 +62,9 @@ describe('of a container', () => {
 test('of an init container too, but for what makes it a sidecar', () => {
   const sidecar = aContainer({ name: 'i', restartPolicy: 'Always' });
   expect(refusePod(aPod({ initContainers: [sidecar] }))).toBeUndefined();
-  expect(refusePod(aPod({ initContainers: [sidecar, { ...sidecar, livenessProbe: probe }] }))).toEqual(
-    message('spec.initContainers[1].livenessProbe'),
-  );
+  expect(
+    refusePod(aPod({ initContainers: [sidecar, { ...sidecar, lifecycle: { preStop: hook } }] })),
+  ).toEqual(message('spec.initContainers[1].lifecycle'));
 });
 
 test('policies of containers are taken where the feature gate says so', () => {
@@ -80,8 +77,8 @@ test('policies of containers are taken where the feature gate says so', () => {
 });
 
 test('every field is named at once, those of the pod first', () => {
-  const pod = aPod({ volumes: [{ name: 'v' }], containers: [aContainer({ livenessProbe: probe })] });
-  expect(refusePod(pod)).toEqual(message('spec.volumes', 'spec.containers[0].livenessProbe'));
+  const pod = aPod({ volumes: [{ name: 'v' }], containers: [aContainer({ lifecycle: { preStop: hook } })] });
+  expect(refusePod(pod)).toEqual(message('spec.volumes', 'spec.containers[0].lifecycle'));
 });
 
 test('what asks for nothing special runs', () => {

@@ -74,6 +74,7 @@ function bench() {
     configz: () => ({ kubeletconfig: { maxPods: 110 } }),
     flagz: () => 'kubelet flags\n',
     metrics: () => 'kubelet_up 1\n',
+    probeMetrics: () => 'prober_probe_total 1\n',
   });
   return { desired, statuses, observed, handle };
 }
@@ -166,6 +167,7 @@ describe('read-only port', () => {
   const others = [
     ['GET', '/healthz', 200, 'ok'],
     ['GET', '/metrics', 200, 'kubelet_up 1\n'],
+    ['GET', '/metrics/probes', 200, 'prober_probe_total 1\n'],
     ['GET', '/configz', 200, '{"kubeletconfig":{"maxPods":110}}\n'],
     ['GET', '/flagz', 200, 'kubelet flags\n'],
     ['POST', '/pods', 405, '405: Method Not Allowed'],

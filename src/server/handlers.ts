@@ -21,6 +21,8 @@ export interface ReadOnlyDeps {
   readonly checks: readonly HealthCheck[];
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => string;
+  /** The probes' own metrics, which upstream shows apart since they have a series per container. */
+  readonly probeMetrics: () => string;
   /** The effective configuration, without what is secret in it. */
   readonly configz: () => unknown;
   /** The flags as they were given; undefined where its feature gate is off. */
@@ -48,11 +50,8 @@ export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
       produces: json,
       handle: () => jsonResponse(runningPods.body()),
     },
-    {
-      kind: 'plain',
-      path: '/metrics',
-      handle: () => ({ status: 200, headers: { 'content-type': metricsType }, body: deps.metrics() }),
-    },
+    metricsRoute('/metrics', deps.metrics),
+    metricsRoute('/metrics/probes', deps.probeMetrics),
     {
       // differs from upstream: there only the authenticated port has it; a node without that port needs it here,
       // and header values are masked.
@@ -73,6 +72,14 @@ export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
       }),
     ),
   ]);
+}
+
+function metricsRoute(path: string, render: () => string): Route {
+  return {
+    kind: 'plain',
+    path,
+    handle: () => ({ status: 200, headers: { 'content-type': metricsType }, body: render() }),
+  };
 }
 
 function flagzRoutes(flagz: ReadOnlyDeps['flagz']): readonly Route[] {

@@ -8,6 +8,7 @@ const pods = {
   observed: { all: () => new Map(), version: 0 },
   checks: [],
   metrics: () => '',
+  probeMetrics: () => '',
   configz: () => ({}),
   flagz: undefined,
 };

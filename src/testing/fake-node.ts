@@ -4,6 +4,7 @@
 import type { CallOptions } from '../api/cri.ts';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import { asPodUid } from '../api/pod-ref.ts';
+import type { ProbeAnswer } from '../api/probe-requests.ts';
 import { staticPodUid } from '../api/static-pod-hash/compute.ts';
 import type { NodeHost } from '../assemble/node-facts.ts';
 import { assemble, type Edges, type Kubelet } from '../assemble.ts';
@@ -64,6 +65,14 @@ export class FakeNode {
   readonly killedContainers: string[] = [];
   /** The node's small files, by path: records of pulls, Docker's configuration. */
   readonly records = new Map<string, string>();
+  /** What probes over the network hear; to be replaced by a test. */
+  readonly probes = {
+    http: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
+    tcp: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
+    grpc: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
+  };
+  /** What one life of the kubelet leaves for the next. */
+  probeResultFile: string | undefined;
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
   #stamp = 0;
@@ -195,6 +204,13 @@ export class FakeNode {
         }),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
+        probes: this.probes,
+        probeResultFile: () => ({
+          read: async () => this.probeResultFile,
+          write: async (text) => {
+            if (!this.#life.signal.aborted) this.probeResultFile = text;
+          },
+        }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),

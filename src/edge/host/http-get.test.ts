@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAbort, isKind } from '../../base/errors.ts';
 import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+import { certificate as cert, key } from '../probe/fixtures/self-signed.ts';
 import { type HttpGetAnswer, type HttpGetRequest, httpGet } from './http-get.ts';
 
 let leaks: LeakCheck;
@@ -184,24 +185,6 @@ describe('httpGet fails', () => {
     expect(isKind(await failure(get(url)), 'invalid')).toBe(true);
   });
 });
-
-// Made for this test, for localhost, valid for a hundred years; worth nothing elsewhere.
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgJL4ukB2bVExFYPA0
-wiBEZnykXmLusCww4c/h1l/d566hRANCAASJzQsCnBXXVGqd8PUVOcy/6czVCal3
-v4xHwQ7TvT04z3c/qZ0GZI0MXNmeI0rRe/lspRfelIsCCE+F8jnwNk+a
------END PRIVATE KEY-----`;
-const cert = `-----BEGIN CERTIFICATE-----
-MIIBmjCCAUGgAwIBAgIUSBqDxVy0frhtvEhkIrFan9lCmJwwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNTIyMzM0NFoYDzIxMjYxMDIy
-MjIzMzQ0WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAASJzQsCnBXXVGqd8PUVOcy/6czVCal3v4xHwQ7TvT04z3c/qZ0GZI0M
-XNmeI0rRe/lspRfelIsCCE+F8jnwNk+ao28wbTAdBgNVHQ4EFgQUR9TBiboBEZ7X
-zQiyn2krJ0HFkB8wHwYDVR0jBBgwFoAUR9TBiboBEZ7XzQiyn2krJ0HFkB8wDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDRwAwRAIgZq8DC0hj+kJhE5Tq3NZ3FLcD4JRKWtzo88/QHcJB7WECICSH
-VzpfsOAbA9bO+CBbzBgW9hMmYYO1+TiljFBpP3QU
------END CERTIFICATE-----`;
 
 describe('httpGet over TLS', () => {
   let directory = '';

@@ -1,0 +1,55 @@
+// The room of the probes: what they ask with, what they remember, and what they tell.
+import type { CriRuntime } from '../api/cri.ts';
+import type { EventSink } from '../api/events.ts';
+import type { ProbeEdges } from '../api/probe-requests.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import { type KeptFile, KeptResults } from '../probes/kept-results.ts';
+import { ProbeMetrics } from '../probes/probe-metrics.ts';
+import { ProbeReports } from '../probes/probe-reports.ts';
+import type { ProbeResults } from '../probes/probe-results.ts';
+import { Probes, type ProbesDeps } from '../probes/probes.ts';
+import { runProbe } from '../probes/run-probe.ts';
+import { computeAddresses } from '../status/pod-ips.ts';
+
+export interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles'> {
+  readonly results: ProbeResults;
+  readonly edges: {
+    readonly probes: ProbeEdges;
+    readonly probeResultFile: (path: string) => KeptFile;
+  };
+  readonly cri: Pick<CriRuntime, 'execSync'>;
+  readonly events: EventSink;
+  readonly rootDir: string;
+  readonly nodeIps: () => readonly string[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function assembleProbes(input: ProbesInput): {
+  readonly probes: Probes;
+  readonly metrics: ProbeMetrics;
+} {
+  const { clock, cri, desired, edges, events, log, observed, results } = input;
+  const metrics = new ProbeMetrics();
+  const file = edges.probeResultFile(`${input.rootDir}/probe_results`);
+  const probes = new Probes({
+    desired,
+    observed,
+    lifecycles: input.lifecycles,
+    clock,
+    worker: {
+      run: (id, target, signal) => runProbe({ edges: edges.probes, cri }, id, target, signal),
+      results,
+      kept: new KeptResults({ file, clock, log }),
+      reports: new ProbeReports({ events, metrics, log }),
+      podIp: (uid) => {
+        const hostNetwork = desired.get(uid)?.pod.spec?.hostNetwork === true;
+        return computeAddresses(observed.get(uid), hostNetwork, input.nodeIps(), {}).podIP;
+      },
+      clock,
+      random: Math.random,
+    },
+  });
+  return { probes, metrics };
+}

@@ -1,0 +1,35 @@
+// What went wrong with a connection, in the words that users know from the Go kubelet's events. Pure.
+import { describeError } from '../../base/errors.ts';
+
+/** `10.0.0.1:80`, `[::1]:80`: Go's net.JoinHostPort. */
+export function joinHostPort(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+const connectTexts: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connect: connection refused',
+  EHOSTUNREACH: 'connect: no route to host',
+  ENETUNREACH: 'connect: network is unreachable',
+  EADDRNOTAVAIL: 'connect: cannot assign requested address',
+  EACCES: 'connect: permission denied',
+  EPERM: 'connect: operation not permitted',
+  ETIMEDOUT: 'connect: connection timed out',
+  EINVAL: 'connect: invalid argument',
+};
+
+/** What became of connecting to `host`. */
+export function dialText(err: unknown, host: string, port: number): string {
+  // Several addresses of one name were tried: the first tells.
+  const first: unknown = err instanceof AggregateError ? (err.errors[0] ?? err) : err;
+  const code = codeOf(first);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    const why = code === 'ENOTFOUND' ? 'no such host' : 'server misbehaving';
+    return `dial tcp: lookup ${host}: ${why}`;
+  }
+  const known = code === undefined ? undefined : connectTexts[code];
+  return `dial tcp ${joinHostPort(host, port)}: ${known ?? describeError(first)}`;
+}
+
+export function codeOf(err: unknown): string | undefined {
+  return err instanceof Error && 'code' in err && typeof err.code === 'string' ? err.code : undefined;
+}

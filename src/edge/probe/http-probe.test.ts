@@ -1,0 +1,253 @@
+// Against servers on loopback, real ones: well-behaved, slow, leading away, endless, broken.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTcpServer, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { HttpProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
+import { isAbort, KubeletError } from '../../base/errors.ts';
+import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+import { certificate, key } from './fixtures/self-signed.ts';
+import { closeServers, listen } from './fixtures/servers.ts';
+import { httpProbe } from './http-probe.ts';
+
+let leaks: LeakCheck;
+beforeEach(() => {
+  leaks = checkLeaks();
+});
+afterEach(async () => {
+  await closeServers();
+  await leaks.assertNone();
+});
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+const serve = (handler: Handler): Promise<number> => listen(createServer(handler));
+/** A server that speaks for itself. */
+const raw = (handler: (socket: Socket) => void): Promise<number> =>
+  listen(createTcpServer((socket) => handler(socket.on('error', () => undefined))));
+
+const signal = new AbortController().signal;
+const probe = (port: number, over: Partial<HttpProbeRequest> = {}): Promise<ProbeAnswer> =>
+  httpProbe(
+    { scheme: 'http', host: '127.0.0.1', port, path: '/', headers: [], timeoutMs: 5_000, ...over },
+    over.timeoutMs === undefined ? signal : new AbortController().signal,
+  );
+
+describe('status', () => {
+  for (const [status, result] of [
+    [200, 'success'],
+    [204, 'success'],
+    [299, 'success'],
+    [304, 'warning'],
+    [399, 'warning'],
+    [400, 'failure'],
+    [404, 'failure'],
+    [500, 'failure'],
+  ] as const) {
+    test(`${status} is ${result}`, async () => {
+      const port = await serve((_request, response) => response.writeHead(status).end());
+      const output =
+        result === 'failure' ? `HTTP probe failed with statuscode: ${status}` : expect.any(String);
+      expect(await probe(port)).toEqual({ result, output });
+    });
+  }
+  test('a failure does not tell the body', async () => {
+    const port = await serve((_request, response) => response.writeHead(500).end('secret'));
+    expect((await probe(port)).output).not.toContain('secret');
+  });
+  test('101 is failure', async () => {
+    const port = await raw((socket) =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
+    );
+    expect(await probe(port)).toEqual({
+      result: 'failure',
+      output: 'HTTP probe failed with statuscode: 101',
+    });
+  });
+});
+
+describe('request', () => {
+  let seen: IncomingMessage;
+  const record: Handler = (request, response) => {
+    seen = request;
+    response.end('body');
+  };
+  test('GET on a connection of its own, no encoding asked for', async () => {
+    const port = await serve(record);
+    expect(await probe(port, { path: '/a/../b?c=d#e', headers: [['Accept', '*/*']] })).toEqual({
+      result: 'success',
+      output: 'body',
+    });
+    expect([seen.method, seen.url]).toEqual(['GET', '/a/../b?c=d']);
+    expect(seen.headers).toEqual({ host: `127.0.0.1:${port}`, accept: '*/*', connection: 'close' });
+  });
+  test('headers: several of one name, a host of its own, any character', async () => {
+    const headers = [
+      ['X', '1'],
+      ['x', '2'],
+      ['Host', 'shop.example'],
+      ['N', 'ä'],
+      ['User-Agent', ''],
+    ] as const;
+    await probe(await serve(record), { headers });
+    expect(seen.headers).toEqual({
+      host: 'shop.example',
+      x: '1, 2',
+      n: Buffer.from('ä', 'utf8').toString('latin1'),
+      connection: 'close',
+    });
+  });
+  for (const [path, want] of [
+    ['', '/'],
+    ['x', '/x'],
+    ['/ä b', '/%C3%A4%20b'],
+    ['/a%20b', '/a%20b'],
+    ['http://other/x', '/x'],
+  ] as const) {
+    test(`path '${path}' is sent as ${want}`, async () => {
+      await probe(await serve(record), { path });
+      expect(seen.url).toBe(want);
+    });
+  }
+  test('a proxy in the environment is not asked', async () => {
+    const before = process.env['http_proxy'];
+    process.env['http_proxy'] = 'http://127.0.0.1:1';
+    try {
+      expect(await probe(await serve(record))).toMatchObject({ result: 'success' });
+    } finally {
+      if (before === undefined) delete process.env['http_proxy'];
+      else process.env['http_proxy'] = before;
+    }
+  });
+  test('a header that cannot be sent is a failure', async () => {
+    const answer = await probe(await serve(record), { headers: [['X', 'a\nb']] });
+    expect(answer).toMatchObject({ result: 'failure', output: expect.stringContaining('Get "http://') });
+  });
+  test('TLS without looking at the certificate', async () => {
+    const port = await listen(createTlsServer({ key, cert: certificate }, record));
+    expect(await probe(port, { scheme: 'https' })).toEqual({ result: 'success', output: 'body' });
+  });
+  test('TLS where none is spoken', async () => {
+    const port = await serve(record);
+    expect(await probe(port, { scheme: 'https' })).toMatchObject({ result: 'failure' });
+  });
+});
+
+describe('redirects', () => {
+  /** `/n` leads to `/n-1`, `/0` answers. */
+  const countdown: Handler = (request, response) => {
+    const left = Number(request.url?.slice(1));
+    if (left === 0) response.end(`host ${request.headers.host}, referer ${request.headers.referer}`);
+    else response.writeHead(302, { location: `/${left - 1}` }).end();
+  };
+  test('within the host they are followed, with the host that was given', async () => {
+    const port = await serve(countdown);
+    expect(await probe(port, { path: '/2', headers: [['Host', 'h']] })).toEqual({
+      result: 'success',
+      output: `host h, referer http://127.0.0.1:${port}/1`,
+    });
+  });
+  test('to another port of the host too', async () => {
+    const other = await serve((_request, response) => response.end('there'));
+    const port = await serve((_request, response) =>
+      response.writeHead(301, { location: `http://127.0.0.1:${other}/x` }).end(),
+    );
+    expect(await probe(port)).toEqual({ result: 'success', output: 'there' });
+  });
+  test('nine are followed, ten are not', async () => {
+    const port = await serve(countdown);
+    expect((await probe(port, { path: '/9' })).result).toBe('success');
+    expect(await probe(port, { path: '/10' })).toEqual({
+      result: 'failure',
+      output: `Get "http://127.0.0.1:${port}/0": stopped after 10 redirects`,
+    });
+  });
+  test('away from the host: a warning with the body, and nobody is asked', async () => {
+    const port = await serve((_request, response) =>
+      response.writeHead(302, { location: 'http://192.0.2.1/' }).end('go there'),
+    );
+    const output = 'Probe terminated redirects, Response body: go there';
+    expect(await probe(port)).toEqual({ result: 'warning', output });
+  });
+  test('without a place to go to: a warning', async () => {
+    const port = await serve((_request, response) => response.writeHead(302).end());
+    expect((await probe(port)).result).toBe('warning');
+  });
+  test('to nowhere: a failure', async () => {
+    const port = await serve((_request, response) => response.writeHead(302, { location: 'http://[' }).end());
+    expect(await probe(port)).toMatchObject({
+      result: 'failure',
+      output: expect.stringContaining('Location'),
+    });
+  });
+});
+
+describe('servers that misbehave', () => {
+  test('nobody listens', async () => {
+    const port = await serve(() => undefined);
+    await closeServers();
+    expect(await probe(port)).toEqual({
+      result: 'failure',
+      output: `Get "http://127.0.0.1:${port}/": dial tcp 127.0.0.1:${port}: connect: connection refused`,
+    });
+  });
+  test('no answer in time', async () => {
+    const port = await serve(() => undefined);
+    expect(await probe(port, { timeoutMs: 50 })).toEqual({
+      result: 'failure',
+      output: `Get "http://127.0.0.1:${port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+    });
+  });
+  test('a body without end: its first 10 KiB', async () => {
+    const port = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      const pour = (): void => {
+        while (!socket.destroyed && socket.write('x'.repeat(4_096)));
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+    const answer = await probe(port);
+    expect([answer.result, answer.output.length]).toEqual(['success', 10_240]);
+  });
+  const broken = (reason: string): unknown =>
+    expect.objectContaining({ reason: 'ProbeBodyFailed', message: reason });
+  test('a body that stops in the middle says nothing', async () => {
+    const port = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx'));
+    await expect(probe(port, { timeoutMs: 50 })).rejects.toEqual(
+      broken('context deadline exceeded (Client.Timeout or context cancellation while reading body)'),
+    );
+  });
+  test('a body that is cut off says nothing', async () => {
+    const port = await raw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx'));
+    const err = await probe(port).catch((each: unknown) => each);
+    expect(err).toBeInstanceOf(KubeletError);
+    expect(err).toEqual(broken('unexpected EOF'));
+  });
+  test('a connection that is closed', async () => {
+    const port = await raw((socket) => socket.once('data', () => socket.end()));
+    expect(await probe(port)).toEqual({ result: 'failure', output: `Get "http://127.0.0.1:${port}/": EOF` });
+  });
+  test('a connection that is reset', async () => {
+    const port = await raw((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    expect(await probe(port)).toEqual({
+      result: 'failure',
+      output: `Get "http://127.0.0.1:${port}/": read: connection reset by peer`,
+    });
+  });
+  test('garbage', async () => {
+    const port = await raw((socket) => socket.end('\u0000\u0001 not HTTP at all\r\n\r\n'));
+    expect(await probe(port)).toMatchObject({
+      result: 'failure',
+      output: expect.stringContaining('malformed HTTP response'),
+    });
+  });
+  test('given up in the middle: rejects, and the connection is gone', async () => {
+    const stop = new AbortController();
+    const port = await serve(() => stop.abort());
+    const asked = httpProbe(
+      { scheme: 'http', host: '127.0.0.1', port, path: '/', headers: [], timeoutMs: 5_000 },
+      stop.signal,
+    );
+    expect(isAbort(await asked.catch((err: unknown) => err))).toBe(true);
+  });
+});

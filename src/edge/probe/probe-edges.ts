@@ -1,0 +1,7 @@
+// Every way a probe can ask, together.
+import type { ProbeEdges } from '../../api/probe-requests.ts';
+import { grpcProbe } from './grpc-probe.ts';
+import { httpProbe } from './http-probe.ts';
+import { tcpProbe } from './tcp-probe.ts';
+
+export const probeEdges: ProbeEdges = { http: httpProbe, tcp: tcpProbe, grpc: grpcProbe };

@@ -1,0 +1,43 @@
+// Opens a connection and closes it. Upstream: pkg/probe/tcp. Invariant: by its timeout it has settled and the socket is gone.
+import { connect } from 'node:net';
+import type { ProbeAnswer, TcpProbeRequest } from '../../api/probe-requests.ts';
+import { dialText, joinHostPort } from './go-error.ts';
+
+export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
+  const { host, port, timeoutMs } = request;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason as Error);
+      return;
+    }
+    const socket = connect({ host, port });
+    const settle = (end: () => void): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      // An error after this one tells nothing new, but must not go unheard.
+      socket.on('error', () => undefined);
+      end();
+    };
+    const fail = (output: string): void =>
+      settle(() => {
+        socket.destroy();
+        resolve({ result: 'failure', output });
+      });
+    const onAbort = (): void =>
+      settle(() => {
+        socket.destroy();
+        reject(signal.reason as Error);
+      });
+    const timer = setTimeout(() => fail(`dial tcp ${joinHostPort(host, port)}: i/o timeout`), timeoutMs);
+    signal.addEventListener('abort', onAbort, { once: true });
+    socket.once('error', (err) => fail(dialText(err, host, port)));
+    socket.once('connect', () =>
+      settle(() => {
+        // Says goodbye as a client does that has nothing to say; whoever does not answer that is not waited for.
+        socket.end();
+        socket.destroySoon();
+        resolve({ result: 'success', output: '' });
+      }),
+    );
+  });
+}

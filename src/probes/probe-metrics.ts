@@ -1,0 +1,55 @@
+// How often and how fast probes answer. Upstream: ProberResults and ProberDuration in pkg/kubelet/prober.
+// Invariant: names and labels are upstream's; a container's series go with its pod.
+import type { ProbeKind } from '../api/probe-results.ts';
+import { Metrics } from '../base/metrics.ts';
+import { probeTitles } from './probe-spec.ts';
+
+export interface ProbedContainer {
+  readonly container: string;
+  readonly pod: string;
+  readonly namespace: string;
+  readonly podUid: string;
+}
+
+const results = ['successful', 'failed'] as const;
+
+export class ProbeMetrics {
+  readonly #metrics = new Metrics();
+  readonly #total = this.#metrics.counter({
+    name: 'prober_probe_total',
+    help: 'Probes of a container, by kind and result.',
+    labels: ['probe_type', 'result', 'container', 'pod', 'namespace', 'pod_uid'],
+  });
+  readonly #seconds = this.#metrics.histogram({
+    name: 'prober_probe_duration_seconds',
+    help: 'How long probes that succeeded took.',
+    labels: ['probe_type', 'container', 'pod', 'namespace'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  });
+
+  observe(kind: ProbeKind, who: ProbedContainer, result: (typeof results)[number], seconds: number): void {
+    this.#total.inc({ ...totalLabels(kind, who), result });
+    if (result === 'successful') this.#seconds.observe(secondsLabels(kind, who), seconds);
+  }
+
+  forget(kind: ProbeKind, who: ProbedContainer): void {
+    for (const result of results) this.#total.remove({ ...totalLabels(kind, who), result });
+    this.#seconds.remove(secondsLabels(kind, who));
+  }
+
+  names(): readonly string[] {
+    return this.#metrics.names();
+  }
+
+  render(): string {
+    return this.#metrics.render();
+  }
+}
+
+function secondsLabels(kind: ProbeKind, { container, namespace, pod }: ProbedContainer) {
+  return { probe_type: probeTitles[kind], container, pod, namespace };
+}
+
+function totalLabels(kind: ProbeKind, who: ProbedContainer) {
+  return { ...secondsLabels(kind, who), pod_uid: who.podUid };
+}

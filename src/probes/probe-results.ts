@@ -1,0 +1,55 @@
+// What the probes say of every container. Upstream: pkg/kubelet/prober/results.
+// Owns ProbeResults (sole writer: the probe workers). Invariants: updated before a key is announced; only changes are announced;
+// a container that has ended has no result.
+
+import type { ContainerId, PodUid } from '../api/pod-ref.ts';
+import type { ProbeKind, ProbeOutcome, ProbeResultsView } from '../api/probe-results.ts';
+import { Channel } from '../base/channel.ts';
+
+type ByKind = Partial<Record<ProbeKind, ProbeOutcome>>;
+
+export class ProbeResults implements ProbeResultsView {
+  readonly changed = new Channel<PodUid>();
+  readonly #byContainer = new Map<ContainerId, ByKind>();
+
+  get(id: ContainerId, kind: ProbeKind): ProbeOutcome | undefined {
+    return this.#byContainer.get(id)?.[kind];
+  }
+
+  /** Whether its startup probe has succeeded; undefined when nothing is known of one. */
+  started(id: ContainerId): boolean | undefined {
+    return isSuccess(this.get(id, 'startup'));
+  }
+
+  ready(id: ContainerId): boolean | undefined {
+    return isSuccess(this.get(id, 'readiness'));
+  }
+
+  /** What holds before the first probe. Not announced: whoever showed the container wakes everyone anyway. */
+  begin(id: ContainerId, kind: ProbeKind, outcome: ProbeOutcome): void {
+    this.#byContainer.set(id, { ...this.#byContainer.get(id), [kind]: outcome });
+  }
+
+  set(uid: PodUid, id: ContainerId, kind: ProbeKind, outcome: ProbeOutcome): void {
+    if (this.get(id, kind) === outcome) return;
+    this.begin(id, kind, outcome);
+    this.changed.push(uid);
+  }
+
+  /** Forgets one kind of a container that has ended or whose probe has gone. */
+  drop(id: ContainerId, kind: ProbeKind): void {
+    const { [kind]: dropped, ...rest } = this.#byContainer.get(id) ?? {};
+    if (dropped === undefined) return;
+    if (Object.keys(rest).length === 0) this.#byContainer.delete(id);
+    else this.#byContainer.set(id, rest);
+  }
+
+  /** For who counts what is left. */
+  get size(): number {
+    return this.#byContainer.size;
+  }
+}
+
+function isSuccess(outcome: ProbeOutcome | undefined): boolean | undefined {
+  return outcome === undefined ? undefined : outcome === 'success';
+}

@@ -1,0 +1,89 @@
+// What a probe asks, and where: ports by name, the pod's address, variables in commands. Pure.
+// Upstream: runProbe in pkg/kubelet/prober/prober.go, pkg/probe/util.go and http/request.go.
+import type { Container, HTTPGetAction, Probe } from '../api/k8s.ts';
+import type { GrpcProbeRequest, HttpProbeRequest, TcpProbeRequest } from '../api/probe-requests.ts';
+import { KubeletError } from '../base/errors.ts';
+import { timingOf } from './probe-spec.ts';
+
+export type ProbeTarget =
+  | { readonly by: 'exec'; readonly command: readonly string[]; readonly timeoutSeconds: number }
+  | { readonly by: 'http'; readonly request: HttpProbeRequest }
+  | { readonly by: 'tcp'; readonly request: TcpProbeRequest }
+  | { readonly by: 'grpc'; readonly request: GrpcProbeRequest };
+
+export const userAgent = 'kube-probe/1.34';
+
+/** Throws when the pod does not say enough; upstream finds that out only now, too. */
+export function probeTarget(probe: Probe, container: Container, podIp: string, podName: string): ProbeTarget {
+  const { timeoutSeconds } = timingOf(probe);
+  const timeoutMs = timeoutSeconds * 1_000;
+  const { exec, grpc, httpGet, tcpSocket } = probe;
+  if (exec !== undefined)
+    return { by: 'exec', command: expandCommand(exec.command ?? [], container), timeoutSeconds };
+  if (httpGet !== undefined)
+    return { by: 'http', request: httpRequest(httpGet, container, podIp, timeoutMs) };
+  if (tcpSocket !== undefined) {
+    const port = containerPort(tcpSocket.port, container);
+    return { by: 'tcp', request: { host: tcpSocket.host || podIp, port, timeoutMs } };
+  }
+  if (grpc !== undefined) {
+    return { by: 'grpc', request: { host: podIp, port: grpc.port, service: grpc.service ?? '', timeoutMs } };
+  }
+  throw invalid(`missing probe handler for ${podName}:${container.name}`);
+}
+
+function httpRequest(
+  action: HTTPGetAction,
+  container: Container,
+  podIp: string,
+  timeoutMs: number,
+): HttpProbeRequest {
+  return {
+    scheme: (action.scheme ?? '').toLowerCase() === 'https' ? 'https' : 'http',
+    host: action.host || podIp,
+    port: containerPort(action.port, container),
+    path: action.path ?? '',
+    headers: probeHeaders(action),
+    timeoutMs,
+  };
+}
+
+/** As given, plus who asks and what is accepted where nothing was said; an empty Accept is left out. */
+export function probeHeaders(action: HTTPGetAction): readonly (readonly [string, string])[] {
+  const given = (action.httpHeaders ?? []).map(({ name, value }) => [name, value] as const);
+  const first = (wanted: string): string | undefined =>
+    given.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  return [
+    ...given.filter(([name]) => !(name.toLowerCase() === 'accept' && first('accept') === '')),
+    ...(first('user-agent') === undefined ? [['User-Agent', userAgent] as const] : []),
+    ...(first('accept') === undefined ? [['Accept', '*/*'] as const] : []),
+  ];
+}
+
+/** A number, the name of one of the container's ports, or a number that was written as text. */
+export function containerPort(port: number | string, container: Container): number {
+  const named = container.ports?.find(({ name }) => name === port)?.containerPort;
+  const number = typeof port === 'number' ? port : (named ?? textAsPort(port));
+  if (number > 0 && number < 65_536) return number;
+  throw invalid(`invalid port number: ${number}`);
+}
+
+function textAsPort(text: string): number {
+  if (!/^[+-]?\d+$/.test(text))
+    throw invalid(`strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`);
+  return Number(text);
+}
+
+/** `$(NAME)` by what the container's own list says literally; `$$` is a literal `$`, an unknown name stays. */
+function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
+  const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
+  return command.map((word) =>
+    word.replace(/\$(\$|\(([^)]*)\))/g, (whole, escaped: string, name: string | undefined) =>
+      escaped === '$' ? '$' : (values.get(name ?? '') ?? whole),
+    ),
+  );
+}
+
+function invalid(message: string): KubeletError {
+  return new KubeletError('invalid', 'InvalidProbe', message);
+}

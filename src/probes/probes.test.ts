@@ -1,0 +1,560 @@
+// The probes over their stores, on the fake clock. What the servers say is the test's.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Container, Pod, Probe } from '../api/k8s.ts';
+import type { ObservedContainer, ObservedPod } from '../api/observed.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import { asContainerId, asPodUid, type PodUid } from '../api/pod-ref.ts';
+import type { ProbeKind } from '../api/probe-results.ts';
+import { Channel } from '../base/channel.ts';
+import { Verbosity } from '../base/log.ts';
+import { textLogger } from '../base/log-text.ts';
+import { aContainer, anObservedContainer, anObservedPod, aPod } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { KeptResults } from './kept-results.ts';
+import { ProbeMetrics } from './probe-metrics.ts';
+import { ProbeReports } from './probe-reports.ts';
+import { ProbeResults } from './probe-results.ts';
+import { Probes } from './probes.ts';
+import type { ProbeVerdict } from './run-probe.ts';
+
+const uid = asPodUid('uid-p');
+const syncing: PodLifecycle = {
+  state: 'syncing',
+  startedAtMs: 0,
+  waiting: {},
+  explain: '',
+  explainSinceMs: 0,
+};
+const terminating: PodLifecycle = {
+  state: 'terminating',
+  startedAtMs: 0,
+  graceSeconds: 30,
+  sinceMs: 0,
+  why: '',
+  explain: '',
+};
+
+class Store<T> {
+  readonly changed = new Channel<PodUid>();
+  readonly #values = new Map<PodUid, T>();
+  get(key: PodUid): T | undefined {
+    return this.#values.get(key);
+  }
+  all(): readonly { readonly uid: PodUid }[] {
+    return [...this.#values.keys()].map((each) => ({ uid: each }));
+  }
+  put(value: T | undefined, key = uid): void {
+    if (value === undefined) this.#values.delete(key);
+    else this.#values.set(key, value);
+    this.changed.push(key);
+  }
+}
+
+type Answer = 'success' | 'warning' | 'failure' | 'errored' | 'gone' | 'hang' | 'slow';
+
+/** One node: what outlives the kubelet, and the kubelet's current life. */
+class Bench {
+  readonly clock = new FakeClock(1_000_000);
+  readonly events: string[] = [];
+  readonly asked: { readonly at: number; readonly id: string; readonly by: string }[] = [];
+  readonly announced: PodUid[] = [];
+  disk: string | undefined;
+  /** What each kind of probe hears; by target port, which the tests give a kind of its own. */
+  answers: Record<string, Answer> = {};
+  random = 0.5;
+  desired = new Store<{ readonly pod: Pod }>();
+  observed = new Store<ObservedPod>();
+  lifecycles = new Store<PodLifecycle>();
+  results = new ProbeResults();
+  metrics = new ProbeMetrics();
+  probes = this.#assemble();
+  aborted = 0;
+  #stop = new AbortController();
+  #stopped: Promise<void> = Promise.resolve();
+
+  #assemble(): Probes {
+    const { clock, results } = this;
+    const log = textLogger({ write: () => undefined, clock, verbosity: new Verbosity(0), pid: 1 });
+    const file = {
+      read: async () => this.disk,
+      write: async (text: string) => void (this.disk = text),
+    };
+    results.changed.subscribe((each) => void this.announced.push(each));
+    return new Probes({
+      desired: this.desired,
+      observed: this.observed,
+      lifecycles: this.lifecycles,
+      clock,
+      worker: {
+        run: (id, target, signal) => this.#run(id, target, signal),
+        results,
+        kept: new KeptResults({ file, clock, log }),
+        reports: new ProbeReports({
+          events: {
+            pod: (_pod, { reason, message, type }, path) =>
+              void this.events.push(`${type} ${reason} ${path}: ${message}`),
+            node: () => undefined,
+          },
+          metrics: this.metrics,
+          log,
+        }),
+        podIp: () => '10.0.0.1',
+        clock,
+        random: () => this.random,
+      },
+    });
+  }
+
+  #run(id: string, target: () => object, signal: AbortSignal): Promise<ProbeVerdict> {
+    const by = JSON.stringify(target()).match(/"port":(\d+)/)?.[1] ?? 'exec';
+    this.asked.push({ at: this.clock.monotonic(), id, by });
+    const answer = this.answers[by] ?? 'success';
+    if (answer === 'hang') {
+      return new Promise((resolve) =>
+        signal.addEventListener('abort', () => {
+          this.aborted += 1;
+          resolve({ result: 'gone' });
+        }),
+      );
+    }
+    if (answer === 'slow') {
+      const answered = { result: 'success', output: '' } as const;
+      return this.clock.sleep(2_500, signal).then(
+        () => answered,
+        () => answered,
+      );
+    }
+    if (answer === 'gone') return Promise.resolve({ result: 'gone' });
+    if (answer === 'errored') return Promise.resolve({ result: 'errored', state: 'unknown', output: 'why' });
+    return Promise.resolve({ result: answer, output: 'why' });
+  }
+
+  async start(): Promise<void> {
+    this.#stop = new AbortController();
+    const { stopped } = await this.probes.start(this.#stop.signal);
+    this.#stopped = stopped;
+    await this.clock.advance(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#stopped;
+  }
+
+  /** The kubelet ends; the next one finds the runtime and the disk as they are. */
+  async restart(): Promise<void> {
+    await this.stop();
+    const [pod, seen] = [this.desired.get(uid), this.observed.get(uid)];
+    this.desired = new Store();
+    this.observed = new Store();
+    this.lifecycles = new Store();
+    this.results = new ProbeResults();
+    this.announced.length = 0;
+    this.asked.length = 0;
+    this.probes = this.#assemble();
+    await this.start();
+    this.desired.put(pod);
+    this.lifecycles.put(syncing);
+    this.observed.put(seen);
+    await this.clock.advance(0);
+  }
+
+  wants(pod: Pod): void {
+    this.desired.put({ pod });
+    this.lifecycles.put(syncing);
+  }
+
+  /** A container that has just started, or whatever the test says of it. */
+  async runs(over: Partial<ObservedContainer> = {}): Promise<void> {
+    const container = anObservedContainer({ startedAtMs: this.clock.now(), ...over });
+    this.observed.put(anObservedPod({ containers: [container] }));
+    await this.clock.advance(0);
+  }
+
+  get(kind: ProbeKind, id = 'c-1'): string | undefined {
+    return this.results.get(asContainerId(id), kind);
+  }
+
+  /** Monotonic seconds of the probes that were asked, counted from the first life's start. */
+  times(by?: string): readonly number[] {
+    return this.asked.filter((each) => by === undefined || each.by === by).map(({ at }) => at / 1_000);
+  }
+}
+
+const probe = (port: number, over: Partial<Probe> = {}): Probe => ({ tcpSocket: { port }, ...over });
+const podWith = (container: Partial<Container>, init: Container[] = []): Pod =>
+  aPod({ containers: [aContainer(container)], ...(init.length === 0 ? {} : { initContainers: init }) });
+const live = probe(1, { periodSeconds: 1, failureThreshold: 2 });
+const ready = probe(2, { periodSeconds: 1, failureThreshold: 2, successThreshold: 2 });
+const startup = probe(3, { periodSeconds: 1, failureThreshold: 5 });
+const [liveBy, readyBy, startupBy] = ['1', '2', '3'];
+
+describe('probes', () => {
+  let b: Bench;
+  beforeEach(async () => {
+    b = new Bench();
+    await b.start();
+  });
+  afterEach(async () => {
+    await b.stop();
+    expect(b.clock.pendingTimers()).toBe(0);
+  });
+
+  describe('before the first probe', () => {
+    test('a container is live, not ready, and not yet started', async () => {
+      b.wants(podWith({ livenessProbe: live, readinessProbe: ready, startupProbe: startup }));
+      await b.runs();
+      expect([b.get('liveness'), b.get('readiness'), b.get('startup')]).toEqual([
+        'success',
+        'failure',
+        'unknown',
+      ]);
+      expect(b.announced).toEqual([]);
+    });
+    test('one without probes has no result', async () => {
+      b.wants(podWith({}));
+      await b.runs();
+      expect([b.probes.size, b.results.size]).toEqual([0, 0]);
+    });
+    test('a container that was only made is not asked', async () => {
+      b.wants(podWith({ readinessProbe: ready }));
+      await b.runs({ state: 'created', startedAtMs: 0 });
+      await b.clock.advance(5_000);
+      expect(b.asked).toEqual([]);
+    });
+  });
+
+  describe('readiness', () => {
+    beforeEach(async () => {
+      b.wants(podWith({ readinessProbe: ready }));
+      await b.runs();
+    });
+    test('asked at once and then every period', async () => {
+      await b.clock.advance(3_000);
+      expect(b.times()).toEqual([0, 1, 2, 3]);
+    });
+    test('from its thresholds on, announced once each way', async () => {
+      await b.clock.advance(500);
+      expect(b.get('readiness')).toBe('failure');
+      await b.clock.advance(1_000);
+      expect(b.get('readiness')).toBe('success');
+      b.answers[readyBy] = 'failure';
+      await b.clock.advance(1_000);
+      expect(b.get('readiness')).toBe('success');
+      await b.clock.advance(3_000);
+      expect(b.get('readiness')).toBe('failure');
+      expect(b.announced).toEqual([uid, uid]);
+      expect(new Set(b.events)).toEqual(
+        new Set(['Warning Unhealthy spec.containers{c}: Readiness probe failed: why']),
+      );
+    });
+    test('a warning is success, and told', async () => {
+      b.answers[readyBy] = 'warning';
+      await b.clock.advance(1_500);
+      expect(b.get('readiness')).toBe('success');
+      expect(b.events[0]).toBe('Warning ProbeWarning spec.containers{c}: Readiness probe warning: why');
+    });
+    test('what says nothing counts for nothing, and is told', async () => {
+      await b.clock.advance(1_500);
+      b.answers[readyBy] = 'errored';
+      await b.clock.advance(10_000);
+      expect(b.get('readiness')).toBe('success');
+      expect(b.events[0]).toBe(
+        'Warning Unhealthy spec.containers{c}: Readiness probe errored and resulted in unknown state: why',
+      );
+    });
+    test('a container that ended while it was asked: no event', async () => {
+      b.answers[readyBy] = 'gone';
+      await b.clock.advance(3_000);
+      expect(b.events).toEqual([]);
+    });
+    test('it goes on while the pod ends, until the container has', async () => {
+      await b.clock.advance(1_500);
+      b.lifecycles.put(terminating);
+      b.answers[readyBy] = 'failure';
+      await b.clock.advance(2_000);
+      expect(b.get('readiness')).toBe('failure');
+      const asked = b.asked.length;
+      await b.runs({ state: 'exited' });
+      await b.clock.advance(5_000);
+      expect([b.asked.length, b.get('readiness')]).toEqual([asked, undefined]);
+    });
+  });
+
+  describe('liveness', () => {
+    beforeEach(async () => {
+      b.wants(podWith({ livenessProbe: live }));
+      await b.runs();
+      await b.clock.advance(1_500);
+    });
+    test('a failure holds until there is a new container', async () => {
+      b.answers[liveBy] = 'failure';
+      await b.clock.advance(1_000);
+      expect(b.get('liveness')).toBe('success');
+      await b.clock.advance(1_000);
+      expect(b.get('liveness')).toBe('failure');
+      const asked = b.asked.length;
+      await b.clock.advance(10_000);
+      expect(b.asked.length).toBe(asked);
+      b.answers[liveBy] = 'success';
+      await b.runs({ id: asContainerId('c-2') });
+      expect([b.get('liveness'), b.get('liveness', 'c-2')]).toEqual([undefined, 'success']);
+      await b.clock.advance(2_000);
+      expect(b.asked.at(-1)?.id).toBe('c-2');
+    });
+    test('what an earlier container was told of does not count against the next', async () => {
+      b.answers[liveBy] = 'failure';
+      await b.clock.advance(1_000);
+      await b.runs({ id: asContainerId('c-2') });
+      await b.clock.advance(1_500);
+      expect(b.get('liveness', 'c-2')).toBe('success');
+    });
+    test('an answer about the container before is not heard', async () => {
+      b.answers[liveBy] = 'hang';
+      await b.clock.advance(1_000);
+      await b.runs({ id: asContainerId('c-2') });
+      expect(b.aborted).toBe(1);
+      b.answers[liveBy] = 'success';
+      await b.clock.advance(1_000);
+      expect(b.asked.at(-1)?.id).toBe('c-2');
+    });
+    for (const [how, end] of [
+      ['its source gave it up', () => b.lifecycles.put(terminating)],
+      [
+        'its object is being deleted',
+        () => {
+          const pod = podWith({ livenessProbe: live });
+          b.desired.put({
+            pod: { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } },
+          });
+        },
+      ],
+    ] as const) {
+      test(`a pod on its way out is left in peace: ${how}`, async () => {
+        b.answers[liveBy] = 'failure';
+        await b.clock.advance(2_000);
+        expect(b.get('liveness')).toBe('failure');
+        end();
+        expect(b.get('liveness')).toBe('success');
+        const asked = b.asked.length;
+        await b.clock.advance(5_000);
+        expect(b.asked.length).toBe(asked);
+      });
+    }
+  });
+
+  describe('startup', () => {
+    const all = { livenessProbe: live, readinessProbe: ready, startupProbe: startup };
+    test('the others wait for it; then readiness is asked at once and it itself no more', async () => {
+      b.answers[startupBy] = 'failure';
+      b.wants(podWith(all));
+      await b.runs();
+      await b.clock.advance(3_500);
+      expect(b.asked.map(({ by }) => by)).toEqual([startupBy, startupBy, startupBy]);
+      b.answers[startupBy] = 'success';
+      await b.clock.advance(500);
+      expect(b.get('startup')).toBe('success');
+      expect(b.times(readyBy)).toEqual([4]);
+      await b.clock.advance(5_000);
+      expect(b.times(startupBy)).toEqual([1, 2, 3, 4]);
+    });
+    test('when it never comes up it has failed, and everything waits for a new container', async () => {
+      b.answers[startupBy] = 'failure';
+      b.wants(podWith(all));
+      await b.runs();
+      await b.clock.advance(60_000);
+      expect(b.get('startup')).toBe('failure');
+      expect(b.asked).toHaveLength(5);
+      b.answers[startupBy] = 'success';
+      await b.runs({ id: asContainerId('c-2') });
+      await b.clock.advance(2_000);
+      expect(b.get('startup', 'c-2')).toBe('success');
+    });
+    test('a pod that ends before it has started does not seem to have', async () => {
+      b.answers[startupBy] = 'failure';
+      b.wants(podWith({ startupProbe: startup }));
+      await b.runs();
+      await b.clock.advance(60_000);
+      b.lifecycles.put(terminating);
+      expect([b.get('startup'), b.results.started(asContainerId('c-1'))]).toEqual(['unknown', false]);
+    });
+  });
+
+  test('sidecars are probed, other init containers are not', async () => {
+    const sidecar = aContainer({ name: 'side', restartPolicy: 'Always', readinessProbe: ready });
+    const init = aContainer({ name: 'init', readinessProbe: ready });
+    b.wants(podWith({}, [sidecar, init]));
+    await b.runs({ name: 'side', id: asContainerId('s-1') });
+    await b.clock.advance(1_500);
+    expect([b.probes.size, b.get('readiness', 's-1')]).toEqual([1, 'success']);
+    b.lifecycles.put(terminating);
+  });
+
+  test('the initial delay counts from the start of the container', async () => {
+    b.wants(podWith({ readinessProbe: { ...ready, initialDelaySeconds: 20 } }));
+    await b.runs({ startedAtMs: b.clock.now() - 15_000 });
+    await b.clock.advance(6_500);
+    expect(b.times()).toEqual([5, 6]);
+  });
+
+  test('a clock that was set back does not put the first probe off', async () => {
+    b.wants(podWith({ readinessProbe: ready }));
+    await b.runs({ startedAtMs: b.clock.now() + 3_600_000 });
+    await b.clock.advance(100);
+    expect(b.asked).toHaveLength(1);
+  });
+
+  test('a probe that hangs costs only itself', async () => {
+    b.answers[liveBy] = 'hang';
+    b.wants(podWith({ livenessProbe: live, readinessProbe: ready }));
+    await b.runs();
+    await b.clock.advance(10_000);
+    expect([b.times(liveBy).length, b.get('readiness')]).toEqual([1, 'success']);
+  });
+
+  test('a probe that takes longer than its period is followed by the next at once', async () => {
+    b.answers[readyBy] = 'slow';
+    b.wants(podWith({ readinessProbe: ready }));
+    await b.runs();
+    await b.clock.advance(6_000);
+    expect(b.times()).toEqual([0, 2.5, 5]);
+  });
+
+  test('when the pod has gone, nothing of it is left', async () => {
+    b.answers[liveBy] = 'hang';
+    b.wants(
+      podWith({ livenessProbe: live, readinessProbe: ready, startupProbe: probe(4, { periodSeconds: 1 }) }),
+    );
+    await b.runs();
+    await b.clock.advance(4_000);
+    expect([b.probes.size, b.metrics.render().includes('pod="p"')]).toEqual([3, true]);
+    b.desired.put(undefined);
+    b.lifecycles.put(undefined);
+    await b.clock.advance(0);
+    expect([b.probes.size, b.results.size, b.clock.pendingTimers()]).toEqual([0, 0, 1]);
+    expect([b.aborted, b.metrics.render().includes('pod="p"')]).toEqual([1, false]);
+  });
+
+  test('a pod that was refused is not probed', async () => {
+    b.wants(podWith({ readinessProbe: ready }));
+    await b.runs();
+    b.lifecycles.put({ state: 'rejected', startedAtMs: 0, reason: '', message: '' });
+    await b.clock.advance(5_000);
+    expect([b.probes.size, b.asked.length]).toEqual([0, 1]);
+  });
+
+  test('a runtime that does not know the state of a container for a moment changes nothing', async () => {
+    b.wants(podWith({ readinessProbe: ready }));
+    await b.runs();
+    await b.clock.advance(1_500);
+    const startedAtMs = b.clock.now() - 1_500;
+    await b.runs({ state: 'unknown', startedAtMs });
+    b.observed.put(undefined);
+    await b.runs({ startedAtMs });
+    expect([b.get('readiness'), b.announced]).toEqual(['success', [uid]]);
+  });
+
+  test('results are counted and timed', async () => {
+    b.wants(podWith({ readinessProbe: ready }));
+    await b.runs();
+    await b.clock.advance(1_500);
+    b.answers[readyBy] = 'failure';
+    await b.clock.advance(1_000);
+    const labels = 'container="c",pod="p",namespace="default"';
+    const text = b.metrics.render();
+    expect(text).toContain(
+      `prober_probe_total{probe_type="Readiness",result="successful",${labels},pod_uid="uid-p"} 2`,
+    );
+    expect(text).toContain(
+      `prober_probe_total{probe_type="Readiness",result="failed",${labels},pod_uid="uid-p"} 1`,
+    );
+    expect(text).toContain(`prober_probe_duration_seconds_count{probe_type="Readiness",${labels}} 2`);
+  });
+
+  describe('after a restart of the kubelet', () => {
+    const all = { livenessProbe: live, readinessProbe: ready, startupProbe: startup };
+    beforeEach(async () => {
+      b.wants(podWith(all));
+      await b.runs();
+      await b.clock.advance(10_000);
+      expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
+    });
+    test('what was said still holds, without a word', async () => {
+      await b.restart();
+      expect([b.get('startup'), b.get('readiness'), b.get('liveness')]).toEqual([
+        'success',
+        'success',
+        'success',
+      ]);
+      await b.clock.advance(5_000);
+      expect(b.announced).toEqual([]);
+    });
+    test('each probe is asked within a second, and startup no more', async () => {
+      b.random = 0.7;
+      await b.restart();
+      const from = b.clock.monotonic() / 1_000;
+      await b.clock.advance(999);
+      expect(b.asked.map(({ by }) => by).toSorted()).toEqual([liveBy, readyBy]);
+      expect(b.times().map((at) => at - from)).toEqual([0.7, 0.7].map((each) => expect.closeTo(each, 3)));
+    });
+    test('what probes of this life say counts as before', async () => {
+      b.answers[readyBy] = 'failure';
+      await b.restart();
+      await b.clock.advance(900);
+      expect(b.get('readiness')).toBe('success');
+      await b.clock.advance(1_000);
+      expect([b.get('readiness'), b.announced]).toEqual(['failure', [uid]]);
+    });
+    test('a container that was replaced meanwhile begins anew', async () => {
+      b.observed.put(anObservedPod({ containers: [anObservedContainer({ id: asContainerId('c-2') })] }));
+      await b.clock.advance(0);
+      b.answers[startupBy] = 'failure';
+      await b.restart();
+      expect([b.get('startup', 'c-2'), b.get('readiness', 'c-2')]).toEqual(['unknown', 'failure']);
+    });
+    test('without a file, the status that the API server has is believed', async () => {
+      b.disk = undefined;
+      const pod = podWith(all);
+      const status = { containerID: 'containerd://c-1', ready: true, started: true };
+      b.desired.put({
+        pod: {
+          ...pod,
+          status: { containerStatuses: [{ ...status, name: 'c', image: '', imageID: '', restartCount: 0 }] },
+        },
+      });
+      await b.stop();
+      b.disk = undefined;
+      await b.restart();
+      expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
+    });
+    test('ten of them, at any moment: not one transition', async () => {
+      for (let life = 0; life < 10; life++) {
+        await b.restart();
+        await b.clock.advance(life * 237);
+        expect([b.get('startup'), b.get('readiness'), b.announced]).toEqual(['success', 'success', []]);
+      }
+    });
+  });
+
+  test('500 probes after a restart are spread over a second', async () => {
+    await b.stop();
+    const many = new Bench();
+    let next = 0;
+    Object.defineProperty(many, 'random', { get: () => (next++ % 500) / 500 });
+    await many.start();
+    for (let i = 0; i < 500; i++) {
+      const key = asPodUid(`u${i}`);
+      many.desired.put({ pod: podWith({ readinessProbe: probe(2) }) }, key);
+      many.lifecycles.put(syncing, key);
+      const container = anObservedContainer({ id: asContainerId(`c${i}`), startedAtMs: 5 });
+      many.observed.put(anObservedPod({ uid: key, containers: [container] }), key);
+    }
+    await many.clock.advance(1_000);
+    expect(many.asked).toHaveLength(500);
+    const busiest = Math.max(
+      ...Array.from({ length: 10 }, (_, i) => many.times().filter((at) => Math.floor(at * 10) === i).length),
+    );
+    expect(busiest).toBeLessThanOrEqual(60);
+    await many.stop();
+  });
+});

@@ -1,0 +1,120 @@
+// The probes of every pod on this node: a worker per probe, for as long as the pod is here. Upstream: pkg/kubelet/prober.
+// Owns ProbeResults (sole writer). Invariants: one probe that hangs costs its own worker only; when a pod has gone, no timer, no
+// connection and no result of it is left; a restart of the kubelet changes no result that no probe has changed.
+import type { Pod } from '../api/k8s.ts';
+import { latestContainer, type ObservedPod } from '../api/observed.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { untilAborted } from '../base/race-abort.ts';
+import { probesOf } from './probe-spec.ts';
+import { ProbeWorker, type ProbeWorkerDeps } from './probe-worker.ts';
+
+interface Subscribable {
+  subscribe(listener: (uid: PodUid) => void): () => void;
+}
+
+export interface ProbesDeps {
+  readonly desired: {
+    get(uid: PodUid): { readonly pod: Pod } | undefined;
+    all(): readonly { readonly uid: PodUid }[];
+    readonly changed: Subscribable;
+  };
+  readonly observed: { get(uid: PodUid): ObservedPod | undefined; readonly changed: Subscribable };
+  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined; readonly changed: Subscribable };
+  readonly worker: ProbeWorkerDeps;
+  readonly clock: Clock;
+}
+
+interface ProbedPod {
+  /** The last spec, which the source of a pod on its way out no longer has. */
+  pod: Pod;
+  /** By container and kind. */
+  readonly workers: Map<string, ProbeWorker>;
+}
+
+/** After this time with an answering runtime, what the last life knew and this one has not met has gone. */
+const strangersMs = 10 * 60_000;
+
+export class Probes implements Component {
+  readonly name = 'probes';
+  readonly #deps: ProbesDeps;
+  readonly #pods = new Map<PodUid, ProbedPod>();
+  #bornAtMs = 0;
+  #strangers: Timer | undefined;
+  #stopped = false;
+
+  constructor(deps: ProbesDeps) {
+    this.#deps = deps;
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { clock, desired, lifecycles, observed, worker } = this.#deps;
+    this.#bornAtMs = clock.now();
+    await worker.kept.load(signal);
+    const unsubscribe = [
+      ...[desired, lifecycles, worker.results].map(({ changed }) =>
+        changed.subscribe((uid) => this.#sync(uid)),
+      ),
+      observed.changed.subscribe((uid) => {
+        this.#strangers ??= clock.setTimer(strangersMs, () => worker.kept.forgetStrangers());
+        this.#sync(uid);
+      }),
+    ];
+    for (const { uid } of desired.all()) this.#sync(uid);
+    return { stopped: this.#untilStopped(signal, unsubscribe) };
+  }
+
+  async #untilStopped(signal: AbortSignal, unsubscribe: readonly (() => void)[]): Promise<void> {
+    await untilAborted(signal);
+    this.#stopped = true;
+    for (const each of unsubscribe) each();
+    this.#strangers?.cancel();
+    const workers = [...this.#pods.values()].flatMap((pod) => [...pod.workers.values()]);
+    await Promise.all(workers.map((each) => each.stop()));
+    await this.#deps.worker.kept.idle();
+  }
+
+  /** How many probes there are. */
+  get size(): number {
+    return [...this.#pods.values()].reduce((sum, { workers }) => sum + workers.size, 0);
+  }
+
+  /** Brings the pod's workers to its spec and shows each its container. Only memory: cheap, and never waits. */
+  #sync(uid: PodUid): void {
+    if (this.#stopped) return;
+    const { desired, lifecycles, observed, worker: deps } = this.#deps;
+    const known = this.#pods.get(uid);
+    const lifecycle = lifecycles.get(uid);
+    const pod = desired.get(uid)?.pod ?? (lifecycle === undefined ? undefined : known?.pod);
+    if (pod === undefined || lifecycle?.state === 'terminated' || lifecycle?.state === 'rejected') {
+      this.#drop(uid, known);
+      return;
+    }
+    const specs = new Map(probesOf(pod).map((spec) => [`${spec.container.name}/${spec.kind}`, spec]));
+    if (known === undefined && specs.size === 0) return;
+    const probed: ProbedPod = known ?? { pod, workers: new Map() };
+    probed.pod = pod;
+    this.#pods.set(uid, probed);
+    for (const [key, worker] of probed.workers) {
+      if (specs.has(key)) continue;
+      worker.close();
+      probed.workers.delete(key);
+    }
+    const ending = lifecycle?.state === 'terminating' || pod.metadata?.deletionTimestamp !== undefined;
+    const seen = observed.get(uid);
+    for (const [key, spec] of specs) {
+      const view = { pod, spec, seen: latestContainer(seen, spec.container.name), ending };
+      const worker = probed.workers.get(key) ?? new ProbeWorker(deps, this.#bornAtMs, view);
+      probed.workers.set(key, worker);
+      worker.sync(view);
+    }
+  }
+
+  #drop(uid: PodUid, known: ProbedPod | undefined): void {
+    if (known === undefined) return;
+    this.#pods.delete(uid);
+    for (const worker of known.workers.values()) worker.close();
+  }
+}

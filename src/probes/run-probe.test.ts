@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { asContainerId } from '../api/pod-ref.ts';
+import type { ProbeAnswer } from '../api/probe-requests.ts';
+import { Aborted, KubeletError } from '../base/errors.ts';
+import type { ProbeTarget } from './probe-target.ts';
+import { type ProbeVerdict, runProbe } from './run-probe.ts';
+
+const id = asContainerId('c-1');
+const exec: ProbeTarget = { by: 'exec', command: ['cat', '/ok'], timeoutSeconds: 2 };
+const tcp: ProbeTarget = { by: 'tcp', request: { host: 'h', port: 1, timeoutMs: 1 } };
+const rpc = (reason: string, message: string, kind: KubeletError['kind'] = 'internal'): KubeletError =>
+  new KubeletError(kind, reason, message);
+
+interface Asked {
+  readonly commands: unknown[];
+  attempts: number;
+}
+
+async function run(
+  target: ProbeTarget | (() => ProbeTarget),
+  answer: () => Promise<unknown>,
+  signal = new AbortController().signal,
+): Promise<ProbeVerdict & Partial<Asked>> {
+  const asked: Asked = { commands: [], attempts: 0 };
+  const ask = async (): Promise<ProbeAnswer> => {
+    asked.attempts += 1;
+    return (await answer()) as ProbeAnswer;
+  };
+  const verdict = await runProbe(
+    {
+      edges: { http: ask, tcp: ask, grpc: ask },
+      cri: {
+        execSync: async (request) => {
+          asked.commands.push(request);
+          asked.attempts += 1;
+          return (await answer()) as never;
+        },
+      },
+    },
+    id,
+    typeof target === 'function' ? target : () => target,
+    signal,
+  );
+  return { ...verdict, ...asked };
+}
+
+const output =
+  (exitCode: number, stdout: string, stderr = '') =>
+  async (): Promise<unknown> => ({
+    exitCode,
+    stdout: Buffer.from(stdout),
+    stderr: Buffer.from(stderr),
+  });
+const failing = (err: unknown) => async (): Promise<never> => {
+  throw err;
+};
+
+describe('commands', () => {
+  test('exit 0 is success, with the timeout given to the runtime', async () => {
+    expect(await run(exec, output(0, 'fine'))).toEqual({
+      result: 'success',
+      output: 'fine',
+      attempts: 1,
+      commands: [{ containerId: id, cmd: ['cat', '/ok'], timeout: 2 }],
+    });
+  });
+  for (const code of [1, 2, 126, 137, 255]) {
+    test(`exit ${code} is failure, with both outputs`, async () => {
+      const verdict = await run(exec, output(code, 'out\n', 'err\n'));
+      expect(verdict).toMatchObject({ result: 'failure', output: 'out\nerr\n', attempts: 1 });
+    });
+  }
+  test('no more than 10 KiB of output', async () => {
+    const verdict = await run(exec, output(1, 'x'.repeat(9_000), 'y'.repeat(9_000)));
+    expect('output' in verdict ? verdict.output : '').toHaveLength(10_240);
+  });
+  test('too slow is failure', async () => {
+    const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'x', {
+      details: { commandTimedOut: true },
+    });
+    expect(await run(exec, failing(late))).toMatchObject({
+      result: 'failure',
+      output: 'command timed out: "cat /ok" timed out after 2s',
+      attempts: 1,
+    });
+  });
+  test('a runtime that hangs says nothing about the container', async () => {
+    const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'no answer');
+    expect(await run(exec, failing(late))).toMatchObject({
+      result: 'errored',
+      state: 'unknown',
+      output: 'rpc error: code = DeadlineExceeded desc = no answer',
+      attempts: 3,
+    });
+  });
+  const gone: readonly KubeletError[] = [
+    rpc('NOT_FOUND', 'an error occurred when try to find container "c-1": not found', 'not-found'),
+    rpc('UNKNOWN', 'failed to exec in container: container is in CONTAINER_EXITED state'),
+    rpc('UNKNOWN', 'failed to exec in container: failed to load task: task c-1 not found'),
+    rpc('UNKNOWN', 'OCI runtime exec failed: exec failed: cannot exec in a stopped container'),
+    rpc('UNKNOWN', 'container not running'),
+  ];
+  for (const err of gone) {
+    test(`the container has ended: ${err.message}`, async () => {
+      expect(await run(exec, failing(err))).toMatchObject({ result: 'gone', attempts: 1 });
+    });
+  }
+  test('a command that is not there is the pod’s fault', async () => {
+    const missing = rpc('UNKNOWN', 'exec: "cat": executable file not found in $PATH: unknown');
+    expect(await run(exec, failing(missing))).toMatchObject({
+      result: 'errored',
+      output: `rpc error: code = Unknown desc = ${missing.message}`,
+      attempts: 3,
+    });
+  });
+});
+
+describe('over the network', () => {
+  test('an answer is passed on', async () => {
+    const answer = { result: 'warning', output: 'w' };
+    expect(await run(tcp, async () => answer)).toMatchObject({ ...answer, attempts: 1 });
+  });
+  test('what breaks is tried three times, and the last word counts', async () => {
+    let count = 0;
+    const verdict = await run(tcp, async () => {
+      count += 1;
+      if (count < 3) throw new Error('broken');
+      return { result: 'success', output: '' };
+    });
+    expect(verdict).toMatchObject({ result: 'success', attempts: 3 });
+  });
+  test('a body that broke off is told as upstream tells it', async () => {
+    const broken = new KubeletError('unavailable', 'ProbeBodyFailed', 'unexpected EOF');
+    expect(await run(tcp, failing(broken))).toMatchObject({ state: 'failure', output: 'unexpected EOF' });
+  });
+  test('a probe that cannot be made is told, not thrown', async () => {
+    const verdict = await run(
+      () => {
+        throw new KubeletError('invalid', 'InvalidProbe', 'no port');
+      },
+      output(0, ''),
+    );
+    expect(verdict).toMatchObject({ result: 'errored', state: 'unknown', output: 'no port' });
+  });
+  test('given up: nothing is said', async () => {
+    const stop = new AbortController();
+    stop.abort(new Aborted('enough'));
+    expect(await run(tcp, failing(stop.signal.reason), stop.signal)).toMatchObject({ result: 'gone' });
+  });
+});

@@ -1,0 +1,101 @@
+// Runs one probe to an answer: three attempts where nothing can be said, none where the container has ended.
+// Upstream: probe and runProbeWithRetries in pkg/kubelet/prober/prober.go, pkg/probe/exec.
+// Invariant: settles within the attempts' timeouts or at the abort; a command that is too slow is ended by the runtime.
+import { type CriRuntime, isCommandTimeout, rpcErrorText } from '../api/cri.ts';
+import { formatDurationMs } from '../api/duration.ts';
+import type { ContainerId } from '../api/pod-ref.ts';
+import type { ProbeAnswer, ProbeEdges } from '../api/probe-requests.ts';
+import { describeError, isAbortOf, KubeletError } from '../base/errors.ts';
+import type { ProbeTarget } from './probe-target.ts';
+
+export interface RunProbeDeps {
+  readonly edges: ProbeEdges;
+  readonly cri: Pick<CriRuntime, 'execSync'>;
+}
+
+export type ProbeVerdict =
+  | ProbeAnswer
+  /** Nothing can be said: told in an event, counted nowhere. */
+  | { readonly result: 'errored'; readonly state: 'failure' | 'unknown'; readonly output: string }
+  /** The container ended while it was asked: neither told nor counted. */
+  | { readonly result: 'gone' };
+
+const attempts = 3;
+const outputLimitBytes = 10 * 1024;
+/** In these words runtimes refuse a command in a container that has just ended. */
+const goneMessage =
+  /(container|task|process|execution) \S* ?(was )?not found|not running|CONTAINER_EXITED|process already finished|cannot exec in a (stopped|deleted)/i;
+
+export async function runProbe(
+  deps: RunProbeDeps,
+  id: ContainerId,
+  target: () => ProbeTarget,
+  signal: AbortSignal,
+): Promise<ProbeVerdict> {
+  let failure: unknown;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    try {
+      return await runOnce(deps, id, target(), signal);
+    } catch (err) {
+      if (signal.aborted || isAbortOf(err, signal)) return { result: 'gone' };
+      if (isGone(err)) return { result: 'gone' };
+      failure = err;
+    }
+  }
+  const state =
+    failure instanceof KubeletError && failure.reason === 'ProbeBodyFailed' ? 'failure' : 'unknown';
+  return { result: 'errored', state, output: errorText(failure) };
+}
+
+async function runOnce(
+  { cri, edges }: RunProbeDeps,
+  id: ContainerId,
+  target: ProbeTarget,
+  signal: AbortSignal,
+): Promise<ProbeAnswer> {
+  switch (target.by) {
+    case 'exec':
+      return await runCommand(cri, id, target, signal);
+    case 'http':
+      return await edges.http(target.request, signal);
+    case 'tcp':
+      return await edges.tcp(target.request, signal);
+    case 'grpc':
+      return await edges.grpc(target.request, signal);
+  }
+}
+
+async function runCommand(
+  cri: RunProbeDeps['cri'],
+  containerId: ContainerId,
+  { command, timeoutSeconds }: Extract<ProbeTarget, { by: 'exec' }>,
+  signal: AbortSignal,
+): Promise<ProbeAnswer> {
+  try {
+    const answer = await cri.execSync({ containerId, cmd: command, timeout: timeoutSeconds }, { signal });
+    const output = firstBytes([answer.stdout, answer.stderr]);
+    return { result: answer.exitCode === 0 ? 'success' : 'failure', output };
+  } catch (err) {
+    if (!isCommandTimeout(err)) throw err;
+    const after = formatDurationMs(timeoutSeconds * 1_000);
+    return {
+      result: 'failure',
+      output: `command timed out: ${JSON.stringify(command.join(' '))} timed out after ${after}`,
+    };
+  }
+}
+
+function firstBytes(chunks: readonly Uint8Array[]): string {
+  return Buffer.concat(chunks).subarray(0, outputLimitBytes).toString('utf8');
+}
+
+/** Only a command can meet this: what other probes reject with has neither this kind nor these words. */
+function isGone(err: unknown): boolean {
+  if (!(err instanceof KubeletError)) return false;
+  if (err.kind === 'not-found') return true;
+  return goneMessage.test(err.message);
+}
+
+function errorText(err: unknown): string {
+  return err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
+}
