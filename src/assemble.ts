@@ -3,14 +3,15 @@
 import { availableParallelism } from 'node:os';
 import type { Pod } from './api/k8s.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
+import type { VolumeHost } from './api/volume-host.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
-import { noVolumes } from './assemble/no-volumes.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
+import { volumes } from './assemble/volumes.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
@@ -51,7 +52,11 @@ import { PodWorkers } from './workers/pod-workers.ts';
 
 /** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
 export interface Edges
-  extends Omit<RealEdges, 'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost' | 'nodeHost'> {
+  extends Omit<
+    RealEdges,
+    'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost' | 'nodeHost' | 'volumes'
+  > {
+  readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
   readonly files: RuntimeFiles;
   readonly cgroups: (paths: (uid: string) => readonly string[]) => RuntimeCgroups;
@@ -202,6 +207,19 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics: metrics.images,
     providers: input.credentialProviders,
   });
+  const volume = volumes({
+    rootDir: input.flags.rootDir,
+    syncFrequencyMs: config.syncFrequency.ms,
+    imageVolumes: input.gates.ImageVolume,
+    host: edges.volumes,
+    objects,
+    events,
+    cri,
+    images: images.manager,
+    allocatable: () => ({ cpu: String(availableParallelism()), memory: String(input.machine.memoryBytes) }),
+    clock,
+    log: component('volumes'),
+  });
   const runtime = new PodRuntime({
     cri,
     images: images.manager,
@@ -209,7 +227,7 @@ export function assemble(input: AssembleInput): Kubelet {
     cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
     events,
     objects,
-    volumes: noVolumes,
+    volumes: volume.manager,
     probes: probeResults,
     hookHttp: edges.hookHttp,
     userNamespaces: new UserNamespaces({
@@ -294,7 +312,7 @@ export function assemble(input: AssembleInput): Kubelet {
     pleg,
     runtime,
     policy: {
-      refusePod: (pod) => refusePod(pod, { restartRules }),
+      refusePod: (pod) => refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume }),
       hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
     },
     lifecycles,
@@ -304,6 +322,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('workers'),
   });
+  volume.manager.wake.subscribe((uid) => workers.poke(uid));
   const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
   const servers = plainPorts({
     config,
@@ -329,6 +348,7 @@ export function assemble(input: AssembleInput): Kubelet {
     runtimeEvents,
     probes,
     status,
+    volume.updates,
     workers,
     ...(cluster?.node ?? []),
     ...servers,

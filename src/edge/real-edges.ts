@@ -14,6 +14,7 @@ import { recordFiles } from './host/record-files.ts';
 import { watchPath } from './host/watch-dir.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
+import { VolumeFiles } from './volumes/volume-files.ts';
 
 export type RealEdges = ReturnType<typeof realEdges>;
 
@@ -47,5 +48,6 @@ export function realEdges(clock: Clock, beside: string) {
     probeResultFile: resultFile,
     listen: listenHttp,
     nodeHost,
+    volumes: (podsDir: string) => new VolumeFiles({ podsDir, now: () => clock.now() }),
   };
 }

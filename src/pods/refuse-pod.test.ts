@@ -12,7 +12,20 @@ const hook = { exec: { command: ['true'] } };
 describe('of the pod', () => {
   const cases: readonly (readonly [string, PodOver])[] = [
     ['spec.ephemeralContainers', { ephemeralContainers: [{ name: 'e', image: 'i' }] }],
-    ['spec.volumes', { volumes: [{ name: 'v', emptyDir: {} }] }],
+    ['spec.volumes[0].csi', { volumes: [{ name: 'v', csi: { driver: 'd' } }] }],
+    ['spec.volumes[0].image', { volumes: [{ name: 'v', image: { reference: 'i' } }] }],
+    [
+      'spec.volumes[1].projected.sources[1].clusterTrustBundle',
+      {
+        volumes: [
+          { name: 'e', emptyDir: {} },
+          {
+            name: 'v',
+            projected: { sources: [{ secret: {} }, { clusterTrustBundle: { path: 'p', name: 'b' } }] },
+          },
+        ],
+      },
+    ],
     ['spec.hostAliases', { hostAliases: [{ ip: '127.0.0.1', hostnames: ['h'] }] }],
     ['spec.hostnameOverride', { hostnameOverride: 'h' }],
     ['spec.os.name', { os: { name: 'windows' } }],
@@ -42,7 +55,6 @@ describe('of a container', () => {
   const cases: readonly (readonly [string, Partial<Container>])[] = [
     ['env[].valueFrom', { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }],
     ['envFrom', { envFrom: [{ configMapRef: { name: 'm' } }] }],
-    ['volumeMounts', { volumeMounts: [{ name: 'v', mountPath: '/v' }] }],
     ['volumeDevices', { volumeDevices: [{ name: 'v', devicePath: '/v' }] }],
     ['lifecycle', { lifecycle: { preStop: hook } }],
     ['resources.claims', { resources: { claims: [{ name: 'c' }] } }],
@@ -77,8 +89,11 @@ test('policies of containers are taken where the feature gate says so', () => {
 });
 
 test('every field is named at once, those of the pod first', () => {
-  const pod = aPod({ volumes: [{ name: 'v' }], containers: [aContainer({ lifecycle: { preStop: hook } })] });
-  expect(refusePod(pod)).toEqual(message('spec.volumes', 'spec.containers[0].lifecycle'));
+  const pod = aPod({
+    volumes: [{ name: 'v', csi: { driver: 'd' } }],
+    containers: [aContainer({ lifecycle: { preStop: hook } })],
+  });
+  expect(refusePod(pod)).toEqual(message('spec.volumes[0].csi', 'spec.containers[0].lifecycle'));
 });
 
 test('what asks for nothing special runs', () => {
@@ -106,4 +121,22 @@ test('a pod without a spec', () => {
     reason: 'UnexpectedAdmissionError',
     message: 'the pod has no spec',
   });
+});
+
+test('the kinds of volume that are known are taken, images where the feature gate says so', () => {
+  const volumes = [
+    { name: 'a', emptyDir: {} },
+    { name: 'b', hostPath: { path: '/' } },
+    { name: 'c', configMap: {} },
+    { name: 'd', secret: {} },
+    { name: 'e', downwardAPI: {} },
+    { name: 'f', projected: { sources: [{ serviceAccountToken: { path: 't' } }, { downwardAPI: {} }] } },
+    { name: 'g', nfs: { server: 's', path: '/' } },
+    { name: 'h', persistentVolumeClaim: { claimName: 'c' } },
+    { name: 'i', ephemeral: {} },
+  ];
+  const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  expect(refusePod(aPod({ volumes, containers: [aContainer({ volumeMounts })] }))).toBeUndefined();
+  const image = aPod({ volumes: [{ name: 'v', image: { reference: 'i' } }] });
+  expect(refusePod(image, { imageVolumes: true })).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 // Refuses pods that ask for what this kubelet cannot give them, instead of running them without it. Pure.
 // Upstream: the admit handlers (pkg/kubelet/lifecycle). Invariant: a field that would be ignored is named, never skipped.
-import type { Container, Pod, PodSpec } from '../api/k8s.ts';
+import type { Container, Pod, PodSpec, Volume } from '../api/k8s.ts';
 import { isSidecar } from '../api/restart-policy.ts';
 
 export interface Refusal {
@@ -15,7 +15,6 @@ const isSet = (value: unknown): boolean =>
 
 const podChecks: readonly Check<PodSpec>[] = [
   ['spec.ephemeralContainers', (spec) => isSet(spec.ephemeralContainers)],
-  ['spec.volumes', (spec) => isSet(spec.volumes)],
   ['spec.hostAliases', (spec) => isSet(spec.hostAliases)],
   ['spec.hostnameOverride', (spec) => isSet(spec.hostnameOverride)],
   ['spec.os.name', (spec) => isSet(spec.os) && spec.os?.name !== 'linux'],
@@ -35,7 +34,6 @@ const podChecks: readonly Check<PodSpec>[] = [
 const containerChecks: readonly Check<Container>[] = [
   ['env[].valueFrom', (container) => (container.env ?? []).some((each) => isSet(each.valueFrom))],
   ['envFrom', (container) => isSet(container.envFrom)],
-  ['volumeMounts', (container) => isSet(container.volumeMounts)],
   ['volumeDevices', (container) => isSet(container.volumeDevices)],
   ['lifecycle', (container) => isSet(container.lifecycle)],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
@@ -56,8 +54,50 @@ function asksForDevices({ resources }: Container): boolean {
   );
 }
 
-/** Undefined: it may run. `restartRules`: feature gate ContainerRestartRules. */
-export function refusePod(pod: Pod, { restartRules = false } = {}): Refusal | undefined {
+const volumeSources: ReadonlySet<string> = new Set([
+  'emptyDir',
+  'hostPath',
+  'configMap',
+  'secret',
+  'downwardAPI',
+  'projected',
+  'nfs',
+  'persistentVolumeClaim',
+  'ephemeral',
+]);
+
+const projectedSources: ReadonlySet<string> = new Set([
+  'configMap',
+  'secret',
+  'downwardAPI',
+  'serviceAccountToken',
+]);
+
+/** Only what is really there counts: the decoder may leave fields undefined. */
+function setKeys(value: object): readonly string[] {
+  return Object.entries(value).flatMap(([key, each]) => (isSet(each) ? [key] : []));
+}
+
+function unknownVolumes(volumes: readonly Volume[], imageVolumes: boolean): readonly string[] {
+  return volumes.flatMap((volume, index) => {
+    const { name: _, ...source } = volume;
+    const kinds = setKeys(source).filter(
+      (kind) => !volumeSources.has(kind) && !(kind === 'image' && imageVolumes),
+    );
+    const projected = (volume.projected?.sources ?? []).flatMap((each, at) =>
+      setKeys(each)
+        .filter((kind) => !projectedSources.has(kind))
+        .map((kind) => `projected.sources[${at}].${kind}`),
+    );
+    return [...kinds, ...projected].map((path) => `spec.volumes[${index}].${path}`);
+  });
+}
+
+/** Undefined: it may run. `restartRules`: feature gate ContainerRestartRules; `imageVolumes`: ImageVolume. */
+export function refusePod(
+  pod: Pod,
+  { restartRules = false, imageVolumes = false } = {},
+): Refusal | undefined {
   const { spec } = pod;
   if (spec === undefined) return { reason: 'UnexpectedAdmissionError', message: 'the pod has no spec' };
   const checks = restartRules ? containerChecks : [...containerChecks, ...ruleChecks];
@@ -71,6 +111,7 @@ export function refusePod(pod: Pod, { restartRules = false } = {}): Refusal | un
     );
   const fields = [
     ...podChecks.filter(([, asked]) => asked(spec)).map(([path]) => path),
+    ...unknownVolumes(spec.volumes ?? [], imageVolumes),
     ...inList('initContainers', spec.initContainers ?? []),
     ...inList('containers', spec.containers),
   ];

@@ -23,6 +23,7 @@ import { ApiServerDouble, nodeUser } from './api-server/double.ts';
 import { memoryClient } from './api-server/memory-client.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
+import { FakeVolumeHost } from './fake-volume-host.ts';
 import { memoryRecords } from './memory-records.ts';
 
 const fakeHost: NodeHost = {
@@ -61,6 +62,8 @@ export class FakeNode {
   readonly directories = new Set<string>();
   /** Files the kubelet has written, and links, as `-> target`. */
   readonly files = new Map<string, string>();
+  /** Directories and mounts of volumes. */
+  readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
   readonly removedCgroups: string[] = [];
   readonly killedContainers: string[] = [];
   /** The node's small files, by path: records of pulls, Docker's configuration. */
@@ -216,6 +219,7 @@ export class FakeNode {
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
         nodeHost: fakeHost,
+        volumes: () => this.volumes,
       },
     });
   }

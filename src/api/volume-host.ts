@@ -1,0 +1,118 @@
+// What volumes ask of the machine: directories, mounts, file contents, ownership, usage. Types only; edge/volumes implements it.
+// Invariants an implementation keeps: nothing is removed that does not lie strictly below the pods' directory; removal
+// neither follows a link nor crosses into another file system; a call that is given up (its signal aborted) leaves the
+// thread that waits for a dead server alone, it does not wait with it.
+
+export type FileKind =
+  | 'directory'
+  | 'file'
+  | 'socket'
+  | 'character-device'
+  | 'block-device'
+  | 'link'
+  | 'other';
+
+export interface MountPoint {
+  /** Spelled like the path that was asked for, also when the kernel knows it by another. */
+  readonly path: string;
+  readonly fsType: string;
+}
+
+/** One file of a volume whose content the kubelet writes. */
+export interface ContentFile {
+  readonly data: Uint8Array;
+  readonly mode: number;
+  /** Owner of the file; absent: root. */
+  readonly owner?: number | undefined;
+}
+
+/** By path, relative to the volume. */
+export type Content = ReadonlyMap<string, ContentFile>;
+
+export interface ContentOptions {
+  readonly fsGroup: number | undefined;
+  /** Directories to make in the volume for what is mounted inside it. */
+  readonly nested: readonly string[];
+}
+
+export interface OwnershipRequest {
+  readonly path: string;
+  readonly fsGroup: number;
+  readonly readOnly: boolean;
+  readonly onlyOnRootMismatch: boolean;
+  /** Told now and then how many entries were done. */
+  readonly onProgress?: (entries: number) => void;
+}
+
+export interface OwnershipResult {
+  readonly entries: number;
+  /** Entries that could not be changed; the others were. */
+  readonly failed: number;
+  readonly firstFailure: string | undefined;
+}
+
+export interface SubPathRequest {
+  /** The volume on this machine. */
+  readonly volumePath: string;
+  /** Relative, without `..`. */
+  readonly subPath: string;
+  /** Where it is bound. */
+  readonly target: string;
+  /** Whether a missing sub-path is made; its mode is the volume's. */
+  readonly create: boolean;
+}
+
+export interface MountHelperRequest {
+  readonly fsType: string;
+  readonly source: string;
+  readonly target: string;
+  readonly options: readonly string[];
+}
+
+export interface DiskUsage {
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+export interface FileSystemSpace {
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly usedBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+export interface VolumeHost {
+  /** Makes the directory and what is missing above it (0750); the mode is set whatever the umask is. */
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** Makes an empty file; one that is there stays. */
+  makeFile(path: string, mode: number): Promise<void>;
+  /** Undefined when nothing is there. Follows links, but for 'link', which is a link that leads nowhere. */
+  kindOf(path: string): Promise<FileKind | undefined>;
+  /** Names of the directories in a directory; empty when there is none. */
+  listDirectories(path: string): Promise<readonly string[]>;
+  /** The mounts at and below a path. */
+  mountsBelow(path: string): Promise<readonly MountPoint[]>;
+  mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void>;
+  mountHugePages(path: string, pageSizeBytes: bigint): Promise<void>;
+  bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void>;
+  /** Mounts by the machine's own mount command, for file systems that need a helper. Aborting kills it. */
+  mountWithHelper(request: MountHelperRequest, signal: AbortSignal): Promise<void>;
+  /** Unmounts what is mounted there, all layers; nothing mounted is fine. `conflict` when it is in use. */
+  unmount(path: string): Promise<void>;
+  /** The same by the machine's umount command, for servers that may not answer; at last detaches it. */
+  unmountWithHelper(path: string, signal: AbortSignal): Promise<void>;
+  /** Brings a directory's content to this, atomically; true when anything changed. */
+  writeContent(path: string, content: Content, options: ContentOptions): Promise<boolean>;
+  changeOwnership(request: OwnershipRequest, signal: AbortSignal): Promise<OwnershipResult>;
+  /** Binds a part of a volume, which cannot lead out of the volume, to the target. */
+  bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void>;
+  /** Whether the path answers within the signal, asked from another process. */
+  answers(path: string, signal: AbortSignal): Promise<boolean>;
+  /** Removes a directory with its content; nothing there is fine. `conflict` when anything is mounted in it. */
+  removeTree(path: string): Promise<void>;
+  /** Removes an empty directory or an empty file; nothing there is fine. */
+  removeEmpty(path: string): Promise<void>;
+  usage(path: string, signal: AbortSignal): Promise<DiskUsage>;
+  space(path: string): Promise<FileSystemSpace>;
+}

@@ -1,0 +1,133 @@
+// The room of volumes: the kinds of volume this kubelet has, the manager over them and what keeps their files up to date.
+import type { CriRuntime } from '../api/cri.ts';
+import type { EventSink } from '../api/events.ts';
+import type { Pod } from '../api/k8s.ts';
+import type { Allocatable } from '../api/pod-fields.ts';
+import type { PodObjects } from '../api/pod-objects.ts';
+import { Quantity } from '../api/quantity.ts';
+import type { VolumeHost } from '../api/volume-host.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import type { ImageManager } from '../images/image-manager.ts';
+import { configMapKind } from '../volumes/config-map/config-map.ts';
+import { ContentUpdates } from '../volumes/content-updates.ts';
+import { contentPlugin } from '../volumes/content-volume.ts';
+import { downwardApiKind } from '../volumes/downward-api/downward-api.ts';
+import { emptyDirPlugin } from '../volumes/empty-dir/empty-dir.ts';
+import { hostPathPlugin } from '../volumes/host-path/host-path.ts';
+import { imagePlugin } from '../volumes/image/image.ts';
+import { localPlugin } from '../volumes/local/local.ts';
+import { MountedVolumes } from '../volumes/mounted-volumes.ts';
+import { nfsPlugin } from '../volumes/nfs/nfs.ts';
+import type { VolumePlugin } from '../volumes/plugin.ts';
+import { projectedKind } from '../volumes/projected/projected.ts';
+import { secretKind } from '../volumes/secret/secret.ts';
+import { VolumeManager } from '../volumes/volume-manager.ts';
+
+/** There where the kernel labels files. */
+const seLinuxFile = '/sys/fs/selinux/enforce';
+
+export interface VolumesInput {
+  readonly rootDir: string;
+  readonly syncFrequencyMs: number;
+  readonly imageVolumes: boolean;
+  readonly host: (podsDir: string) => VolumeHost;
+  readonly objects: PodObjects;
+  readonly events: EventSink;
+  readonly cri: Pick<CriRuntime, 'status'>;
+  readonly images: Pick<ImageManager, 'find' | 'ensure'>;
+  /** What the node has for pods, by resource name. */
+  readonly allocatable: () => Allocatable;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface Volumes {
+  readonly manager: VolumeManager;
+  readonly mounts: MountedVolumes;
+  readonly updates: ContentUpdates;
+}
+
+export function volumes(input: VolumesInput): Volumes {
+  const { objects, events, clock, log } = input;
+  const layout = { podsDir: `${input.rootDir}/pods` };
+  const host = input.host(layout.podsDir);
+  const mounts = new MountedVolumes();
+  const taking = { host, layout, plugins: volumePlugins(input, host, layout, mounts) };
+  const containers = {
+    host,
+    layout,
+    clock,
+    log,
+    seLinux: async () => (await host.kindOf(seLinuxFile)) === 'file',
+    recursiveReadOnly: (pod: Pod) => recursiveReadOnly(input.cri, pod),
+    ensureImage: (...args: Parameters<typeof ensureImage> extends [unknown, ...infer Rest] ? Rest : never) =>
+      ensureImage(input.images, ...args),
+  };
+  const manager = new VolumeManager({ mounts, taking, containers, objects, events, clock, log });
+  const { syncFrequencyMs } = input;
+  const updates = new ContentUpdates({
+    manager,
+    mounts,
+    objects,
+    syncFrequencyMs,
+    clock,
+    log,
+    random: Math.random,
+  });
+  return { manager, mounts, updates };
+}
+
+function volumePlugins(
+  input: VolumesInput,
+  host: VolumeHost,
+  layout: { readonly podsDir: string },
+  mounts: MountedVolumes,
+): readonly VolumePlugin[] {
+  const { objects, events, clock, log, allocatable } = input;
+  const allocatableMemoryBytes = (): bigint => Quantity.fromJson(allocatable()['memory'] ?? '0').value();
+  const own = { host, layout, allocatableMemoryBytes, events, clock, log };
+  const kinds = [
+    configMapKind(objects),
+    secretKind(objects),
+    downwardApiKind(allocatable),
+    projectedKind({ objects, allocatable }),
+  ];
+  const isMountedElsewhere = (persistentVolume: string, uid: string): boolean =>
+    mounts
+      .pods()
+      .some(
+        (other) =>
+          other !== uid &&
+          mounts.ofPod(other).some(({ spec }) => spec.persistent?.metadata?.name === persistentVolume),
+      );
+  return [
+    emptyDirPlugin(own),
+    hostPathPlugin({ host }),
+    ...kinds.map((kind) => contentPlugin(own, kind)),
+    localPlugin({ host, events, clock, log, isMountedElsewhere }),
+    nfsPlugin({ host, clock }),
+    ...(input.imageVolumes ? [imagePlugin] : []),
+  ];
+}
+
+/** Asked each time a container wants it, which is rare: a runtime may have been exchanged meanwhile. */
+async function recursiveReadOnly(cri: Pick<CriRuntime, 'status'>, pod: Pod): Promise<boolean> {
+  // The default handler has no name.
+  const handler = pod.spec?.runtimeClassName ?? '';
+  const { runtimeHandlers } = await cri.status({});
+  return runtimeHandlers.some(
+    ({ name, features }) => name === handler && features?.recursiveReadOnlyMounts === true,
+  );
+}
+
+async function ensureImage(
+  images: VolumesInput['images'],
+  pod: Pod,
+  image: { readonly reference: string; readonly pullPolicy: string },
+  signal: AbortSignal,
+): Promise<string> {
+  const container = { name: image.reference, image: image.reference, imagePullPolicy: image.pullPolicy };
+  const found = await images.find(image.reference, signal);
+  return (await images.ensure({ pod, container, sandboxConfig: {} }, found, signal)).ref;
+}

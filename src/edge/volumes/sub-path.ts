@@ -1,0 +1,113 @@
+// Binds a part of a volume where a container's mount can take it from. Upstream: pkg/volume/util/subpath.
+// Invariants: the kernel itself resolves the path beneath the volume (openat2), so that neither `..` nor a link, absolute or
+// swapped while we look, leads out of it; what was resolved is bound by its descriptor, not by its name; nothing is opened
+// but as O_PATH, so that a FIFO or a device is not touched.
+// differs from upstream: an absolute link is refused also when it points back into the volume on this machine.
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { SubPathRequest } from '../../api/volume-host.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { errorCode } from '../host/syscalls-errors.ts';
+import { type MountSyscalls, mountFlag } from './mount-syscalls.ts';
+
+const openPath = 0o10000000;
+
+export interface SubPathDeps {
+  readonly syscalls: MountSyscalls;
+  readonly isMountPoint: (path: string) => Promise<boolean>;
+  readonly unmount: (path: string) => Promise<void>;
+}
+
+export async function bindSubPath(deps: SubPathDeps, request: SubPathRequest): Promise<void> {
+  const { syscalls } = deps;
+  const volume = await open(request.volumePath, openPath | constants.O_DIRECTORY);
+  let fd: number | undefined;
+  try {
+    fd = await openOrMake(syscalls, volume, request);
+    await bindDescriptor(deps, fd, request.target);
+  } finally {
+    if (fd !== undefined) syscalls.close(fd);
+    await volume.close();
+  }
+}
+
+async function bindDescriptor(deps: SubPathDeps, fd: number, target: string): Promise<void> {
+  const source = `/proc/self/fd/${fd}`;
+  const wanted = await stat(source);
+  if (await deps.isMountPoint(target)) {
+    const there = await lstat(target);
+    if (there.dev === wanted.dev && there.ino === wanted.ino) return;
+    // The container's mount of before has its own copy; this one is for the next start.
+    await deps.unmount(target);
+  }
+  await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+  await makeTarget(target, wanted.isDirectory());
+  await deps.syscalls.mount({ source, target, fsType: null, flags: mountFlag.bind, options: null });
+}
+
+/** A file does for everything that is not a directory: the mount gives it its kind. */
+async function makeTarget(target: string, asDirectory: boolean): Promise<void> {
+  try {
+    if (asDirectory) await mkdir(target, 0o750);
+    else await (await open(target, 'wx', 0o640)).close();
+  } catch (err) {
+    if (errorCode(err) !== 'EEXIST') throw err;
+    if ((await lstat(target)).isDirectory() !== asDirectory)
+      throw new KubeletError(
+        'conflict',
+        'SubPathChanged',
+        `${target} is of another kind than what is bound to it`,
+      );
+  }
+}
+
+async function openOrMake(
+  syscalls: MountSyscalls,
+  volume: FileHandle,
+  { subPath, create }: SubPathRequest,
+): Promise<number> {
+  try {
+    return await syscalls.openBeneath(volume.fd, subPath);
+  } catch (err) {
+    if (!(err instanceof KubeletError)) throw err;
+    if (err.reason === 'EXDEV' || err.reason === 'ELOOP')
+      throw new KubeletError(
+        'invalid',
+        'SubPathEscapes',
+        `sub-path ${JSON.stringify(subPath)} leads out of its volume`,
+      );
+    if (err.reason !== 'ENOENT' || !create) throw err;
+  }
+  return await makeBeneath(syscalls, volume, subPath);
+}
+
+/** Makes the missing directories one by one, each through the descriptor of the one above. */
+async function makeBeneath(syscalls: MountSyscalls, volume: FileHandle, subPath: string): Promise<number> {
+  const mode = (await volume.stat()).mode & 0o7777;
+  const parts = subPath.split('/').filter((part) => part !== '' && part !== '.');
+  let parent = await syscalls.openBeneath(volume.fd, '.');
+  try {
+    for (const [at, part] of parts.entries()) {
+      const made = await makeOne(`/proc/self/fd/${parent}/${part}`, mode);
+      const child = await syscalls.openBeneath(volume.fd, parts.slice(0, at + 1).join('/'));
+      syscalls.close(parent);
+      parent = child;
+      if (made) await chmod(`/proc/self/fd/${child}`, mode);
+    }
+    return parent;
+  } catch (err) {
+    syscalls.close(parent);
+    throw err;
+  }
+}
+
+async function makeOne(path: string, mode: number): Promise<boolean> {
+  try {
+    await mkdir(path, mode);
+    return true;
+  } catch (err) {
+    if (errorCode(err) === 'EEXIST') return false;
+    throw err;
+  }
+}

@@ -1,0 +1,294 @@
+// The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
+// Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
+import type { Stats } from 'node:fs';
+import { chmod, lstat, mkdir, open, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type {
+  Content,
+  ContentOptions,
+  DiskUsage,
+  FileKind,
+  FileSystemSpace,
+  MountHelperRequest,
+  MountPoint,
+  OwnershipRequest,
+  OwnershipResult,
+  SubPathRequest,
+  VolumeHost,
+} from '../../api/volume-host.ts';
+import { isKind, KubeletError } from '../../base/errors.ts';
+import { raceAbort } from '../../base/race-abort.ts';
+import { parseMountTable } from '../host/mount-table.ts';
+import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { runCommand } from './mount-helper.ts';
+import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
+import { changeOwnership } from './ownership.ts';
+import { PodTree } from './pod-tree.ts';
+import { bindSubPath } from './sub-path.ts';
+import { diskUsage, fileSystemSpace } from './usage.ts';
+import { writeContent } from './write-content.ts';
+
+export interface VolumeFilesOptions {
+  /** `<root>/pods`: nothing outside it is ever removed or unmounted. */
+  readonly podsDir: string;
+  readonly now: () => number;
+  /** The machine's mount commands; others in tests. */
+  readonly commands?: { readonly mount: string; readonly umount: string; readonly stat: string };
+}
+
+const mountTablePath = '/proc/self/mountinfo';
+/** Mounts on top of each other at one place; more than this is nobody's doing but a loop's. */
+const mostLayers = 64;
+/** How long umount may wait for a server before the mount is detached. */
+const helperPatienceMs = 5_000;
+
+export class VolumeFiles implements VolumeHost {
+  readonly #podsDir: string;
+  readonly #now: () => number;
+  readonly #commands: NonNullable<VolumeFilesOptions['commands']>;
+  readonly #tree: PodTree;
+  #syscalls: Promise<MountSyscalls> | undefined;
+  /** Whether tmpfs takes `noswap`; unknown until one was mounted. */
+  #noswap: boolean | undefined;
+
+  constructor(options: VolumeFilesOptions) {
+    this.#podsDir = options.podsDir;
+    this.#now = options.now;
+    this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
+    this.#tree = new PodTree({ podsDir: options.podsDir, mountsBelow: (path) => this.#mountsAt(path) });
+  }
+
+  async makeDirectory(path: string, mode: number): Promise<void> {
+    await told(`cannot make directory ${path}`, async () => {
+      await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+      try {
+        await mkdir(path, mode);
+      } catch (err) {
+        if (errorCode(err) !== 'EEXIST') throw err;
+        const there = await lstat(path);
+        if (!there.isDirectory()) throw err;
+        if ((there.mode & 0o777) === (mode & 0o777)) return;
+      }
+      await chmod(path, mode);
+    });
+  }
+
+  async makeFile(path: string, mode: number): Promise<void> {
+    await told(`cannot make file ${path}`, async () => await (await open(path, 'a', mode)).close());
+  }
+
+  async kindOf(path: string): Promise<FileKind | undefined> {
+    return await told(`cannot look at ${path}`, async () => {
+      const found = await orMissing(stat(path));
+      if (found !== undefined) return kindOfStat(found);
+      return (await orMissing(lstat(path))) === undefined ? undefined : 'link';
+    });
+  }
+
+  async listDirectories(path: string): Promise<readonly string[]> {
+    return await told(`cannot read directory ${path}`, async () => {
+      const entries = (await orMissing(readdir(path, { withFileTypes: true }))) ?? [];
+      return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    });
+  }
+
+  async mountsBelow(path: string): Promise<readonly MountPoint[]> {
+    const real = await this.#real(path);
+    const mounts = await this.#mountsAt(real);
+    return mounts.map((mount) => ({ ...mount, path: `${path}${mount.path.slice(real.length)}` }));
+  }
+
+  async mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
+    const size = sizeBytes === undefined ? [] : [`size=${sizeBytes}`];
+    const mount = async (options: readonly string[]): Promise<void> =>
+      await (await this.#calls()).mount({
+        source: 'tmpfs',
+        target: path,
+        fsType: 'tmpfs',
+        flags: 0,
+        options: options.length === 0 ? null : options.join(','),
+      });
+    if (this.#noswap !== false) {
+      try {
+        await mount([...size, 'noswap']);
+        this.#noswap = true;
+        return;
+      } catch (err) {
+        // What an older kernel says to an option it does not know.
+        if (this.#noswap === true || !isKind(err, 'invalid')) throw err;
+        this.#noswap = false;
+      }
+    }
+    await mount(size);
+  }
+
+  async mountHugePages(path: string, pageSizeBytes: bigint): Promise<void> {
+    const options = `pagesize=${pageSizeBytes}`;
+    await (await this.#calls()).mount({
+      source: 'nodev',
+      target: path,
+      fsType: 'hugetlbfs',
+      flags: 0,
+      options,
+    });
+  }
+
+  async bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void> {
+    const calls = await this.#calls();
+    await calls.mount({ source, target, fsType: null, flags: mountFlag.bind, options: null });
+    if (!options.readOnly) return;
+    const flags = mountFlag.bind | mountFlag.remount | mountFlag.readOnly;
+    try {
+      await calls.mount({ source, target, fsType: null, flags, options: null });
+    } catch (err) {
+      // Writable where read-only was asked for is worse than not there.
+      await calls.unmount(target);
+      throw err;
+    }
+  }
+
+  async mountWithHelper(request: MountHelperRequest, signal: AbortSignal): Promise<void> {
+    const { fsType, source, target, options } = request;
+    const flags = options.length === 0 ? [] : ['-o', options.join(',')];
+    await runCommand(this.#commands.mount, ['-t', fsType, ...flags, '--', source, target], signal);
+  }
+
+  async unmount(path: string): Promise<void> {
+    const calls = await this.#calls();
+    for (let layer = 0; layer < mostLayers; layer++) {
+      try {
+        await calls.unmount(path);
+      } catch (err) {
+        if (err instanceof KubeletError && ['EINVAL', 'ENOENT'].includes(err.reason)) return;
+        throw err;
+      }
+    }
+  }
+
+  async unmountWithHelper(path: string, signal: AbortSignal): Promise<void> {
+    if ((await this.mountsBelow(path)).length === 0) return;
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(helperPatienceMs)]);
+    const failure = await runCommand(this.#commands.umount, ['--', path], patience).then(
+      () => undefined,
+      (err: unknown) => ({ err }),
+    );
+    signal.throwIfAborted();
+    if (failure === undefined || (await this.mountsBelow(path)).length === 0) return;
+    // The server does not answer, or somebody still looks at it: it is taken out of the tree, the kernel ends it later.
+    await runCommand(this.#commands.umount, ['-f', '-l', '--', path], signal);
+  }
+
+  async writeContent(path: string, content: Content, options: ContentOptions): Promise<boolean> {
+    return await told(`cannot write ${path}`, async () => {
+      for (const nested of options.nested) await mkdir(join(path, nested), { recursive: true, mode: 0o755 });
+      return await writeContent(path, content, {
+        now: this.#now,
+        setOwnership: async () => await this.#ownContent(path, options.fsGroup),
+      });
+    });
+  }
+
+  async changeOwnership(request: OwnershipRequest, signal: AbortSignal): Promise<OwnershipResult> {
+    return await told(
+      `cannot give ${request.path} to group ${request.fsGroup}`,
+      async () => await raceAbort(changeOwnership(request, signal), signal),
+    );
+  }
+
+  async bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void> {
+    const deps = {
+      syscalls: await this.#calls(),
+      isMountPoint: async (path: string) =>
+        (await this.mountsBelow(path)).some((mount) => mount.path === path),
+      unmount: async (path: string) => await this.unmount(path),
+    };
+    await told(
+      `cannot bind sub-path ${request.subPath}`,
+      async () => await raceAbort(bindSubPath(deps, request), signal),
+    );
+  }
+
+  async answers(path: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      await runCommand(this.#commands.stat, ['--', path], signal);
+      return true;
+    } catch (err) {
+      if (signal.aborted || err instanceof KubeletError) return false;
+      throw err;
+    }
+  }
+
+  removeTree(path: string): Promise<void> {
+    return this.#tree.removeTree(path);
+  }
+
+  removeEmpty(path: string): Promise<void> {
+    return this.#tree.removeEmpty(path);
+  }
+
+  async usage(path: string, signal: AbortSignal): Promise<DiskUsage> {
+    return await told(`cannot measure ${path}`, async () => await diskUsage(path, signal));
+  }
+
+  async space(path: string): Promise<FileSystemSpace> {
+    return await told(`cannot measure ${path}`, async () => await fileSystemSpace(path));
+  }
+
+  #calls(): Promise<MountSyscalls> {
+    this.#syscalls ??= loadMountSyscalls();
+    return this.#syscalls;
+  }
+
+  async #ownContent(path: string, fsGroup: number | undefined): Promise<void> {
+    if (fsGroup === undefined) return;
+    const request = { path, fsGroup, readOnly: true, onlyOnRootMismatch: false };
+    const { failed, firstFailure } = await changeOwnership(request, new AbortController().signal);
+    if (failed > 0)
+      throw new KubeletError('internal', 'OwnershipFailed', firstFailure ?? `${failed} entries`);
+  }
+
+  /** With the links on the way resolved, as the kernel's table has it; the last element stays as it is. */
+  async #real(path: string): Promise<string> {
+    if (!path.startsWith(`${this.#podsDir}/`)) return path;
+    const base = (await orMissing(realpath(this.#podsDir))) ?? this.#podsDir;
+    return `${base}${path.slice(this.#podsDir.length)}`;
+  }
+
+  /** Only the lines that can matter are taken apart: the table of a busy node has thousands. */
+  async #mountsAt(path: string): Promise<readonly MountPoint[]> {
+    const table = await readFile(mountTablePath, 'utf8');
+    const escaped = ` ${path.replace(/[\s\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)}`;
+    const lines = table.split('\n').filter((line) => line.includes(escaped));
+    return parseMountTable(lines.join('\n'))
+      .filter(({ mountPoint }) => `${mountPoint}/`.startsWith(`${path}/`))
+      .map(({ mountPoint, fsType }) => ({ path: mountPoint, fsType }));
+  }
+}
+
+function kindOfStat(found: Stats): FileKind {
+  if (found.isDirectory()) return 'directory';
+  if (found.isFile()) return 'file';
+  if (found.isSocket()) return 'socket';
+  if (found.isCharacterDevice()) return 'character-device';
+  if (found.isBlockDevice()) return 'block-device';
+  return 'other';
+}
+
+async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (err) {
+    if (['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '')) return undefined;
+    throw err;
+  }
+}
+
+/** What node:fs throws in here is told as a KubeletError. */
+async function told<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (err) {
+    if (err instanceof KubeletError || errorCode(err) === undefined) throw err;
+    throw hostError(err, what);
+  }
+}

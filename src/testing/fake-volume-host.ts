@@ -1,0 +1,173 @@
+// A machine in memory as volumes see it: directories, mounts and contents that behave, and faults that a test orders.
+// Invariant: the same refusals as on a real one: nothing outside the pods' directory is removed, nothing through a mount.
+import type {
+  Content,
+  FileKind,
+  MountPoint,
+  OwnershipRequest,
+  OwnershipResult,
+  SubPathRequest,
+  VolumeHost,
+} from '../api/volume-host.ts';
+import { KubeletError } from '../base/errors.ts';
+
+type Method = keyof VolumeHost;
+
+export class FakeVolumeHost implements VolumeHost {
+  readonly entries = new Map<string, FileKind>();
+  readonly mounts: (MountPoint & { readonly options: string })[] = [];
+  readonly contents = new Map<string, Content>();
+  readonly owned: OwnershipRequest[] = [];
+  readonly calls: string[] = [];
+  readonly podsDir: string;
+  readonly #faults = new Map<Method, () => Promise<void>>();
+
+  constructor(podsDir: string) {
+    this.podsDir = podsDir;
+  }
+
+  /** Every call of this method waits for `fault` first, which may reject or never settle. */
+  breaks(method: Method, fault: (() => Promise<void>) | undefined): void {
+    if (fault === undefined) this.#faults.delete(method);
+    else this.#faults.set(method, fault);
+  }
+
+  /** What a container would read: the text of a file of a volume. */
+  text(volume: string, file: string): string | undefined {
+    const data = this.contents.get(volume)?.get(file)?.data;
+    return data === undefined ? undefined : Buffer.from(data).toString();
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    await this.#called('makeDirectory', path);
+    const parts = path.split('/');
+    for (let at = 2; at <= parts.length; at++) {
+      const each = parts.slice(0, at).join('/');
+      if (!this.entries.has(each)) this.entries.set(each, 'directory');
+    }
+  }
+
+  async makeFile(path: string): Promise<void> {
+    await this.#called('makeFile', path);
+    this.entries.set(path, 'file');
+  }
+
+  async kindOf(path: string): Promise<FileKind | undefined> {
+    await this.#called('kindOf', path);
+    return this.entries.get(path);
+  }
+
+  async listDirectories(path: string): Promise<readonly string[]> {
+    await this.#called('listDirectories', path);
+    const names = [...this.entries]
+      .filter(([each, kind]) => kind === 'directory' && each.startsWith(`${path}/`))
+      .map(([each]) => each.slice(path.length + 1));
+    return names.filter((name) => !name.includes('/'));
+  }
+
+  async mountsBelow(path: string): Promise<readonly MountPoint[]> {
+    await this.#called('mountsBelow', path);
+    return this.mounts.filter((mount) => `${mount.path}/`.startsWith(`${path}/`));
+  }
+
+  async mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
+    await this.#called('mountTmpfs', path);
+    this.mounts.push({ path, fsType: 'tmpfs', options: `size=${sizeBytes}` });
+  }
+
+  async mountHugePages(path: string, pageSizeBytes: bigint): Promise<void> {
+    await this.#called('mountHugePages', path);
+    this.mounts.push({ path, fsType: 'hugetlbfs', options: `pagesize=${pageSizeBytes}` });
+  }
+
+  async bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void> {
+    await this.#called('bind', target);
+    this.mounts.push({ path: target, fsType: 'ext4', options: `${source}${options.readOnly ? ',ro' : ''}` });
+  }
+
+  async mountWithHelper(
+    request: { readonly source: string; readonly target: string; readonly options: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    await Promise.race([this.#called('mountWithHelper', request.target), aborted]);
+    this.mounts.push({ path: request.target, fsType: 'nfs4', options: request.options.join(',') });
+  }
+
+  async unmount(path: string): Promise<void> {
+    await this.#called('unmount', path);
+    for (let at = this.mounts.length - 1; at >= 0; at--)
+      if (this.mounts[at]?.path === path) this.mounts.splice(at, 1);
+  }
+
+  async unmountWithHelper(path: string): Promise<void> {
+    await this.#called('unmountWithHelper', path);
+    await this.unmount(path);
+  }
+
+  async writeContent(path: string, content: Content): Promise<boolean> {
+    await this.#called('writeContent', path);
+    const before = this.contents.get(path);
+    this.contents.set(path, content);
+    const texts = (each: Content | undefined): string =>
+      JSON.stringify([...(each ?? [])].map(([name, { data }]) => [name, Buffer.from(data).toString()]));
+    return texts(before) !== texts(content);
+  }
+
+  async changeOwnership(request: OwnershipRequest): Promise<OwnershipResult> {
+    await this.#called('changeOwnership', request.path);
+    this.owned.push(request);
+    return { entries: 1, failed: 0, firstFailure: undefined };
+  }
+
+  async bindSubPath({ target, volumePath, subPath }: SubPathRequest): Promise<void> {
+    await this.#called('bindSubPath', target);
+    await this.makeDirectory(target);
+    this.mounts.push({ path: target, fsType: 'ext4', options: `${volumePath}/${subPath}` });
+  }
+
+  async answers(path: string): Promise<boolean> {
+    await this.#called('answers', path);
+    return true;
+  }
+
+  async removeTree(path: string): Promise<void> {
+    await this.#called('removeTree', path);
+    this.#checkRemoval(path);
+    for (const each of this.entries.keys()) if (`${each}/`.startsWith(`${path}/`)) this.entries.delete(each);
+    this.contents.delete(path);
+  }
+
+  async removeEmpty(path: string): Promise<void> {
+    await this.#called('removeEmpty', path);
+    this.#checkRemoval(path);
+    if ([...this.entries.keys()].some((each) => each.startsWith(`${path}/`)))
+      throw new KubeletError('conflict', 'ENOTEMPTY', `${path} is not empty`);
+    this.entries.delete(path);
+  }
+
+  async usage(path: string): Promise<{ bytes: number; inodes: number }> {
+    await this.#called('usage', path);
+    const files = [...(this.contents.get(path)?.values() ?? [])];
+    return { bytes: files.reduce((sum, { data }) => sum + data.length, 0), inodes: files.length + 1 };
+  }
+
+  async space(path: string) {
+    await this.#called('space', path);
+    return { capacityBytes: 1_000, availableBytes: 600, usedBytes: 400, inodes: 100, inodesFree: 90 };
+  }
+
+  #checkRemoval(path: string): void {
+    if (!path.startsWith(`${this.podsDir}/`))
+      throw new KubeletError('invalid', 'OutsidePods', `refusing to remove ${path}`);
+    const mount = this.mounts.find((each) => `${each.path}/`.startsWith(`${path}/`));
+    if (mount !== undefined) throw new KubeletError('conflict', 'MountBusy', `${mount.path} is mounted`);
+  }
+
+  async #called(method: Method, path: string): Promise<void> {
+    this.calls.push(`${method} ${path}`);
+    await this.#faults.get(method)?.();
+  }
+}

@@ -1,0 +1,183 @@
+// The mounts of one container in the CRI's terms. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
+// Invariant: a sub-path is bound by the host before it is named to the runtime, which would follow links in it.
+import type { CriRequest } from '../api/cri.ts';
+import { type Mount, MountPropagation } from '../api/generated/runtime/v1/api.ts';
+import type { Container, Pod, VolumeMount } from '../api/k8s.ts';
+import { podUid } from '../api/pod-ref.ts';
+import type { VolumeHost } from '../api/volume-host.ts';
+import type { Clock } from '../base/clock.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { KubeletError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { subPathTarget, type VolumeLayout } from './layout.ts';
+import type { MountedVolume } from './mounted-volumes.ts';
+
+export interface ContainerMountsDeps {
+  readonly host: VolumeHost;
+  readonly layout: VolumeLayout;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Whether the node labels files for containers. */
+  readonly seLinux: () => Promise<boolean>;
+  /** Whether the runtime can make what is mounted below a read-only mount read-only, too. */
+  readonly recursiveReadOnly: (pod: Pod) => Promise<boolean>;
+  /** Makes an image present and says what the runtime calls it. */
+  readonly ensureImage: (
+    pod: Pod,
+    image: { readonly reference: string; readonly pullPolicy: string },
+    signal: AbortSignal,
+  ) => Promise<string>;
+}
+
+export interface MountRequest {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly mounted: (name: string) => MountedVolume | undefined;
+  readonly expand: (text: string) => string;
+}
+
+/** How long a server is waited for before a part of its volume is bound. */
+const answerWithinMs = 10_000;
+
+export async function containerMounts(
+  deps: ContainerMountsDeps,
+  request: MountRequest,
+  signal: AbortSignal,
+): Promise<readonly CriRequest<Mount>[]> {
+  const mounts: CriRequest<Mount>[] = [];
+  for (const [index, mount] of (request.container.volumeMounts ?? []).entries()) {
+    signal.throwIfAborted();
+    mounts.push(await oneMount(deps, request, mount, index, signal));
+  }
+  return mounts;
+}
+
+async function oneMount(
+  deps: ContainerMountsDeps,
+  request: MountRequest,
+  mount: VolumeMount,
+  index: number,
+  signal: AbortSignal,
+): Promise<CriRequest<Mount>> {
+  const { pod, container } = request;
+  const volume = request.mounted(mount.name);
+  if (volume === undefined)
+    throw refused(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
+  const subPath = checkedSubPath(
+    mount.subPathExpr === undefined || mount.subPathExpr === ''
+      ? (mount.subPath ?? '')
+      : request.expand(mount.subPathExpr),
+  );
+  const rro = await recursiveReadOnly(deps, pod, mount);
+  const common = {
+    containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
+    readonly: mount.readOnly === true || volume.readOnly,
+    recursiveReadOnly: rro,
+    selinuxRelabel: volume.managed && (await deps.seLinux()),
+    propagation: propagationOf(mount.mountPropagation),
+  };
+  if (volume.place.kind === 'image') {
+    const image = await deps.ensureImage(pod, volume.place, signal);
+    const spec = { image, userSpecifiedImage: volume.place.reference };
+    return { ...common, hostPath: '', image: spec, imageSubPath: subPath };
+  }
+  if (volume.place.kind === 'device')
+    throw refused(
+      `volume "${mount.name}" is a device and cannot be mounted into container "${container.name}"`,
+    );
+  const hostPath =
+    subPath === ''
+      ? volume.place.path
+      : await bindSubPath(deps, request, { volume, mount, subPath, index }, signal);
+  return { ...common, hostPath };
+}
+
+interface SubPathMount {
+  readonly volume: MountedVolume;
+  readonly mount: VolumeMount;
+  readonly subPath: string;
+  readonly index: number;
+}
+
+async function bindSubPath(
+  deps: ContainerMountsDeps,
+  { pod, container }: MountRequest,
+  { volume, mount, subPath, index }: SubPathMount,
+  signal: AbortSignal,
+): Promise<string> {
+  const { directoryName } = volume.spec;
+  const uid = podUid(pod);
+  const target = subPathTarget(deps.layout, { uid, directoryName, container: container.name, index });
+  const volumePath = volume.place.kind === 'image' ? '' : volume.place.path;
+  try {
+    if (volume.plugin.isRemote) await waitForServer(deps, volumePath, signal);
+    await deps.host.bindSubPath({ volumePath, subPath, target, create: true }, signal);
+    return target;
+  } catch (err) {
+    if (signal.aborted) throw err;
+    // The pod's owner is not told what is on the node; the node's log is.
+    deps.log.warn('Sub-path of a volume cannot be mounted', {
+      podUID: uid,
+      container: container.name,
+      volume: mount.name,
+      err,
+    });
+    throw refused(
+      `failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`,
+    );
+  }
+}
+
+/** Asked from another process, since a server that does not answer would hold whoever touches its files. */
+async function waitForServer(deps: ContainerMountsDeps, path: string, signal: AbortSignal): Promise<void> {
+  const what = `wait for the server of ${path}`;
+  const answers = await withDeadline(
+    { clock: deps.clock, ms: answerWithinMs, signal, what },
+    async (soon) => await deps.host.answers(path, soon),
+  );
+  if (!answers) throw new KubeletError('unavailable', 'ServerAway', `the server of ${path} does not answer`);
+}
+
+function checkedSubPath(subPath: string): string {
+  if (subPath.startsWith('/')) throw refused(`error SubPath \`${subPath}\` must not be an absolute path`);
+  if (subPath.split('/').includes('..'))
+    throw refused(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
+  if (subPath.includes('\0')) throw refused('unable to provision SubPath: must not contain a NUL');
+  return subPath;
+}
+
+async function recursiveReadOnly(deps: ContainerMountsDeps, pod: Pod, mount: VolumeMount): Promise<boolean> {
+  const mode = mount.recursiveReadOnly ?? 'Disabled';
+  if (mode === 'Disabled') return false;
+  const fail = (why: string): KubeletError =>
+    refused(
+      `failed to resolve recursive read-only mode: volume "${mount.name}" requested recursive read-only mode, but it is ${why}`,
+    );
+  const { mountPropagation = 'None' } = mount;
+  if (mount.readOnly !== true) throw fail('not read-only');
+  if (mountPropagation !== 'None') throw fail(`not compatible with propagation "${mountPropagation}"`);
+  const isSupported = await deps.recursiveReadOnly(pod);
+  if (mode === 'IfPossible') return isSupported;
+  if (mode !== 'Enabled')
+    throw refused(`failed to resolve recursive read-only mode: unknown recursive read-only mode "${mode}"`);
+  if (!isSupported) throw fail('not supported by the runtime');
+  return true;
+}
+
+function propagationOf(mode: string | undefined): MountPropagation {
+  switch (mode) {
+    case undefined:
+    case 'None':
+      return MountPropagation.PROPAGATION_PRIVATE;
+    case 'HostToContainer':
+      return MountPropagation.PROPAGATION_HOST_TO_CONTAINER;
+    case 'Bidirectional':
+      return MountPropagation.PROPAGATION_BIDIRECTIONAL;
+    default:
+      throw refused(`invalid MountPropagation mode: "${mode}"`);
+  }
+}
+
+function refused(message: string): KubeletError {
+  return new KubeletError('invalid', 'CreateContainerConfigError', message);
+}

@@ -1,0 +1,60 @@
+// Volumes whose files the kubelet writes: what configMap, secret, downwardAPI and projected have in common.
+// Upstream: SetUpAt of pkg/volume/{configmap,secret,downwardapi,projected}, each wrapping an emptyDir.
+// Invariant: the content is collected before anything is made, so that a missing object leaves no empty directory behind.
+import type { Pod } from '../api/k8s.ts';
+import type { ChangedObject } from '../api/pod-objects.ts';
+import type { Content } from '../api/volume-host.ts';
+import {
+  isMarkedComplete,
+  makeOwnDirectory,
+  markComplete,
+  type OwnDirectoryDeps,
+  ownDirectoryStats,
+  removeOwnDirectory,
+} from './own-directory.ts';
+import { plainPlugin, type SetUpRequest, type VolumePlugin, type VolumeSpec } from './plugin.ts';
+import { nestedMountPoints } from './pod-spec.ts';
+
+export interface ContentKind {
+  readonly name: string;
+  /** Whether its files must not reach the disk. */
+  readonly inMemory: boolean;
+  canServe(spec: VolumeSpec): boolean;
+  references(pod: Pod, spec: VolumeSpec): readonly ChangedObject[];
+  collect(request: SetUpRequest, signal: AbortSignal): Promise<Content>;
+}
+
+export interface ContentVolumeDeps extends OwnDirectoryDeps {
+  readonly allocatableMemoryBytes: () => bigint;
+}
+
+export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): VolumePlugin {
+  const { host } = deps;
+  const markerOf = (directoryName: string): string => `wrapped_${directoryName}`;
+  return {
+    ...plainPlugin,
+    name: kind.name,
+    needsRefresh: true,
+    canServe: (spec) => kind.canServe(spec),
+    references: (pod, spec) => kind.references(pod, spec),
+    async setUp(request, signal) {
+      const { pod, spec, path, owner } = request;
+      const uid = pod.metadata?.uid ?? '';
+      const content = await kind.collect(request, signal);
+      signal.throwIfAborted();
+      const volume = { uid, path, directoryName: spec.directoryName };
+      const marker = markerOf(spec.directoryName);
+      const medium = kind.inMemory
+        ? ({ kind: 'memory', sizeBytes: deps.allocatableMemoryBytes() } as const)
+        : ({ kind: 'disk' } as const);
+      const wasComplete = await makeOwnDirectory(deps, volume, marker, medium);
+      const nested = wasComplete ? [] : nestedMountPoints(pod, spec.name);
+      await host.writeContent(path, content, { fsGroup: owner.fsGroup, nested });
+      if (!wasComplete) await markComplete(deps, uid, marker);
+      return { place: { kind: 'path', path }, readOnly: true, managed: true };
+    },
+    tearDown: async (volume) => await removeOwnDirectory(deps, volume, markerOf(volume.directoryName)),
+    isComplete: async (volume) => await isMarkedComplete(deps, volume.uid, markerOf(volume.directoryName)),
+    stats: async (path, signal) => await ownDirectoryStats(host, path, signal),
+  };
+}

@@ -1,0 +1,108 @@
+// emptyDir: a directory that lives as long as its pod, on disk, in memory or in huge pages. Upstream: pkg/volume/emptydir.
+import type { Pod } from '../../api/k8s.ts';
+import { Quantity } from '../../api/quantity.ts';
+import { amountOf } from '../../api/resource-amounts.ts';
+import { hasPodLevelResources, podLimits } from '../../api/resources.ts';
+import { KubeletError } from '../../base/errors.ts';
+import {
+  isMarkedComplete,
+  type Medium,
+  makeOwnDirectory,
+  markComplete,
+  type OwnDirectoryDeps,
+  ownDirectoryStats,
+  removeOwnDirectory,
+} from '../own-directory.ts';
+import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
+import { plainPlugin, type VolumePlugin } from '../plugin.ts';
+
+export interface EmptyDirDeps extends OwnDirectoryDeps, OwnershipDeps {
+  /** What pods may use of the node's memory: the most a volume in memory can hold. */
+  readonly allocatableMemoryBytes: () => bigint;
+}
+
+export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
+  const { host } = deps;
+  return {
+    ...plainPlugin,
+    name: 'kubernetes.io/empty-dir',
+    canServe: ({ source }) => source.emptyDir !== undefined,
+    async setUp(request, signal) {
+      const { pod, spec, path } = request;
+      const uid = pod.metadata?.uid ?? '';
+      const medium = emptyDirMedium(pod, spec.source.emptyDir ?? {}, deps.allocatableMemoryBytes());
+      const volume = { uid, path, directoryName: spec.directoryName };
+      if (!(await makeOwnDirectory(deps, volume, spec.directoryName, medium))) {
+        await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: false }, signal);
+        await markComplete(deps, uid, spec.directoryName);
+      }
+      return { place: { kind: 'path', path }, readOnly: false, managed: true };
+    },
+    tearDown: async (volume) => await removeOwnDirectory(deps, volume, volume.directoryName),
+    isComplete: async (volume) => await isMarkedComplete(deps, volume.uid, volume.directoryName),
+    stats: async (path, signal) => await ownDirectoryStats(host, path, signal),
+  };
+}
+
+/** On which medium the directory lies, and how large a file system in memory may grow. Pure. */
+export function emptyDirMedium(
+  pod: Pod,
+  source: { readonly medium?: string; readonly sizeLimit?: string },
+  allocatableBytes: bigint,
+): Medium {
+  const { medium = '' } = source;
+  if (medium === '') return { kind: 'disk' };
+  if (medium === 'Memory')
+    return { kind: 'memory', sizeBytes: memorySize(pod, source.sizeLimit, allocatableBytes) };
+  if (medium === 'HugePages' || medium.startsWith('HugePages-'))
+    return { kind: 'huge-pages', pageSizeBytes: hugePageSize(pod, medium) };
+  throw new KubeletError('invalid', 'FailedMount', `unknown storage medium "${medium}"`);
+}
+
+/** The least of what pods may use, what this pod may use, and what the volume says. */
+function memorySize(pod: Pod, sizeLimit: string | undefined, allocatableBytes: bigint): bigint | undefined {
+  const bounds = [
+    allocatableBytes,
+    podMemoryLimit(pod),
+    sizeLimit === undefined ? 0n : Quantity.fromJson(sizeLimit).value(),
+  ].filter((bytes) => bytes > 0n);
+  return bounds.length === 0 ? undefined : bounds.reduce((least, each) => (each < least ? each : least));
+}
+
+/** 0 when any container may use as much as it likes. */
+function podMemoryLimit(pod: Pod): bigint {
+  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const bounded =
+    (hasPodLevelResources(pod) && pod.spec?.resources?.limits?.['memory'] !== undefined) ||
+    all.every(({ resources }) => resources?.limits?.['memory'] !== undefined);
+  return bounded ? amountOf(podLimits(pod), 'memory').value() : 0n;
+}
+
+const prefix = 'hugepages-';
+
+function hugePageSize(pod: Pod, medium: string): bigint {
+  const all = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
+  const requests = [pod.spec?.resources?.requests, ...all.map(({ resources }) => resources?.requests)];
+  const asked = new Set(
+    requests
+      .flatMap((list) => Object.keys(list ?? {}))
+      .filter((name) => name.startsWith(prefix))
+      .map((name) => Quantity.parse(name.slice(prefix.length)).value()),
+  );
+  const sizes = medium === 'HugePages' ? asked : matching(asked, medium);
+  const [size] = sizes;
+  if (size === undefined)
+    refuse(`medium ${medium}: hugePages storage requested, but there is no resource request for huge pages`);
+  if (sizes.size > 1)
+    refuse(`medium: ${medium} can't be used if container requests multiple huge page sizes`);
+  return size;
+}
+
+function matching(asked: ReadonlySet<bigint>, medium: string): ReadonlySet<bigint> {
+  const size = Quantity.parse(medium.slice(prefix.length)).value();
+  return new Set([...asked].filter((each) => each === size));
+}
+
+function refuse(message: string): never {
+  throw new KubeletError('invalid', 'FailedMount', message);
+}

@@ -1,0 +1,39 @@
+// The store of mounts: which volumes of which pod are there, and where. Written by the volume manager only.
+import { asPodUid, type PodUid } from '../api/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+import type { SetUpVolume, VolumePlugin, VolumeSpec } from './plugin.ts';
+
+export interface MountedVolume extends SetUpVolume {
+  readonly spec: VolumeSpec;
+  readonly plugin: VolumePlugin;
+  readonly mountedAtMs: number;
+}
+
+export class MountedVolumes {
+  /** Announces a pod whose volumes have changed, after the store was updated. */
+  readonly changed = new Channel<PodUid>();
+  readonly #pods = new Map<string, Map<string, MountedVolume>>();
+
+  /** By the name that the pod gives it. */
+  get(uid: PodUid, name: string): MountedVolume | undefined {
+    return this.#pods.get(uid)?.get(name);
+  }
+
+  ofPod(uid: PodUid): readonly MountedVolume[] {
+    return [...(this.#pods.get(uid)?.values() ?? [])];
+  }
+
+  pods(): readonly PodUid[] {
+    return [...this.#pods.keys()].map(asPodUid);
+  }
+
+  set(uid: PodUid, volume: MountedVolume): void {
+    const volumes = this.#pods.get(uid) ?? new Map<string, MountedVolume>();
+    this.#pods.set(uid, volumes.set(volume.spec.name, volume));
+    this.changed.push(uid);
+  }
+
+  delete(uid: PodUid): void {
+    if (this.#pods.delete(uid)) this.changed.push(uid);
+  }
+}

@@ -1,0 +1,97 @@
+// What a kind of volume has to know: whether it serves a volume, how it is set up and torn down, what of it is on disk after
+// a restart, when it has to be brought up to date, and what it uses. Upstream: pkg/volume/plugins.go and volume.go.
+// Invariants every plugin keeps: setUp may be called again at any time and finishes what an earlier one began, nothing is
+// mounted twice; tearDown works from what is on disk alone, and never removes through a mount.
+import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from '../api/k8s.ts';
+import type { ChangedObject } from '../api/pod-objects.ts';
+
+/** A volume of a pod, its claim resolved. */
+export interface VolumeSpec {
+  /** The name by which containers mount it. */
+  readonly name: string;
+  /** The name of its directory: the persistent volume's, otherwise the same. */
+  readonly directoryName: string;
+  readonly source: VolumeSource;
+  readonly readOnly: boolean;
+  readonly mountOptions: readonly string[];
+  /** What the claim is bound to; undefined for a volume that the pod itself describes. */
+  readonly persistent: PersistentVolume | undefined;
+}
+
+export type VolumeSource = Omit<Volume, 'name'> & Pick<PersistentVolumeSpec, 'local'>;
+
+/** To whom the files of a volume belong. */
+export interface VolumeOwner {
+  readonly fsGroup: number | undefined;
+  readonly onlyOnRootMismatch: boolean;
+  /** The one user all containers run as, when there is one. */
+  readonly user: number | undefined;
+}
+
+export interface SetUpRequest {
+  readonly pod: Pod;
+  readonly spec: VolumeSpec;
+  /** The volume's directory; a plugin that needs none leaves it alone. */
+  readonly path: string;
+  readonly owner: VolumeOwner;
+}
+
+/** What containers get. */
+export type VolumePlace =
+  | { readonly kind: 'path'; readonly path: string }
+  | { readonly kind: 'device'; readonly path: string }
+  | { readonly kind: 'image'; readonly reference: string; readonly pullPolicy: string };
+
+export interface SetUpVolume {
+  readonly place: VolumePlace;
+  readonly readOnly: boolean;
+  /** Whether it is the kubelet's own, so that the runtime may label it anew for the container. */
+  readonly managed: boolean;
+}
+
+/** A volume's directory as it is found on disk. */
+export interface VolumeOnDisk {
+  readonly uid: string;
+  readonly directoryName: string;
+  readonly path: string;
+}
+
+export interface VolumeStats {
+  readonly usedBytes: number;
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly inodesUsed: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
+export interface VolumePlugin {
+  /** As upstream names it: `kubernetes.io/empty-dir`. */
+  readonly name: string;
+  /** Whether the content follows the cluster's objects or the pod's own fields, and is set up again when they change. */
+  readonly needsRefresh: boolean;
+  /** Whether its server may stop answering, so that nothing in this process may touch it unasked. */
+  readonly isRemote: boolean;
+  canServe(spec: VolumeSpec): boolean;
+  /** Volumes with the same key are set up one after the other: they are one device. */
+  deviceKey(spec: VolumeSpec): string | undefined;
+  /** What of the cluster its content comes from. */
+  references(pod: Pod, spec: VolumeSpec): readonly ChangedObject[];
+  setUp(request: SetUpRequest, signal: AbortSignal): Promise<SetUpVolume>;
+  tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
+  /** Whether what is on disk is complete, as far as it can be told without the pod. */
+  isComplete(volume: VolumeOnDisk): Promise<boolean>;
+  /** Undefined when there is nothing to tell of this kind. */
+  stats(path: string, signal: AbortSignal): Promise<VolumeStats | undefined>;
+}
+
+/** What a plugin is that does not say otherwise. */
+export const plainPlugin = {
+  needsRefresh: false,
+  isRemote: false,
+  deviceKey: (): undefined => undefined,
+  references: (): readonly ChangedObject[] => [],
+  tearDown: (): Promise<void> => Promise.resolve(),
+  isComplete: (): Promise<boolean> => Promise.resolve(true),
+  stats: (): Promise<undefined> => Promise.resolve(undefined),
+};

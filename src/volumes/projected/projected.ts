@@ -1,0 +1,108 @@
+// projected: several sources in one directory, in memory, since tokens and secrets are among them. Upstream: pkg/volume/projected.
+// Invariants: of two sources with one path the later wins; every source that fails is named, not only the first.
+import type { Pod, VolumeProjection } from '../../api/k8s.ts';
+import type { Allocatable } from '../../api/pod-fields.ts';
+import type { ChangedObject, PodObjects } from '../../api/pod-objects.ts';
+import type { Content, ContentFile } from '../../api/volume-host.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import { configMapContent } from '../config-map/config-map.ts';
+import type { ContentKind } from '../content-volume.ts';
+import { downwardContent } from '../downward-api/downward-api.ts';
+import { apiDefaultMode } from '../key-content.ts';
+import type { VolumeOwner } from '../plugin.ts';
+import { secretContent } from '../secret/secret.ts';
+
+export interface ProjectedDeps {
+  readonly objects: Pick<PodObjects, 'configMap' | 'secret' | 'serviceAccountToken'>;
+  readonly allocatable: () => Allocatable;
+}
+
+interface Context {
+  readonly deps: ProjectedDeps;
+  readonly pod: Pod;
+  readonly owner: VolumeOwner;
+  readonly defaultMode: number;
+  readonly signal: AbortSignal;
+}
+
+export function projectedKind(deps: ProjectedDeps): ContentKind {
+  return {
+    name: 'kubernetes.io/projected',
+    inMemory: true,
+    canServe: ({ source }) => source.projected !== undefined,
+    references: (pod, { source }) =>
+      (source.projected?.sources ?? []).flatMap((each) => referenceOf(pod.metadata?.namespace ?? '', each)),
+    collect: async ({ pod, spec, owner }, signal) => {
+      const { sources = [], defaultMode = apiDefaultMode } = spec.source.projected ?? {};
+      const context = { deps, pod, owner, defaultMode, signal };
+      const parts = await Promise.allSettled(sources.map((source) => sourceContent(context, source)));
+      signal.throwIfAborted();
+      const failed = parts.filter((part) => part.status === 'rejected');
+      if (failed.length > 0) throw allFailures(failed.map((part) => part.reason as unknown));
+      return new Map(parts.flatMap((part) => (part.status === 'fulfilled' ? [...part.value] : [])));
+    },
+  };
+}
+
+function referenceOf(namespace: string, { configMap, secret }: VolumeProjection): readonly ChangedObject[] {
+  return [
+    ...(configMap === undefined
+      ? []
+      : [{ kind: 'ConfigMap' as const, namespace, name: configMap.name ?? '' }]),
+    ...(secret === undefined ? [] : [{ kind: 'Secret' as const, namespace, name: secret.name ?? '' }]),
+  ];
+}
+
+async function sourceContent(context: Context, source: VolumeProjection): Promise<Content> {
+  const { deps, pod, defaultMode, signal } = context;
+  const namespace = pod.metadata?.namespace ?? '';
+  if (source.secret !== undefined)
+    return await secretContent(deps.objects, namespace, source.secret, defaultMode, signal);
+  if (source.configMap !== undefined)
+    return await configMapContent(deps.objects, namespace, source.configMap, defaultMode, signal);
+  if (source.downwardAPI !== undefined)
+    return downwardContent(pod, source.downwardAPI.items ?? [], defaultMode, deps.allocatable());
+  if (source.serviceAccountToken !== undefined)
+    return await tokenContent(context, source.serviceAccountToken);
+  const name = Object.keys(source)[0] ?? 'empty source';
+  throw new KubeletError('invalid', 'FailedMount', `projected source ${name} is not supported`);
+}
+
+/** Bound to this pod: it ends with it. With an owner it is his alone; the group's share comes with the volume's group. */
+async function tokenContent(
+  { deps, pod, owner, defaultMode, signal }: Context,
+  projection: NonNullable<VolumeProjection['serviceAccountToken']>,
+): Promise<Content> {
+  const { audience = '', expirationSeconds = 3600, path } = projection;
+  const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+  const { status } = await deps.objects.serviceAccountToken(
+    namespace,
+    pod.spec?.serviceAccountName ?? '',
+    {
+      spec: {
+        audiences: audience === '' ? [] : [audience],
+        expirationSeconds,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
+      },
+    },
+    signal,
+  );
+  if (status === undefined)
+    throw new KubeletError('unavailable', 'FailedMount', 'the token request was answered without a token');
+  const isOwned = owner.user !== undefined || owner.fsGroup !== undefined;
+  const file: ContentFile = {
+    data: Buffer.from(status.token),
+    mode: isOwned ? 0o600 : defaultMode,
+    owner: owner.user,
+  };
+  return new Map([[path, file]]);
+}
+
+function allFailures(failures: readonly unknown[]): unknown {
+  const [first] = failures;
+  if (failures.length === 1) return first;
+  const kind = first instanceof KubeletError ? first.kind : 'internal';
+  const texts = [...new Set(failures.map((err) => describeError(err)))];
+  const message = texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+  return new KubeletError(kind, 'FailedMount', message, { cause: first });
+}

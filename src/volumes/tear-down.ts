@@ -1,0 +1,80 @@
+// Takes down everything of a pod's volumes from what is on disk and in the mount table, not from memory: that also ends what
+// an earlier life of the kubelet began. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
+// Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
+// a kind of volume that nobody here knows is left alone and named.
+import type { VolumeHost } from '../api/volume-host.ts';
+import { describeError, isKind, KubeletError } from '../base/errors.ts';
+import { pluginDirName, podDir, subPathsDir, type VolumeLayout, volumesDir } from './layout.ts';
+import type { VolumePlugin } from './plugin.ts';
+
+export interface TearDownDeps {
+  readonly host: VolumeHost;
+  readonly layout: VolumeLayout;
+  readonly plugins: readonly VolumePlugin[];
+}
+
+/** A volume's directory that was found, with the plugin that made it. */
+export interface FoundVolume {
+  readonly uid: string;
+  readonly pluginDir: string;
+  readonly directoryName: string;
+  readonly path: string;
+  /** Undefined: of no kind that is known here. */
+  readonly plugin: VolumePlugin | undefined;
+}
+
+/** What of a pod's volumes is on disk, as an earlier life of the kubelet may have left it. */
+export async function findVolumes(deps: TearDownDeps, uid: string): Promise<readonly FoundVolume[]> {
+  const root = volumesDir(deps.layout, uid);
+  const found: FoundVolume[] = [];
+  for (const pluginDir of await deps.host.listDirectories(root)) {
+    const plugin = deps.plugins.find(({ name }) => pluginDirName(name) === pluginDir);
+    for (const directoryName of await deps.host.listDirectories(`${root}/${pluginDir}`))
+      found.push({ uid, pluginDir, directoryName, path: `${root}/${pluginDir}/${directoryName}`, plugin });
+  }
+  return found;
+}
+
+/** Rejects, having done what it could, with `conflict` when something is still in use. */
+export async function tearDownPod(deps: TearDownDeps, uid: string, signal: AbortSignal): Promise<void> {
+  const { host, layout } = deps;
+  await tearDownSubPaths(deps, uid);
+  const volumes = await findVolumes(deps, uid);
+  const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(volume, signal)));
+  signal.throwIfAborted();
+  const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+  if (failures.length > 0) throw stillThere(failures);
+  const root = volumesDir(layout, uid);
+  for (const name of await host.listDirectories(root)) await host.removeEmpty(`${root}/${name}`);
+  await host.removeEmpty(root);
+  await host.removeTree(`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`);
+}
+
+async function tearDownVolume(volume: FoundVolume, signal: AbortSignal): Promise<void> {
+  const { plugin, directoryName, pluginDir } = volume;
+  try {
+    if (plugin === undefined)
+      throw new KubeletError('invalid', 'UnknownVolume', `volumes of ${pluginDir} are not known here`);
+    await plugin.tearDown(volume, signal);
+  } catch (err) {
+    if (signal.aborted) throw err;
+    const kind = err instanceof KubeletError ? err.kind : 'internal';
+    const message = `UnmountVolume.TearDown failed for volume "${directoryName}" : ${describeError(err)}`;
+    throw new KubeletError(kind, 'FailedUnmount', message, { cause: err });
+  }
+}
+
+/** `volume-subpaths/<volume>/<container>/<index>`: bound files and directories, and empty ones under them. */
+async function tearDownSubPaths({ host, layout }: TearDownDeps, uid: string): Promise<void> {
+  const root = subPathsDir(layout, uid);
+  const mounts = await host.mountsBelow(root);
+  for (const { path } of mounts.toSorted((a, b) => b.path.length - a.path.length)) await host.unmount(path);
+  if ((await host.kindOf(root)) !== undefined) await host.removeTree(root);
+}
+
+function stillThere(failures: readonly unknown[]): unknown {
+  if (failures.length === 1) return failures[0];
+  const kind = failures.some((err) => isKind(err, 'conflict')) ? 'conflict' : 'internal';
+  const message = failures.map((err) => describeError(err)).join('; ');
+  return new KubeletError(kind, 'FailedUnmount', message, { cause: failures[0] });
+}

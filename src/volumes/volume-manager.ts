@@ -1,0 +1,233 @@
+// Mounts a pod's volumes before its containers start, and takes them down after they have ended. Sole writer of MountedVolumes.
+// Upstream: pkg/kubelet/volumemanager, without its polling: a mount is made when the pod's worker asks for it.
+// Invariants: volumes of a pod are mounted side by side, and one that hangs or fails holds up its pod only; whoever gives up
+// waiting leaves the attempt to go on; a pod whose volumes are being taken down gets no new ones.
+import type { EventSink } from '../api/events.ts';
+import type { Container, Pod, Volume } from '../api/k8s.ts';
+import type { ChangedObject } from '../api/pod-objects.ts';
+import { type PodUid, podRef, podUid } from '../api/pod-ref.ts';
+import type { ContainerMounts, PodVolumes } from '../api/pod-volumes.ts';
+import { Channel } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { describeError, isKind, KubeletError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { raceAbort } from '../base/race-abort.ts';
+import { type ContainerMountsDeps, containerMounts } from './container-mounts.ts';
+import { DeviceLocks } from './device-locks.ts';
+import { volumeDir } from './layout.ts';
+import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
+import { PodMounts } from './pod-mounts.ts';
+import { usedVolumes, volumeOwner } from './pod-spec.ts';
+import { type ClaimObjects, resolveVolume } from './resolve-volume.ts';
+import { type TearDownDeps, tearDownPod } from './tear-down.ts';
+
+export interface VolumeManagerDeps {
+  readonly mounts: MountedVolumes;
+  readonly taking: TearDownDeps;
+  readonly containers: ContainerMountsDeps;
+  readonly objects: ClaimObjects;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** How long one volume may take. Upstream: podAttachAndMountTimeout. */
+const mountDeadlineMs = 123_000;
+/** How long an attempt that was called off may take to end. */
+const settleMs = 5_000;
+/** Waits between attempts to unmount what is in use; then the caller is told. */
+const busyWaitsMs = [50, 100, 200, 400, 800, 1_600];
+
+export class VolumeManager implements PodVolumes {
+  /** Announces a pod whose mount should be tried again: a back-off is over, or an object it waits for has come. */
+  readonly wake = new Channel<PodUid>();
+  /** Announces a pod whose object has changed, so that files made from it may have to. */
+  readonly podChanged = new Channel<PodUid>();
+  readonly #deps: VolumeManagerDeps;
+  readonly #locks = new DeviceLocks();
+  readonly #pods = new Map<PodUid, PodMounts>();
+
+  constructor(deps: VolumeManagerDeps) {
+    this.#deps = deps;
+  }
+
+  async mount(pod: Pod, signal: AbortSignal): Promise<void> {
+    const uid = podUid(pod);
+    const mounts = this.#podMounts(pod);
+    if (mounts.hasEnded)
+      throw new KubeletError('conflict', 'FailedMount', 'the volumes of this pod are being taken down');
+    if (mounts.pod !== pod) {
+      mounts.pod = pod;
+      this.podChanged.push(uid);
+    }
+    const missing = usedVolumes(pod).filter(({ name }) => this.#deps.mounts.get(uid, name) === undefined);
+    if (missing.length === 0) return;
+    const attempts = missing.map((volume) => mounts.attempt(volume.name, () => this.#try(mounts, volume)));
+    const ends = await raceAbort(Promise.allSettled(attempts), signal);
+    const failures = ends.flatMap((end, at) =>
+      end.status === 'rejected' ? [{ name: missing[at]?.name ?? '', err: end.reason as unknown }] : [],
+    );
+    if (failures.length > 0) throw mountFailure(failures);
+  }
+
+  async containerMounts(
+    pod: Pod,
+    container: Container,
+    options: { readonly expand: (text: string) => string },
+    signal: AbortSignal,
+  ): Promise<ContainerMounts> {
+    const uid = podUid(pod);
+    const mounted = (name: string): MountedVolume | undefined => this.#deps.mounts.get(uid, name);
+    const request = { pod, container, mounted, expand: options.expand };
+    return { mounts: await containerMounts(this.#deps.containers, request, signal), devices: [] };
+  }
+
+  async unmount(uid: PodUid, signal: AbortSignal): Promise<void> {
+    const { clock, mounts, taking } = this.#deps;
+    await this.#pods.get(uid)?.end(settleMs);
+    for (const waitMs of [...busyWaitsMs, undefined]) {
+      try {
+        await tearDownPod(taking, uid, signal);
+        break;
+      } catch (err) {
+        if (waitMs === undefined || !isKind(err, 'conflict') || signal.aborted) throw err;
+        await clock.sleep(waitMs, signal);
+      }
+    }
+    mounts.delete(uid);
+    this.#pods.delete(uid);
+  }
+
+  /** The pods whose volumes come from this object; those that wait for it try again at once. */
+  objectChanged(changed: ChangedObject): readonly PodUid[] {
+    const touched: PodUid[] = [];
+    for (const [uid, mounts] of this.#pods) {
+      const volumes = usedVolumes(mounts.pod).filter((volume) => this.#refersTo(mounts.pod, volume, changed));
+      if (volumes.length === 0) continue;
+      touched.push(uid);
+      const waiting = volumes.filter(({ name }) => mounts.retryNow(name));
+      if (waiting.length > 0) this.wake.push(uid);
+    }
+    return touched;
+  }
+
+  /** Writes anew what has changed in a pod's volumes. What cannot be brought up to date keeps its content. */
+  async refresh(uid: PodUid): Promise<void> {
+    const mounts = this.#pods.get(uid);
+    if (mounts === undefined || mounts.hasEnded) return;
+    const volumes = this.#deps.mounts.ofPod(uid).filter(({ plugin }) => plugin.needsRefresh);
+    const ends = await Promise.allSettled(
+      volumes.map((volume) => mounts.attempt(volume.spec.name, () => this.#setUpAgain(mounts, volume))),
+    );
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined && !mounts.hasEnded) throw failed.reason;
+  }
+
+  /** Whether anything of a pod is mounted here, or is about to be. */
+  knows(uid: string): boolean {
+    return [...this.#pods.keys()].some((each) => each === uid);
+  }
+
+  /** Ends attempts under way; what is mounted stays. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#pods.values()].map((mounts) => mounts.end(settleMs)));
+    this.#pods.clear();
+  }
+
+  #podMounts(pod: Pod): PodMounts {
+    const uid = podUid(pod);
+    const known = this.#pods.get(uid);
+    if (known !== undefined) return known;
+    const mounts = new PodMounts(pod, this.#deps.clock, () => this.wake.push(uid));
+    this.#pods.set(uid, mounts);
+    return mounts;
+  }
+
+  async #try(mounts: PodMounts, volume: Volume): Promise<void> {
+    const { clock } = this.#deps;
+    const { pod, signal } = mounts;
+    const what = `mounting volume "${volume.name}"`;
+    let directoryName = volume.name;
+    try {
+      const mounted = await withDeadline({ clock, ms: mountDeadlineMs, signal, what }, async (within) => {
+        const spec = await resolveVolume(this.#deps.objects, pod, volume, within);
+        directoryName = spec.directoryName;
+        return await this.#setUp(pod, spec, within);
+      });
+      if (mounts.hasEnded) return;
+      mounts.succeeded(volume.name);
+      this.#deps.mounts.set(podUid(pod), mounted);
+    } catch (err) {
+      if (signal.aborted) throw err;
+      throw this.#reportFailure(mounts, volume.name, directoryName, err);
+    }
+  }
+
+  async #setUp(pod: Pod, spec: MountedVolume['spec'], signal: AbortSignal): Promise<MountedVolume> {
+    const { clock, taking } = this.#deps;
+    const plugin = taking.plugins.find((each) => each.canServe(spec));
+    if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
+    const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
+    const request = { pod, spec, path, owner: volumeOwner(pod) };
+    const done = await this.#locks.run(plugin.deviceKey(spec), signal, () => plugin.setUp(request, signal));
+    return { ...done, spec, plugin, mountedAtMs: clock.now() };
+  }
+
+  async #setUpAgain(mounts: PodMounts, volume: MountedVolume): Promise<void> {
+    const { clock } = this.#deps;
+    const { pod, signal } = mounts;
+    const what = `bringing volume "${volume.spec.name}" up to date`;
+    try {
+      await withDeadline({ clock, ms: mountDeadlineMs, signal, what }, (within) =>
+        this.#setUp(pod, volume.spec, within),
+      );
+      mounts.succeeded(volume.spec.name);
+    } catch (err) {
+      if (signal.aborted) throw err;
+      throw this.#reportFailure(mounts, volume.spec.name, volume.spec.directoryName, err);
+    }
+  }
+
+  /** Tells the pod's owner by an event and the node's by a line, once per attempt. */
+  #reportFailure(mounts: PodMounts, name: string, directoryName: string, err: unknown): KubeletError {
+    const { events, log } = this.#deps;
+    const message = `MountVolume.SetUp failed for volume "${directoryName}" : ${describeError(err)}`;
+    const kind = err instanceof KubeletError ? err.kind : 'internal';
+    const failure = new KubeletError(kind, 'FailedMount', message, { cause: err });
+    const retryInMs = mounts.failed(name, failure);
+    events.pod(mounts.pod, { type: 'Warning', reason: 'FailedMount', message });
+    log.warn('Volume cannot be mounted', {
+      pod: podRef(mounts.pod),
+      volume: name,
+      retryInMs,
+      err: describeError(err),
+    });
+    return failure;
+  }
+
+  #refersTo(pod: Pod, volume: Volume, { kind, namespace, name }: ChangedObject): boolean {
+    const { name: volumeName, ...source } = volume;
+    const spec = {
+      name: volumeName,
+      directoryName: volumeName,
+      source,
+      readOnly: false,
+      mountOptions: [],
+      persistent: undefined,
+    };
+    const plugin = this.#deps.taking.plugins.find((each) => each.canServe(spec));
+    return (plugin?.references(pod, spec) ?? []).some(
+      (each) => each.kind === kind && each.namespace === namespace && each.name === name,
+    );
+  }
+}
+
+function mountFailure(failures: readonly { readonly name: string; readonly err: unknown }[]): KubeletError {
+  const names = failures.map(({ name }) => name).join(' ');
+  const texts = failures.map(({ err }) => describeError(err)).join(', ');
+  const [first] = failures;
+  const kind = first?.err instanceof KubeletError ? first.err.kind : 'internal';
+  const message = `unmounted volumes=[${names}], unattached volumes=[], failed to process volumes=[]: ${texts}`;
+  return new KubeletError(kind, 'FailedMount', message, { cause: first?.err });
+}
