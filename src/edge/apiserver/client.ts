@@ -28,12 +28,11 @@ export interface RequestObservation {
   readonly code: string;
   readonly seconds: number;
   readonly requestBytes: number;
-  /** Undefined for a watch, and when there was no answer. */
-  readonly responseBytes?: number;
 }
 
 export interface ApiClientObserver {
   request(observation: RequestObservation): void;
+  answered?(method: string, host: string, bytes: number): void;
   waited(method: string, host: string, seconds: number): void;
   retried(method: string, host: string, code: string): void;
 }
@@ -93,6 +92,7 @@ export class ApiServerClient implements ApiClient {
     return await withDeadline(options, async (signal) => {
       const answer = await this.#send(exchange, signal);
       const text = await readAll(answer.body, longestAnswerBytes);
+      this.#deps.observer?.answered?.(exchange.method, this.#deps.transport.host, text.length);
       if (answer.status >= 400) throw fromAnswer(answer.status, text, options.what);
       return parseBody(text, options.what) as T;
     });

@@ -116,7 +116,7 @@ async function send(
 }
 
 /** What the machine trusts, so that an administrator's own authority counts; otherwise what Node brings along. */
-async function systemRoots(): Promise<string | undefined> {
+export async function systemRoots(): Promise<string | undefined> {
   const given = process.env['SSL_CERT_FILE'];
   for (const file of given === undefined ? rootFiles : [given]) {
     const text = await readFile(file, 'utf8').catch(() => undefined);

@@ -1,12 +1,25 @@
-// The double against the contract, without sockets. integration/api-server-contract.test.ts has real ones.
+// The double against the contract: without sockets, and with the client's own transport over HTTPS, HTTP/2 and HTTP/1.1.
+// integration/api-server-contract.test.ts has real servers.
 import { realClock } from '../../base/clock.ts';
+import { silentLogger } from '../../base/log.ts';
+import { parseKubeconfig } from '../../edge/apiserver/kubeconfig.ts';
+import { openApiServer } from '../../edge/apiserver/open-api-server.ts';
 import { apiServerContract } from './contract.ts';
 import { ApiServerDouble, adminUser, nodeUser } from './double.ts';
+import { serveDouble } from './http-front.ts';
+import { adminCertificate, kubeconfigText, nodeCertificate } from './kubeconfig-text.ts';
 import { memoryClient } from './memory-client.ts';
+import { type KeyPair, TestAuthority } from './pki.ts';
+
+function makeDouble(): ApiServerDouble {
+  const double = new ApiServerDouble({ clock: realClock, schedule: false });
+  // So that there is a place that is long gone.
+  double.store.compact();
+  return double;
+}
 
 apiServerContract('the double, in memory', () => {
-  const double = new ApiServerDouble({ clock: realClock, schedule: false });
-  double.store.compact();
+  const double = makeDouble();
   return Promise.resolve({
     admin: memoryClient(double, realClock, adminUser).client,
     asNode: (name) => memoryClient(double, realClock, nodeUser(name)).client,
@@ -16,3 +29,32 @@ apiServerContract('the double, in memory', () => {
     },
   });
 });
+
+for (const http2 of [true, false])
+  apiServerContract(`the double, over HTTPS with ${http2 ? 'HTTP/2' : 'HTTP/1.1'}`, async () => {
+    const double = makeDouble();
+    const authority = new TestAuthority();
+    const front = await serveDouble(double, { authority, http2 });
+    const servers: { close(): void }[] = [];
+    const as = (client: KeyPair) => {
+      const server = openApiServer({
+        access: parseKubeconfig(kubeconfigText({ front, authority, client }), '/'),
+        clock: realClock,
+        log: silentLogger,
+        userAgent: 'kubelet/contract',
+        limits: { requests: { qps: 0, burst: 0 }, events: { qps: 0, burst: 0 } },
+        heartbeatTimeoutMs: 10_000,
+      });
+      servers.push(server);
+      return server.client;
+    };
+    return {
+      admin: as(adminCertificate(authority)),
+      asNode: (name) => as(nodeCertificate(authority, name)),
+      close: async () => {
+        for (const server of servers) server.close();
+        double.close();
+        await front.close();
+      },
+    };
+  });

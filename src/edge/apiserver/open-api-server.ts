@@ -1,0 +1,77 @@
+// The API server of a kubeconfig, ready to be asked: client and reflector with the limits of the configuration.
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { ApiClient, Follow } from '../../api/api-client.ts';
+import type { Clock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { TokenBucket } from '../../base/rate-limit.ts';
+import { type ApiClientObserver, ApiServerClient } from './client.ts';
+import { HttpTransport } from './http-transport.ts';
+import { type ClusterAccess, parseKubeconfig } from './kubeconfig.ts';
+import { reflector } from './reflector.ts';
+
+export interface ApiServerOptions {
+  readonly access: ClusterAccess;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly userAgent: string;
+  /** 0: unlimited. */
+  readonly limits: {
+    readonly requests: { readonly qps: number; readonly burst: number };
+    readonly events: { readonly qps: number; readonly burst: number };
+  };
+  readonly heartbeatTimeoutMs: number;
+  readonly observer?: ApiClientObserver;
+}
+
+export interface ApiServer {
+  readonly client: ApiClient;
+  readonly follow: Follow;
+  /** For those whose requests must not wait for others: as long as there is one connection, it is shared anyway. */
+  close(): void;
+}
+
+/** As long as a server itself takes before it gives a request up. */
+const requestTimeoutMs = 60_000;
+
+export async function readKubeconfig(path: string): Promise<ClusterAccess> {
+  try {
+    return parseKubeconfig(await readFile(path, 'utf8'), dirname(resolve(path)));
+  } catch (cause) {
+    if (cause instanceof KubeletError) throw cause;
+    throw new KubeletError('invalid', 'InvalidKubeconfig', `cannot read the kubeconfig ${path}`, { cause });
+  }
+}
+
+export function openApiServer(options: ApiServerOptions): ApiServer {
+  const { access, clock, limits, log, observer, userAgent } = options;
+  const transport = new HttpTransport({ access, clock, log, env: process.env });
+  const client = new ApiServerClient({
+    transport,
+    clock,
+    log,
+    userAgent,
+    limiters: {
+      requests: new TokenBucket({ clock, ...limits.requests }),
+      events: new TokenBucket({ clock, ...limits.events }),
+    },
+    timeoutMs: {
+      requests: requestTimeoutMs,
+      events: requestTimeoutMs,
+      heartbeats: options.heartbeatTimeoutMs,
+    },
+    ...(observer === undefined ? {} : { observer }),
+  });
+  return {
+    client,
+    follow: reflector({ client, clock, log }),
+    close: () => transport.closeConnections(),
+  };
+}
+
+/** `kubelet/v1.34.11 (linux/amd64) kubernetes/0123456`, as every Kubernetes component introduces itself. */
+export function userAgentOf(version: string, commit: string): string {
+  const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+  return `kubelet/${version} (${process.platform}/${arch}) kubernetes/${commit.slice(0, 7) || 'unknown'}`;
+}

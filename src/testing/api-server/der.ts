@@ -1,0 +1,70 @@
+// Just enough ASN.1 to make certificates for tests, and to read certificate requests. DER only.
+
+export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(parts);
+  return Buffer.concat([Buffer.from([tag]), lengthOf(content.length), content]);
+}
+
+function lengthOf(length: number): Buffer {
+  if (length < 0x80) return Buffer.from([length]);
+  const bytes: number[] = [];
+  for (let rest = length; rest > 0; rest >>>= 8) bytes.unshift(rest & 0xff);
+  return Buffer.from([0x80 | bytes.length, ...bytes]);
+}
+
+export const sequence = (...parts: readonly Uint8Array[]): Buffer => der(0x30, ...parts);
+export const set = (...parts: readonly Uint8Array[]): Buffer => der(0x31, ...parts);
+export const octets = (content: Uint8Array): Buffer => der(0x04, content);
+export const bits = (content: Uint8Array): Buffer => der(0x03, Buffer.from([0]), content);
+export const utf8 = (text: string): Buffer => der(0x0c, Buffer.from(text));
+export const truth = (): Buffer => der(0x01, Buffer.from([0xff]));
+
+export function integer(bytes: Uint8Array): Buffer {
+  const positive = (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes;
+  return der(0x02, positive);
+}
+
+export function oid(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  const bytes = [first * 40 + second];
+  for (const arc of rest) {
+    const groups = [arc & 0x7f];
+    for (let left = arc >>> 7; left > 0; left >>>= 7) groups.unshift((left & 0x7f) | 0x80);
+    bytes.push(...groups);
+  }
+  return der(0x06, Buffer.from(bytes));
+}
+
+/** GeneralizedTime holds every year that a test can want. */
+export function time(ms: number): Buffer {
+  const text = new Date(ms).toISOString().replace(/[-:T]|\.\d{3}/g, '');
+  return der(0x18, Buffer.from(text));
+}
+
+export interface DerNode {
+  readonly tag: number;
+  readonly content: Buffer;
+  /** With tag and length. */
+  readonly raw: Buffer;
+}
+
+export function children(content: Buffer): DerNode[] {
+  const nodes: DerNode[] = [];
+  for (let at = 0; at < content.length; ) {
+    const start = at;
+    const tag = content[at++] ?? 0;
+    let length = content[at++] ?? 0;
+    if (length >= 0x80) {
+      const count = length & 0x7f;
+      length = content.readUIntBE(at, count);
+      at += count;
+    }
+    nodes.push({
+      tag,
+      content: content.subarray(at, at + length),
+      raw: content.subarray(start, at + length),
+    });
+    at += length;
+  }
+  return nodes;
+}

@@ -1,0 +1,184 @@
+// The double on a port of loopback: HTTPS with HTTP/2 and HTTP/1.1 and client certificates, as a real server has it, or plain
+// HTTP. Logs, exec and the like are passed on to the kubelet (kubelet-proxy.ts).
+// Invariants: while the double is away connections are refused or cut; close() leaves no socket behind.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { type ApiServerDouble, errorResponse } from './double.ts';
+import type { KubeletProxy } from './kubelet-proxy.ts';
+import type { TestAuthority } from './pki.ts';
+import type { RawRequest, RawResponse, User } from './request.ts';
+
+export interface HttpFrontOptions {
+  /** Undefined: plain HTTP. */
+  readonly authority?: TestAuthority | undefined;
+  /** HTTP/2 is offered unless told. */
+  readonly http2?: boolean;
+  readonly port?: number;
+  readonly proxy?: KubeletProxy;
+  /** More names and addresses that the certificate is for. */
+  readonly hosts?: readonly string[];
+}
+
+export interface HttpFront {
+  readonly url: string;
+  readonly port: number;
+  /** Connections that are open now, and all that ever were. */
+  readonly connections: { readonly open: number; readonly total: number };
+  close(): Promise<void>;
+}
+
+type AnyRequest = IncomingMessage | Http2ServerRequest;
+type AnyResponse = ServerResponse | Http2ServerResponse;
+
+export async function serveDouble(
+  double: ApiServerDouble,
+  options: HttpFrontOptions = {},
+): Promise<HttpFront> {
+  const { authority, http2 = true, proxy } = options;
+  const sockets = new Set<Socket>();
+  let total = 0;
+  const onRequest = (request: AnyRequest, response: AnyResponse): void => {
+    void answer(double, request, response, proxy);
+  };
+  const server =
+    authority === undefined ? createServer(onRequest) : secureServer(authority, http2, options, onRequest);
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    if (proxy === undefined) socket.destroy();
+    else proxy.upgrade(double, request, socket, head, userOf(request));
+  });
+  server.on('connection', (socket: Socket) => {
+    if (double.faults.isAway) {
+      socket.destroy();
+      return;
+    }
+    total++;
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const stopListening = double.faults.onAway(cut);
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${authority === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+    port,
+    get connections() {
+      return { open: sockets.size, total };
+    },
+    close: async () => {
+      stopListening();
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function secureServer(
+  authority: TestAuthority,
+  http2: boolean,
+  options: HttpFrontOptions,
+  onRequest: (request: AnyRequest, response: AnyResponse) => void,
+): Server {
+  const hosts = ['127.0.0.1', '::1', 'localhost', 'kubernetes', ...(options.hosts ?? [])];
+  const { cert, key } = authority.issue({ commonName: 'kube-apiserver', hosts, usage: 'server' });
+  const tls = {
+    cert,
+    key,
+    ca: authority.cert,
+    requestCert: true,
+    // Whose certificate is not known is nobody, as with a real server, which then looks for a token.
+    rejectUnauthorized: false,
+  };
+  if (!http2) return createHttpsServer(tls, onRequest);
+  const server = createSecureServer({ ...tls, allowHTTP1: true }, onRequest);
+  server.on('sessionError', () => undefined);
+  return server;
+}
+
+export function userOf(request: AnyRequest): User | undefined {
+  const socket = request.socket as Partial<TLSSocket>;
+  if (socket.authorized !== true || socket.getPeerCertificate === undefined) return undefined;
+  const subject = socket.getPeerCertificate().subject as unknown as
+    | Record<string, string | string[]>
+    | undefined;
+  if (subject?.['CN'] === undefined) return undefined;
+  return { name: String(subject['CN']), groups: [...[subject['O'] ?? []].flat(), 'system:authenticated'] };
+}
+
+/** What the request's headers say of who asks; an administrator may act as somebody else. */
+function impersonated(request: AnyRequest, user: User | undefined): User | undefined {
+  const as = request.headers['impersonate-user'];
+  if (as === undefined || user?.groups.includes('system:masters') !== true) return user;
+  const groups = String(request.headers['impersonate-group'] ?? '')
+    .split(',')
+    .map((each) => each.trim());
+  return { name: String(as), groups: [...groups.filter(Boolean), 'system:authenticated'] };
+}
+
+async function answer(
+  double: ApiServerDouble,
+  request: AnyRequest,
+  response: AnyResponse,
+  proxy: KubeletProxy | undefined,
+): Promise<void> {
+  const abort = new AbortController();
+  response.on('close', () => abort.abort());
+  response.on('error', () => abort.abort());
+  const user = impersonated(request, userOf(request));
+  const raw: RawRequest = {
+    method: request.method ?? 'GET',
+    path: request.url ?? '/',
+    headers: flat(request.headers),
+    body: await bodyOf(request),
+    user,
+    signal: abort.signal,
+  };
+  try {
+    if (proxy !== undefined && (await proxy.request(double, raw, response as ServerResponse))) return;
+    await write(response as ServerResponse, await double.handle(raw));
+  } catch (err) {
+    if (abort.signal.aborted) return;
+    await write(response as ServerResponse, errorResponse(err));
+  }
+}
+
+function flat(headers: AnyRequest['headers']): Record<string, string> {
+  const plain: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return plain;
+}
+
+async function bodyOf(request: AnyRequest): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for await (const chunk of request as AsyncIterable<Uint8Array>) chunks.push(chunk);
+  } catch {
+    // Whoever sent it has gone; nobody will read the answer either.
+    return '';
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function write(response: ServerResponse, { body, headers, status }: RawResponse): Promise<void> {
+  if (response.destroyed) return;
+  response.writeHead(status, headers);
+  if (typeof body === 'string') {
+    response.end(body);
+    return;
+  }
+  // A watch: its reader wants to know that it has begun.
+  response.flushHeaders();
+  for await (const part of body) {
+    if (response.destroyed) return;
+    response.write(part);
+  }
+  response.end();
+}

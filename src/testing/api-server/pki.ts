@@ -1,0 +1,150 @@
+// An authority for tests: makes certificates for servers and clients, and signs the requests of kubelets.
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isIP } from 'node:net';
+import { bits, children, der, integer, octets, oid, sequence, set, time, truth, utf8 } from './der.ts';
+
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface Leaf {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly hosts?: readonly string[];
+  readonly usage: 'server' | 'client';
+  readonly notBeforeMs?: number;
+  readonly seconds?: number;
+}
+
+const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
+const yearSeconds = 365 * 24 * 3600;
+const usages = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
+
+export class TestAuthority {
+  readonly cert: string;
+  readonly #key: KeyObject;
+  readonly #subject = nameOf('test-ca', []);
+
+  constructor() {
+    const { privateKey, publicKey } = newKey();
+    this.#key = createPrivateKey(privateKey);
+    const usage = extension('2.5.29.15', true, der(0x03, Buffer.from([2, 0x04])));
+    const isCa = extension('2.5.29.19', true, sequence(truth()));
+    this.cert = this.#certificate(
+      this.#subject,
+      publicKey,
+      [isCa, usage],
+      Date.now() - 3_600_000,
+      10 * yearSeconds,
+    );
+  }
+
+  issue(leaf: Leaf): KeyPair {
+    const { privateKey, publicKey } = newKey();
+    const cert = this.#certificate(
+      nameOf(leaf.commonName, leaf.organizations ?? []),
+      publicKey,
+      extensionsOf(leaf.usage, (leaf.hosts ?? []).map(generalName)),
+      leaf.notBeforeMs ?? Date.now() - 3_600_000,
+      leaf.seconds ?? yearSeconds,
+    );
+    return { cert, key: privateKey };
+  }
+
+  /** Signs a PKCS #10 request: its subject, key and alternative names. For ApiServerDouble's `sign`. */
+  readonly sign = (csrPem: string, signerName: string, seconds: number): string => {
+    const [info] = children(children(fromPem(csrPem))[0]?.content ?? Buffer.alloc(0));
+    const [, subject, publicKey, attributes] = children(info?.content ?? Buffer.alloc(0));
+    if (subject === undefined || publicKey === undefined)
+      throw new Error('the certificate request is not valid');
+    const usage = signerName === 'kubernetes.io/kubelet-serving' ? 'server' : 'client';
+    const names = attributes === undefined ? [] : requestedNames(attributes.content);
+    return this.#certificate(
+      subject.raw,
+      publicKey.raw,
+      extensionsOf(usage, names),
+      Date.now() - 60_000,
+      seconds + 60,
+    );
+  };
+
+  #certificate(
+    subject: Buffer,
+    publicKey: Buffer,
+    extensions: readonly Buffer[],
+    notBeforeMs: number,
+    seconds: number,
+  ): string {
+    const body = sequence(
+      der(0xa0, integer(Buffer.from([2]))),
+      integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+      ecdsaWithSha256,
+      this.#subject,
+      sequence(time(notBeforeMs), time(notBeforeMs + seconds * 1000)),
+      subject,
+      publicKey,
+      der(0xa3, sequence(...extensions)),
+    );
+    return toPem('CERTIFICATE', sequence(body, ecdsaWithSha256, bits(sign('sha256', body, this.#key))));
+  }
+}
+
+function newKey(): { readonly privateKey: string; readonly publicKey: Buffer } {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return {
+    privateKey: pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    publicKey: pair.publicKey.export({ type: 'spki', format: 'der' }),
+  };
+}
+
+function nameOf(commonName: string, organizations: readonly string[]): Buffer {
+  const attribute = (id: string, text: string): Buffer => set(sequence(oid(id), utf8(text)));
+  return sequence(
+    ...organizations.map((each) => attribute('2.5.4.10', each)),
+    attribute('2.5.4.3', commonName),
+  );
+}
+
+function extension(id: string, critical: boolean, value: Buffer): Buffer {
+  return sequence(oid(id), ...(critical ? [truth()] : []), octets(value));
+}
+
+function extensionsOf(usage: keyof typeof usages, names: readonly Buffer[]): readonly Buffer[] {
+  return [
+    extension('2.5.29.15', true, der(0x03, Buffer.from([7, 0x80]))),
+    extension('2.5.29.37', false, sequence(oid(usages[usage]))),
+    ...(names.length === 0 ? [] : [extension('2.5.29.17', false, sequence(...names))]),
+  ];
+}
+
+function generalName(host: string): Buffer {
+  if (isIP(host) === 4) return der(0x87, Buffer.from(host.split('.').map(Number)));
+  if (host === '::1') return der(0x87, Buffer.concat([Buffer.alloc(15), Buffer.from([1])]));
+  return der(0x82, Buffer.from(host));
+}
+
+/** The alternative names that the request's extensions ask for. */
+function requestedNames(attributes: Buffer): readonly Buffer[] {
+  const wanted = oid('2.5.29.17');
+  for (const attribute of children(attributes)) {
+    const [, values] = children(attribute.content);
+    const [extensions] = children(values?.content ?? Buffer.alloc(0));
+    for (const each of children(extensions?.content ?? Buffer.alloc(0))) {
+      const parts = children(each.content);
+      if (parts[0]?.raw.equals(wanted) !== true) continue;
+      const [names] = children(parts.at(-1)?.content ?? Buffer.alloc(0));
+      return children(names?.content ?? Buffer.alloc(0)).map(({ raw }) => raw);
+    }
+  }
+  return [];
+}
+
+function toPem(label: string, content: Buffer): string {
+  const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}
+
+function fromPem(pem: string): Buffer {
+  return Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+}
