@@ -85,6 +85,11 @@ export class Registry {
     this.#faults.push(...faults);
   }
 
+  /** Faults that no request has met yet. */
+  get faultsLeft(): number {
+    return this.#faults.length;
+  }
+
   clearFaults(): void {
     this.#faults.length = 0;
   }

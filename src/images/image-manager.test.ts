@@ -23,7 +23,10 @@ function scene(): {
       return { imageRef: 'sha256:1' };
     },
     imageStatus: async () =>
-      ({ image: { id: 'sha256:1', username: '', uid: { value: 5n } }, info: {} }) as never,
+      ({
+        image: it.fails || it.pulls === 0 ? undefined : { id: 'sha256:1', username: '', uid: { value: 5n } },
+        info: {},
+      }) as never,
   };
   const manager = anImageManager({ images, clock });
   const it = {
@@ -97,6 +100,7 @@ function registry(parallelPulls: number): {
         const signal = options?.signal;
         signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
         const finish = (err?: Error): void => {
+          it.present ||= err === undefined;
           if (err === undefined) resolve({ imageRef: 'sha256:1' });
           else reject(err);
         };
@@ -109,7 +113,7 @@ function registry(parallelPulls: number): {
   const it = {
     clock,
     pulls,
-    present: true,
+    present: false,
     manager,
     ensure: async (uid: string, image: string, options: EnsureOptions = {}): Promise<string> => {
       const container = aContainer({ image, imagePullPolicy: options.policy ?? 'Always' });
@@ -234,4 +238,14 @@ test('a runtime that cannot say whether the image is there', async () => {
     reason: 'ImageInspectError',
     message: 'Failed to inspect image "app:latest": disk',
   });
+});
+
+test('what another pod brought between the look and the pull is not pulled again', async () => {
+  const it = registry(5);
+  const first = it.ensure('a', 'app', { policy: 'IfNotPresent' });
+  await it.clock.settle();
+  it.pulls[0]?.finish();
+  expect(await first).toBe('sha256:1');
+  expect(await it.ensure('b', 'app', { policy: 'IfNotPresent' })).toBe('sha256:1');
+  expect(it.pulls).toHaveLength(1);
 });

@@ -91,22 +91,18 @@ export class ImageManager {
     signal: AbortSignal,
   ): Promise<PresentImage> {
     const policy = policyOf(request);
-    if (policy !== 'Always' && found !== undefined && this.#deps.history === undefined) {
-      void this.#deps.credentials.checkSecrets(request.pod, signal);
-      this.#tellPresent(request, '');
-      return found;
+    if (policy === 'Always') return await this.#pull(request, this.#deps.clock.monotonic(), signal);
+    const sinceMs = this.#deps.clock.monotonic();
+    // Another pod may have brought it since.
+    const present =
+      found ?? (policy === 'Never' ? undefined : await this.find(nameOf(request), signal, request));
+    if (present !== undefined && (await this.#isGiven(request, present, signal))) {
+      this.#backoff.succeeded(keyOf(request));
+      return present;
     }
-    if (policy === 'Never' && found === undefined) throw this.#neverPulled(request);
-    if (policy !== 'Always' && found !== undefined) {
-      const credentials = await this.#credentials(request, signal);
-      if (await this.#mayUse(request, found, credentials, signal)) {
-        this.#tellPresent(request, ' and can be accessed by the pod');
-        return found;
-      }
-      // The same words as for an image that is not there: who may not have it need not know that it is.
-      if (policy === 'Never') throw this.#neverPulled(request);
-    }
-    return await this.#pull(request, signal);
+    // The same words whether it is missing or not allowed: who may not have it need not know that it is there.
+    if (policy === 'Never') throw this.#neverPulled(request);
+    return await this.#pull(request, sinceMs, signal);
   }
 
   /** When to ask again although nothing changes, since the answer will be another; undefined: it may be asked now. */
@@ -137,16 +133,21 @@ export class ImageManager {
     return await this.#deps.credentials.find(repository, request.pod, signal);
   }
 
-  async #mayUse(
-    request: ImageAsker,
-    { ref }: PresentImage,
-    credentials: readonly PullCredential[],
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    return (await this.#deps.history?.mayUse(nameOf(request), ref, credentials, signal)) ?? true;
+  /** Whether the pod may have the image that is there; tells so. */
+  async #isGiven(request: ImageAsker, { ref }: PresentImage, signal: AbortSignal): Promise<boolean> {
+    const { credentials, history } = this.#deps;
+    if (history === undefined) {
+      void credentials.checkSecrets(request.pod, signal);
+      this.#tellPresent(request, '');
+      return true;
+    }
+    const given = await this.#credentials(request, signal);
+    if (!(await history.mayUse(nameOf(request), ref, given, signal))) return false;
+    this.#tellPresent(request, ' and can be accessed by the pod');
+    return true;
   }
 
-  async #pull(request: ImageRequest, signal: AbortSignal): Promise<PresentImage> {
+  async #pull(request: ImageRequest, sinceMs: number, signal: AbortSignal): Promise<PresentImage> {
     const { clock, log, observePull } = this.#deps;
     const name = nameOf(request);
     const key = keyOf(request);
@@ -158,7 +159,7 @@ export class ImageManager {
     const askedMs = clock.monotonic();
     let result: PullResult;
     try {
-      result = await this.#pullRecorded(request, signal);
+      result = await this.#pullRecorded(request, sinceMs, signal);
       if (result.image === undefined) {
         throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
       }
@@ -180,7 +181,7 @@ export class ImageManager {
   }
 
   /** The pull itself, with what is written down before and after it. */
-  async #pullRecorded(request: ImageRequest, signal: AbortSignal): Promise<PullResult> {
+  async #pullRecorded(request: ImageRequest, sinceMs: number, signal: AbortSignal): Promise<PullResult> {
     const { history, pulls } = this.#deps;
     const { pod, sandboxConfig } = request;
     const name = nameOf(request);
@@ -192,7 +193,8 @@ export class ImageManager {
       this.#tell(request, 'Normal', 'Pulling', `Pulling image "${name}"`);
       const annotations = pod.metadata?.annotations ?? {};
       const runtimeClass = pod.spec?.runtimeClassName ?? '';
-      result = await pulls.pull({ image, annotations, sandboxConfig, runtimeClass, credentials }, signal);
+      const wanted = { image, annotations, sandboxConfig, runtimeClass, credentials };
+      result = await pulls.pull(wanted, sinceMs, signal);
     } catch (err) {
       await history?.failed(name);
       throw err;

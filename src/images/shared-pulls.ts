@@ -52,10 +52,14 @@ interface Pull {
 
 /** A pull that hangs this long no longer keeps others from starting. */
 const pullLeaseMs = 120_000;
+/** Longer than anybody takes from looking for an image to asking for its pull. */
+const recentMs = 60_000;
 
 export class SharedPulls {
   readonly #deps: SharedPullsDeps;
   readonly #pulls = new Map<string, Pull>();
+  /** What came a moment ago, for who asked while it was on its way. */
+  readonly #recent = new Map<string, { readonly result: PullResult; readonly atMs: number }>();
   readonly #slots: Slots;
   readonly #limit: TokenBucket;
 
@@ -66,8 +70,11 @@ export class SharedPulls {
     this.#limit = new TokenBucket({ clock, qps, burst });
   }
 
-  async pull(request: PullRequest, signal: AbortSignal): Promise<PullResult> {
+  /** `sinceMs`: when the image was found missing. What was pulled after that need not be pulled again. */
+  async pull(request: PullRequest, sinceMs: number, signal: AbortSignal): Promise<PullResult> {
     const key = keyOf(request);
+    const recent = this.#recent.get(key);
+    if (recent !== undefined && recent.atMs >= sinceMs) return recent.result;
     const pull = this.#pulls.get(key) ?? this.#start(key, request);
     pull.waiters += 1;
     try {
@@ -80,12 +87,21 @@ export class SharedPulls {
 
   #start(key: string, request: PullRequest): Pull {
     const abort = new AbortController();
-    const done = this.#run(request, abort.signal).finally(() => this.#drop(key, pull));
+    const done = this.#run(request, abort.signal)
+      .then((result) => this.#remember(key, result))
+      .finally(() => this.#drop(key, pull));
     // Every waiter sees the outcome through its own race; a pull nobody waits for any more ends unheard.
     done.catch(() => undefined);
     const pull: Pull = { done, abort, waiters: 0 };
     this.#pulls.set(key, pull);
     return pull;
+  }
+
+  #remember(key: string, result: PullResult): PullResult {
+    const nowMs = this.#deps.clock.monotonic();
+    for (const [old, { atMs }] of this.#recent) if (nowMs - atMs > recentMs) this.#recent.delete(old);
+    this.#recent.set(key, { result, atMs: nowMs });
+    return result;
   }
 
   /** Ends a pull nobody waits for; who comes for the image next begins another one. */

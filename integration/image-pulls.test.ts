@@ -1,0 +1,232 @@
+// How images come to the node: credentials of the node and of a provider program, what is written down about pulls, and
+// what happens when registries, programs or the kubelet fail on the way. On a real containerd, through the built command.
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../src/api/k8s.ts';
+import { buildBusyboxImage } from './rig/images.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import type { OciImage } from './rig/oci.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+import { OwnPods } from './support/own-pods.ts';
+import { containerStatus, untilContainer, untilRunning } from './support/pod-state.ts';
+
+const username = 'ann';
+const password = 'a-very-secret-password';
+const auth = { scheme: 'basic', username, password } as const;
+const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';
+
+describeOnRig('image pulls', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  let image: OciImage;
+  let plugins = '';
+  const own = new OwnPods(() => kubelet);
+
+  beforeAll(async () => {
+    rig = await startRig();
+    image = await buildBusyboxImage();
+    const { host } = rig.registry;
+    plugins = join(rig.ground.dir, 'plugins');
+    mkdirSync(plugins);
+    writePlugin('knows', {
+      apiVersion,
+      kind: 'CredentialProviderResponse',
+      cacheKeyType: 'Image',
+      cacheDuration: '1h',
+      auth: { [`${host}/plugin`]: { username, password } },
+    });
+    writePlugin('babbles', `{"password":"${password}"`);
+    const config = join(rig.ground.dir, 'credential-providers.json');
+    const provider = (name: string, ...matchImages: readonly string[]): object => ({
+      name,
+      matchImages,
+      defaultCacheDuration: '1h',
+      apiVersion,
+    });
+    const providers = [
+      provider('knows', `${host}/plugin`),
+      provider('babbles', `${host}/plugin`, `${host}/babble`),
+    ];
+    writeFileSync(
+      config,
+      JSON.stringify({ apiVersion: 'kubelet.config.k8s.io/v1', kind: 'CredentialProviderConfig', providers }),
+    );
+    kubelet = rig.newKubelet({
+      config: {
+        serializeImagePulls: false,
+        maxParallelImagePulls: 3,
+        featureGates: { KubeletEnsureSecretPulledImages: true },
+      },
+      flags: [
+        `--image-credential-provider-config=${config}`,
+        `--image-credential-provider-bin-dir=${plugins}`,
+      ],
+    });
+    mkdirSync(kubelet.rootDir, { recursive: true });
+    writeFileSync(
+      join(kubelet.rootDir, 'config.json'),
+      JSON.stringify({
+        auths: {
+          [`http://${host}/node`]: { auth: Buffer.from(`${username}:${password}`).toString('base64') },
+        },
+      }),
+    );
+    await kubelet.start();
+  });
+  afterAll(() => rig.stop());
+  afterEach(() => {
+    own.removeAll();
+    rig.registry.clearFaults();
+    rig.registry.requireAuth(undefined);
+    expect(kubelet.log.text()).not.toContain(password);
+  });
+
+  /** A program that notes what it is asked and answers this. */
+  function writePlugin(name: string, answer: unknown): void {
+    const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+    const path = join(plugins, name);
+    writeFileSync(`${path}.answer`, text);
+    writeFileSync(path, `#!/bin/sh\ncat >> ${path}.asked\ncat ${path}.answer\n`);
+    chmodSync(path, 0o755);
+  }
+  const asked = (name: string): readonly unknown[] => {
+    const path = join(plugins, `${name}.asked`);
+    const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as unknown);
+  };
+  const podOf = (name: string, imageName: string): Pod =>
+    manifest(name, { containers: [container('main', obedient, { image: imageName })] });
+  const untilWaiting = async (name: string, reason: string): Promise<string> => {
+    const pod = await untilContainer(kubelet, name, reason, ({ state }) => state?.waiting?.reason === reason);
+    return containerStatus(pod).state?.waiting?.message ?? '';
+  };
+  const records = (kind: 'pulling' | 'pulled'): readonly string[] => {
+    const dir = join(kubelet.rootDir, 'image_manager', kind);
+    const names = existsSync(dir)
+      ? readdirSync(dir).filter((name) => /^sha256-[0-9a-f]{64}$/.test(name))
+      : [];
+    return names.map((name) => readFileSync(join(dir, name), 'utf8'));
+  };
+  const untilRecorded = (repository: string): Promise<string> =>
+    waitFor(() => {
+      const found = records('pulled').find((text) => text.includes(`"${repository}"`));
+      if (found === undefined) throw new Error(`records: ${records('pulled').join('')}`);
+      return found;
+    }, `a record of ${repository}`);
+
+  test('a registry that asks for credentials nobody has: ErrImagePull', async () => {
+    const name = rig.registry.add('nobody/app:1', image);
+    rig.registry.requireAuth(auth);
+    own.write('nobody', podOf('nobody', name));
+    expect(await untilWaiting('nobody', 'ErrImagePull')).toMatch(/401|authorization|authentication/i);
+    await waitFor(() => records('pulling').length === 0, 'no intent of a pull that failed');
+  });
+
+  test("the node's Docker configuration opens it, and the pull is written down for every pod", async () => {
+    const name = rig.registry.add('node/app:1', image);
+    rig.registry.requireAuth(auth);
+    own.write('node', podOf('node', name));
+    await untilRunning(kubelet, 'node');
+    const record = await untilRecorded(`${rig.registry.host}/node/app`);
+    expect(JSON.parse(record)).toMatchObject({
+      kind: 'ImagePulledRecord',
+      apiVersion: 'kubelet.config.k8s.io/v1alpha1',
+      credentialMapping: { [`${rig.registry.host}/node/app`]: { nodePodsAccessible: true } },
+    });
+    // Present now, and open to every pod: the registry is not asked again.
+    rig.registry.requests.length = 0;
+    own.write('again', podOf('again', name));
+    await untilRunning(kubelet, 'again');
+    expect(rig.registry.requests.filter(({ path }) => path.includes('/node/app/'))).toEqual([]);
+  });
+
+  test('a provider program opens it; it is asked once, and one that babbles is passed over', async () => {
+    const name = rig.registry.add('plugin/app:1', image);
+    const other = rig.registry.add('plugin/app:2', image);
+    rig.registry.requireAuth(auth);
+    own.write('plugin', podOf('plugin', name));
+    await untilRunning(kubelet, 'plugin');
+    own.write('cached', podOf('cached', other));
+    await untilRunning(kubelet, 'cached');
+    expect(asked('knows')).toEqual([
+      { kind: 'CredentialProviderRequest', apiVersion, image: `${rig.registry.host}/plugin/app` },
+    ]);
+    const metrics = await (await kubelet.get(kubelet.readOnlyPort, '/metrics')).text();
+    expect(metrics).toContain('kubelet_credential_provider_plugin_duration_count{plugin_name="knows"} 1\n');
+    expect(metrics).toMatch(/kubelet_credential_provider_config_info\{hash="sha256:[0-9a-f]{64}"\} 1\n/);
+    expect(metrics).toMatch(
+      /kubelet_image_pull_duration_seconds_count\{image_size_in_bytes="0-10MB"\} [1-9]/,
+    );
+    expect(kubelet.log.matching(/Failed getting credentials.*babbles/).length).toBeGreaterThan(0);
+  });
+
+  test('one image for several pods is pulled once', async () => {
+    const name = rig.registry.add('team/shared:1', image);
+    rig.registry.addFault({ do: 'slow', ms: 1000, on: 'manifest' });
+    const names = ['one', 'two', 'three'];
+    for (const each of names) own.write(each, podOf(each, name));
+    for (const each of names) await untilRunning(kubelet, each);
+    expect(kubelet.log.matching(new RegExp(`"Pulling image".*${name}`))).toHaveLength(1);
+  });
+
+  test('a pull that never ends keeps no other pod waiting, and goes with its pod', async () => {
+    const name = rig.registry.add('team/stuck:1', image);
+    const fine = rig.registry.add('team/fine:1', image);
+    rig.registry.addFault({ do: 'hang', on: 'manifest' });
+    own.write('stuck', podOf('stuck', name));
+    await waitFor(() => rig.registry.faultsLeft === 0, 'the pull to hang', 60_000);
+    own.write('fine', podOf('fine', fine));
+    await untilRunning(kubelet, 'fine');
+    own.remove('stuck');
+    await waitFor(
+      () => !records('pulling').some((text) => text.includes(name)),
+      'no intent of the stuck pull',
+      60_000,
+    );
+  });
+
+  test('killed in the middle of a pull: the intent is there, and the next life brings the pod up', async () => {
+    const name = rig.registry.add('team/killed:1', image);
+    rig.registry.addFault({ do: 'hang', on: 'manifest' });
+    own.write('killed', podOf('killed', name));
+    await waitFor(
+      () => records('pulling').some((text) => text.includes(name)),
+      'the intent of the pull',
+      60_000,
+    );
+    await kubelet.kill9();
+    expect(records('pulling').some((text) => text.includes(name))).toBe(true);
+    rig.registry.clearFaults();
+    await kubelet.start();
+    await untilRunning(kubelet, 'killed');
+    await untilRecorded(`${rig.registry.host}/team/killed`);
+    await waitFor(() => records('pulling').length === 0, 'no intent of a pull that has ended');
+  });
+
+  test('a program that is named but not there: the kubelet does not start, and says which', async () => {
+    const config = join(rig.ground.dir, 'missing.json');
+    const provider = { name: 'absent', matchImages: ['example.com'], defaultCacheDuration: '1h', apiVersion };
+    writeFileSync(
+      config,
+      JSON.stringify({
+        apiVersion: 'kubelet.config.k8s.io/v1',
+        kind: 'CredentialProviderConfig',
+        providers: [provider],
+      }),
+    );
+    const broken = rig.newKubelet({
+      name: 'broken',
+      flags: [
+        `--image-credential-provider-config=${config}`,
+        `--image-credential-provider-bin-dir=${plugins}`,
+      ],
+    });
+    await broken.start({ untilReady: false });
+    await waitFor(() => !broken.running, 'the kubelet to end', 60_000);
+    expect(broken.log.text()).toContain(`plugin binary executable ${plugins}/absent did not exist`);
+  });
+});

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { silentLogger } from '../base/log.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { type PullRequest, SharedPulls } from './shared-pulls.ts';
+
+function scene(): { readonly clock: FakeClock; readonly pulls: SharedPulls; count: number } {
+  const clock = new FakeClock();
+  const images = {
+    pullImage: async () => {
+      it.count += 1;
+      return { imageRef: 'sha256:1' };
+    },
+    imageStatus: async () => ({ image: undefined, info: {} }),
+  };
+  const limits = { parallelPulls: 1, pullQps: 0, pullBurst: 1 };
+  const it = { clock, pulls: new SharedPulls({ images, clock, log: silentLogger, ...limits }), count: 0 };
+  return it;
+}
+const request: PullRequest = {
+  image: 'app:1',
+  annotations: {},
+  sandboxConfig: {},
+  runtimeClass: '',
+  credentials: [],
+};
+const { signal } = new AbortController();
+
+test('a pull that ended after the image was missed is the one that is wanted; an older one is not', async () => {
+  const it = scene();
+  await it.clock.advance(1_000);
+  await it.pulls.pull(request, it.clock.monotonic(), signal);
+  await it.pulls.pull(request, it.clock.monotonic(), signal);
+  expect(it.count).toBe(1);
+  await it.clock.advance(1);
+  await it.pulls.pull(request, it.clock.monotonic(), signal);
+  expect(it.count).toBe(2);
+});
+
+test.each<[string, Partial<PullRequest>, number]>([
+  ['the same', {}, 1],
+  ['annotations of another pod', { annotations: { a: 'b' } }, 1],
+  ['another tag', { image: 'app:2' }, 2],
+  ['another runtime class', { runtimeClass: 'kata' }, 2],
+])('%s', async (_, over, count) => {
+  const it = scene();
+  await Promise.all([it.pulls.pull(request, 0, signal), it.pulls.pull({ ...request, ...over }, 0, signal)]);
+  expect(it.count).toBe(count);
+});
