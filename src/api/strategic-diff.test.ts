@@ -11,6 +11,13 @@ const cases: readonly (readonly [string, object, object, object | undefined])[] 
   ['a field that is gone', { status: { a: 1, b: 2 } }, { status: { a: 1 } }, { status: { b: null } }],
   ['undefined is not there', { a: 1 }, { a: 1, b: undefined }, undefined],
   ['null was not there before', { a: null }, {}, undefined],
+  ['nothing becomes null', {}, { a: null }, undefined],
+  [
+    'keyed elements that differ in nothing',
+    { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+    { status: { conditions: [ready] } },
+    undefined,
+  ],
   ['a plain list is replaced', { l: [1, 2] }, { l: [2] }, { l: [2] }],
   [
     'a keyed element that changed leaves the others alone',

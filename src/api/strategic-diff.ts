@@ -27,7 +27,8 @@ function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, pat
 }
 
 function diffField(name: string, had: unknown, wanted: unknown, keys: MergeKeys, path: string): JsonObject {
-  if (isDeepStrictEqual(had, wanted)) return {};
+  // A time that never was is null, or not there at all, as the server likes.
+  if (isDeepStrictEqual(had, wanted) || (wanted === null && had === undefined)) return {};
   const key = keys[path];
   if (key !== undefined && isObjectList(had) && isObjectList(wanted))
     return diffList(name, had, wanted, key, keys, path);
@@ -55,6 +56,8 @@ function diffList(
   const gone = had.filter((each) => !wanted.some((element) => element[key] === each[key]));
   const elements = [...changed, ...gone.map((each) => ({ $patch: 'delete', [key]: each[key] }))];
   const order = wanted.map((element) => ({ [key]: element[key] }));
+  const sameOrder = had.length === wanted.length && had.every((each, at) => each[key] === wanted[at]?.[key]);
+  if (elements.length === 0 && sameOrder) return {};
   return { [`$setElementOrder/${name}`]: order, ...(elements.length === 0 ? {} : { [name]: elements }) };
 }
 

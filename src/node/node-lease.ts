@@ -140,7 +140,8 @@ export class NodeLease implements Component {
     const { log } = this.#deps;
     const text = describeError(err);
     const fields = { retryInMs: Math.round(retryInMs), err };
-    if (text === this.#lastFailure) log.v(2).info(message, fields);
+    // A lease waits for its node: that one is not there yet is no fault.
+    if (text === this.#lastFailure || isKind(err, 'not-found')) log.v(2).info(message, fields);
     else log.error(message, fields);
     this.#lastFailure = text;
   }

@@ -1,57 +1,135 @@
-// A whole kubelet of a cluster in memory: the API server's double, the real loops, FakeCri, the fake clock.
+// What a node of a cluster does, end to end in memory.
 import { expect, onTestFinished, test } from 'vitest';
-import type { Node, Pod, PodStatus } from '../api/k8s.ts';
-import { aPod, type PodOver } from './builders.ts';
-import { FakeNode } from './fake-node.ts';
+import { aContainer, aPod } from './builders.ts';
+import { ClusterWorld, readyOf } from './cluster-world.ts';
 
-async function cluster(prepare?: (node: FakeNode) => void) {
-  const node = new FakeNode({ cluster: true });
-  const { api, clock } = node;
-  if (api === undefined) throw new Error('there is no cluster');
-  prepare?.(node);
-  onTestFinished(async () => {
-    await node.stop();
-    api.close();
-  });
-  await node.start();
-  const pod = (name: string): Pod | undefined => api.objects.get('pods', 'default', name);
-  return {
-    api,
-    clock,
-    node,
-    pod,
-    phase: (name: string): string | undefined => pod(name)?.status?.phase,
-    ready: (name: string): string | undefined => readyOf(pod(name)?.status),
-    self: (): Node | undefined => api.objects.get('nodes', '', 'n'),
-    run: (name: string, over: PodOver = {}): Pod => {
-      const { metadata, spec } = aPod({ name, nodeName: 'n', ...over });
-      const { uid: _given, ...rest } = metadata ?? {};
-      return api.objects.create('pods', { metadata: rest, ...(spec === undefined ? {} : { spec }) });
-    },
-  };
-}
-
-function readyOf(status: PodStatus | Node['status']): string | undefined {
-  return status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+async function started(): Promise<ClusterWorld> {
+  const world = new ClusterWorld();
+  onTestFinished(() => world.close());
+  await world.node.start();
+  await world.advance(2_000);
+  return world;
 }
 
 test('the node registers, is ready, has its lease, and everything within what a node may do', async () => {
-  const { api, clock, self } = await cluster();
-  await clock.advance(3_000);
-  expect(readyOf(self()?.status)).toBe('True');
-  expect(self()?.metadata?.labels).toMatchObject({ 'kubernetes.io/hostname': 'n' });
-  const lease = api.objects.get('leases', 'kube-node-lease', 'n');
-  expect(lease?.metadata?.ownerReferences).toMatchObject([{ kind: 'Node', uid: self()?.metadata?.uid }]);
-  expect(api.requests.filter(({ code }) => code === 403)).toEqual([]);
-  expect(api.objects.list('events', 'default').map(({ reason }) => reason)).toContain('Starting');
+  const world = await started();
+  expect(readyOf(world.self()?.status)).toBe('True');
+  expect(world.self()?.metadata?.labels).toMatchObject({ 'kubernetes.io/hostname': 'n' });
+  const lease = world.api.objects.get('leases', 'kube-node-lease', 'n');
+  expect(lease?.metadata?.ownerReferences).toMatchObject([
+    { kind: 'Node', uid: world.self()?.metadata?.uid },
+  ]);
+  expect(world.forbidden()).toEqual([]);
+  const reasons = world.api.objects.list('events', 'default').map(({ reason }) => reason);
+  expect(reasons).toContain('Starting');
 });
 
-test('a pod that is bound to the node runs and is ready', async () => {
-  const { api, clock, phase, pod, ready, run } = await cluster();
-  await clock.advance(2_000);
-  run('web');
-  await clock.advance(3_000);
-  expect([phase('web'), ready('web')]).toEqual(['Running', 'True']);
-  expect(pod('web')?.status?.hostIP).toBe('192.0.2.2');
-  expect(api.requests.filter(({ code }) => code === 403)).toEqual([]);
+test('a bound pod runs and is ready; deleted, its object goes when nothing of it is left', async () => {
+  const world = await started();
+  world.run('web');
+  await world.advance(3_000);
+  expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+  expect(world.pod('web')?.status?.hostIP).toBe('192.0.2.2');
+  world.delete('web');
+  await world.advance(40_000);
+  expect(world.pod('web')).toBeUndefined();
+  expect(world.asked('delete pods default/web')).toBe(1);
+  await world.advance(5_000);
+  expect(world.did('removePodSandbox')).toBe(1);
+  expect(world.forbidden()).toEqual([]);
+});
+
+test('a pod that ends by itself is reported, and not started again by the next kubelet', async () => {
+  const world = await started();
+  world.run('job', { restartPolicy: 'Never', containers: [aContainer({ command: ['sh', '-c', 'exit 3'] })] });
+  await world.advance(5_000);
+  expect(world.phase('job')).toBe('Failed');
+  const starts = world.did('startContainer');
+  await world.node.stop();
+  await world.node.start();
+  await world.advance(60_000);
+  expect(world.did('startContainer')).toBe(starts);
+  expect(world.phase('job')).toBe('Failed');
+});
+
+test('a pod that is not admitted is Failed with the reason', async () => {
+  const world = await started();
+  world.run('other', { nodeSelector: { 'kubernetes.io/hostname': 'elsewhere' } });
+  await world.advance(2_000);
+  expect(world.phase('other')).toBe('Failed');
+  expect(world.pod('other')?.status?.reason).not.toBe('');
+  world.delete('other');
+  await world.advance(40_000);
+  expect(world.pod('other')).toBeUndefined();
+});
+
+test('a pod with a finalizer ends and its object stays', async () => {
+  const world = await started();
+  world.run('kept', { finalizers: ['example.com/wait'], terminationGracePeriodSeconds: 1 });
+  await world.advance(3_000);
+  world.delete('kept');
+  await world.advance(120_000);
+  expect(world.pod('kept')?.metadata?.finalizers).toEqual(['example.com/wait']);
+  expect(world.asked('delete pods default/kept')).toBe(1);
+  expect(world.phase('kept')).toMatch(/Failed|Succeeded/);
+});
+
+test('a pod that is force-deleted ends, and one of the same name after it runs on its own', async () => {
+  const world = await started();
+  const before = world.run('web', { uid: 'uid-1' });
+  await world.advance(3_000);
+  world.delete('web', 0);
+  const after = world.run('web', { uid: 'uid-2' });
+  expect(after.metadata?.uid).not.toBe(before.metadata?.uid);
+  await world.advance(60_000);
+  expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+  expect(world.pod('web')?.metadata?.uid).toBe(after.metadata?.uid);
+  expect(world.did('removePodSandbox')).toBe(1);
+});
+
+test('a static pod has a mirror pod with its status, which comes back when somebody deletes it', async () => {
+  const world = await started();
+  world.node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
+  await world.advance(5_000);
+  const mirror = world.pod('web-n');
+  expect(mirror?.metadata?.annotations).toMatchObject({
+    'kubernetes.io/config.mirror': 'static-uid',
+    'kubernetes.io/config.hash': 'static-uid',
+    'kubernetes.io/config.source': 'file',
+  });
+  expect(mirror?.metadata?.ownerReferences).toEqual([
+    { apiVersion: 'v1', kind: 'Node', name: 'n', uid: world.self()?.metadata?.uid, controller: true },
+  ]);
+  expect([world.phase('web-n'), world.ready('web-n')]).toEqual(['Running', 'True']);
+  world.delete('web-n', 0);
+  await world.advance(2_000);
+  expect(world.pod('web-n')?.metadata?.uid).not.toBe(mirror?.metadata?.uid);
+  expect([world.phase('web-n'), world.ready('web-n')]).toEqual(['Running', 'True']);
+  expect(world.did('startContainer')).toBe(1);
+  world.node.remove('web.json');
+  await world.advance(60_000);
+  expect(world.pod('web-n')).toBeUndefined();
+  expect(world.forbidden()).toEqual([]);
+});
+
+test('another manifest under the same name replaces the mirror pod', async () => {
+  const world = await started();
+  world.node.write('web.json', aPod({ name: 'web', uid: 'first' }));
+  await world.advance(5_000);
+  world.node.write('web.json', aPod({ name: 'web', uid: 'second' }));
+  await world.advance(60_000);
+  expect(world.pod('web-n')?.metadata?.annotations?.['kubernetes.io/config.mirror']).toBe('second');
+  expect(world.ready('web-n')).toBe('True');
+});
+
+test('nothing that the kubelet wrote itself makes it ask the runtime again', async () => {
+  const world = await started();
+  world.run('web');
+  await world.advance(5_000);
+  const calls = world.node.calls().length;
+  const patches = world.asked('patch pods/status default/web');
+  await world.advance(30_000);
+  expect(world.node.calls().length).toBe(calls);
+  expect(world.asked('patch pods/status default/web')).toBe(patches);
+  expect(patches).toBeLessThanOrEqual(4);
 });
