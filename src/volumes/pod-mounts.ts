@@ -1,6 +1,7 @@
 // What the manager remembers of one pod while it lives: attempts under way, failures with their back-off.
 // Invariants: one attempt per volume at a time; after a failure none until its back-off is over or something it waits for
 // has changed; ended, it begins nothing any more and no timer of it fires.
+import { setMaxListeners } from 'node:events';
 import type { Pod } from '../api/k8s.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted } from '../base/errors.ts';
@@ -28,6 +29,8 @@ export class PodMounts {
     this.pod = pod;
     this.#clock = clock;
     this.#onRetry = onRetry;
+    // One per volume, of which a pod may have many.
+    setMaxListeners(0, this.#life.signal);
   }
 
   get signal(): AbortSignal {

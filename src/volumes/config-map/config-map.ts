@@ -46,13 +46,13 @@ async function findConfigMap(
   optional: boolean,
   signal: AbortSignal,
 ): Promise<ConfigMap> {
-  try {
-    return await objects.configMap(namespace, name, signal);
-  } catch (err) {
-    if (!isKind(err, 'not-found')) throw err;
-    if (optional) return {};
-    throw new KubeletError('not-found', 'FailedMount', `configmap "${name}" not found`, { cause: err });
-  }
+  const found = await objects.configMap(namespace, name, signal).catch((err: unknown) => {
+    if (isKind(err, 'not-found')) return undefined;
+    throw err;
+  });
+  if (found !== undefined) return found;
+  if (optional) return {};
+  throw new KubeletError('not-found', 'FailedMount', `configmap "${name}" not found`);
 }
 
 function dataOf({ data = {}, binaryData = {} }: ConfigMap): ReadonlyMap<string, Uint8Array> {

@@ -44,11 +44,11 @@ async function findSecret(
   optional: boolean,
   signal: AbortSignal,
 ): Promise<Secret> {
-  try {
-    return await objects.secret(namespace, name, signal);
-  } catch (err) {
-    if (!isKind(err, 'not-found')) throw err;
-    if (optional) return {};
-    throw new KubeletError('not-found', 'FailedMount', `secret "${name}" not found`, { cause: err });
-  }
+  const found = await objects.secret(namespace, name, signal).catch((err: unknown) => {
+    if (isKind(err, 'not-found')) return undefined;
+    throw err;
+  });
+  if (found !== undefined) return found;
+  if (optional) return {};
+  throw new KubeletError('not-found', 'FailedMount', `secret "${name}" not found`);
 }
