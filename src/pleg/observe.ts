@@ -120,8 +120,20 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
     logPath: status.logPath,
     terminationGraceSeconds: wholeNumber(annotations[criAnnotations.terminationGracePeriod]),
     deletionGraceSeconds: wholeNumber(annotations[criAnnotations.deletionGracePeriod]),
+    ...preStopOf(annotations[criAnnotations.preStopHandler]),
     ...toldByRuntime(status),
   };
+}
+
+/** Written by the kubelet that made the container; what cannot be read is no hook. */
+function preStopOf(text: string | undefined): Pick<ObservedContainer, 'preStop'> {
+  if (text === undefined) return {};
+  try {
+    const preStop: unknown = JSON.parse(text);
+    return typeof preStop === 'object' && preStop !== null ? { preStop } : {};
+  } catch {
+    return {};
+  }
 }
 
 /** What only some runtimes say of a container. */

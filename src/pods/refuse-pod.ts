@@ -26,7 +26,6 @@ const podChecks: readonly Check<PodSpec>[] = [
   ['spec.hostUsers', (spec) => spec.hostUsers === false],
   ['spec.runtimeClassName', (spec) => isSet(spec.runtimeClassName)],
   ['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)],
-  ['spec.activeDeadlineSeconds', (spec) => isSet(spec.activeDeadlineSeconds)],
   ['spec.readinessGates', (spec) => isSet(spec.readinessGates)],
   ['spec.securityContext.appArmorProfile', (spec) => isSet(spec.securityContext?.appArmorProfile)],
 ];
@@ -35,7 +34,6 @@ const containerChecks: readonly Check<Container>[] = [
   ['env[].valueFrom', (container) => (container.env ?? []).some((each) => isSet(each.valueFrom))],
   ['envFrom', (container) => isSet(container.envFrom)],
   ['volumeDevices', (container) => isSet(container.volumeDevices)],
-  ['lifecycle', (container) => isSet(container.lifecycle)],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
   ['resources', (container) => asksForDevices(container)],
   ['securityContext.appArmorProfile', (container) => isSet(container.securityContext?.appArmorProfile)],

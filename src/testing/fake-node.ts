@@ -3,6 +3,7 @@
 
 import type { CallOptions } from '../api/cri.ts';
 import type { Pod, PodStatus } from '../api/k8s.ts';
+import type { PodKill } from '../api/pod-kill.ts';
 import { asPodUid } from '../api/pod-ref.ts';
 import type { ProbeAnswer } from '../api/probe-requests.ts';
 import { staticPodUid } from '../api/static-pod-hash/compute.ts';
@@ -92,8 +93,12 @@ export class FakeNode {
   }
 
   get stores(): Kubelet['stores'] {
+    return this.#running.stores;
+  }
+
+  get #running(): Kubelet {
     if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
-    return this.#kubelet.stores;
+    return this.#kubelet;
   }
 
   /** Starts a kubelet on what is there: the first one, or the next life after stop() or kill(). */
@@ -139,6 +144,22 @@ export class FakeNode {
   remove(name: string): void {
     this.#manifests.delete(`/manifests/${name}`);
     for (const changed of this.#watchers) changed();
+  }
+
+  /** What the API server's source says it wants, all of it. */
+  wantFromApi(...pods: readonly Pod[]): void {
+    this.stores.desired.set('api', pods);
+  }
+
+  /** Somebody inside the kubelet ends a pod; resolves when it has ended. */
+  killPod(uid: string, kill: PodKill): Promise<void> {
+    return this.#running.workers.kill(asPodUid(uid), kill);
+  }
+
+  /** `Killing c: Stopping container c`, in order; repeated ones once. */
+  told(uid: string): readonly string[] {
+    const events = this.#running.events.recent(asPodUid(uid));
+    return events.map(({ reason, message }) => `${reason}: ${message}`);
   }
 
   /** By the UID that the manifest gave. */
