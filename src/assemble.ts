@@ -246,6 +246,7 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const pleg = new Pleg({
     runtime: cri,
+    files: edges.tails,
     observed,
     clock,
     log: component('pleg'),

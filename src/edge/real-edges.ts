@@ -10,6 +10,7 @@ import { nodeHost } from './host/node-host.ts';
 import { PodCgroups } from './host/pod-cgroups.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
+import { readTail } from './host/read-tail.ts';
 import { recordFiles } from './host/record-files.ts';
 import { watchPath } from './host/watch-dir.ts';
 import { probeEdges } from './probe/probe-edges.ts';
@@ -38,6 +39,7 @@ export function realEdges(clock: Clock, beside: string) {
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
     hookHttp,
+    tails: { readTail },
     imageHost: {
       records: recordFiles,
       programs: (directory: string) => new PluginPrograms(directory),

@@ -14,6 +14,8 @@ import {
   observedSandbox,
 } from './observe.ts';
 
+import { fullMessage, type TailFiles } from './termination-message.ts';
+
 export type InspectRuntime = Pick<
   CriRuntime,
   'listPodSandbox' | 'listContainers' | 'podSandboxStatus' | 'containerStatus'
@@ -25,6 +27,7 @@ export async function inspectPod(
   known: ObservedPod | undefined,
   nowMs: number,
   signal: AbortSignal,
+  files?: TailFiles,
 ): Promise<ObservedPod | undefined> {
   const labelSelector = { [criLabels.podUid]: uid };
   const [sandboxList, containerList] = await Promise.all([
@@ -34,7 +37,7 @@ export async function inspectPod(
   const listed: ListedPod = { sandboxes: sandboxList.items, containers: containerList.containers };
   const [sandboxes, containers] = await Promise.all([
     Promise.all(listed.sandboxes.map((each) => inspectSandbox(runtime, each, known, signal))),
-    Promise.all(listed.containers.map((each) => inspectContainer(runtime, each, known, signal))),
+    Promise.all(listed.containers.map((each) => inspectContainer(runtime, each, known, signal, files))),
   ]);
   return observedPod(uid, listed, sandboxes.filter(isPresent), containers.filter(isPresent), nowMs);
 }
@@ -59,6 +62,7 @@ async function inspectContainer(
   listed: ListedPod['containers'][number],
   known: ObservedPod | undefined,
   signal: AbortSignal,
+  files: TailFiles | undefined,
 ): Promise<ObservedContainer | undefined> {
   const before = known?.containers.find((container) => container.id === listed.id);
   if (before !== undefined && before.state !== 'unknown' && before.state === containerState(listed.state)) {
@@ -66,7 +70,9 @@ async function inspectContainer(
   }
   return await unlessGone(async () => {
     const answer = await runtime.containerStatus({ containerId: listed.id }, { signal });
-    return answer.status === undefined ? undefined : observedContainer(answer.status, listed.podSandboxId);
+    if (answer.status === undefined) return undefined;
+    const message = await fullMessage(answer.status, files);
+    return { ...observedContainer(answer.status, listed.podSandboxId), message };
   });
 }
 

@@ -14,9 +14,12 @@ import type { Logger } from '../base/log.ts';
 import { type InspectRuntime, inspectPod } from './inspect-pod.ts';
 import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';
+import type { TailFiles } from './termination-message.ts';
 
 export interface PlegDeps {
   readonly runtime: InspectRuntime & Pick<CriRuntime, 'version'>;
+  /** For the last words of containers; without it only the runtime's own are told. */
+  readonly files?: TailFiles;
   readonly observed: ObservedPods;
   readonly clock: Clock;
   readonly log: Logger;
@@ -115,7 +118,7 @@ export class Pleg implements Component {
 
   /** Inspects one pod now, stores what was seen and returns it. */
   async refresh(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | undefined> {
-    const { clock, observed, runtime } = this.#deps;
+    const { clock, files, observed, runtime } = this.#deps;
     const seq = this.#nextSeq++;
     const flight = this.#inFlight.get(uid) ?? { count: 0, stored: 0 };
     flight.count += 1;
@@ -123,7 +126,7 @@ export class Pleg implements Component {
     try {
       const pod = await withDeadline(
         { clock, ms: this.#deps.callTimeoutMs, signal, what: 'inspecting a pod' },
-        async (inner) => await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner),
+        async (inner) => await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, files),
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;

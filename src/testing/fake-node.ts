@@ -235,6 +235,12 @@ export class FakeNode {
             if (!this.#life.signal.aborted) this.probeResultFile = text;
           },
         }),
+        tails: {
+          readTail: async (path) => {
+            const text = this.files.get(path);
+            return text === undefined ? undefined : { bytes: new TextEncoder().encode(text), whole: true };
+          },
+        },
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),

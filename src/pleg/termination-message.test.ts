@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import { ContainerState, ContainerStatus } from '../api/generated/runtime/v1/api.ts';
+import { KubeletError } from '../base/errors.ts';
+import { fullMessage, logTail, type TailFiles } from './termination-message.ts';
+
+const annotations = {
+  'io.kubernetes.container.terminationMessagePath': '/dev/termination-log',
+  'io.kubernetes.container.terminationMessagePolicy': 'File',
+};
+const fallback = {
+  ...annotations,
+  'io.kubernetes.container.terminationMessagePolicy': 'FallbackToLogsOnError',
+};
+const mounts = [{ hostPath: '/host/message', containerPath: '/dev/termination-log' }];
+const log = '2026-11-16T10:00:00Z stdout F from the log\n';
+
+function on(disk: Record<string, string>): TailFiles {
+  return {
+    readTail: async (path, bytes) => {
+      const text = disk[path];
+      if (text === 'broken') throw new KubeletError('internal', 'FailedRead', 'I/O error');
+      if (text === undefined) return undefined;
+      const all = new TextEncoder().encode(text);
+      return { bytes: all.subarray(Math.max(0, all.length - bytes)), whole: all.length <= bytes };
+    },
+  };
+}
+
+const ended = (over: object): ContainerStatus =>
+  ContainerStatus.fromPartial({
+    state: ContainerState.CONTAINER_EXITED,
+    exitCode: 1,
+    annotations,
+    mounts,
+    logPath: '/log',
+    ...over,
+  });
+
+describe('fullMessage', () => {
+  const cases: readonly (readonly [string, object, Record<string, string>, string])[] = [
+    ['what the container wrote', {}, { '/host/message': 'bye' }, 'bye'],
+    ["the runtime's word before it", { message: 'runtime' }, { '/host/message': 'bye' }, 'runtime: bye'],
+    ['nothing written', { message: 'runtime' }, { '/host/message': '' }, 'runtime'],
+    ['no file any more', {}, {}, ''],
+    ['the end of a long one', {}, { '/host/message': `${'a'.repeat(4096)}b` }, `${'a'.repeat(4095)}b`],
+    ['not mounted', { mounts: [] }, { '/host/message': 'bye' }, ''],
+    ['while it runs nothing is read', { state: 1 }, { '/host/message': 'bye' }, ''],
+    ['the log is not read unless asked', {}, { '/host/message': '', '/log': log }, ''],
+    ['the log instead of nothing', { annotations: fallback }, { '/log': log }, 'from the log\n'],
+    ['the file before the log', { annotations: fallback }, { '/host/message': 'x', '/log': log }, 'x'],
+    ['no error, no log', { annotations: fallback, exitCode: 0 }, { '/log': log }, ''],
+    ['never ran, no log', { annotations: fallback, reason: 'ContainerCannotRun' }, { '/log': log }, ''],
+    [
+      'a file that cannot be read',
+      {},
+      { '/host/message': 'broken' },
+      'Error on reading termination log /host/message: I/O error',
+    ],
+    [
+      'a log that cannot be read',
+      { annotations: fallback },
+      { '/log': 'broken' },
+      'Error on reading termination message from logs: I/O error',
+    ],
+  ];
+  for (const [name, over, disk, want] of cases) {
+    test(name, async () => expect(await fullMessage(ended(over), on(disk))).toBe(want));
+  }
+});
+
+describe('logTail', () => {
+  const line = (text: string, tag = 'F'): string => `2026-11-16T10:00:00.1Z stderr ${tag} ${text}\n`;
+  const many = Array.from({ length: 100 }, (_, at) => line(String(at))).join('');
+  const last80 = Array.from({ length: 80 }, (_, at) => `${at + 20}\n`).join('');
+  const cases: readonly (readonly [string, string, boolean, string])[] = [
+    ['both streams', `${line('a')}2026Z stdout F b\n`, true, 'a\nb\n'],
+    ['pieces of a line', line('a', 'P') + line('b', 'F'), true, 'ab\n'],
+    ['80 lines', many, true, last80],
+    ['2048 bytes', line('x'.repeat(3000)), true, `${'x'.repeat(2047)}\n`],
+    ['a line that was cut in front is left out', `cut off\n${line('a')}`, false, 'a\n'],
+    ['a line that is being written is left out', `${line('a')}2026Z stdout F b`, true, 'a\n'],
+    ['an empty line', '2026Z stdout F \n', true, '\n'],
+    ['JSON', '{"log":"a\\n","stream":"stdout"}\n', true, 'a\n'],
+    ['nothing', '', true, ''],
+  ];
+  for (const [name, raw, whole, want] of cases) test(name, () => expect(logTail(raw, whole)).toBe(want));
+});
