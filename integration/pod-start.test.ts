@@ -120,7 +120,7 @@ describeOnRig('pod start', () => {
     const pod = manifest('mended', { metadata: { uid } });
     own.write('mended', {
       ...pod,
-      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], hostAliases: [{ ip: '1.2.3.4' }] },
+      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], os: { name: 'windows' } },
     });
     await untilPod(kubelet, 'mended', 'Failed', ({ phase }) => phase === 'Failed');
     own.write('mended', pod);

@@ -30,6 +30,7 @@ import { healthChecks, type NamedCheck } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
 import { Pleg } from './pleg/pleg.ts';
 import { RuntimeEvents } from './pleg/runtime-events.ts';
+import { appArmorRefusal, sysctlRefusal } from './pods/admission/node-security.ts';
 import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
@@ -147,6 +148,13 @@ function podSources(input: AssembleInput, desired: DesiredPods): readonly Compon
     );
   }
   return sources;
+}
+
+/** What this machine cannot give a pod, or must not. */
+function nodeRefusal({ config, machine }: AssembleInput, pod: Pod): ReturnType<typeof sysctlRefusal> {
+  const { appArmor = false, kernelRelease = '' } = machine;
+  const sysctls = { kernelRelease, allowedUnsafe: config.allowedUnsafeSysctls };
+  return sysctlRefusal(pod, sysctls) ?? appArmorRefusal(pod, appArmor);
 }
 
 export interface Kubelet {
@@ -313,7 +321,9 @@ export function assemble(input: AssembleInput): Kubelet {
     pleg,
     runtime,
     policy: {
-      refusePod: (pod) => refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume }),
+      refusePod: (pod) =>
+        refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
+        nodeRefusal(input, pod),
       hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
     },
     lifecycles,

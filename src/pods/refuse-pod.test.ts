@@ -26,7 +26,6 @@ describe('of the pod', () => {
         ],
       },
     ],
-    ['spec.hostAliases', { hostAliases: [{ ip: '127.0.0.1', hostnames: ['h'] }] }],
     ['spec.hostnameOverride', { hostnameOverride: 'h' }],
     ['spec.os.name', { os: { name: 'windows' } }],
     ['spec.nodeSelector', { nodeSelector: { a: 'b' } }],
@@ -38,28 +37,24 @@ describe('of the pod', () => {
         },
       },
     ],
-    ['spec.hostUsers', { hostUsers: false }],
-    ['spec.runtimeClassName', { runtimeClassName: 'kata' }],
     ['spec.resourceClaims', { resourceClaims: [{ name: 'c' }] }],
     ['spec.readinessGates', { readinessGates: [{ conditionType: 'T' }] }],
-    [
-      'spec.securityContext.appArmorProfile',
-      { securityContext: { appArmorProfile: { type: 'Unconfined' } } },
-    ],
   ];
   for (const [field, over] of cases) test(field, () => expect(refusePod(aPod(over))).toEqual(message(field)));
 });
 
 describe('of a container', () => {
   const cases: readonly (readonly [string, Partial<Container>])[] = [
-    ['env[].valueFrom', { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] }],
-    ['envFrom', { envFrom: [{ configMapRef: { name: 'm' } }] }],
+    [
+      'env[].valueFrom.fileKeyRef',
+      { env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }] },
+    ],
     ['volumeDevices', { volumeDevices: [{ name: 'v', devicePath: '/v' }] }],
+    ['lifecycle.stopSignal', { lifecycle: { stopSignal: 'SIGUSR1' } }],
     ['resources.claims', { resources: { claims: [{ name: 'c' }] } }],
     ['resources', { resources: { limits: { 'example.com/gpu': '1' } } }],
     ['restartPolicyRules', { restartPolicyRules: [{ action: 'Restart' }] }],
     ['restartPolicy', { restartPolicy: 'Always' }],
-    ['securityContext.appArmorProfile', { securityContext: { appArmorProfile: { type: 'Unconfined' } } }],
   ];
   for (const [field, over] of cases) {
     test(field, () => {
@@ -86,6 +81,13 @@ test('policies of containers are taken where the feature gate says so', () => {
   );
 });
 
+test('names and signals are taken where the feature gates say so', () => {
+  const lifecycle = { stopSignal: 'SIGUSR1' };
+  const pod = aPod({ hostnameOverride: 'h', containers: [aContainer({ lifecycle })] });
+  const gates = { HostnameOverride: true, ContainerStopSignals: true };
+  expect(refusePod(pod, { gates })).toBeUndefined();
+});
+
 test('every field is named at once, those of the pod first', () => {
   const pod = aPod({
     volumes: [{ name: 'v', csi: { driver: 'd' } }],
@@ -101,13 +103,17 @@ test('what asks for nothing special runs', () => {
   const over: PodOver = {
     volumes: [],
     initContainers: [],
-    hostUsers: true,
+    hostUsers: false,
+    hostAliases: [{ ip: '127.0.0.1', hostnames: ['h'] }],
+    runtimeClassName: 'kata',
+    securityContext: { appArmorProfile: { type: 'RuntimeDefault' } },
     os: { name: 'linux' },
     nodeSelector: {},
   };
   const container = aContainer({
-    env: [{ name: 'A', value: 'b' }],
-    envFrom: [],
+    env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+    envFrom: [{ configMapRef: { name: 'm' } }],
+    lifecycle: { postStart: { exec: { command: ['true'] } } },
     volumeMounts: [],
     resources,
   });

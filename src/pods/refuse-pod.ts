@@ -15,28 +15,24 @@ const isSet = (value: unknown): boolean =>
 
 const podChecks: readonly Check<PodSpec>[] = [
   ['spec.ephemeralContainers', (spec) => isSet(spec.ephemeralContainers)],
-  ['spec.hostAliases', (spec) => isSet(spec.hostAliases)],
-  ['spec.hostnameOverride', (spec) => isSet(spec.hostnameOverride)],
   ['spec.os.name', (spec) => isSet(spec.os) && spec.os?.name !== 'linux'],
   ['spec.nodeSelector', (spec) => Object.keys(spec.nodeSelector ?? {}).length > 0],
   [
     'spec.affinity.nodeAffinity',
     (spec) => isSet(spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
   ],
-  ['spec.hostUsers', (spec) => spec.hostUsers === false],
-  ['spec.runtimeClassName', (spec) => isSet(spec.runtimeClassName)],
   ['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)],
   ['spec.readinessGates', (spec) => isSet(spec.readinessGates)],
-  ['spec.securityContext.appArmorProfile', (spec) => isSet(spec.securityContext?.appArmorProfile)],
 ];
 
 const containerChecks: readonly Check<Container>[] = [
-  ['env[].valueFrom', (container) => (container.env ?? []).some((each) => isSet(each.valueFrom))],
-  ['envFrom', (container) => isSet(container.envFrom)],
+  [
+    'env[].valueFrom.fileKeyRef',
+    (container) => (container.env ?? []).some((each) => isSet(each.valueFrom?.fileKeyRef)),
+  ],
   ['volumeDevices', (container) => isSet(container.volumeDevices)],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
   ['resources', (container) => asksForDevices(container)],
-  ['securityContext.appArmorProfile', (container) => isSet(container.securityContext?.appArmorProfile)],
 ];
 
 /** What only means something with the feature gate ContainerRestartRules, which is off unless it is asked for. */
@@ -91,14 +87,31 @@ function unknownVolumes(volumes: readonly Volume[], imageVolumes: boolean): read
   });
 }
 
+/** What only means something with a feature gate that is off unless it is asked for. */
+export interface RefuseGates {
+  readonly HostnameOverride: boolean;
+  readonly ContainerStopSignals: boolean;
+}
+
+const hostnameCheck: Check<PodSpec> = ['spec.hostnameOverride', (spec) => isSet(spec.hostnameOverride)];
+const stopSignalCheck: Check<Container> = [
+  'lifecycle.stopSignal',
+  (container) => isSet(container.lifecycle?.stopSignal),
+];
+const noGates: RefuseGates = { HostnameOverride: false, ContainerStopSignals: false };
+
 /** Undefined: it may run. `restartRules`: feature gate ContainerRestartRules; `imageVolumes`: ImageVolume. */
 export function refusePod(
   pod: Pod,
-  { restartRules = false, imageVolumes = false } = {},
+  { restartRules = false, imageVolumes = false, gates = noGates } = {},
 ): Refusal | undefined {
   const { spec } = pod;
   if (spec === undefined) return { reason: 'UnexpectedAdmissionError', message: 'the pod has no spec' };
-  const checks = restartRules ? containerChecks : [...containerChecks, ...ruleChecks];
+  const checks: readonly Check<Container>[] = [
+    ...containerChecks,
+    ...(restartRules ? [] : ruleChecks),
+    ...(gates.ContainerStopSignals ? [] : [stopSignalCheck]),
+  ];
   const inList = (list: string, containers: readonly Container[]): readonly string[] =>
     containers.flatMap((container, index) =>
       checks
@@ -108,7 +121,9 @@ export function refusePod(
         .map(([path]) => `spec.${list}[${index}].${path}`),
     );
   const fields = [
-    ...podChecks.filter(([, asked]) => asked(spec)).map(([path]) => path),
+    ...[...podChecks, ...(gates.HostnameOverride ? [] : [hostnameCheck])]
+      .filter(([, asked]) => asked(spec))
+      .map(([path]) => path),
     ...unknownVolumes(spec.volumes ?? [], imageVolumes),
     ...inList('initContainers', spec.initContainers ?? []),
     ...inList('containers', spec.containers),

@@ -1,8 +1,8 @@
-// Which AppArmor profile a container runs under. Pure. Upstream: pkg/security/apparmor, getAppArmorProfile in
-// kuberuntime/helpers.go. Invariant: the field of the container, then its annotation, then the field of the pod.
+// The AppArmor profile of a container in the CRI's terms. Pure. Upstream: getAppArmorProfile in kuberuntime/helpers.go.
+import { askedAppArmorProfile, localhostPrefix } from '../api/app-armor.ts';
 import type { CriRequest } from '../api/cri.ts';
 import { type SecurityProfile, SecurityProfile_ProfileType } from '../api/generated/runtime/v1/api.ts';
-import type { AppArmorProfile, Container, Pod } from '../api/k8s.ts';
+import type { Container, Pod } from '../api/k8s.ts';
 import { KubeletError } from '../base/errors.ts';
 
 export interface AppArmorFields {
@@ -11,14 +11,8 @@ export interface AppArmorFields {
   readonly apparmorProfile?: string;
 }
 
-const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/';
-const localhostPrefix = 'localhost/';
-
 export function appArmorProfile(pod: Pod, container: Container): AppArmorFields {
-  const profile =
-    container.securityContext?.appArmorProfile ??
-    annotated(pod.metadata?.annotations?.[`${annotationPrefix}${container.name}`]) ??
-    pod.spec?.securityContext?.appArmorProfile;
+  const profile = askedAppArmorProfile(pod, container);
   switch (profile?.type) {
     case undefined:
       return {};
@@ -45,16 +39,6 @@ function localhost(name: string | undefined): AppArmorFields {
     apparmor: { profileType: SecurityProfile_ProfileType.Localhost, localhostRef: name },
     apparmorProfile: `${localhostPrefix}${name}`,
   };
-}
-
-/** An annotation that says nothing known counts as none. */
-function annotated(value: string | undefined): AppArmorProfile | undefined {
-  if (value === 'runtime/default') return { type: 'RuntimeDefault' };
-  if (value === 'unconfined') return { type: 'Unconfined' };
-  if (value?.startsWith(localhostPrefix) === true) {
-    return { type: 'Localhost', localhostProfile: value.slice(localhostPrefix.length) };
-  }
-  return undefined;
 }
 
 function invalid(message: string): KubeletError {

@@ -6,6 +6,7 @@ import { type PodSandboxConfig, type PortMapping, Protocol } from '../api/genera
 import type { Pod, ResourceList } from '../api/k8s.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { podUid } from '../api/pod-ref.ts';
+import { normalizeSysctl } from '../api/sysctl-name.ts';
 import { KubeletError } from '../base/errors.ts';
 import { type DnsSettings, podDns } from './dns.ts';
 import { overheadResources, type ResourceSettings, sandboxResources } from './linux-resources.ts';
@@ -57,7 +58,7 @@ export function generateSandboxConfig(
   const name = pod.metadata?.name ?? '';
   const namespace = pod.metadata?.namespace ?? '';
   const sysctls = (pod.spec?.securityContext?.sysctls ?? []).map(({ name: key, value }) => [
-    key.replaceAll('/', '.'),
+    normalizeSysctl(key),
     value,
   ]);
   return {

@@ -1,6 +1,6 @@
 // What this machine is: its name, addresses, memory and page sizes. Upstream: cadvisor's machine info, pkg/util/node.
 import { readdir, readFile } from 'node:fs/promises';
-import { availableParallelism, hostname, networkInterfaces, totalmem } from 'node:os';
+import { availableParallelism, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import { readMountTable } from './mount-table.ts';
 
 export interface MachineFacts {
@@ -14,6 +14,9 @@ export interface MachineFacts {
   readonly cpus?: number;
   /** Whether the kernel labels files and enforces it. */
   readonly selinux?: boolean;
+  readonly appArmor?: boolean;
+  /** As uname says it: 6.1.0-31-amd64. */
+  readonly kernelRelease?: string;
 }
 
 export async function readMachine(): Promise<MachineFacts> {
@@ -24,11 +27,14 @@ export async function readMachine(): Promise<MachineFacts> {
     hugePageSizes: await hugePageSizes(),
     cgroupVersion: await cgroupVersion(),
     cpus: availableParallelism(),
-    selinux: await readFile('/sys/fs/selinux/enforce').then(
-      () => true,
-      () => false,
-    ),
+    selinux: await holds('/sys/fs/selinux/enforce', /./),
+    appArmor: await holds('/sys/module/apparmor/parameters/enabled', /^Y/),
+    kernelRelease: release(),
   };
+}
+
+async function holds(path: string, pattern: RegExp): Promise<boolean> {
+  return pattern.test(await readFile(path, 'utf8').catch(() => ''));
 }
 
 /** The interface that the default route leaves by; undefined on a machine without one. */

@@ -1,0 +1,145 @@
+// What a container finds when it starts and leaves when it ends: environment, hosts file, name, user, hooks, last words, log
+// links. On a real containerd, through the built command.
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Container, Pod } from '../src/api/k8s.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { logPath, untilLogged } from './support/container-log.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+import { OwnPods } from './support/own-pods.ts';
+import {
+  containerIdOf,
+  containerStatus,
+  untilContainer,
+  untilNoPod,
+  untilPod,
+  untilRunning,
+} from './support/pod-state.ts';
+
+const forever = 'exec sleep 2147483647';
+
+describeOnRig('container configuration', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  const own = new OwnPods(() => kubelet);
+
+  beforeAll(async () => {
+    rig = await startRig();
+    kubelet = await rig.kubelet();
+  });
+  afterAll(() => rig.stop());
+  afterEach(() => own.removeAll());
+
+  const withMain = (name: string, script: string, over: Partial<Container> = {}): Pod =>
+    manifest(name, { containers: [container('main', script, over)] });
+
+  test('environment from fields and resources', async () => {
+    const env = [
+      { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      { name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+      { name: 'LABEL', valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
+      { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'requests.cpu', divisor: '1m' } } },
+      { name: 'ALL', value: '$(NAME) on $(NODE)' },
+    ];
+    const script = `echo "$ALL"; echo "$IP"; echo "$LABEL"; echo "$CPU"; ${forever}`;
+    const main = container('main', script, { env, resources: { requests: { cpu: '250m' } } });
+    own.write('fields', manifest('fields', { metadata: { labels: { app: 'web' } }, containers: [main] }));
+    const pod = await untilRunning(kubelet, 'fields');
+    expect(await untilLogged(kubelet, pod, 4)).toEqual([
+      `fields-${kubelet.nodeName} on ${kubelet.nodeName}`,
+      pod.status?.podIP,
+      'web',
+      '250',
+    ]);
+  });
+
+  test('a config map on a node without an API server is named in the waiting reason', async () => {
+    own.write('no-map', withMain('no-map', obedient, { envFrom: [{ configMapRef: { name: 'absent' } }] }));
+    const reason = 'CreateContainerConfigError';
+    const pod = await untilContainer(kubelet, 'no-map', reason, (s) => s.state?.waiting?.reason === reason);
+    expect(containerStatus(pod).state?.waiting?.message).toBe(
+      "couldn't get configMap default/absent, no kubeClient defined",
+    );
+  });
+
+  test('hosts file, aliases and hostname', async () => {
+    const main = container('main', `hostname; cat /etc/hosts; ${forever}`);
+    const hostAliases = [{ ip: '192.0.2.7', hostnames: ['one', 'two'] }];
+    const over = { hostname: 'myhost', subdomain: 'sub', hostAliases, containers: [main] };
+    own.write('hosts', manifest('hosts', over));
+    const pod = await untilRunning(kubelet, 'hosts');
+    const lines = await untilLogged(kubelet, pod, 12);
+    expect(lines[0]).toBe('myhost');
+    expect(lines[1]).toBe('# Kubernetes-managed hosts file.');
+    expect(lines).toContain(`${pod.status?.podIP}\tmyhost.sub.default.svc.\tmyhost`);
+    expect(lines.slice(-2)).toEqual(['# Entries added by HostAliases.', '192.0.2.7\tone\ttwo']);
+  });
+
+  test('user, groups, capabilities, a root that cannot be written', async () => {
+    const securityContext = {
+      runAsUser: 1234,
+      runAsGroup: 2345,
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+    };
+    const script = `id -u; id -g; grep -E '^(CapBnd|NoNewPrivs)' /proc/self/status | tr -d '\\t'; touch /x 2>&1 | grep -c 'Read-only'; ${forever}`;
+    const main = container('main', script, { securityContext });
+    const over = { securityContext: { fsGroup: 3456 }, containers: [main] };
+    own.write('secure', manifest('secure', over));
+    const pod = await untilRunning(kubelet, 'secure');
+    expect(await untilLogged(kubelet, pod, 5)).toEqual([
+      '1234',
+      '2345',
+      'CapBnd:0000000000000000',
+      'NoNewPrivs:1',
+      '1',
+    ]);
+  });
+
+  test('the last words of a container: from its file, or from its log where it asks for that', async () => {
+    const said = container('main', 'echo -n "I am done" > /dev/termination-log; exit 3');
+    own.write('file', manifest('file', { restartPolicy: 'Never', containers: [said] }));
+    const logged = container('main', 'echo going down; exit 4', {
+      terminationMessagePolicy: 'FallbackToLogsOnError',
+    });
+    own.write('log', manifest('log', { restartPolicy: 'Never', containers: [logged] }));
+    const ended = async (name: string): Promise<unknown> => {
+      const pod = await untilPod(kubelet, name, 'Failed', ({ phase }) => phase === 'Failed');
+      return containerStatus(pod).state?.terminated;
+    };
+    expect(await ended('file')).toMatchObject({ exitCode: 3, message: 'I am done' });
+    expect(await ended('log')).toMatchObject({ exitCode: 4, message: 'going down\n' });
+  });
+
+  test('a postStart hook runs in the container; one that fails ends it', async () => {
+    const postStart = { exec: { command: ['sh', '-c', 'echo hooked > /tmp/hook'] } };
+    const script = `while [ ! -s /tmp/hook ]; do sleep 0.1; done; cat /tmp/hook; ${forever}`;
+    own.write('hook', withMain('hook', script, { lifecycle: { postStart } }));
+    expect(await untilLogged(kubelet, await untilRunning(kubelet, 'hook'), 1)).toEqual(['hooked']);
+    const failing = { exec: { command: ['sh', '-c', 'echo oh no; exit 5'] } };
+    own.write('bad-hook', withMain('bad-hook', obedient, { lifecycle: { postStart: failing } }));
+    await untilContainer(kubelet, 'bad-hook', 'ended by its hook', ({ restartCount }) => restartCount > 0);
+  });
+
+  test('logs are linked by their old names, and the links go with the containers', async () => {
+    const links = join(dirname(kubelet.podLogsDir), 'containers');
+    own.write('linked', withMain('linked', `echo hello; ${forever}`));
+    const pod = await untilRunning(kubelet, 'linked');
+    const name = `${pod.metadata?.name}_default_main-${containerIdOf(pod)}.log`;
+    await waitFor(() => existsSync(join(links, name)), `the link ${name}`);
+    expect(readlinkSync(join(links, name))).toBe(logPath(kubelet, pod));
+    expect(readFileSync(join(links, name), 'utf8')).toContain('hello');
+    own.remove('linked');
+    await untilNoPod(kubelet, 'linked');
+    await waitFor(
+      () => readdirSync(links).every((each) => !each.startsWith('linked-')),
+      'the link to be removed',
+    );
+  });
+});

@@ -1,0 +1,86 @@
+// Refuses pods that ask for a protection this node cannot give, or for a kernel setting it must not let them have. Pure.
+// Upstream: pkg/kubelet/sysctl (allowlist), NewAppArmorAdmitHandler in pkg/kubelet/lifecycle, pkg/security/apparmor.
+import { askedAppArmorProfile } from '../../api/app-armor.ts';
+import type { Container, Pod } from '../../api/k8s.ts';
+import { normalizeSysctl } from '../../api/sysctl-name.ts';
+
+export interface Refused {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Settings that pods may have on every node, and the kernel from which on each belongs to a namespace. */
+const safeSysctls: readonly (readonly [name: string, sinceKernel: string])[] = [
+  ['kernel.shm_rmid_forced', '0'],
+  ['net.ipv4.ip_local_port_range', '0'],
+  ['net.ipv4.tcp_syncookies', '0'],
+  ['net.ipv4.ping_group_range', '0'],
+  ['net.ipv4.ip_unprivileged_port_start', '0'],
+  ['net.ipv4.ip_local_reserved_ports', '3.16'],
+  ['net.ipv4.tcp_keepalive_time', '4.5'],
+  ['net.ipv4.tcp_fin_timeout', '4.6'],
+  ['net.ipv4.tcp_keepalive_intvl', '4.5'],
+  ['net.ipv4.tcp_keepalive_probes', '4.5'],
+  ['net.ipv4.tcp_rmem', '4.15'],
+  ['net.ipv4.tcp_wmem', '4.15'],
+];
+
+export interface SysctlSettings {
+  /** As uname says it: 6.1.0-31-amd64. */
+  readonly kernelRelease: string;
+  /** allowedUnsafeSysctls of the configuration: names, or prefixes that end in `*`. */
+  readonly allowedUnsafe: readonly string[];
+}
+
+export function sysctlRefusal(pod: Pod, settings: SysctlSettings): Refused | undefined {
+  const asked = pod.spec?.securityContext?.sysctls ?? [];
+  if (asked.length === 0) return undefined;
+  const { hostIPC, hostNetwork } = pod.spec ?? {};
+  const allowed = [
+    ...safeSysctls.filter(([, since]) => isAtLeast(settings.kernelRelease, since)).map(([name]) => name),
+    ...settings.allowedUnsafe.map(normalizeSysctl),
+  ];
+  for (const { name: given } of asked) {
+    const name = normalizeSysctl(given);
+    const found = allowed.find((each) => each === name) ?? allowed.find((each) => matchesPrefix(name, each));
+    if (found === undefined) return forbidden(`"${name}" not allowlisted`);
+    const shared = namespaceOf(name) === 'Net' ? hostNetwork === true : hostIPC === true;
+    if (shared) return forbidden(`"${name}" not allowed with host ${namespaceOf(name)} enabled`);
+  }
+  return undefined;
+}
+
+function matchesPrefix(name: string, pattern: string): boolean {
+  const star = pattern.indexOf('*');
+  return star !== -1 && name.startsWith(pattern.slice(0, star));
+}
+
+function namespaceOf(name: string): 'IPC' | 'Net' {
+  return name.startsWith('net.') ? 'Net' : 'IPC';
+}
+
+function forbidden(why: string): Refused {
+  return { reason: 'SysctlForbidden', message: `forbidden sysctl: ${why}` };
+}
+
+function isAtLeast(release: string, wanted: string): boolean {
+  const [have, want] = [release, wanted].map((text) => (text.match(/\d+/g) ?? []).map(Number));
+  for (const [at, part] of (want ?? []).entries()) {
+    const own = have?.[at] ?? 0;
+    if (own !== part) return own > part;
+  }
+  return true;
+}
+
+/** A pod is not run without the profile it asks for. */
+export function appArmorRefusal(pod: Pod, enabled: boolean): Refused | undefined {
+  if (enabled) return undefined;
+  const { containers = [], ephemeralContainers = [], initContainers = [] } = pod.spec ?? {};
+  const all = [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])];
+  const types = all.map((container) => askedAppArmorProfile(pod, container)?.type ?? 'Unconfined');
+  if (types.every((type) => type === 'Unconfined')) return undefined;
+  return {
+    reason: 'AppArmor',
+    message: 'Cannot enforce AppArmor: AppArmor is not enabled on the host',
+  };
+}
