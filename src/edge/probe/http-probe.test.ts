@@ -182,6 +182,12 @@ describe('redirects', () => {
 });
 
 describe('servers that misbehave', () => {
+  test('lines that end without a carriage return, as those of small CGI servers', async () => {
+    const port = await raw((socket) =>
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\nX: y\n\nfine')),
+    );
+    expect(await probe(port)).toEqual({ result: 'success', output: 'fine' });
+  });
   test('nobody listens', async () => {
     const port = await serve(() => undefined);
     await closeServers();

@@ -124,6 +124,8 @@ function open(url: ProbeUrl, headers: Headers, signal: AbortSignal): ClientReque
     // A connection of its own, closed after the answer, and never the environment's proxy.
     agent: false as const,
     maxHeaderSize: headerLimitBytes,
+    // Small servers end their lines as they like; Go takes that, and nothing here is passed on to anybody.
+    insecureHTTPParser: true,
   };
   if (url.scheme === 'http') return httpRequest(options);
   const servername = isIP(url.host) === 0 ? url.host : '';
