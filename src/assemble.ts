@@ -2,6 +2,7 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
 import type { Pod } from './api/k8s.ts';
+import type { PodObjects } from './api/pod-objects.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { VolumeHost } from './api/volume-host.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
@@ -82,6 +83,8 @@ export interface AssembleInput {
   /** --node-ip, parsed. */
   readonly nodeIps?: readonly string[];
   readonly edges: Edges;
+  /** The cluster's objects; a node without an API server has none. */
+  readonly objects?: PodObjects;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -205,7 +208,7 @@ export function assemble(input: AssembleInput): Kubelet {
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
   const events = eventRecorder({ ...input, post: input.cluster && eventPost(input.cluster.client) });
-  const objects = standaloneObjects;
+  const objects = input.objects ?? standaloneObjects;
   const images = assembleImages({
     ...input,
     cri,

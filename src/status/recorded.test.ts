@@ -23,7 +23,7 @@ const scenarios: readonly Scenario[] = readdirSync(folder)
   .filter((file) => file.endsWith('.json'))
   .map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Scenario);
 
-test('the recordings are there', () => expect(scenarios).toHaveLength(22));
+test('the recordings are there', () => expect(scenarios).toHaveLength(34));
 
 function inputOf(scenario: Scenario, step: Step, previous: PodStatus | undefined): StatusInput {
   const observed = scenarioObserved(scenario, step);
@@ -36,7 +36,10 @@ function inputOf(scenario: Scenario, step: Step, previous: PodStatus | undefined
     hostIPs: ['192.0.2.2'],
     nowMs: timeMs(step.now),
     runtimeName: 'containerd',
-    probes: { started: (id) => step.started?.includes(nameOf(id)) === true, ready: () => undefined },
+    probes: {
+      started: (id) => step.started?.includes(nameOf(id)) === true,
+      ready: (id) => step.ready?.includes(nameOf(id)) === true,
+    },
   };
 }
 

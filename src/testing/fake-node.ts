@@ -4,6 +4,7 @@
 import type { CallOptions } from '../api/cri.ts';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import type { PodKill } from '../api/pod-kill.ts';
+import type { PodObjects } from '../api/pod-objects.ts';
 import { asPodUid } from '../api/pod-ref.ts';
 import type { ProbeAnswer } from '../api/probe-requests.ts';
 import { staticPodUid } from '../api/static-pod-hash/compute.ts';
@@ -18,7 +19,9 @@ import { legacyConfiguration } from '../config/complete.ts';
 import { defaultGates } from '../config/gates/feature-gates.ts';
 import { parseArgs } from '../config/parse-args.ts';
 import { defaultsOf } from '../config/schema.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
+import type { MachineFacts } from '../edge/host/machine.ts';
 import { makeParts } from '../sources/make-pods.ts';
 import { ApiServerDouble, nodeUser } from './api-server/double.ts';
 import { memoryClient } from './api-server/memory-client.ts';
@@ -55,6 +58,14 @@ interface Manifest {
   readonly stamp: string;
 }
 
+export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
+  /** Whether there is an API server. */
+  readonly cluster?: boolean;
+  readonly config?: Partial<KubeletConfiguration>;
+  readonly machine?: Partial<MachineFacts>;
+  readonly objects?: PodObjects;
+}
+
 export class FakeNode {
   readonly clock = new FakeClock(Date.UTC(2026, 10, 15, 12));
   readonly cri: FakeCri;
@@ -79,6 +90,7 @@ export class FakeNode {
   probeResultFile: string | undefined;
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
+  readonly #options: FakeNodeOptions;
   #stamp = 0;
   #kubelet: Kubelet | undefined;
   #stop: (() => Promise<void>) | undefined;
@@ -87,7 +99,8 @@ export class FakeNode {
   /** The cluster this node belongs to, if it is told to belong to one. */
   readonly api: ApiServerDouble | undefined;
 
-  constructor({ cluster, ...options }: Omit<FakeCriOptions, 'clock'> & { readonly cluster?: boolean } = {}) {
+  constructor({ cluster, ...options }: FakeNodeOptions = {}) {
+    this.#options = options;
     this.cri = new FakeCri({ clock: this.clock, ...options });
     if (cluster === true) this.api = new ApiServerDouble({ clock: this.clock, automount: false });
   }
@@ -188,6 +201,7 @@ export class FakeNode {
       staticPodPath: '/manifests',
       healthzPort: 0,
       readOnlyPort: 0,
+      ...this.#options.config,
     };
     return assemble({
       config,
@@ -200,9 +214,11 @@ export class FakeNode {
         memoryBytes: 8_000_000_000n,
         hugePageSizes: ['2MB'],
         cgroupVersion: 1,
+        ...this.#options.machine,
       },
       nodeName: 'n',
       cluster: this.api && memoryClient(this.api, this.clock, nodeUser('n')),
+      ...(this.#options.objects === undefined ? {} : { objects: this.#options.objects }),
       clock: this.clock,
       log,
       edges: {
