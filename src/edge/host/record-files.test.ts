@@ -1,4 +1,13 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -35,6 +44,16 @@ test('a write that fails keeps what was there and leaves no half', async () => {
   await recordFiles.write(join(`${path}.tmp`, 'x'), 'in the way');
   await expect(recordFiles.write(path, 'new')).rejects.toMatchObject({ reason: 'FailedWrite' });
   expect(readFileSync(path, 'utf8')).toBe('old');
+});
+
+test('a full disk: an error that says so, and what was there stays', async () => {
+  const path = join(dir, 'record');
+  await recordFiles.write(path, 'old');
+  // Every write to this device fails as on a full disk.
+  symlinkSync('/dev/full', `${path}.tmp`);
+  const failed = recordFiles.write(path, 'new');
+  await expect(failed).rejects.toMatchObject({ reason: 'FailedWrite', cause: { code: 'ENOSPC' } });
+  expect([readFileSync(path, 'utf8'), readdirSync(dir)]).toEqual(['old', ['record']]);
 });
 
 test('what is no directory and what is no file', async () => {
