@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Rig } from '../integration/rig/rig.ts';
 import { NamespaceMode } from '../src/api/generated/runtime/v1/api.ts';
 import type { Pod } from '../src/api/k8s.ts';
-import { podCgroupParent } from '../src/resources/cgroup-names.ts';
+import { podUid } from '../src/api/pod-ref.ts';
 import { generateContainerConfig } from '../src/runtime/container-config.ts';
 import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox-config.ts';
 import { benchPod, startedAtMs, wallMs } from './pods.ts';
@@ -17,7 +17,6 @@ export interface FloorPods {
 }
 
 function settings(rig: Rig): PodConfigSettings {
-  const naming = { driver: 'cgroupfs', root: rig.cgroupParent, perQos: true } as const;
   return {
     podLogsDir: join(rig.ground.dir, 'floor', 'pod-logs'),
     rootDir: join(rig.ground.dir, 'floor', 'root'),
@@ -34,7 +33,7 @@ function settings(rig: Rig): PodConfigSettings {
     allocatable: () => ({}),
     selinux: false,
     gates: { ContainerStopSignals: false, EnvFiles: false, HostnameOverride: false },
-    cgroupParent: (pod) => podCgroupParent(pod, naming),
+    cgroupParent: (pod) => `${rig.cgroupParent}/kubepods/besteffort/pod${podUid(pod)}`,
   };
 }
 

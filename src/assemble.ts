@@ -1,6 +1,7 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
+import type { Cgroups } from './api/cgroups.ts';
 import type { Pod } from './api/k8s.ts';
 import type { PodObjects } from './api/pod-objects.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
@@ -11,6 +12,7 @@ import { eventRecorder } from './assemble/events.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
 import { assembleProbes } from './assemble/probes.ts';
+import { assembleResources } from './assemble/resources.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
 import { volumes } from './assemble/volumes.ts';
 import type { Clock } from './base/clock.ts';
@@ -35,12 +37,12 @@ import { appArmorRefusal, sysctlRefusal } from './pods/admission/node-security.t
 import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
-import { type CgroupNaming, podCgroupParent, podCgroupPaths } from './resources/cgroup-names.ts';
+import type { MachineCapacity } from './resources/node-allocatable.ts';
 import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
-import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
+import type { RuntimeFiles } from './runtime/sync-context.ts';
 import { UserNamespaces } from './runtime/user-namespaces.ts';
 import { plainPorts } from './server/plain-ports.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
@@ -61,7 +63,7 @@ export interface Edges
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
   readonly files: RuntimeFiles;
-  readonly cgroups: (paths: (uid: string) => readonly string[]) => RuntimeCgroups;
+  readonly cgroups: (...args: Parameters<RealEdges['cgroups']>) => Cgroups | undefined;
   readonly manifests: ManifestFiles;
   readonly decode: Elsewhere;
   readonly imageHost: ImageHost;
@@ -77,6 +79,7 @@ export interface AssembleInput {
   /** The command line as it was given, for /flagz. */
   readonly args: ParsedArgs;
   readonly machine: MachineFacts;
+  readonly capacity: MachineCapacity;
   readonly nodeName: string;
   /** The way to the API server; undefined on a node that stands alone. */
   readonly cluster?: ClusterApi | undefined;
@@ -97,6 +100,9 @@ const callTimeoutMs = 20_000;
 const startLeaseMs = 10_000;
 /** How long calls under way may go on when the kubelet stops. */
 const drainMs = 3_000;
+
+/** Where pods have no cgroup of their own, there is none to remove. */
+const noCgroups = { removePod: async (): Promise<void> => {}, killContainer: async (): Promise<void> => {} };
 
 /** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
 function parallelStarts(): number {
@@ -199,16 +205,21 @@ export function assemble(input: AssembleInput): Kubelet {
     requestTimeoutMs: config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
   });
-  const naming: CgroupNaming = {
-    driver: config.cgroupDriver === 'systemd' ? 'systemd' : 'cgroupfs',
-    root: config.cgroupRoot,
-    perQos: config.cgroupsPerQOS,
-  };
 
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
   const events = eventRecorder({ ...input, post: input.cluster && eventPost(input.cluster.client) });
   const objects = input.objects ?? standaloneObjects;
+  const { hugePageSizes } = input.machine;
+  const resources = assembleResources({
+    ...input,
+    hugePageSizes,
+    cgroups: edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes }),
+    killProcess: edges.killProcess,
+    desired,
+    lifecycles,
+    events,
+  });
   const images = assembleImages({
     ...input,
     cri,
@@ -235,7 +246,8 @@ export function assemble(input: AssembleInput): Kubelet {
     cri,
     images: images.manager,
     files: edges.files,
-    cgroups: edges.cgroups((uid) => podCgroupPaths(uid, naming)),
+    cgroups: resources.pods ?? noCgroups,
+    podCgroups: config.cgroupDriver === 'systemd' ? undefined : resources.pods,
     events,
     objects,
     volumes: volume.manager,
@@ -250,7 +262,7 @@ export function assemble(input: AssembleInput): Kubelet {
     }),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(clock),
-    settings: podConfigSettings({ ...input, cgroupParent: (pod) => podCgroupParent(pod, naming) }),
+    settings: podConfigSettings({ ...input, cgroupParent: (pod) => resources.pods?.parentOf(pod) ?? '' }),
     containerRestartRules: restartRules,
     clock,
     log: component('runtime'),
@@ -274,7 +286,7 @@ export function assemble(input: AssembleInput): Kubelet {
       host: edges.nodeHost,
       cri,
       lastRelistAtMs: () => pleg.health().lastRelistAtMs,
-      features: {},
+      features: { resources },
       stores: { desired, observed, lifecycles, statuses },
       events,
     });
@@ -357,6 +369,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const components = [
     ...(cluster?.first ?? []),
     events,
+    ...resources.components,
     ...images.components,
     pleg,
     runtimeEvents,

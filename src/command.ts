@@ -19,8 +19,10 @@ import { Watchdog, watchdogIntervalMs } from './cli/startup/watchdog.ts';
 import { maskedConfiguration } from './config/configz.ts';
 import { loadCommandLine, type RunOutcome } from './config/load-command-line.ts';
 import type { ConfigurationFiles } from './config/read-files.ts';
+import { findHierarchies, type Hierarchies } from './edge/cgroup/hierarchies.ts';
 import { acquireLockFile, watchLockFile } from './edge/host/lock-file.ts';
 import { type MachineFacts, readMachine } from './edge/host/machine.ts';
+import { readMachineCapacity } from './edge/host/machine-capacity.ts';
 import { createNodeDirectories } from './edge/host/node-directories.ts';
 import { applyOomScore } from './edge/host/oom-score.ts';
 import { setOpenFiles } from './edge/host/open-files.ts';
@@ -104,7 +106,8 @@ async function startAndServe(
     credentialProviders,
     machine,
     nodeName,
-    edges: realEdges(clock, beside),
+    capacity: await readMachineCapacity(flags.rootDir),
+    edges: realEdges(clock, beside, await hierarchies(log)),
     clock,
     log,
   });
@@ -196,6 +199,16 @@ function startupHost(
         checkpoints: gates.ContainerCheckpoint,
       }),
   };
+}
+
+/** A machine without cgroups can still run pods, each in whatever the runtime makes of it. */
+async function hierarchies(log: Logger): Promise<Hierarchies | undefined> {
+  try {
+    return await findHierarchies();
+  } catch (err) {
+    log.error('Pods get no cgroups of their own', { err });
+    return undefined;
+  }
 }
 
 function configurationFiles(): ConfigurationFiles {

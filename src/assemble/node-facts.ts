@@ -5,9 +5,6 @@ import type { Clock } from '../base/clock.ts';
 import { withDeadline } from '../base/deadline.ts';
 import { isAbortOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
-import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
-import { type MachineCapacity, machineResources } from '../node/machine-resources.ts';
 import type {
   NodeFacts,
   NodeIdentity,
@@ -22,13 +19,11 @@ export interface NodeHost {
   architecture(): string;
   identity(): Promise<NodeIdentity>;
   network(name: string): Promise<NodeNetwork>;
-  /** The directory is the kubelet's own, on the file system that pods fill. */
-  capacity(directory: string): Promise<MachineCapacity>;
 }
 
-/** What other features know of the node; without them the machine speaks for itself. */
+/** What other features know of the node. */
 export interface NodeFeatureFacts {
-  readonly resources?: NodeResources;
+  readonly resources: NodeResources;
   pressure?(): NodePressure;
   /** Undefined until the volumes of an earlier life are known. */
   volumesInUse?(): readonly string[] | undefined;
@@ -42,8 +37,6 @@ export interface GatherDeps {
   readonly runtime: RuntimeState;
   readonly features: NodeFeatureFacts;
   readonly nodeName: string;
-  readonly config: KubeletConfiguration;
-  readonly flags: Pick<KubeletFlags, 'rootDir' | 'experimentalAllocatableIgnoreEviction'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -53,7 +46,7 @@ const noPressure: NodePressure = { memory: false, disk: false, pid: false };
 const nowhere: NodeNetwork = { hostAddresses: [], nameAddresses: [], defaultAddresses: [] };
 
 export function gatherNodeFacts(deps: GatherDeps): (signal: AbortSignal) => Promise<NodeFacts> {
-  const { clock, cri, features, flags, host, log, nodeName, runtime } = deps;
+  const { clock, cri, features, host, log, nodeName, runtime } = deps;
   let version: NodeFacts['runtime'];
   const soon = async <T>(what: string, signal: AbortSignal, work: Promise<T>): Promise<T | undefined> => {
     try {
@@ -66,10 +59,9 @@ export function gatherNodeFacts(deps: GatherDeps): (signal: AbortSignal) => Prom
   };
   return async (signal) => {
     const options = { signal, timeoutMs: answerMs };
-    const [identity, network, machine, answer, images] = await Promise.all([
+    const [identity, network, answer, images] = await Promise.all([
       host.identity(),
       soon("the node's addresses", signal, host.network(nodeName)),
-      host.capacity(flags.rootDir),
       soon("the runtime's version", signal, cri.version({}, options)),
       soon('the list of images', signal, cri.listImages({}, options)),
     ]);
@@ -77,7 +69,7 @@ export function gatherNodeFacts(deps: GatherDeps): (signal: AbortSignal) => Prom
     return {
       identity,
       network: network ?? nowhere,
-      resources: features.resources ?? ownResources(deps, machine),
+      resources: features.resources,
       runtime: version,
       images: images?.images.map(toImage),
       runtimeHandlers: runtime.handlers,
@@ -87,12 +79,6 @@ export function gatherNodeFacts(deps: GatherDeps): (signal: AbortSignal) => Prom
       volumesInUse: features.volumesInUse?.(),
     };
   };
-}
-
-function ownResources({ config, flags }: GatherDeps, machine: MachineCapacity): NodeResources {
-  const { evictionHard, kubeReserved, systemReserved } = config;
-  const ignoreEviction = flags.experimentalAllocatableIgnoreEviction;
-  return machineResources(machine, { evictionHard, kubeReserved, systemReserved, ignoreEviction });
 }
 
 function toImage(image: {

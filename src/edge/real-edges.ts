@@ -1,13 +1,16 @@
 // The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
 import type { Clock } from '../base/clock.ts';
+import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
+import { CgroupFs } from './cgroup/cgroups.ts';
+import type { Hierarchies } from './cgroup/hierarchies.ts';
 import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
 import { hookHttp } from './host/hook-http.ts';
 import { httpGet } from './host/http-get.ts';
+import { killProcess } from './host/kill-process.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { nodeHost } from './host/node-host.ts';
-import { PodCgroups } from './host/pod-cgroups.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
 import { readTail } from './host/read-tail.ts';
@@ -23,12 +26,22 @@ export type RealEdges = ReturnType<typeof realEdges>;
 const decodeLimits = { deadlineMs: 20_000, memoryMb: 512 };
 
 /** `beside`: the address of the command's entry point, where the others lie, too. */
-export function realEdges(clock: Clock, beside: string) {
+export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies | undefined) {
   const decoder = new DecodeWorker({ script: new URL('decode-worker.mjs', beside), clock, ...decodeLimits });
   return {
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
-    cgroups: (paths: (uid: string) => readonly string[]) => new PodCgroups({ paths }),
+    /** Undefined on a machine that has none. */
+    cgroups: ({ driver, pageSizes }: { readonly driver: string; readonly pageSizes: readonly string[] }) =>
+      hierarchies === undefined
+        ? undefined
+        : new CgroupFs({
+            hierarchies,
+            spelling: driver === 'systemd' ? systemdSpelling : cgroupfsSpelling,
+            pageSizes,
+            clock,
+          }),
+    killProcess,
     manifests: {
       list: listManifests,
       read: readManifestFile,

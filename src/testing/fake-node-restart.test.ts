@@ -99,7 +99,10 @@ describe('the kubelet ends and comes back', () => {
     await node.clock.advance(5_000);
     // What is not done now nobody will do: the next life does not hear of this pod any more.
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
-    expect([node.directories.size, node.removedCgroups]).toEqual([0, ['uid-p']]);
+    expect([node.directories.size, node.cgroups.calls.filter((call) => call.startsWith('remove'))]).toEqual([
+      0,
+      ['remove /kubepods/besteffort/poduid-p'],
+    ]);
   });
 
   test('removed while it was away: ended after the start, with the grace period written on it', async () => {

@@ -25,6 +25,7 @@ import type { MachineFacts } from '../edge/host/machine.ts';
 import { makeParts } from '../sources/make-pods.ts';
 import { ApiServerDouble, nodeUser } from './api-server/double.ts';
 import { memoryClient } from './api-server/memory-client.ts';
+import { FakeCgroups } from './fake-cgroups.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
 import { FakeVolumeHost } from './fake-volume-host.ts';
@@ -44,12 +45,6 @@ const fakeHost: NodeHost = {
     hostAddresses: ['192.0.2.2'],
     nameAddresses: [],
     defaultAddresses: ['192.0.2.2'],
-  }),
-  capacity: async () => ({
-    cores: 2,
-    memoryBytes: 8_000_000_000n,
-    storageBytes: 1n << 36n,
-    hugePages: [{ pageBytes: 1n << 21n, count: 0n }],
   }),
 };
 
@@ -76,8 +71,8 @@ export class FakeNode {
   readonly files = new Map<string, string>();
   /** Directories and mounts of volumes. */
   readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
-  readonly removedCgroups: string[] = [];
-  readonly killedContainers: string[] = [];
+  /** They outlive a kubelet, as the kernel's do. */
+  readonly cgroups = new FakeCgroups();
   /** The node's small files, by path: records of pulls, Docker's configuration. */
   readonly records = new Map<string, string>();
   /** What probes over the network hear; to be replaced by a test. */
@@ -216,6 +211,13 @@ export class FakeNode {
         cgroupVersion: 1,
         ...this.#options.machine,
       },
+      capacity: {
+        cpus: 2,
+        memoryBytes: 8_000_000_000n,
+        storageBytes: 100_000_000_000n,
+        hugePages: [],
+        maxProcesses: 32_768n,
+      },
       nodeName: 'n',
       cluster: this.api && memoryClient(this.api, this.clock, nodeUser('n')),
       ...(this.#options.objects === undefined ? {} : { objects: this.#options.objects }),
@@ -238,10 +240,8 @@ export class FakeNode {
             for (const each of this.files.keys()) if (each.startsWith(`${path}/`)) this.files.delete(each);
           },
         },
-        cgroups: () => ({
-          removePod: async (uid) => void this.removedCgroups.push(uid),
-          killContainer: async (_uid, id) => void this.killedContainers.push(id),
-        }),
+        cgroups: () => this.cgroups,
+        killProcess: (pid) => this.cgroups.kill(pid),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
         probes: this.probes,

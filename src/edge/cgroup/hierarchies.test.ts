@@ -26,6 +26,7 @@ describe('where cgroups are mounted', () => {
         ['memory', '/sys/fs/cgroup/memory'],
         ['systemd', '/sys/fs/cgroup/systemd'],
       ]),
+      beside: '/sys/fs/cgroup/unified',
     }));
 
   test('each root once', async () =>
@@ -33,6 +34,7 @@ describe('where cgroups are mounted', () => {
       '/sys/fs/cgroup/cpu,cpuacct',
       '/sys/fs/cgroup/memory',
       '/sys/fs/cgroup/systemd',
+      '/sys/fs/cgroup/unified',
     ]));
 
   test('v2: with the controllers that a kubelet uses and the kernel has', async () => {

@@ -6,7 +6,12 @@ import { KubeletError } from '../../base/errors.ts';
 import { type MountEntry, readMountTable } from '../host/mount-table.ts';
 
 export type Hierarchies =
-  | { readonly version: 1; readonly mountPoints: ReadonlyMap<string, string> }
+  | {
+      readonly version: 1;
+      readonly mountPoints: ReadonlyMap<string, string>;
+      /** v2 mounted beside v1, without controllers: runtimes make cgroups there as well, which have to go with the others. */
+      readonly beside?: string;
+    }
   | { readonly version: 2; readonly root: string; readonly controllers: ReadonlySet<string> };
 
 export const usualPlace = '/sys/fs/cgroup';
@@ -43,12 +48,15 @@ export async function findHierarchies(sources: HierarchySources = kernel): Promi
   }
   if (mountPoints.size === 0)
     throw new KubeletError('unavailable', 'NoCgroups', 'no control groups are mounted on this machine');
-  return { version: 1, mountPoints };
+  const beside = mounts.find(({ fsType }) => fsType === 'cgroup2')?.mountPoint;
+  return { version: 1, mountPoints, ...(beside === undefined ? {} : { beside }) };
 }
 
 /** Every directory in which cgroups may lie, each once. */
 export function hierarchyRoots(hierarchies: Hierarchies): readonly string[] {
-  return hierarchies.version === 2 ? [hierarchies.root] : [...new Set(hierarchies.mountPoints.values())];
+  if (hierarchies.version === 2) return [hierarchies.root];
+  const { beside, mountPoints } = hierarchies;
+  return [...new Set([...mountPoints.values(), ...(beside === undefined ? [] : [beside])])];
 }
 
 const v1Controllers: ReadonlySet<string> = new Set(

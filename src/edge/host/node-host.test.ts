@@ -15,10 +15,3 @@ test('a name that does not resolve leaves the other addresses', async () => {
   expect(nameAddresses).toEqual([]);
   expect(hostAddresses).toContain('127.0.0.1');
 });
-
-test('its capacity is that of the machine and of the directory’s file system', async () => {
-  const { cores, memoryBytes, storageBytes } = await nodeHost.capacity('/');
-  expect(cores).toBeGreaterThan(0);
-  expect(memoryBytes).toBeGreaterThan(0n);
-  expect(storageBytes).toBeGreaterThan(0n);
-});

@@ -1,9 +1,8 @@
-// What only this host can say of the node it is: its identity, its addresses, its capacity. Upstream: cadvisor's machine info
+// What only this host can say of the node it is: its identity and its addresses. Upstream: cadvisor's machine info
 // and version info, pkg/kubelet/nodestatus (LookupIP, ResolveBindAddress).
 import { lookup } from 'node:dns/promises';
-import { readdir, readFile, statfs } from 'node:fs/promises';
-import { availableParallelism, networkInterfaces, release, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { networkInterfaces, release } from 'node:os';
 import { defaultRouteAddresses } from './machine.ts';
 
 export interface HostIdentity {
@@ -22,7 +21,6 @@ const systemUuidFiles = [
   '/proc/device-tree/vm,uuid',
   '/etc/machine-id',
 ] as const;
-const hugePagesRoot = '/sys/kernel/mm/hugepages';
 
 /** As Go names processors. */
 const architectures: Readonly<Record<string, string>> = {
@@ -58,16 +56,6 @@ export const nodeHost = {
     ),
     defaultAddresses: await defaultRouteAddresses(),
   }),
-
-  capacity: async (directory: string) => {
-    const { bsize, blocks } = await statfs(directory, { bigint: true });
-    return {
-      cores: availableParallelism(),
-      memoryBytes: BigInt(totalmem()),
-      storageBytes: bsize * blocks,
-      hugePages: await hugePages(),
-    };
-  },
 };
 
 async function firstText(paths: readonly string[]): Promise<string> {
@@ -88,17 +76,4 @@ async function osImage(): Promise<string> {
 async function swapBytes(): Promise<number> {
   const text = await readFile('/proc/meminfo', 'utf8').catch(() => '');
   return Number(/^SwapTotal:\s+(\d+) kB$/m.exec(text)?.[1] ?? 0) * 1024;
-}
-
-async function hugePages(): Promise<readonly { readonly pageBytes: bigint; readonly count: bigint }[]> {
-  const names = await readdir(hugePagesRoot).catch(() => []);
-  const sizes = names.flatMap((name) => {
-    const kilobytes = /^hugepages-(\d+)kB$/.exec(name)?.[1];
-    return kilobytes === undefined ? [] : [{ name, pageBytes: BigInt(kilobytes) * 1024n }];
-  });
-  const found = sizes.map(async ({ name, pageBytes }) => {
-    const count = await firstText([join(hugePagesRoot, name, 'nr_hugepages')]);
-    return { pageBytes, count: /^\d+$/.test(count) ? BigInt(count) : 0n };
-  });
-  return await Promise.all(found);
 }

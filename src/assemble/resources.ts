@@ -1,0 +1,162 @@
+// Plugs together what keeps a node's resources: the cgroups of pods, of their classes and of the node, and what the node
+// has to give. Nothing is decided here.
+import type { CgroupName, Cgroups } from '../api/cgroups.ts';
+import type { EventSink } from '../api/events.ts';
+import type { Pod } from '../api/k8s.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import { amountOf, type ResourceAmounts } from '../api/resource-amounts.ts';
+import { Channel } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import type { Logger } from '../base/log.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import {
+  allocatableOf,
+  capacityOf,
+  enforcedAllocatable,
+  internalCapacityOf,
+  kubeReserved,
+  type MachineCapacity,
+  type ReservationSettings,
+  reservationOf,
+  systemReserved,
+} from '../resources/node-allocatable.ts';
+import { NodeCgroups, type ReservedCgroup } from '../resources/node-cgroups.ts';
+import { PodCgroups } from '../resources/pod-cgroups.ts';
+import type { QosPolicy } from '../resources/qos-cgroup-settings.ts';
+
+interface Announced<K, V> {
+  readonly changed: { subscribe(listener: (key: K) => void): () => void };
+  get(key: K): V | undefined;
+}
+
+export interface ResourcesInput {
+  readonly config: KubeletConfiguration;
+  readonly flags: Pick<KubeletFlags, 'experimentalAllocatableIgnoreEviction'>;
+  readonly gates: FeatureGates;
+  readonly capacity: MachineCapacity;
+  readonly hugePageSizes: readonly string[];
+  /** Undefined: the machine has none. */
+  readonly cgroups: Cgroups | undefined;
+  readonly killProcess: (pid: number) => void;
+  readonly desired: Announced<PodUid, unknown> & {
+    all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
+  };
+  readonly lifecycles: Announced<PodUid, PodLifecycle>;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface AssembledResources {
+  /** As the node tells it, without how many pods. */
+  capacity(): ResourceAmounts;
+  /** What of it is kept from scheduling. */
+  reservation(): ResourceAmounts;
+  readonly pods: PodCgroups | undefined;
+  readonly components: readonly Component[];
+}
+
+export function assembleResources(input: ResourcesInput): AssembledResources {
+  const { cgroups, config } = input;
+  const settings = reservationSettings(input);
+  const capacity = capacityOf(input.capacity);
+  const reservation = reservationOf(capacity, settings);
+  const node = { capacity: () => capacity, reservation: () => reservation };
+  if (cgroups === undefined || !config.cgroupsPerQOS) return { ...node, pods: undefined, components: [] };
+  const root: CgroupName = [...config.cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
+  const pods = podCgroups(input, cgroups, root);
+  // Slices are systemd's own: what lies in them is made by the runtime, on systemd's behalf.
+  if (config.cgroupDriver === 'systemd') return { ...node, pods, components: [] };
+  const enforced = config.enforceNodeAllocatable.includes('pods');
+  const internal = internalCapacityOf(input.capacity);
+  const component = new NodeCgroups({
+    cgroups,
+    root,
+    limits: enforced ? enforcedAllocatable(internal, settings) : internal,
+    reserved: reservedCgroups(config, settings),
+    pods: activePods(input),
+    policy: qosPolicy(input, allocatableOf(capacity, reservation)),
+    events: input.events,
+    clock: input.clock,
+    log: input.log.with({ component: 'resources' }),
+  });
+  return { ...node, pods, components: [component] };
+}
+
+function podCgroups(input: ResourcesInput, cgroups: Cgroups, root: CgroupName): PodCgroups {
+  const { config, gates } = input;
+  return new PodCgroups({
+    cgroups,
+    processes: { kill: input.killProcess },
+    root,
+    policy: {
+      enforceCpuLimits: config.cpuCFSQuota,
+      cpuPeriodUs: BigInt(config.cpuCFSQuotaPeriod.ms * 1000),
+      pidsLimit: BigInt(config.podPidsLimit),
+      memoryQos: gates.MemoryQoS && cgroups.version === 2,
+      podLevelResources: gates.PodLevelResources,
+    },
+  });
+}
+
+function qosPolicy(input: ResourcesInput, allocatable: ResourceAmounts): QosPolicy {
+  const { config, gates } = input;
+  const percent = /^(\d+)%$/.exec(config.qosReserved['memory'] ?? '')?.[1];
+  return {
+    podLevelResources: gates.PodLevelResources,
+    memoryQos: gates.MemoryQoS && input.cgroups?.version === 2,
+    memoryReservePercent: gates.QOSReserved && percent !== undefined ? BigInt(percent) : undefined,
+    allocatableMemoryBytes: amountOf(allocatable, 'memory').value(),
+    hugePageSizes: input.hugePageSizes,
+  };
+}
+
+/** Wanted, and not ended. */
+function activePods({ desired, lifecycles }: ResourcesInput) {
+  const changed = new Channel<void>();
+  for (const store of [desired, lifecycles]) store.changed.subscribe(() => changed.push());
+  const hasEnded = (uid: PodUid): boolean => {
+    const state = lifecycles.get(uid)?.state;
+    return state === 'terminated' || state === 'rejected';
+  };
+  return {
+    active: () => desired.all().flatMap(({ uid, pod }) => (hasEnded(uid) ? [] : [pod])),
+    changed,
+  };
+}
+
+function reservationSettings({ config, flags }: ResourcesInput): ReservationSettings {
+  const reserved =
+    config.reservedSystemCPUs === '' ? {} : { reservedCpus: countCpus(config.reservedSystemCPUs) };
+  const evictionHard = flags.experimentalAllocatableIgnoreEviction ? {} : config.evictionHard;
+  return { ...config, ...reserved, evictionHard };
+}
+
+/** How many `0-3,7` names. */
+function countCpus(list: string): number {
+  return list.split(',').reduce((sum, part) => {
+    const [first = 0, last = first] = part.split('-').map(Number);
+    return sum + last - first + 1;
+  }, 0);
+}
+
+function reservedCgroups(
+  config: KubeletConfiguration,
+  settings: ReservationSettings,
+): readonly ReservedCgroup[] {
+  const places = {
+    'system-reserved': { cgroup: config.systemReservedCgroup, amounts: systemReserved(settings) },
+    'kube-reserved': { cgroup: config.kubeReservedCgroup, amounts: kubeReserved(settings) },
+  };
+  return [false, true].flatMap((compressible) =>
+    Object.entries(places)
+      .filter(([kind]) =>
+        config.enforceNodeAllocatable.includes(compressible ? `${kind}-compressible` : kind),
+      )
+      .map(([kind, place]) => ({ kind, ...place, compressible })),
+  );
+}
