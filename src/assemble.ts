@@ -238,7 +238,10 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     cri,
     images: images.manager,
-    allocatable: () => ({ cpu: String(availableParallelism()), memory: String(input.machine.memoryBytes) }),
+    allocatable: () => ({
+      cpu: String(input.machine.cpus ?? availableParallelism()),
+      memory: String(input.machine.memoryBytes),
+    }),
     clock,
     log: component('volumes'),
   });

@@ -10,7 +10,7 @@ import {
   strangeLines,
 } from './replay/compare.ts';
 import { readRecordings } from './replay/recording.ts';
-import { type Outcome, runRecording } from './replay/run.ts';
+import { runRecording } from './replay/run.ts';
 
 interface Difference {
   readonly why: string;
@@ -26,6 +26,7 @@ const differences: Readonly<Record<string, Difference>> = {
   crashloop: { why: atOnce, missed: 3 },
   onfailure: { why: atOnce, missed: 3, strange: [/waiting CrashLoopBackOff back-off 40s .* x3 /] },
   'start-error-always': { why: atOnce, missed: 2 },
+  'env-missing': { why: endAtOnce, missed: 1 },
   'invalid-image': { why: endAtOnce, missed: 1 },
   'never-pull': { why: endAtOnce, missed: 1 },
   'nonroot-violation': { why: endAtOnce, missed: 1 },
@@ -34,12 +35,6 @@ const differences: Readonly<Record<string, Difference>> = {
   'volume-missing': { why: endAtOnce, missed: 1 },
   volumes: { why: endAtOnce, missed: 1 },
 };
-
-/** What these need is not there yet: they are refused, and compared as soon as they are not. */
-const notYet: ReadonlySet<string> = new Set(['dns-none', 'env', 'env-missing', 'hooks', 'prestop-sleep']);
-
-const isRefused = ({ statuses }: Outcome): boolean =>
-  statuses.some((status) => status.includes('UnsupportedPodFeature'));
 
 const recordings = readRecordings();
 
@@ -50,7 +45,6 @@ describe('replay', () => {
   for (const recording of recordings.filter(({ name }) => name !== 'too-big')) {
     test(recording.name, { timeout: 30_000 }, async () => {
       const outcome = await runRecording(recording);
-      if (notYet.has(recording.name) && isRefused(outcome)) return;
       expect(madeCalls(outcome)).toEqual(recordedCalls(recording));
       expect(byObject(outcome.events)).toEqual(byObject(recording.events));
       expectStatuses(recordedStatuses(recording), outcome.statuses, differences[recording.name]);

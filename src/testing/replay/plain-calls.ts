@@ -163,11 +163,14 @@ interface EnvVariable {
   readonly value?: Uint8Array | string;
 }
 
-/** The variables of the one service there is come in any order, at the end. */
+/** Variables come in any order: upstream keeps them in a map. Those of the one service there is stand for themselves. */
 function plainEnvs(envs: readonly EnvVariable[]): readonly string[] {
   const lines = envs.map(({ key, value }) => `${key}=${envText(value)}`);
-  const own = lines.filter((line) => !serviceVariables.has(line));
-  return lines.length - own.length === serviceVariables.size ? [...own, 'services'] : lines;
+  const own = lines
+    .filter((line) => !serviceVariables.has(line))
+    .map((line) => line.replace(/^IP=10\.88\..*/, 'IP=ADDRESS'))
+    .toSorted();
+  return lines.length - own.length === serviceVariables.size ? [...own, 'services'] : own;
 }
 
 function envText(value: Uint8Array | string = ''): string {

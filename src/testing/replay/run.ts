@@ -45,7 +45,12 @@ function startNode(recording: Recording): FakeNode {
     images: [fakeBusybox],
     events: false,
     config: { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' },
-    machine: { memoryBytes: 25_000_000_000n, hugePageSizes: ['2MB', '1GB'], addresses: ['192.0.2.2'] },
+    machine: {
+      memoryBytes: 25_000_000_000n,
+      cpus: 2,
+      hugePageSizes: ['2MB', '1GB'],
+      addresses: ['192.0.2.2'],
+    },
     objects: replayCluster(recording.objects ?? []),
   });
   const refused =
