@@ -26,6 +26,8 @@ import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts'
 import type { ParsedArgs } from './config/parse-args.ts';
 import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from './config/table/kubelet-flags.ts';
+import type { ApiClientObserver } from './edge/apiserver/client.ts';
+import { restClientMetrics } from './edge/apiserver/metrics.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
 import type { RealEdges } from './edge/real-edges.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -81,8 +83,8 @@ export interface AssembleInput {
   readonly machine: MachineFacts;
   readonly capacity: MachineCapacity;
   readonly nodeName: string;
-  /** The way to the API server; undefined on a node that stands alone. */
-  readonly cluster?: ClusterApi | undefined;
+  /** Opens the way to the API server; undefined on a node that stands alone. */
+  readonly cluster?: ((observer: ApiClientObserver) => ClusterApi) | undefined;
   /** --node-ip, parsed. */
   readonly nodeIps?: readonly string[];
   readonly edges: Edges;
@@ -199,6 +201,7 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── edges ──
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName });
+  const api = input.cluster?.(restClientMetrics(metrics.registry));
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
@@ -208,7 +211,7 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
-  const events = eventRecorder({ ...input, post: input.cluster && eventPost(input.cluster.client) });
+  const events = eventRecorder({ ...input, post: api && eventPost(api.client) });
   const objects = input.objects ?? standaloneObjects;
   const { hugePageSizes } = input.machine;
   const resources = assembleResources({
@@ -281,10 +284,10 @@ export function assemble(input: AssembleInput): Kubelet {
     onRelist: (seconds) => metrics.observeRelist(seconds),
   });
   const cluster =
-    input.cluster &&
+    api &&
     assembleCluster({
       ...input,
-      api: input.cluster,
+      api,
       nodeIps: input.nodeIps ?? [],
       host: edges.nodeHost,
       cri,
@@ -386,5 +389,9 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(cluster === undefined ? [] : [cluster.source]),
   ];
   const stores = { desired, observed, lifecycles, statuses, probeResults };
-  return { components, stores, workers, events, checks, close: () => cri.close() };
+  const close = (): void => {
+    cri.close();
+    api?.close();
+  };
+  return { components, stores, workers, events, checks, close };
 }

@@ -2,6 +2,7 @@
 // Like assemble.ts it knows everyone; what it adds is the process around the kubelet: streams, environment, systemd.
 import { readdir, readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
+import { clusterOf } from './assemble/open-cluster.ts';
 import { assemble, type Kubelet } from './assemble.ts';
 import { realClock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
@@ -89,15 +90,8 @@ async function startAndServe(
   });
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
-  const { nodeName, standalone } = started;
-  if (!standalone) {
-    log.error(
-      'This version does not speak to the API server yet: --kubeconfig is not used, static pods run',
-      {
-        kubeconfig: flags.kubeconfig,
-      },
-    );
-  }
+  const { nodeIps, nodeName, standalone } = started;
+  const cluster = standalone ? undefined : await clusterOf(outcome, clock, log);
   const kubelet = assemble({
     args,
     config,
@@ -106,6 +100,8 @@ async function startAndServe(
     credentialProviders,
     machine,
     nodeName,
+    nodeIps,
+    cluster,
     capacity: await readMachineCapacity(flags.rootDir),
     edges: realEdges(clock, beside, await hierarchies(log)),
     clock,

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { KubeletMetrics } from '../src/stats/kubelet-metrics.ts';
 
@@ -50,6 +51,7 @@ describe('docs/metrics.md', () => {
     gates: [],
     nodeName: 'n',
   });
+  restClientMetrics(metrics.registry);
   test('lists exactly the metrics there are', () => {
     const listed = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
     expect(new Set(listed)).toEqual(new Set([...metrics.names(), ...new ProbeMetrics().names()]));

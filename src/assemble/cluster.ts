@@ -33,6 +33,7 @@ import { gatherNodeFacts, type NodeFeatureFacts, type NodeHost } from './node-fa
 export interface ClusterApi {
   readonly client: ApiClient;
   readonly follow: Follow;
+  close(): void;
 }
 
 export interface ClusterInput {

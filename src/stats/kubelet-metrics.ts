@@ -25,38 +25,39 @@ export interface RuntimeObservation {
 }
 
 export class KubeletMetrics {
-  readonly #metrics = new Metrics();
-  readonly images = new ImageMetrics(this.#metrics);
-  readonly #operations = this.#metrics.counter({
+  /** For those whose metrics are their own affair. */
+  readonly registry = new Metrics();
+  readonly images = new ImageMetrics(this.registry);
+  readonly #operations = this.registry.counter({
     name: 'kubelet_runtime_operations_total',
     help: 'Calls to the container runtime, by operation.',
     labels: ['operation_type'],
   });
-  readonly #durations = this.#metrics.histogram({
+  readonly #durations = this.registry.histogram({
     name: 'kubelet_runtime_operations_duration_seconds',
     help: 'How long calls to the container runtime took, by operation.',
     labels: ['operation_type'],
     buckets: exponentialBuckets(0.005, 2.5, 14),
   });
-  readonly #errors = this.#metrics.counter({
+  readonly #errors = this.registry.counter({
     name: 'kubelet_runtime_operations_errors_total',
     help: 'Calls to the container runtime that failed, by operation.',
     labels: ['operation_type'],
   });
-  readonly #relist = this.#metrics.histogram({
+  readonly #relist = this.registry.histogram({
     name: 'kubelet_pleg_relist_duration_seconds',
     help: 'How long a relist of the runtime took.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   });
 
   constructor(deps: KubeletMetricsDeps) {
-    const node = this.#metrics.gauge({
+    const node = this.registry.gauge({
       name: 'kubelet_node_name',
       help: 'The name of this node, as a label; always 1.',
       labels: ['node'],
     });
     node.set({ node: deps.nodeName }, 1);
-    const enabled = this.#metrics.gauge({
+    const enabled = this.registry.gauge({
       name: 'kubernetes_feature_enabled',
       help: 'Whether a feature gate is on, by name and stage.',
       labels: ['name', 'stage'],
@@ -77,29 +78,29 @@ export class KubeletMetrics {
   }
 
   names(): readonly string[] {
-    return this.#metrics.names();
+    return this.registry.names();
   }
 
   render(): string {
-    return this.#metrics.render();
+    return this.registry.render();
   }
 
   #keepCounts({ desired, observed }: KubeletMetricsDeps): void {
-    const wanted = this.#metrics.gauge({
+    const wanted = this.registry.gauge({
       name: 'kubelet_desired_pods',
       help: 'Pods this node was given, by whether they are static.',
       labels: ['static'],
     });
-    const pods = this.#metrics.gauge({
+    const pods = this.registry.gauge({
       name: 'kubelet_running_pods',
       help: 'Pods with a sandbox that is ready.',
     });
-    const containers = this.#metrics.gauge({
+    const containers = this.registry.gauge({
       name: 'kubelet_running_containers',
       help: 'Containers on the runtime, by state.',
       labels: ['container_state'],
     });
-    this.#metrics.onCollect(() => {
+    this.registry.onCollect(() => {
       const seen = [...observed.all().values()];
       const given = desired.all();
       const fromApi = given.filter(({ source }) => source === 'api').length;

@@ -9,7 +9,7 @@ import { asPodUid } from '../api/pod-ref.ts';
 import type { ProbeAnswer } from '../api/probe-requests.ts';
 import { staticPodUid } from '../api/static-pod-hash/compute.ts';
 import type { NodeHost } from '../assemble/node-facts.ts';
-import { assemble, type Edges, type Kubelet } from '../assemble.ts';
+import { type AssembleInput, assemble, type Edges, type Kubelet } from '../assemble.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
 import { type Logger, Verbosity } from '../base/log.ts';
@@ -190,6 +190,13 @@ export class FakeNode {
     return this.log.filter((line) => line.includes(part));
   }
 
+  #openApi(api: ApiServerDouble): NonNullable<AssembleInput['cluster']> {
+    return () => {
+      const opened = memoryClient(api, this.clock, nodeUser('n'));
+      return { ...opened, close: () => opened.transport.closeConnections() };
+    };
+  }
+
   #assemble(log: Logger): Kubelet {
     const config = {
       ...legacyConfiguration({}),
@@ -219,7 +226,7 @@ export class FakeNode {
         maxProcesses: 32_768n,
       },
       nodeName: 'n',
-      cluster: this.api && memoryClient(this.api, this.clock, nodeUser('n')),
+      cluster: this.api && this.#openApi(this.api),
       ...(this.#options.objects === undefined ? {} : { objects: this.#options.objects }),
       clock: this.clock,
       log,

@@ -1,0 +1,192 @@
+// A node of a cluster: the built command, a real containerd, and the API server's double with the Node authorizer on.
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import type { Pod } from '../src/api/k8s.ts';
+import { busyboxImage } from './rig/images.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, isReady, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { manifest, obedient } from './support/manifest.ts';
+
+/** The fields of an object, down to where names are its own affair. */
+function shape(value: unknown, depth: number): unknown {
+  if (depth === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shape(field, depth - 1)]));
+}
+
+function containerId(pod: Pod): string {
+  return pod.status?.containerStatuses?.[0]?.containerID ?? '';
+}
+
+describeOnRig('cluster', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
+    await cluster.untilNodeReady();
+  });
+  afterAll(async () => {
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+
+  const bind = (name: string): void => {
+    const { metadata, spec } = manifest(name, { nodeName: 'node1' });
+    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+  };
+
+  test('the node and its lease have the shape of any node’s', async () => {
+    tellWhenFailed();
+    const node = await cluster.untilNodeReady();
+    expect(Object.keys(node.metadata?.labels ?? {}).toSorted()).toEqual([
+      'beta.kubernetes.io/arch',
+      'beta.kubernetes.io/os',
+      'kubernetes.io/arch',
+      'kubernetes.io/hostname',
+      'kubernetes.io/os',
+    ]);
+    expect(node.metadata?.annotations).toMatchObject({
+      'volumes.kubernetes.io/controller-managed-attach-detach': 'true',
+    });
+    expect(node.status?.addresses?.map(({ type }) => type)).toEqual(['InternalIP', 'Hostname']);
+    expect(node.status?.conditions?.map(({ type, status, reason }) => [type, status, reason])).toEqual([
+      ['MemoryPressure', 'False', 'KubeletHasSufficientMemory'],
+      ['DiskPressure', 'False', 'KubeletHasNoDiskPressure'],
+      ['PIDPressure', 'False', 'KubeletHasSufficientPID'],
+      ['Ready', 'True', 'KubeletReady'],
+    ]);
+    expect(Object.keys(node.status?.capacity ?? {})).toEqual(
+      expect.arrayContaining(['cpu', 'ephemeral-storage', 'memory', 'pods']),
+    );
+    expect(Object.keys(node.status?.allocatable ?? {}).toSorted()).toEqual(
+      Object.keys(node.status?.capacity ?? {}).toSorted(),
+    );
+    expect(node.status?.daemonEndpoints).toEqual({ kubeletEndpoint: { Port: expect.any(Number) } });
+    expect(shape(node.status?.nodeInfo, 1)).toMatchObject({
+      architecture: 'string',
+      bootID: 'string',
+      containerRuntimeVersion: 'string',
+      kernelVersion: 'string',
+      kubeProxyVersion: 'string',
+      kubeletVersion: 'string',
+      machineID: 'string',
+      operatingSystem: 'string',
+      osImage: 'string',
+      systemUUID: 'string',
+    });
+    expect(node.status?.nodeInfo?.containerRuntimeVersion).toMatch(/^containerd:\/\//);
+    expect(node.status?.images?.length).toBeGreaterThan(0);
+    const lease = await waitFor(
+      () => cluster.double.objects.get('leases', 'kube-node-lease', 'node1'),
+      'the lease',
+      60_000,
+    );
+    expect(lease.metadata?.ownerReferences).toEqual([
+      { apiVersion: 'v1', kind: 'Node', name: 'node1', uid: node.metadata?.uid },
+    ]);
+    expect(lease.spec).toEqual({
+      holderIdentity: 'node1',
+      leaseDurationSeconds: 40,
+      renewTime: expect.stringMatching(/\.\d{6}Z$/),
+    });
+  });
+
+  test('a bound pod runs; deleted, it and its object go', async () => {
+    tellWhenFailed();
+    bind('bound');
+    const pod = await cluster.untilReady('bound');
+    expect(pod.status).toMatchObject({
+      phase: 'Running',
+      podIP: expect.stringMatching(/\./),
+      hostIP: expect.any(String),
+    });
+    cluster.double.objects.delete('pods', 'default', 'bound');
+    await cluster.untilGone('bound');
+    const left = async (): Promise<boolean> => {
+      const filter = { labelSelector: { 'io.kubernetes.pod.uid': pod.metadata?.uid ?? '' } };
+      return (await rig.cri.listPodSandbox({ filter })).items.length === 0;
+    };
+    await waitFor(left, 'its sandbox to go', 60_000);
+  });
+
+  test('a static pod has a mirror pod that shows its status', async () => {
+    tellWhenFailed();
+    kubelet.writeManifest('static', manifest('static'));
+    const mirror = await cluster.untilReady('static-node1');
+    expect(mirror.metadata?.annotations).toMatchObject({
+      'kubernetes.io/config.source': 'file',
+      'kubernetes.io/config.seen': expect.any(String),
+      'kubernetes.io/config.mirror': mirror.metadata?.annotations?.['kubernetes.io/config.hash'],
+    });
+    expect(mirror.metadata?.ownerReferences).toEqual([
+      { apiVersion: 'v1', kind: 'Node', name: 'node1', uid: cluster.node()?.metadata?.uid, controller: true },
+    ]);
+    kubelet.removeManifest('static');
+    await cluster.untilGone('static-node1');
+  });
+
+  test('the API server away while the kubelet restarts: containers go on, and all is told afterwards', async () => {
+    tellWhenFailed();
+    bind('steady');
+    const before = await cluster.untilReady('steady');
+    cluster.double.faults.away();
+    await kubelet.stop();
+    await kubelet.start();
+    kubelet.writeManifest('meanwhile', manifest('meanwhile'));
+    await waitFor(
+      async () => isReady((await kubelet.pod('meanwhile'))?.status ?? {}),
+      'a static pod to run without the API server',
+      60_000,
+    );
+    cluster.double.faults.back();
+    await cluster.untilReady('meanwhile-node1');
+    const after = await cluster.untilReady('steady');
+    expect(containerId(after)).toBe(containerId(before));
+    expect(after.status?.containerStatuses?.[0]?.restartCount).toBe(0);
+    kubelet.removeManifest('meanwhile');
+    cluster.double.objects.delete('pods', 'default', 'steady');
+    await cluster.untilGone('steady');
+  });
+
+  describe.skipIf(whyNoKubectl !== undefined)(
+    `kubectl${whyNoKubectl === undefined ? '' : ` (${whyNoKubectl})`}`,
+    () => {
+      test('get nodes, run, wait, describe, delete', async () => {
+        tellWhenFailed();
+        expect(await cluster.kubectl('get', 'nodes')).toMatch(/node1\s+Ready/);
+        const image = [`--image=${busyboxImage}`, '--image-pull-policy=IfNotPresent', '--grace-period=1'];
+        const run = [
+          'run',
+          'web',
+          ...image.slice(0, 2),
+          '--restart=Always',
+          '--command',
+          '--',
+          'sh',
+          '-c',
+          obedient,
+        ];
+        await cluster.kubectl(...run);
+        await cluster.kubectl('wait', '--for=condition=Ready', 'pod/web', '--timeout=80s');
+        const described = await cluster.kubectl('describe', 'pod', 'web');
+        expect(described).toMatch(/Node:\s+node1\//);
+        expect(described).toMatch(/Status:\s+Running/);
+        expect(await cluster.kubectl('describe', 'node', 'node1')).toMatch(/KubeletReady/);
+        await cluster.kubectl('delete', 'pod', 'web', '--grace-period=1');
+        await cluster.untilGone('web');
+      });
+    },
+  );
+
+  test('everything was within what the API server lets a node do', () => {
+    const refused = cluster.double.requests.filter(({ code }) => code === 403);
+    expect(refused).toEqual([]);
+  });
+});

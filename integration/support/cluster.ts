@@ -1,0 +1,135 @@
+// A control plane for one node of the rig: the API server's double on a port of loopback, with the Node authorizer on, and
+// kubeconfigs for the kubelet and for kubectl.
+import { execFile } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Node, Pod, PodStatus } from '../../src/api/k8s.ts';
+import { realClock } from '../../src/base/clock.ts';
+import { ApiServerDouble } from '../../src/testing/api-server/double.ts';
+import { type HttpFront, serveDouble } from '../../src/testing/api-server/http-front.ts';
+import {
+  adminCertificate,
+  kubeconfigText,
+  nodeCertificate,
+} from '../../src/testing/api-server/kubeconfig-text.ts';
+import { KubeletProxy } from '../../src/testing/api-server/kubelet-proxy.ts';
+import { TestAuthority } from '../../src/testing/api-server/pki.ts';
+import type { Kubelet } from '../rig/kubelet.ts';
+import type { Rig } from '../rig/rig.ts';
+import { waitFor } from '../rig/wait.ts';
+
+const kubectlPath = ['/usr/bin/kubectl', '/usr/local/bin/kubectl'].find((path) => existsSync(path));
+const deadlineMs = 90_000;
+
+/** Undefined: kubectl can be used. */
+export const whyNoKubectl = kubectlPath === undefined ? 'there is no kubectl on this machine' : undefined;
+
+export class Cluster {
+  readonly double: ApiServerDouble;
+  readonly nodeName: string;
+  readonly kubeconfig: string;
+  readonly #front: HttpFront;
+  readonly #adminConfig: string;
+
+  constructor(
+    double: ApiServerDouble,
+    front: HttpFront,
+    nodeName: string,
+    files: { node: string; admin: string },
+  ) {
+    this.double = double;
+    this.#front = front;
+    this.nodeName = nodeName;
+    this.kubeconfig = files.node;
+    this.#adminConfig = files.admin;
+  }
+
+  async stop(): Promise<void> {
+    this.double.close();
+    await this.#front.close();
+  }
+
+  pod(name: string): Pod | undefined {
+    return this.double.objects.get('pods', 'default', name);
+  }
+
+  node(): Node | undefined {
+    return this.double.objects.get('nodes', '', this.nodeName);
+  }
+
+  async untilPod(name: string, what: string, is: (status: PodStatus, pod: Pod) => boolean): Promise<Pod> {
+    return waitFor(
+      () => {
+        const pod = this.pod(name);
+        return pod !== undefined && is(pod.status ?? {}, pod) && pod;
+      },
+      `pod ${name} ${what}`,
+      deadlineMs,
+    );
+  }
+
+  untilReady(name: string): Promise<Pod> {
+    return this.untilPod(name, 'to be ready', isReady);
+  }
+
+  async untilGone(name: string): Promise<void> {
+    await waitFor(() => this.pod(name) === undefined, `pod ${name} to go`, deadlineMs);
+  }
+
+  async untilNodeReady(): Promise<Node> {
+    return waitFor(
+      () => {
+        const node = this.node();
+        return node !== undefined && isReady(node.status) && node;
+      },
+      'the node to be ready',
+      deadlineMs,
+    );
+  }
+
+  /** What it prints. Rejects with what it says when it fails. */
+  async kubectl(...args: readonly string[]): Promise<string> {
+    const env = { ...process.env, KUBECONFIG: this.#adminConfig, HOME: '/nonexistent' };
+    const options = { env, timeout: deadlineMs };
+    const { stdout } = await promisify(execFile)(kubectlPath ?? 'kubectl', [...args], options);
+    return stdout;
+  }
+
+  /** For when a test fails: what the API server holds and what the kubelet said. */
+  account(kubelet: Kubelet): string {
+    const pods = this.double.objects
+      .list('pods')
+      .map(({ metadata, status }) => ({ name: metadata?.name, status }));
+    return (
+      JSON.stringify({ node: this.node()?.status?.conditions, pods }, null, 1) +
+      kubelet.log.lines().slice(-60).join('\n')
+    );
+  }
+}
+
+export function isReady(status: PodStatus | Node['status']): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
+}
+
+export async function startCluster(rig: Rig, nodeName: string): Promise<Cluster> {
+  const authority = new TestAuthority();
+  const double = new ApiServerDouble({
+    clock: realClock,
+    automount: false,
+    sign: authority.sign,
+    caPem: authority.cert,
+  });
+  const proxy = new KubeletProxy(adminCertificate(authority));
+  const front = await serveDouble(double, { authority, proxy });
+  const write = (name: string, client: ReturnType<typeof adminCertificate>): string => {
+    const path = join(rig.ground.dir, `${name}.kubeconfig`);
+    writeFileSync(path, kubeconfigText({ front, authority, client }), { mode: 0o600 });
+    return path;
+  };
+  const files = {
+    node: write('node', nodeCertificate(authority, nodeName)),
+    admin: write('admin', adminCertificate(authority)),
+  };
+  return new Cluster(double, front, nodeName, files);
+}

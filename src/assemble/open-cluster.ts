@@ -1,0 +1,32 @@
+// From --kubeconfig to the way to the API server, within the limits of the configuration.
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import type { RunOutcome } from '../config/load-command-line.ts';
+import type { ApiClientObserver } from '../edge/apiserver/client.ts';
+import { openApiServer, readKubeconfig, userAgentOf } from '../edge/apiserver/open-api-server.ts';
+import type { ClusterApi } from './cluster.ts';
+
+/** Rejects when the kubeconfig cannot be used; that the server does not answer is no reason not to start. */
+export async function clusterOf(
+  { config, flags, version }: Pick<RunOutcome, 'config' | 'flags' | 'version'>,
+  clock: Clock,
+  log: Logger,
+): Promise<(observer: ApiClientObserver) => ClusterApi> {
+  const access = await readKubeconfig(flags.kubeconfig);
+  const { eventBurst, eventRecordQPS, kubeAPIBurst, kubeAPIQPS } = config;
+  const { nodeLeaseDurationSeconds, nodeStatusUpdateFrequency } = config;
+  return (observer) =>
+    openApiServer({
+      access,
+      clock,
+      log: log.with({ component: 'apiserver' }),
+      userAgent: userAgentOf(version, ''),
+      limits: {
+        requests: { qps: kubeAPIQPS, burst: kubeAPIBurst },
+        events: { qps: eventRecordQPS, burst: eventBurst },
+      },
+      // A heartbeat that takes longer comes too late anyway.
+      heartbeatTimeoutMs: Math.min(nodeStatusUpdateFrequency.ms, nodeLeaseDurationSeconds * 1000),
+      observer,
+    });
+}
