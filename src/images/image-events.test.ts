@@ -260,3 +260,19 @@ test('a pull that never ends ends with its pod: no failure is told, no intent st
   expect(it.kept).toContain('failed hangs');
   expect(it.told.filter((line) => line.includes('Failed'))).toEqual([]);
 });
+
+test('who asks learns what a pod waits for, since when, and for the how manieth time', async () => {
+  const it = new Scene();
+  it.failure = () => new KubeletError('internal', 'UNKNOWN', 'no');
+  await it.start('Always');
+  await it.clock.advance(10_000);
+  it.pullMs = 5_000;
+  const started = it.start('Always');
+  await it.clock.advance(1_000);
+  expect(it.manager.pulling('uid-p')).toEqual([
+    { image: 'app', attempt: 2, sinceMs: it.clock.now() - 1_000 },
+  ]);
+  await it.clock.advance(4_000);
+  await started;
+  expect(it.manager.pulling('uid-p')).toEqual([]);
+});

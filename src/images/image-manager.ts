@@ -11,6 +11,7 @@ import { podRef, podUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { type ActivePull, ActivePulls } from './active-pulls.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { normalizeImageName, parseImageName } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
@@ -65,6 +66,7 @@ export interface ImageRequest extends ImageAsker {
 export class ImageManager {
   readonly #deps: ImageManagerDeps;
   readonly #backoff: PullBackoff;
+  readonly #active = new ActivePulls();
 
   constructor(deps: ImageManagerDeps) {
     this.#deps = deps;
@@ -108,6 +110,11 @@ export class ImageManager {
   /** When to ask again although nothing changes, since the answer will be another; undefined: it may be asked now. */
   retryInMs(pod: Pod, container: Container): number | undefined {
     return this.#backoff.retryInMs(keyOf({ pod, container }));
+  }
+
+  /** What the pod waits for here now, for who explains it. */
+  pulling(uid: string): readonly ActivePull[] {
+    return this.#active.of(uid);
   }
 
   /** Forgets what was kept for a pod that has gone. */
@@ -159,7 +166,9 @@ export class ImageManager {
     const askedMs = clock.monotonic();
     let result: PullResult;
     try {
-      result = await this.#pullRecorded(request, sinceMs, signal);
+      const active = { image: name, attempt: this.#backoff.attempt(key), sinceMs: clock.now() };
+      const pull = (): Promise<PullResult> => this.#pullRecorded(request, sinceMs, signal);
+      result = await this.#active.during(podUid(request.pod), active, pull);
       if (result.image === undefined) {
         throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
       }

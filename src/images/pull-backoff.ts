@@ -12,7 +12,10 @@ const newsMs = 2_000;
 export class PullBackoff {
   readonly #clock: Clock;
   readonly #backoff = new Backoff<string>({ initialMs: backoffInitialMs, maxMs: backoffMaxMs });
-  readonly #failures = new Map<string, { readonly atMs: number; readonly error: KubeletError }>();
+  readonly #failures = new Map<
+    string,
+    { readonly atMs: number; readonly error: KubeletError; readonly count: number }
+  >();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,8 +39,13 @@ export class PullBackoff {
   failed(key: string, error: KubeletError): number {
     const nowMs = this.#clock.monotonic();
     const delayMs = this.#backoff.next(key, nowMs, nowMs);
-    this.#failures.set(key, { atMs: nowMs, error });
+    this.#failures.set(key, { atMs: nowMs, error, count: this.attempt(key) });
     return delayMs;
+  }
+
+  /** Which attempt the next one is: 1 when none has failed. */
+  attempt(key: string): number {
+    return (this.#failures.get(key)?.count ?? 0) + 1;
   }
 
   succeeded(key: string): void {
