@@ -15,6 +15,7 @@ import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
 import { standaloneObjects } from './assemble/standalone-objects.ts';
 import { volumes } from './assemble/volumes.ts';
+import { podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
@@ -40,7 +41,6 @@ import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
 import type { MachineCapacity } from './resources/node-allocatable.ts';
-import { hasEndedForGood } from './runtime/compute-pod-actions.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
@@ -54,7 +54,7 @@ import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
 import { PodLifecycles } from './workers/pod-lifecycles.ts';
-import { PodWorkers } from './workers/pod-workers.ts';
+import type { PodWorkers } from './workers/pod-workers.ts';
 
 /** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
 export interface Edges
@@ -100,8 +100,6 @@ const relistMs = 1_000;
 const callTimeoutMs = 20_000;
 /** A start that hangs this long no longer keeps others from starting. */
 const startLeaseMs = 10_000;
-/** How long calls under way may go on when the kubelet stops. */
-const drainMs = 3_000;
 
 /** Where pods have no cgroup of their own, there is none to remove. */
 const noCgroups = { removePod: async (): Promise<void> => {}, killContainer: async (): Promise<void> => {} };
@@ -336,7 +334,7 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   for (const { changed } of [desired, observed, lifecycles, probeResults])
     changed.subscribe((uid) => status.poke(uid));
-  const workers = new PodWorkers({
+  const { workers, components: podWork } = podWorkers({
     desired,
     observed,
     pleg,
@@ -345,14 +343,14 @@ export function assemble(input: AssembleInput): Kubelet {
       refusePod: (pod) =>
         refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
         nodeRefusal(input, pod),
-      hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
     },
     lifecycles,
     events,
     probes: probeResults,
-    settings: { syncFrequencyMs: config.syncFrequency.ms, drainMs },
+    restartRules,
+    syncFrequencyMs: config.syncFrequency.ms,
     clock,
-    log: component('workers'),
+    log: component,
   });
   volume.manager.wake.subscribe((uid) => workers.poke(uid));
   const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
@@ -382,7 +380,7 @@ export function assemble(input: AssembleInput): Kubelet {
     probes,
     status,
     volume.updates,
-    workers,
+    ...podWork,
     ...(cluster?.node ?? []),
     ...servers,
     ...podSources(input, desired),

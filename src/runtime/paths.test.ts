@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { aPod } from '../testing/builders.ts';
-import { containerLogPath, podDirectory, podLogDirectory, podLogDirectoryOf } from './paths.ts';
+import {
+  containerLogPath,
+  isUid,
+  podDirectory,
+  podLogDirectory,
+  podLogDirectoryOf,
+  podOfLogDirectory,
+} from './paths.ts';
 
 test('as upstream spells them', () => {
   const pod = aPod({ name: 'n', namespace: 'ns', uid: 'u-1' });
@@ -22,4 +29,12 @@ describe('names that lead elsewhere', () => {
   ])('log of %s %s %s', (namespace, name, uid) => {
     expect(() => podLogDirectoryOf('/var/log/pods', namespace, name, uid)).toThrow('cannot be the name');
   });
+});
+
+test('whose logs lie in a directory', () => {
+  expect(podOfLogDirectory('ns_name_uid-1')).toEqual({ namespace: 'ns', name: 'name', uid: 'uid-1' });
+  for (const other of ['notes', 'a_b', 'a_b_', '_b_c', 'a_b_c_d', 'a_b_..', 'a_b_lost+found']) {
+    expect(podOfLogDirectory(other), other).toBeUndefined();
+  }
+  expect(['0b1c-uid', 'lost+found', '..', ''].map(isUid)).toEqual([true, false, false, false]);
 });

@@ -3,7 +3,7 @@
 // come back from a runtime that others use as well: none of them may lead elsewhere, since these paths are deleted.
 import { dirname } from 'node:path/posix';
 import type { Pod } from '../api/k8s.ts';
-import { podUid } from '../api/pod-ref.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 
 /** What file systems can hold, in bytes; names of pods and containers are ASCII. */
@@ -30,7 +30,25 @@ export function containerLogPath(containerName: string, restartCount: number): s
 
 /** `<root>/pods/<uid>`. */
 export function podDirectory(rootDir: string, uid: string): string {
-  return `${rootDir}/pods/${oneElement(uid)}`;
+  return `${podsDirectory(rootDir)}/${oneElement(uid)}`;
+}
+
+export function podsDirectory(rootDir: string): string {
+  return `${rootDir}/pods`;
+}
+
+/** Whether a directory's name can be a pod's UID. Others put things beside ours that are none. */
+export function isUid(name: string): boolean {
+  return /^[0-9A-Za-z][0-9A-Za-z-]*$/.test(name);
+}
+
+/** Whose logs lie in a directory of this name; undefined when it is not one of ours. */
+export function podOfLogDirectory(
+  directory: string,
+): { readonly namespace: string; readonly name: string; readonly uid: PodUid } | undefined {
+  const [namespace = '', name = '', uid = '', ...rest] = directory.split('_');
+  if (namespace === '' || name === '' || !isUid(uid) || rest.length > 0) return undefined;
+  return { namespace, name, uid: asPodUid(uid) };
 }
 
 /** `<root>/pods/<uid>/containers/<name>`. */

@@ -5,14 +5,14 @@
 import type { Pod } from '../api/k8s.ts';
 import { type ObservedPod, readySandbox } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import { type PodUid, podUid } from '../api/pod-ref.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
 import { isSidecar } from '../api/restart-policy.ts';
 import { computePodActions } from './compute-pod-actions.ts';
 import { containerSpec } from './container-actions.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
 import { unlinkLogs } from './log-links.ts';
-import { podDirectory, podLogDirectoryOf } from './paths.ts';
+import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
 import type { PodAction } from './pod-action.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
@@ -206,12 +206,27 @@ export class PodRuntime {
     await unlinkLogs(this.#deps, pod, seen?.containers ?? []);
     await removeContainers(this.#deps, seen?.containers ?? [], signal);
     await files.removeTree(podDirectory(settings.rootDir, pod.uid));
-    await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
+    if (pod.name !== '') {
+      await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
+    }
     await cgroups.removePod(pod.uid);
     await removeSandboxes(this.#deps, seen?.sandboxes ?? [], signal);
     backoff.forget(pod.uid);
     images.forget(pod.uid);
     this.#deps.userNamespaces.release(pod.uid);
+  }
+
+  /** The pods of which something lies on the disk, wanted or not. */
+  async leftovers(): Promise<readonly PodIdentity[]> {
+    const { files, settings } = this.#deps;
+    const [directories, logs] = await Promise.all([
+      files.listNames(podsDirectory(settings.rootDir)),
+      files.listNames(settings.podLogsDir),
+    ]);
+    return [
+      ...directories.filter(isUid).map((uid) => ({ uid: asPodUid(uid), namespace: '', name: '' })),
+      ...logs.flatMap((directory) => podOfLogDirectory(directory) ?? []),
+    ];
   }
 
   async #execute<D extends PodAction['do']>(

@@ -83,6 +83,8 @@ export class FakeNode {
   };
   /** What one life of the kubelet leaves for the next. */
   probeResultFile: string | undefined;
+  /** The manifest directory cannot be read. */
+  silent = false;
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
   readonly #options: FakeNodeOptions;
@@ -235,7 +237,7 @@ export class FakeNode {
         files: {
           makeDirectory: async (path) => void this.directories.add(path),
           readText: async () => 'nameserver 192.0.2.53\n',
-          listNames: async () => [],
+          listNames: async (path) => this.#namesIn(path),
           readTextIfAny: async (path) => this.files.get(path),
           writeText: async (path, text) => void this.files.set(path, text),
           link: async (target, path) => void this.files.set(path, `-> ${target}`),
@@ -274,6 +276,11 @@ export class FakeNode {
     });
   }
 
+  #namesIn(path: string): readonly string[] {
+    const below = [...this.directories].filter((each) => each.startsWith(`${path}/`));
+    return [...new Set(below.map((each) => each.slice(path.length + 1).split('/')[0] ?? ''))];
+  }
+
   /** The runtime as this life sees it: cut off when the life ends. */
   #connect(): ReturnType<Edges['cri']> {
     const { signal: life } = this.#life;
@@ -297,12 +304,13 @@ export class FakeNode {
 
   #manifestFiles(): Edges['manifests'] {
     return {
-      list: async () => ({
-        kind: 'directory',
-        entries: [...this.#manifests]
+      list: async () => {
+        if (this.silent) throw new KubeletError('unavailable', 'EIO', 'the disk does not answer');
+        const entries = [...this.#manifests]
           .map(([path, { stamp }]) => ({ path, kind: 'file' as const, stamp }))
-          .toSorted((a, b) => (a.path < b.path ? -1 : 1)),
-      }),
+          .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+        return { kind: 'directory', entries };
+      },
       read: async (path) => {
         const manifest = this.#manifests.get(path);
         if (manifest === undefined) throw new KubeletError('not-found', 'NotFound', `${path} is not there`);

@@ -194,11 +194,10 @@ export class PodSteps {
   }
 
   async #remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, log, observed, pleg, runtime } = this.#deps;
-    const record = this.#records.get(uid);
+    const { desired, leftovers, log, observed, pleg, runtime } = this.#deps;
     const seen = observed.get(uid);
-    const namespace = record?.pod?.metadata?.namespace ?? seen?.namespace ?? '';
-    const name = record?.pod?.metadata?.name ?? seen?.name ?? '';
+    const known = this.#records.get(uid)?.pod?.metadata ?? seen ?? leftovers.get(uid);
+    const { name = '', namespace = '' } = known ?? {};
     this.#loop.ended(uid);
     await runtime.removePod({ uid, namespace, name }, seen, signal);
     await pleg.refresh(uid, signal);

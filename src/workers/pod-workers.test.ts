@@ -10,6 +10,7 @@ import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { anObservedPod, aPod, aSandbox, exited } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { Leftovers } from './housekeeping.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 import { PodWorkers } from './pod-workers.ts';
 import type { WantedPod } from './worker-deps.ts';
@@ -65,6 +66,7 @@ class Scene {
       },
       lifecycles: this.lifecycles,
       events: noEvents,
+      leftovers: new Leftovers(),
       probes: noProbeResults,
       settings: { syncFrequencyMs: 60_000, drainMs: 1_000 },
       clock: this.clock,

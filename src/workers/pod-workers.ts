@@ -159,7 +159,7 @@ export class PodWorkers implements Component {
   }
 
   #transition(uid: PodUid): Transition {
-    const { desired, observed, pleg, policy } = this.#deps;
+    const { desired, leftovers, observed, pleg, policy } = this.#deps;
     const wanted = desired.get(uid);
     const seen = observed.get(uid);
     const record = this.#records.get(uid);
@@ -172,6 +172,7 @@ export class PodWorkers implements Component {
       seen,
       isSeen: pleg.isSeen(uid),
       sourcesReady: desired.sourcesReady(),
+      isLeftOver: leftovers.get(uid) !== undefined,
       rival: wanted === undefined ? undefined : findRival(wanted, rivals),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
       endedForGood: wanted !== undefined && policy.hasEndedForGood(wanted.pod, seen),
@@ -186,6 +187,7 @@ export class PodWorkers implements Component {
 
   #forget(uid: PodUid): void {
     this.#records.forget(uid);
+    this.#deps.leftovers.delete(uid);
     this.#queue.forget(uid);
     this.#kills.settle(uid);
   }

@@ -17,6 +17,7 @@ const base: TransitionInput = {
   seen: undefined,
   isSeen: true,
   sourcesReady: true,
+  isLeftOver: false,
   rival: undefined,
   refusal: undefined,
   endedForGood: false,

@@ -57,6 +57,8 @@ export interface TransitionInput {
   /** Whether `seen` is what this life saw, even if it is nothing. */
   readonly isSeen: boolean;
   readonly sourcesReady: boolean;
+  /** Nothing runs, but something of it lies on the disk. */
+  readonly isLeftOver: boolean;
   /** Another pod of the same name that has to go first. */
   readonly rival: string | undefined;
   readonly refusal: { readonly reason: string; readonly message: string } | undefined;
@@ -115,7 +117,9 @@ function fromNew(input: TransitionInput): Transition {
 
 /** Seen on the runtime, wanted by nobody: a pod of an earlier life, or of a source that is still silent. */
 function fromUnknown(input: TransitionInput): Transition {
-  if (input.seen === undefined) return { next: { state: 'new' }, step: { step: 'forget' } };
+  if (input.seen === undefined && !(input.isLeftOver && input.sourcesReady)) {
+    return { next: { state: 'new' }, step: { step: 'forget' } };
+  }
   if (!input.sourcesReady) return wait({ state: 'new' }, 'waiting for every pod source to report');
   return begin(input, 'no source wants this pod any more', true);
 }

@@ -7,6 +7,7 @@ import type { PodUid } from '../api/pod-ref.ts';
 import type { ProbeResultsView } from '../api/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
+import type { Leftovers } from './housekeeping.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
 
 interface Subscribable<T> {
@@ -94,6 +95,8 @@ export interface PodWorkersDeps {
   readonly policy: WorkerPolicy;
   readonly lifecycles: PodLifecycles;
   readonly events: EventSink;
+  /** Pods of which only files are left. */
+  readonly leftovers: Leftovers;
   /** A result that changed may have its pod's container restarted. */
   readonly probes: Pick<ProbeResultsView, 'changed'>;
   readonly settings: { readonly syncFrequencyMs: number; readonly drainMs: number };

@@ -1,0 +1,50 @@
+// The pod workers and who finds them work on the disk.
+import type { Component } from '../base/component.ts';
+import type { Logger } from '../base/log.ts';
+import { hasEndedForGood } from '../runtime/compute-pod-actions.ts';
+import type { PodRuntime } from '../runtime/pod-runtime.ts';
+import { Housekeeping, Leftovers } from '../workers/housekeeping.ts';
+import { PodWorkers } from '../workers/pod-workers.ts';
+import type { PodWorkersDeps, WorkerPolicy } from '../workers/worker-deps.ts';
+
+export interface WorkersInput
+  extends Omit<PodWorkersDeps, 'runtime' | 'policy' | 'leftovers' | 'settings' | 'log'> {
+  readonly runtime: PodRuntime;
+  readonly policy: Omit<WorkerPolicy, 'hasEndedForGood'>;
+  readonly restartRules: boolean;
+  readonly syncFrequencyMs: number;
+  readonly log: (component: string) => Logger;
+}
+
+/** How long calls under way may go on when the kubelet stops. */
+const drainMs = 3_000;
+const housekeepingMs = 60_000;
+
+export function podWorkers(input: WorkersInput): {
+  readonly workers: PodWorkers;
+  /** The workers themselves, and what finds them work. */
+  readonly components: readonly Component[];
+} {
+  const { clock, desired, restartRules, runtime, syncFrequencyMs } = input;
+  const leftovers = new Leftovers();
+  const workers = new PodWorkers({
+    ...input,
+    policy: {
+      ...input.policy,
+      hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
+    },
+    leftovers,
+    settings: { syncFrequencyMs, drainMs },
+    log: input.log('workers'),
+  });
+  const housekeeping = new Housekeeping({
+    desired,
+    workers,
+    disk: runtime,
+    leftovers,
+    clock,
+    log: input.log('housekeeping'),
+    everyMs: housekeepingMs,
+  });
+  return { workers, components: [workers, housekeeping] };
+}
