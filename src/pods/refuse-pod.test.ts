@@ -38,7 +38,6 @@ describe('of the pod', () => {
       },
     ],
     ['spec.resourceClaims', { resourceClaims: [{ name: 'c' }] }],
-    ['spec.readinessGates', { readinessGates: [{ conditionType: 'T' }] }],
   ];
   for (const [field, over] of cases) test(field, () => expect(refusePod(aPod(over))).toEqual(message(field)));
 });

@@ -22,7 +22,6 @@ const podChecks: readonly Check<PodSpec>[] = [
     (spec) => isSet(spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
   ],
   ['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)],
-  ['spec.readinessGates', (spec) => isSet(spec.readinessGates)],
 ];
 
 const containerChecks: readonly Check<Container>[] = [

@@ -18,14 +18,18 @@ import { statusLines } from './status-lines.ts';
 const scenarios = join(import.meta.dirname, '..', '..', 'status', 'fixtures');
 
 /** The statuses of the recording, as the API showed them. */
-export function recordedStatuses(recording: Recording): readonly string[] {
+export function recordedStates(recording: Recording): readonly PodStatus[] {
   const scenario = JSON.parse(readFileSync(join(scenarios, `${recording.name}.json`), 'utf8')) as Scenario;
   let wanted: Expectation = {};
-  const statuses = scenario.steps.map((step): PodStatus => {
+  return scenario.steps.map((step) => {
     wanted = accumulate(wanted, step.expect);
     return expectedStatus(scenario, step, wanted);
   });
-  return withoutRepetition(statuses.map((status) => statusLines(status, (id) => id)));
+}
+
+/** The same in lines. */
+export function recordedStatuses(recording: Recording): readonly string[] {
+  return withoutRepetition(recordedStates(recording).map((status) => statusLines(status, (id) => id)));
 }
 
 export function withoutRepetition(list: readonly string[]): readonly string[] {
