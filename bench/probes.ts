@@ -147,6 +147,7 @@ async function main(dir: string): Promise<void> {
     edges: { probes: probeEdges, probeResultFile: resultFile },
     cri,
     events: noEvents,
+    gates: { ExecProbeTimeout: true },
     rootDir: dir,
     nodeIps: () => ['127.0.0.1'],
     clock,

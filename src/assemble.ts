@@ -312,6 +312,7 @@ export function assemble(input: AssembleInput): Kubelet {
     edges,
     cri,
     events,
+    gates: input.gates,
     rootDir: input.flags.rootDir,
     nodeIps: () => cluster?.hostIPs() ?? input.machine.addresses,
     clock,

@@ -20,6 +20,7 @@ export interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | '
   };
   readonly cri: Pick<CriRuntime, 'execSync'>;
   readonly events: EventSink;
+  readonly gates: { readonly ExecProbeTimeout: boolean };
   readonly rootDir: string;
   readonly nodeIps: () => readonly string[];
   readonly clock: Clock;
@@ -33,13 +34,14 @@ export function assembleProbes(input: ProbesInput): {
   const { clock, cri, desired, edges, events, log, observed, results } = input;
   const metrics = new ProbeMetrics();
   const file = edges.probeResultFile(`${input.rootDir}/probe_results`);
+  const asking = { edges: edges.probes, cri, slowFails: input.gates.ExecProbeTimeout };
   const probes = new Probes({
     desired,
     observed,
     lifecycles: input.lifecycles,
     clock,
     worker: {
-      run: (id, target, signal) => runProbe({ edges: edges.probes, cri }, id, target, signal),
+      run: (id, target, signal) => runProbe(asking, id, target, signal),
       results,
       kept: new KeptResults({ file, clock, log }),
       reports: new ProbeReports({ events, metrics, log }),

@@ -64,6 +64,14 @@ describe('probeTarget', () => {
   for (const [probe, message] of faults) test(message, () => expect(() => target(probe)).toThrow(message));
 });
 
+test('a pod without an address: only a command, or a host of its own, can be asked', () => {
+  const homeless = (probe: Probe): string => probeTarget(probe, container, undefined, 'ns/p').by;
+  expect(homeless({ exec: { command: ['a'] } })).toBe('exec');
+  expect(homeless({ tcpSocket: { port: 1, host: 'h' } })).toBe('tcp');
+  for (const probe of [{ tcpSocket: { port: 1 } }, { grpc: { port: 1 } }, { httpGet: { port: 1 } }])
+    expect(() => homeless(probe)).toThrow('the pod has no address');
+});
+
 describe('probeHeaders', () => {
   const headers = (...httpHeaders: HTTPHeader[]): unknown => probeHeaders({ port: 1, httpHeaders });
   test('what is given stays, in order and repeated', () => {

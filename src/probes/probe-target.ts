@@ -1,5 +1,6 @@
 // What a probe asks, and where: ports by name, the pod's address, variables in commands. Pure.
 // Upstream: runProbe in pkg/kubelet/prober/prober.go, pkg/probe/util.go and http/request.go.
+import { expandVariables } from '../api/expand.ts';
 import type { Container, HTTPGetAction, Probe } from '../api/k8s.ts';
 import type { GrpcProbeRequest, HttpProbeRequest, TcpProbeRequest } from '../api/probe-requests.ts';
 import { KubeletError } from '../base/errors.ts';
@@ -14,7 +15,12 @@ export type ProbeTarget =
 export const userAgent = 'kube-probe/1.34';
 
 /** Throws when the pod does not say enough; upstream finds that out only now, too. */
-export function probeTarget(probe: Probe, container: Container, podIp: string, podName: string): ProbeTarget {
+export function probeTarget(
+  probe: Probe,
+  container: Container,
+  podIp: string | undefined,
+  podName: string,
+): ProbeTarget {
   const { timeoutSeconds } = timingOf(probe);
   const timeoutMs = timeoutSeconds * 1_000;
   const { exec, grpc, httpGet, tcpSocket } = probe;
@@ -24,10 +30,13 @@ export function probeTarget(probe: Probe, container: Container, podIp: string, p
     return { by: 'http', request: httpRequest(httpGet, container, podIp, timeoutMs) };
   if (tcpSocket !== undefined) {
     const port = containerPort(tcpSocket.port, container);
-    return { by: 'tcp', request: { host: tcpSocket.host || podIp, port, timeoutMs } };
+    return { by: 'tcp', request: { host: hostOf(tcpSocket.host, podIp), port, timeoutMs } };
   }
   if (grpc !== undefined) {
-    return { by: 'grpc', request: { host: podIp, port: grpc.port, service: grpc.service ?? '', timeoutMs } };
+    return {
+      by: 'grpc',
+      request: { host: hostOf('', podIp), port: grpc.port, service: grpc.service ?? '', timeoutMs },
+    };
   }
   throw invalid(`missing probe handler for ${podName}:${container.name}`);
 }
@@ -35,17 +44,24 @@ export function probeTarget(probe: Probe, container: Container, podIp: string, p
 function httpRequest(
   action: HTTPGetAction,
   container: Container,
-  podIp: string,
+  podIp: string | undefined,
   timeoutMs: number,
 ): HttpProbeRequest {
   return {
     scheme: (action.scheme ?? '').toLowerCase() === 'https' ? 'https' : 'http',
-    host: action.host || podIp,
+    host: hostOf(action.host, podIp),
     port: containerPort(action.port, container),
     path: action.path ?? '',
     headers: probeHeaders(action),
     timeoutMs,
   };
+}
+
+/** Without an address nobody is asked: an empty host would be this machine. */
+function hostOf(given: string | undefined, podIp: string | undefined): string {
+  const host = given || podIp;
+  if (host === undefined || host === '') throw invalid('the pod has no address');
+  return host;
 }
 
 /** As given, plus who asks and what is accepted where nothing was said; an empty Accept is left out. */
@@ -74,14 +90,10 @@ function textAsPort(text: string): number {
   return Number(text);
 }
 
-/** `$(NAME)` by what the container's own list says literally; `$$` is a literal `$`, an unknown name stays. */
+/** By what the container's own list says literally: what comes from elsewhere counts as empty. */
 function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
-  return command.map((word) =>
-    word.replace(/\$(\$|\(([^)]*)\))/g, (whole, escaped: string, name: string | undefined) =>
-      escaped === '$' ? '$' : (values.get(name ?? '') ?? whole),
-    ),
-  );
+  return command.map((word) => expandVariables(word, values));
 }
 
 function invalid(message: string): KubeletError {

@@ -190,7 +190,7 @@ export class ProbeWorker {
     const { clock, podIp, reports, run } = this.#deps;
     const { pod, spec } = this.#view;
     const target = (): ProbeTarget =>
-      probeTarget(spec.probe, spec.container, podIp(podUid(pod)) ?? '', podRef(pod));
+      probeTarget(spec.probe, spec.container, podIp(podUid(pod)), podRef(pod));
     const beganMs = clock.monotonic();
     const verdict = await run(current.id, target, signal);
     if (signal.aborted || this.#current !== current) return;

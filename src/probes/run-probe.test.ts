@@ -20,6 +20,7 @@ async function run(
   target: ProbeTarget | (() => ProbeTarget),
   answer: () => Promise<unknown>,
   signal = new AbortController().signal,
+  slowFails = true,
 ): Promise<ProbeVerdict & Partial<Asked>> {
   const asked: Asked = { commands: [], attempts: 0 };
   const ask = async (): Promise<ProbeAnswer> => {
@@ -29,6 +30,7 @@ async function run(
   const verdict = await runProbe(
     {
       edges: { http: ask, tcp: ask, grpc: ask },
+      slowFails,
       cri: {
         execSync: async (request) => {
           asked.commands.push(request);
@@ -82,6 +84,16 @@ describe('commands', () => {
       result: 'failure',
       output: 'command timed out: "cat /ok" timed out after 2s',
       attempts: 1,
+    });
+  });
+  test('too slow says nothing where the gate is off', async () => {
+    const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'x', {
+      details: { commandTimedOut: true },
+    });
+    const { signal } = new AbortController();
+    expect(await run(exec, failing(late), signal, false)).toMatchObject({
+      result: 'errored',
+      state: 'unknown',
     });
   });
   test('a runtime that hangs says nothing about the container', async () => {

@@ -11,6 +11,8 @@ import type { ProbeTarget } from './probe-target.ts';
 export interface RunProbeDeps {
   readonly edges: ProbeEdges;
   readonly cri: Pick<CriRuntime, 'execSync'>;
+  /** The gate ExecProbeTimeout: a command that is too slow has failed. Without it, nothing can be said. */
+  readonly slowFails: boolean;
 }
 
 export type ProbeVerdict =
@@ -48,14 +50,14 @@ export async function runProbe(
 }
 
 async function runOnce(
-  { cri, edges }: RunProbeDeps,
+  { cri, edges, slowFails }: RunProbeDeps,
   id: ContainerId,
   target: ProbeTarget,
   signal: AbortSignal,
 ): Promise<ProbeAnswer> {
   switch (target.by) {
     case 'exec':
-      return await runCommand(cri, id, target, signal);
+      return await runCommand(cri, id, target, slowFails, signal);
     case 'http':
       return await edges.http(target.request, signal);
     case 'tcp':
@@ -69,6 +71,7 @@ async function runCommand(
   cri: RunProbeDeps['cri'],
   containerId: ContainerId,
   { command, timeoutSeconds }: Extract<ProbeTarget, { by: 'exec' }>,
+  slowFails: boolean,
   signal: AbortSignal,
 ): Promise<ProbeAnswer> {
   try {
@@ -76,7 +79,7 @@ async function runCommand(
     const output = firstBytes([answer.stdout, answer.stderr]);
     return { result: answer.exitCode === 0 ? 'success' : 'failure', output };
   } catch (err) {
-    if (!isCommandTimeout(err)) throw err;
+    if (!slowFails || !isCommandTimeout(err)) throw err;
     const after = formatDurationMs(timeoutSeconds * 1_000);
     return {
       result: 'failure',

@@ -2,13 +2,13 @@
 import { containerHashText } from '../api/container-hash.ts';
 import type { CriRequest } from '../api/cri.ts';
 import { criAnnotations, criLabels } from '../api/cri-labels.ts';
+import { expandVariables } from '../api/expand.ts';
 import { type ContainerConfig, type Mount, NamespaceMode, Signal } from '../api/generated/runtime/v1/api.ts';
 import { goJsonString } from '../api/go-json.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { environmentTexts } from './container-env.ts';
 import type { ContainerOptions } from './container-options.ts';
-import { expandVariables } from './expand.ts';
 import { containerResources } from './linux-resources.ts';
 import { containerLogPath } from './paths.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';

@@ -1,6 +1,8 @@
 // The environment of a container, from every place it may come from. Upstream: makeEnvironmentVariables in kubelet_pods.go.
 // Invariants: envFrom first, env over it, services last and never over either; `$(VAR)` sees what was set before, and services.
 // Values never appear in an error: they may be secrets.
+
+import { expandVariables } from '../api/expand.ts';
 import type {
   ConfigMap,
   Container,
@@ -14,7 +16,6 @@ import type {
 import type { PodObjects } from '../api/pod-objects.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { envFieldText, envResourceText, type PodPlace } from './env-fields.ts';
-import { expandVariables } from './expand.ts';
 import { serviceEnv } from './service-env.ts';
 
 export interface EnvInput {

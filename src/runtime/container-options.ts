@@ -2,13 +2,13 @@
 // Upstream: GenerateRunContainerOptions in kubelet_pods.go and makeMounts in kuberuntime_container.go.
 import { resolve } from 'node:path/posix';
 import type { CriRequest } from '../api/cri.ts';
+import { expandVariables } from '../api/expand.ts';
 import { fnv1a32 } from '../api/fnv.ts';
 import type { Device, Mount } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod, Service } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { containerEnvironment, type Environment, environmentTexts } from './container-env.ts';
-import { expandVariables } from './expand.ts';
 import { nodeHostsFile, podHostsFile } from './hosts-file.ts';
 import { containerDirectory, podDirectory } from './paths.ts';
 import { byFamilyOf } from './pod-addresses.ts';
