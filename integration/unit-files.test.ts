@@ -1,6 +1,6 @@
 // Unit files of common distributions start the built kubelet unchanged, with the very paths and ports they name, on a
 // node of their own; a static pod in the folder they name runs.
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -100,7 +100,7 @@ describeOnRig('unit files', () => {
   };
 
   const warnings = (): readonly string[] =>
-    kubelet.log.matching(/^W/).filter((line) => !/step="(OOM score|open files)"/.test(line));
+    kubelet.log.matching(/^W/).filter((line) => !/step="(OOM score|open files)"|ECONNREFUSED/.test(line));
   const errors = (): readonly string[] => kubelet.log.matching(/^E/);
 
   const ends = async (): Promise<void> => {
@@ -140,6 +140,9 @@ describeOnRig('unit files', () => {
 
   test('EKS: a JSON file with drop-ins and a credential provider; it names no folder for static pods', async () => {
     runtimeAt('/run/containerd/containerd.sock');
+    const program = '/etc/eks/image-credential-provider/ecr-credential-provider';
+    node.write(program, '#!/bin/sh\n');
+    chmodSync(node.outside(program), 0o755);
     await start(eks);
     expect(warnings()).toEqual([expect.stringContaining('--register-with-taints')]);
     await ends();
