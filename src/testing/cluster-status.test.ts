@@ -110,7 +110,7 @@ test('events name the container and the pod as the API has it; what repeats is c
     },
   });
   expect(created?.metadata.name).toMatch(/^crash\.[0-9a-f]{16}$/);
-  const reasons = events.map(({ reason }) => reason);
+  const reasons = events.map(({ reason = '' }) => reason);
   expect(reasons.toSorted()).toEqual(['BackOff', 'Created', 'Pulled', 'Started']);
   expect(world.forbidden()).toEqual([]);
 });
