@@ -28,6 +28,7 @@ const pageSize = 500;
 const shortestWatchMs = 5 * 60_000;
 const firstDelayMs = 800;
 const longestDelayMs = 30_000;
+const soonDelaysMs = [50, 100, 200, 400] as const;
 /** A server that was well for so long is trusted again. */
 const forgiveMs = 2 * 60_000;
 /** A watch that ends sooner, with nothing told, is counted as a failure: somebody cuts it. */
@@ -66,7 +67,7 @@ class Reflector<T extends KubeObject> {
       } catch (err) {
         if (isAbortOf(err, signal)) return;
         this.#note(err);
-        await this.#pause(signal);
+        await this.#pause(signal, statusCodeOf(err) === 403);
       }
     }
   }
@@ -86,8 +87,8 @@ class Reflector<T extends KubeObject> {
     log.warn('List or watch failed, trying again', { path, err });
   }
 
-  async #pause(signal: AbortSignal): Promise<void> {
-    const sleep = this.#deps.clock.sleep(this.#delays.next(), signal);
+  async #pause(signal: AbortSignal, wasForbidden = false): Promise<void> {
+    const sleep = this.#deps.clock.sleep(this.#delays.next(wasForbidden), signal);
     await sleep.catch(() => undefined);
   }
 
@@ -166,10 +167,13 @@ class Delays {
     this.#random = random;
   }
 
-  next(): number {
+  next(wasForbidden: boolean): number {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#lastMs > forgiveMs) this.#failures = 0;
     this.#lastMs = nowMs;
+    // differs from upstream: the server's authorizer learns of a pod by a watch of its own, and may be behind us. A moment
+    // later it grants what it has just refused, so the first attempts come soon.
+    if (wasForbidden && this.#failures < soonDelaysMs.length) return soonDelaysMs[this.#failures++] ?? 0;
     const plainMs = Math.min(firstDelayMs * 2 ** this.#failures, longestDelayMs);
     this.#failures++;
     return plainMs * (1 + this.#random());

@@ -2,8 +2,8 @@
 // Upstream: plugin/pkg/auth/authorizer/node (with AuthorizeNodeWithSelectors) and the rules of system:node in
 // plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
 import type { Pod } from '../../api/k8s.ts';
+import { podReferences } from '../../api/pod-references.ts';
 import type { ObjectStore } from './object-store.ts';
-import { podReferences } from './pod-references.ts';
 import type { Call, User } from './request.ts';
 import { resourceOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';

@@ -1,10 +1,10 @@
 // What a node may write into the objects it may touch. Upstream: plugin/pkg/admission/noderestriction.
 import { isDeepStrictEqual } from 'node:util';
 import type { Node, Pod } from '../../api/k8s.ts';
+import { podReferences } from '../../api/pod-references.ts';
 import { forbidden, notFound } from './api-error.ts';
 import { nodeNameOf } from './node-authorizer.ts';
 import type { ObjectStore } from './object-store.ts';
-import { podReferences } from './pod-references.ts';
 import type { Call } from './request.ts';
 import { resourceOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';

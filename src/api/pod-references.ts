@@ -1,6 +1,6 @@
 // The objects that a pod refers to, by resource: what binds them to the pod's node. Pure.
 // Upstream: pkg/api/v1/pod (VisitPodSecretNames, VisitPodConfigmapNames) and the graph of the Node authorizer.
-import type { Container, Pod, Volume } from '../../api/k8s.ts';
+import type { Container, Pod, Volume } from './k8s.ts';
 
 export type References = Readonly<Record<string, readonly string[]>>;
 

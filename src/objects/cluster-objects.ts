@@ -1,0 +1,176 @@
+// The cluster's objects that pods of this node refer to, as the API server has them: secrets and config maps by the
+// strategy of the configuration, tokens, services, runtime classes, claims and volumes. Upstream: pkg/kubelet/{secret,
+// configmap,token} and the listers of pkg/kubelet/kubelet.go.
+// Invariant: nothing is asked for that the Node authorizer does not grant: single objects by name, or what all nodes may list.
+import { type ApiClient, apiPath, type Follow } from '../api/api-client.ts';
+import type {
+  ConfigMap,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  RuntimeClass,
+  Secret,
+  Service,
+  ServiceAccount,
+  TokenRequest,
+} from '../api/k8s.ts';
+import type { ChangedObject, PodObjects } from '../api/pod-objects.ts';
+import { podReferences } from '../api/pod-references.ts';
+import { Channel } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { KubeletError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { CachedObjects } from './cached-objects.ts';
+import { FetchedObjects } from './fetched-objects.ts';
+import { ListedObjects } from './listed-objects.ts';
+import { ServiceAccountTokens } from './service-account-tokens.ts';
+import type { NamedObject, ObjectKind, ObjectStrategy } from './strategy.ts';
+import { WatchedObjects } from './watched-objects.ts';
+
+export interface ClusterObjectsDeps {
+  readonly client: Pick<ApiClient, 'get' | 'create'>;
+  readonly follow: Follow;
+  /** configMapAndSecretChangeDetectionStrategy: Watch, Cache or Get. */
+  readonly strategy: string;
+  readonly nodeName: string;
+  /** This node's object as its watch last showed it. */
+  readonly ownNode: () => Node | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** In [0, 1). */
+  readonly random?: () => number;
+}
+
+const ttlAnnotation = 'node.alpha.kubernetes.io/ttl';
+const defaultTtlMs = 60_000;
+const secretKind: ObjectKind = { plural: 'secrets', resource: 'secret' };
+const configMapKind: ObjectKind = { plural: 'configmaps', resource: 'configmap' };
+
+export class ClusterObjects implements PodObjects, Component {
+  readonly name = 'objects';
+  readonly changed = new Channel<ChangedObject>();
+  readonly #deps: ClusterObjectsDeps;
+  readonly #secrets: ObjectStrategy<Secret>;
+  readonly #configMaps: ObjectStrategy<ConfigMap>;
+  readonly #services = new ListedObjects<Service>();
+  readonly #runtimeClasses = new ListedObjects<RuntimeClass>();
+  readonly #tokens: ServiceAccountTokens;
+
+  constructor(deps: ClusterObjectsDeps) {
+    this.#deps = deps;
+    this.#secrets = this.#strategy<Secret>(secretKind, 'Secret');
+    this.#configMaps = this.#strategy<ConfigMap>(configMapKind, 'ConfigMap');
+    this.#tokens = new ServiceAccountTokens({
+      create: (namespace, name, request, signal) =>
+        deps.client.create(namespaced(namespace, 'serviceaccounts', name, 'token'), request, { signal }),
+      clock: deps.clock,
+      log: deps.log,
+      random: deps.random ?? Math.random,
+    });
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { follow } = this.#deps;
+    const stopped = Promise.all([
+      this.#secrets.run(signal),
+      this.#configMaps.run(signal),
+      // Those without an address are no environment variables.
+      follow({ path: '/api/v1/services', fieldSelector: 'spec.clusterIP!=None' }, this.#services, signal),
+      follow({ path: '/apis/node.k8s.io/v1/runtimeclasses' }, this.#runtimeClasses, signal),
+    ]);
+    return Promise.resolve({ stopped: stopped.then(() => undefined) });
+  }
+
+  configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap> {
+    return this.#configMaps.get(namespace, name, signal);
+  }
+
+  secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret> {
+    return this.#secrets.get(namespace, name, signal);
+  }
+
+  services(signal: AbortSignal): Promise<readonly Service[]> {
+    return this.#services.all(signal);
+  }
+
+  async runtimeClass(name: string, signal: AbortSignal): Promise<RuntimeClass> {
+    const found = await this.#runtimeClasses.get(name, signal);
+    if (found !== undefined) return found;
+    throw new KubeletError('not-found', 'NotFound', `runtimeclass.node.k8s.io "${name}" not found`);
+  }
+
+  serviceAccount(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount> {
+    return this.#deps.client.get(namespaced(namespace, 'serviceaccounts', name), { signal });
+  }
+
+  serviceAccountToken(
+    namespace: string,
+    serviceAccount: string,
+    request: TokenRequest,
+    signal: AbortSignal,
+  ): Promise<TokenRequest> {
+    return this.#tokens.get(namespace, serviceAccount, request, signal);
+  }
+
+  persistentVolumeClaim(
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<PersistentVolumeClaim> {
+    return this.#deps.client.get(namespaced(namespace, 'persistentvolumeclaims', name), { signal });
+  }
+
+  persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume> {
+    return this.#deps.client.get(apiPath('api', 'v1', 'persistentvolumes', name), { signal });
+  }
+
+  async node(signal: AbortSignal): Promise<Node> {
+    const { client, nodeName, ownNode } = this.#deps;
+    return ownNode() ?? (await client.get<Node>(apiPath('api', 'v1', 'nodes', nodeName), { signal }));
+  }
+
+  registerPod(pod: Pod): void {
+    const { namespace = '', uid = '' } = pod.metadata ?? {};
+    const { configmaps = [], secrets = [] } = podReferences(pod);
+    this.#secrets.register(uid, namespace, secrets);
+    this.#configMaps.register(uid, namespace, configmaps);
+  }
+
+  unregisterPod(pod: Pod): void {
+    const { uid = '' } = pod.metadata ?? {};
+    this.#secrets.unregister(uid);
+    this.#configMaps.unregister(uid);
+    this.#tokens.forgetPod(uid);
+  }
+
+  #strategy<T extends NamedObject>(kind: ObjectKind, told: ChangedObject['kind']): ObjectStrategy<T> {
+    const { client, clock, follow, strategy } = this.#deps;
+    const get = (
+      namespace: string,
+      name: string,
+      signal: AbortSignal,
+      options: { readonly fromCache: boolean } = { fromCache: false },
+    ): Promise<T> =>
+      client.get(namespaced(namespace, kind.plural, name), {
+        signal,
+        ...(options.fromCache ? { query: { resourceVersion: '0' } } : {}),
+      });
+    if (strategy === 'Get') return new FetchedObjects<T>(get);
+    if (strategy === 'Cache') return new CachedObjects<T>({ get, clock, ttlMs: () => this.#ttlMs() });
+    const announce = (namespace: string, name: string): void =>
+      this.changed.push({ kind: told, namespace, name });
+    return new WatchedObjects<T>({ kind, follow, get, announce, clock });
+  }
+
+  /** What the cluster asks its nodes to observe, the more of them there are the longer. */
+  #ttlMs(): number {
+    const seconds = Number(this.#deps.ownNode()?.metadata?.annotations?.[ttlAnnotation] ?? Number.NaN);
+    return Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : defaultTtlMs;
+  }
+}
+
+function namespaced(namespace: string, ...rest: readonly string[]): string {
+  return apiPath('api', 'v1', 'namespaces', namespace, ...rest);
+}

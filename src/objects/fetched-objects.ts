@@ -1,0 +1,27 @@
+// Objects that are asked for each time they are needed. Upstream: the simple managers of pkg/kubelet/{secret,configmap}.
+import { untilAborted } from '../base/race-abort.ts';
+import type { ObjectStrategy } from './strategy.ts';
+
+export class FetchedObjects<T> implements ObjectStrategy<T> {
+  readonly #get: ObjectStrategy<T>['get'];
+
+  constructor(get: ObjectStrategy<T>['get']) {
+    this.#get = get;
+  }
+
+  register(): void {
+    // Nothing is kept, so nobody needs to be known.
+  }
+
+  unregister(): void {
+    // As above.
+  }
+
+  get(namespace: string, name: string, signal: AbortSignal): Promise<T> {
+    return this.#get(namespace, name, signal);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await untilAborted(signal);
+  }
+}
