@@ -11,9 +11,9 @@ import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
+import { podObjects } from './assemble/objects.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
-import { standaloneObjects } from './assemble/standalone-objects.ts';
 import { volumes } from './assemble/volumes.ts';
 import { podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
@@ -210,7 +210,13 @@ export function assemble(input: AssembleInput): Kubelet {
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
   const events = eventRecorder({ ...input, post: api && eventPost(api.client) });
-  const objects = input.objects ?? standaloneObjects;
+  const { objects, components: objectLoops } = podObjects({
+    ...input,
+    cluster: api,
+    ownNode: () => cluster?.ownNode.get(),
+    desired,
+    lifecycles,
+  });
   const { hugePageSizes } = input.machine;
   const resources = assembleResources({
     ...input,
@@ -375,6 +381,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...(cluster?.first ?? []),
     events,
     ...resources.components,
+    ...objectLoops,
     ...images.components,
     pleg,
     runtimeEvents,

@@ -40,7 +40,7 @@ export interface ClusterObjectsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** In [0, 1). */
-  readonly random?: () => number;
+  readonly random: () => number;
 }
 
 const ttlAnnotation = 'node.alpha.kubernetes.io/ttl';
@@ -67,7 +67,7 @@ export class ClusterObjects implements PodObjects, Component {
         deps.client.create(namespaced(namespace, 'serviceaccounts', name, 'token'), request, { signal }),
       clock: deps.clock,
       log: deps.log,
-      random: deps.random ?? Math.random,
+      random: deps.random,
     });
   }
 

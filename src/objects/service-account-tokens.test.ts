@@ -5,114 +5,116 @@ import { silentLogger } from '../base/log.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 
-let clock: FakeClock;
-let tokens: ServiceAccountTokens;
-let made: number;
-let failure: KubeletError | undefined;
-const signal = new AbortController().signal;
-const hourMs = 3_600_000;
+describe('tokens', () => {
+  let clock: FakeClock;
+  let tokens: ServiceAccountTokens;
+  let made: number;
+  let failure: KubeletError | undefined;
+  const signal = new AbortController().signal;
+  const hourMs = 3_600_000;
 
-beforeEach(() => {
-  clock = new FakeClock();
-  made = 0;
-  failure = undefined;
-  tokens = new ServiceAccountTokens({
-    create: async (_namespace, _name, request) => {
-      await clock.sleep(10);
-      if (failure !== undefined) throw failure;
-      made++;
-      const seconds = request.spec?.expirationSeconds ?? 3600;
-      return {
-        spec: { ...request.spec, expirationSeconds: seconds, audiences: request.spec?.audiences ?? [] },
-        status: {
-          token: `token-${made}`,
-          expirationTimestamp: new Date(clock.now() + seconds * 1000).toISOString(),
-        },
-      };
-    },
-    clock,
-    log: silentLogger,
-    random: () => 0.5,
-  });
-});
-
-function request(
-  options: { readonly seconds?: number; readonly audience?: string; readonly uid?: string } = {},
-) {
-  const { audience = 'api', seconds = 3600, uid = 'pod-1' } = options;
-  const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid };
-  return {
-    spec: { audiences: [audience], expirationSeconds: seconds, boundObjectRef },
-  } satisfies TokenRequest;
-}
-
-async function get(options: Parameters<typeof request>[0] = {}): Promise<string> {
-  const found = clock.until(tokens.get('default', 'sa', request(options), signal));
-  return await found.then(
-    ({ status }) => status?.token ?? '',
-    (err: unknown) => String(err),
-  );
-}
-
-describe('ServiceAccountTokens', () => {
-  test('keeps a token until four fifths of its life are over, a little less by chance', async () => {
-    expect(await get()).toBe('token-1');
-    await clock.advance(0.8 * hourMs - 5_000 - 100);
-    expect(await get()).toBe('token-1');
-    await clock.advance(200);
-    expect(await get()).toBe('token-2');
-  });
-
-  test('keeps no token for longer than a day', async () => {
-    await get({ seconds: 7 * 24 * 3600 });
-    await clock.advance(24 * hourMs - 6_000);
-    expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-1');
-    await clock.advance(2_000);
-    expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-2');
-  });
-
-  test('another audience, life or pod is another token', async () => {
-    const all = [
-      await get(),
-      await get({ audience: 'vault' }),
-      await get({ seconds: 600 }),
-      await get({ uid: 'pod-2' }),
-    ];
-    expect(all).toEqual(['token-1', 'token-2', 'token-3', 'token-4']);
-  });
-
-  test('who asks at the same time gets the same', async () => {
-    const both = [tokens.get('d', 's', request(), signal), tokens.get('d', 's', request(), signal)];
-    const [a, b] = await clock.until(Promise.all(both));
-    expect(a).toBe(b);
-    expect(made).toBe(1);
-  });
-
-  test('while the server is away a token is told for as long as it holds', async () => {
-    await get();
-    failure = new KubeletError('unavailable', 'ConnectionFailed', 'away');
-    await clock.advance(0.9 * hourMs);
-    expect(await get()).toBe('token-1');
-    await clock.advance(0.1 * hourMs);
-    expect(await get()).toContain('token of default/sa expired and refresh failed: away');
-  });
-
-  test('without a token the reason is told, in its kind', async () => {
-    failure = new KubeletError('forbidden', 'Forbidden', 'not yours');
-    const err: unknown = await clock
-      .until(tokens.get('default', 'sa', request(), signal))
-      .catch((cause: unknown) => cause);
-    expect(err).toMatchObject({
-      kind: 'forbidden',
-      reason: 'Forbidden',
-      message: 'failed to fetch token: not yours',
+  beforeEach(() => {
+    clock = new FakeClock();
+    made = 0;
+    failure = undefined;
+    tokens = new ServiceAccountTokens({
+      create: async (_namespace, _name, request) => {
+        await clock.sleep(10);
+        if (failure !== undefined) throw failure;
+        made++;
+        const seconds = request.spec?.expirationSeconds ?? 3600;
+        return {
+          spec: { ...request.spec, expirationSeconds: seconds, audiences: request.spec?.audiences ?? [] },
+          status: {
+            token: `token-${made}`,
+            expirationTimestamp: new Date(clock.now() + seconds * 1000).toISOString(),
+          },
+        };
+      },
+      clock,
+      log: silentLogger,
+      random: () => 0.5,
     });
   });
 
-  test('a pod that has gone takes its tokens with it', async () => {
-    await get();
-    await get({ uid: 'pod-2' });
-    tokens.forgetPod('pod-1');
-    expect([await get(), await get({ uid: 'pod-2' })]).toEqual(['token-3', 'token-2']);
+  function request(
+    options: { readonly seconds?: number; readonly audience?: string; readonly uid?: string } = {},
+  ) {
+    const { audience = 'api', seconds = 3600, uid = 'pod-1' } = options;
+    const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid };
+    return {
+      spec: { audiences: [audience], expirationSeconds: seconds, boundObjectRef },
+    } satisfies TokenRequest;
+  }
+
+  async function get(options: Parameters<typeof request>[0] = {}): Promise<string> {
+    const found = clock.until(tokens.get('default', 'sa', request(options), signal));
+    return await found.then(
+      ({ status }) => status?.token ?? '',
+      (err: unknown) => String(err),
+    );
+  }
+
+  describe('ServiceAccountTokens', () => {
+    test('keeps a token until four fifths of its life are over, a little less by chance', async () => {
+      expect(await get()).toBe('token-1');
+      await clock.advance(0.8 * hourMs - 5_000 - 100);
+      expect(await get()).toBe('token-1');
+      await clock.advance(200);
+      expect(await get()).toBe('token-2');
+    });
+
+    test('keeps no token for longer than a day', async () => {
+      await get({ seconds: 7 * 24 * 3600 });
+      await clock.advance(24 * hourMs - 6_000);
+      expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-1');
+      await clock.advance(2_000);
+      expect(await get({ seconds: 7 * 24 * 3600 })).toBe('token-2');
+    });
+
+    test('another audience, life or pod is another token', async () => {
+      const all = [
+        await get(),
+        await get({ audience: 'vault' }),
+        await get({ seconds: 600 }),
+        await get({ uid: 'pod-2' }),
+      ];
+      expect(all).toEqual(['token-1', 'token-2', 'token-3', 'token-4']);
+    });
+
+    test('who asks at the same time gets the same', async () => {
+      const both = [tokens.get('d', 's', request(), signal), tokens.get('d', 's', request(), signal)];
+      const [a, b] = await clock.until(Promise.all(both));
+      expect(a).toBe(b);
+      expect(made).toBe(1);
+    });
+
+    test('while the server is away a token is told for as long as it holds', async () => {
+      await get();
+      failure = new KubeletError('unavailable', 'ConnectionFailed', 'away');
+      await clock.advance(0.9 * hourMs);
+      expect(await get()).toBe('token-1');
+      await clock.advance(0.1 * hourMs);
+      expect(await get()).toContain('token of default/sa expired and refresh failed: away');
+    });
+
+    test('without a token the reason is told, in its kind', async () => {
+      failure = new KubeletError('forbidden', 'Forbidden', 'not yours');
+      const err: unknown = await clock
+        .until(tokens.get('default', 'sa', request(), signal))
+        .catch((cause: unknown) => cause);
+      expect(err).toMatchObject({
+        kind: 'forbidden',
+        reason: 'Forbidden',
+        message: 'failed to fetch token: not yours',
+      });
+    });
+
+    test('a pod that has gone takes its tokens with it', async () => {
+      await get();
+      await get({ uid: 'pod-2' });
+      tokens.forgetPod('pod-1');
+      expect([await get(), await get({ uid: 'pod-2' })]).toEqual(['token-3', 'token-2']);
+    });
   });
 });
