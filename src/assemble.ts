@@ -2,8 +2,9 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
 import type { Cgroups } from './api/cgroups.ts';
-import type { Pod } from './api/k8s.ts';
+import type { Pod, ResourceList } from './api/k8s.ts';
 import type { PodObjects } from './api/pod-objects.ts';
+import { formatAmounts } from './api/resource-amounts.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { VolumeHost } from './api/volume-host.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
@@ -40,7 +41,7 @@ import { appArmorRefusal, sysctlRefusal } from './pods/admission/node-security.t
 import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
-import type { MachineCapacity } from './resources/node-allocatable.ts';
+import { allocatableOf, type MachineCapacity } from './resources/node-allocatable.ts';
 import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
@@ -227,6 +228,8 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     events,
   });
+  const allocatable = (): ResourceList =>
+    formatAmounts(allocatableOf(resources.capacity(), resources.reservation()));
   const images = assembleImages({
     ...input,
     cri,
@@ -245,10 +248,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     cri,
     images: images.manager,
-    allocatable: () => ({
-      cpu: String(input.machine.cpus ?? availableParallelism()),
-      memory: String(input.machine.memoryBytes),
-    }),
+    allocatable,
     clock,
     log: component('volumes'),
   });
@@ -272,7 +272,12 @@ export function assemble(input: AssembleInput): Kubelet {
     }),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: new CrashBackoff(clock),
-    settings: podConfigSettings({ ...input, cgroupParent: (pod) => resources.pods?.parentOf(pod) ?? '' }),
+    settings: podConfigSettings({
+      ...input,
+      allocatable,
+      hostIps: () => cluster?.hostIPs() ?? input.machine.addresses,
+      cgroupParent: (pod) => resources.pods?.parentOf(pod) ?? '',
+    }),
     containerRestartRules: restartRules,
     clock,
     log: component('runtime'),

@@ -14,6 +14,9 @@ const settings: ResourceSettings = {
   cpuCfsQuotaPeriodUs: 100_000,
   memoryCapacityBytes: 1000n,
   hugePageSizes: ['2MB', '1GB'],
+  cgroupVersion: 1,
+  swap: { behavior: 'NoSwap', controller: true, capacityBytes: 500n },
+  allocatableBytes: () => 900n,
 };
 
 const podOf = (resources: ResourceRequirements, over: object = {}): Pod =>
@@ -104,7 +107,22 @@ describe('oomScoreAdj', () => {
   const cases: readonly (readonly [string, Pod, bigint])[] = [
     ['best effort', podOf({}), 1000n],
     ['guaranteed', podOf(guaranteed), -997n],
-    ['critical for the node, whatever its class', podOf({}, { priority: 2_000_001_000 }), -997n],
+    [
+      'critical for the node, whatever its class',
+      podOf({}, { priority: 2_000_001_000, priorityClassName: 'system-node-critical' }),
+      -997n,
+    ],
+    [
+      'a static pod that says so',
+      podOf(
+        {},
+        {
+          annotations: { 'kubernetes.io/config.source': 'file' },
+          priorityClassName: 'system-node-critical',
+        },
+      ),
+      -997n,
+    ],
     ['critical for the cluster only', podOf({}, { priority: 2_000_000_000 }), 1000n],
     ['burstable without memory', podOf({ requests: { cpu: '1' } }), 999n],
     ['burstable, a tenth', podOf({ requests: { memory: '100' } }), 900n],
@@ -149,4 +167,108 @@ describe('of the sandbox', () => {
     });
   });
   test('no overhead is nothing at all', () => expect(overheadResources(aPod(), settings)).toEqual({}));
+});
+
+test('a sidecar is not killed before the containers it serves', () => {
+  const sidecar = aContainer({
+    name: 's',
+    restartPolicy: 'Always',
+    resources: { requests: { memory: '10' } },
+  });
+  const pod = aPod({
+    initContainers: [sidecar],
+    containers: [
+      aContainer({ resources: { requests: { memory: '300' } } }),
+      aContainer({ name: 'd', resources: { requests: { memory: '200' } } }),
+    ],
+  });
+  expect(oomScoreAdj(pod, sidecar, 1000n)).toBe(800n);
+});
+
+describe('swap', () => {
+  const burstable = podOf({ requests: { memory: '100' }, limits: { memory: '200' } });
+  const v2 = { cgroupVersion: 2 } as const;
+  const limited = {
+    ...v2,
+    swap: { behavior: 'LimitedSwap', controller: true, capacityBytes: 500n },
+  } as const;
+  const none = { 'memory.swap.max': '0' };
+  const cases: readonly (readonly [string, Pod, Partial<ResourceSettings>, unknown, unknown])[] = [
+    ['none beyond the limit', burstable, {}, 200n, undefined],
+    ['nothing to say without a limit', podOf({ requests: { memory: '100' } }), {}, undefined, undefined],
+    [
+      'nothing to say where the kernel cannot',
+      burstable,
+      { ...v2, swap: { ...settings.swap, controller: false } },
+      undefined,
+      undefined,
+    ],
+    ['none, in the one hierarchy', burstable, v2, undefined, none],
+    ['a share of it', burstable, limited, undefined, { 'memory.swap.max': '50' }],
+    ['none for Guaranteed', podOf({ limits: { cpu: '1', memory: '9' } }), limited, undefined, none],
+    ['none for BestEffort', podOf({}), limited, undefined, none],
+    [
+      'none for static pods',
+      { ...burstable, metadata: { annotations: { 'kubernetes.io/config.source': 'file' } } },
+      limited,
+      undefined,
+      none,
+    ],
+    [
+      'none for more than there is',
+      podOf({ requests: { memory: '1001' }, limits: { memory: '2000' } }),
+      limited,
+      undefined,
+      none,
+    ],
+  ];
+  for (const [name, pod, over, limit, unified] of cases) {
+    test(name, () => {
+      const got = first(pod, over);
+      expect([got.memorySwapLimitInBytes, got.unified]).toEqual([limit, unified]);
+    });
+  }
+});
+
+describe('memory quality of service', () => {
+  const on = {
+    cgroupVersion: 2,
+    swap: { ...settings.swap, controller: false },
+    memoryQos: { throttlingFactor: 0.9, pageBytes: 10n },
+  } as const;
+  const cases: readonly (readonly [string, Pod, Partial<ResourceSettings>, unknown])[] = [
+    [
+      'protected, and slowed down before the limit',
+      podOf({ requests: { memory: '100' }, limits: { memory: '205' } }),
+      on,
+      { 'memory.min': '100', 'memory.high': '190' },
+    ],
+    [
+      'without a limit before what the node has',
+      podOf({ requests: { memory: '100' } }),
+      on,
+      { 'memory.min': '100', 'memory.high': '820' },
+    ],
+    [
+      'the request is the limit',
+      podOf({ requests: { memory: '100' }, limits: { memory: '100' } }),
+      on,
+      { 'memory.min': '100' },
+    ],
+    ['nothing asked', podOf({}), { ...on, allocatableBytes: () => 0n }, undefined],
+    [
+      'two hierarchies cannot',
+      podOf({ requests: { memory: '100' } }),
+      { ...on, cgroupVersion: 1 },
+      undefined,
+    ],
+    [
+      'together with what else is told',
+      podOf({ requests: { memory: '100' }, limits: { memory: '100' } }),
+      { ...on, groupOomKill: true, swap: settings.swap },
+      { 'memory.oom.group': '1', 'memory.swap.max': '0', 'memory.min': '100' },
+    ],
+  ];
+  for (const [name, pod, over, want] of cases)
+    test(name, () => expect(first(pod, over).unified).toEqual(want));
 });

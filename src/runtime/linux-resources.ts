@@ -7,11 +7,12 @@ import type { Container, Pod, ResourceList } from '../api/k8s.ts';
 import { podQosClass } from '../api/qos.ts';
 import { Quantity } from '../api/quantity.ts';
 import { containerRequests, podLimits, podRequests } from '../api/resources.ts';
+import { isSidecar } from '../api/restart-policy.ts';
+import { isCriticalPod, type MemorySettings, memoryQosLimits, swapLimits } from './memory-limits.ts';
 
-export interface ResourceSettings {
+export interface ResourceSettings extends MemorySettings {
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodUs: number;
-  readonly memoryCapacityBytes: bigint;
   /** Page sizes this kernel knows, in the form of the CRI: 2MB, 1GB. */
   readonly hugePageSizes: readonly string[];
   /** Out of memory, a container's processes end together; only cgroup v2 can. */
@@ -20,7 +21,6 @@ export interface ResourceSettings {
 
 const guaranteedOomScore = -997n;
 const bestEffortOomScore = 1000n;
-const nodeCriticalPriority = 2_000_001_000;
 
 export function sandboxResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
   const requests = podRequests(pod, { excludeOverhead: true });
@@ -54,28 +54,46 @@ export function containerResources(
     memory,
     settings,
   );
-  const memoryLimit = memory?.value() ?? 0n;
+  const { unified: swapUnified, ...swap } = swapLimits(pod, container, memory?.value() ?? 0n, settings);
+  const qos = memoryQosLimits(container, settings);
+  const unified = { ...base.unified, ...swapUnified, ...qos.unified };
   return {
     ...base,
     oomScoreAdj: oomScoreAdj(pod, container, settings.memoryCapacityBytes),
     hugepageLimits: hugePageLimits(pod, container, settings.hugePageSizes),
-    // No swap beyond the memory limit: upstream's NoSwap behaviour, its default.
-    ...(memoryLimit > 0n ? { memorySwapLimitInBytes: memoryLimit } : {}),
+    ...swap,
+    ...(Object.keys(unified).length === 0 ? {} : { unified }),
   };
 }
 
 /** How eagerly the kernel kills this container's processes when memory runs out. */
 export function oomScoreAdj(pod: Pod, container: Container, memoryCapacityBytes: bigint): bigint {
-  if ((pod.spec?.priority ?? 0) >= nodeCriticalPriority) return guaranteedOomScore;
+  if (isCriticalPod(pod) && pod.spec?.priorityClassName === 'system-node-critical') return guaranteedOomScore;
   const qos = podQosClass(pod);
   if (qos === 'Guaranteed') return guaranteedOomScore;
   if (qos === 'BestEffort' || memoryCapacityBytes <= 0n) return bestEffortOomScore;
-  const own = amount(container.resources?.requests, 'memory')?.value() ?? 0n;
-  const request = own + unallottedMemory(pod);
+  const own = requestedMemory(container);
+  // A sidecar is not killed before those it serves.
+  const served = isSidecarOf(pod, container) ? leastMemory(pod) : 0n;
+  const request = (own > served ? own : served) + unallottedMemory(pod);
   const score = 1000n - (1000n * request) / memoryCapacityBytes;
   const lowest = 1000n + guaranteedOomScore;
   if (score < lowest) return lowest;
   return score === bestEffortOomScore ? score - 1n : score;
+}
+
+function requestedMemory(container: Container): bigint {
+  return amount(container.resources?.requests, 'memory')?.value() ?? 0n;
+}
+
+function isSidecarOf(pod: Pod, container: Container): boolean {
+  return isSidecar(container) && (pod.spec?.initContainers ?? []).some(({ name }) => name === container.name);
+}
+
+/** The smallest request of an ordinary container. */
+function leastMemory(pod: Pod): bigint {
+  const requests = (pod.spec?.containers ?? []).map(requestedMemory);
+  return requests.reduce((least, each) => (each < least ? each : least), requests[0] ?? 0n);
 }
 
 /** What the pod as a whole requests beyond its containers counts for each of them in equal parts. */

@@ -1,7 +1,11 @@
 // What the node's configuration and the machine mean for the sandboxes and containers of pods. Pure.
 import type { ResourceList } from '../api/k8s.ts';
+import { Quantity } from '../api/quantity.ts';
 import { containerLogsDirectory } from './paths.ts';
 import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
+
+const defaultThrottlingFactor = 0.9;
+const pageBytes = 4096n;
 
 export interface PodConfigSettingsInput {
   readonly config: {
@@ -13,6 +17,8 @@ export interface PodConfigSettingsInput {
     readonly cpuCFSQuotaPeriod: { readonly ms: number };
     readonly singleProcessOOMKill?: boolean | undefined;
     readonly seccompDefault: boolean;
+    readonly memorySwap?: { readonly swapBehavior?: string | undefined } | undefined;
+    readonly memoryThrottlingFactor?: number | undefined;
   };
   readonly flags: { readonly rootDir: string; readonly seccompDefault: boolean };
   readonly machine: {
@@ -22,8 +28,12 @@ export interface PodConfigSettingsInput {
     readonly cgroupVersion: 1 | 2;
     readonly cpus?: number;
     readonly selinux?: boolean;
+    readonly swapController?: boolean;
+    readonly swapBytes?: bigint;
   };
-  readonly gates: RuntimeGates;
+  readonly gates: RuntimeGates & { readonly MemoryQoS: boolean };
+  /** As the node's object names them; without it, the machine's. */
+  readonly hostIps?: () => readonly string[];
   /** What is left of the node for pods; without it, all that the machine has. */
   readonly allocatable?: () => ResourceList;
   readonly cgroupParent: PodConfigSettings['cgroupParent'];
@@ -31,12 +41,13 @@ export interface PodConfigSettingsInput {
 
 export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSettings {
   const { cgroupParent, config, flags, machine } = input;
+  const allocatable = input.allocatable ?? (() => capacity(machine));
   return {
     podLogsDir: config.podLogsDir,
     rootDir: flags.rootDir,
     containerLogsDir: containerLogsDirectory(config.podLogsDir),
-    hostIps: () => machine.addresses,
-    allocatable: input.allocatable ?? (() => capacity(machine)),
+    hostIps: input.hostIps ?? (() => machine.addresses),
+    allocatable,
     selinux: machine.selinux === true,
     gates: input.gates,
     dns: {
@@ -50,6 +61,16 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       cpuCfsQuotaPeriodUs: config.cpuCFSQuotaPeriod.ms * 1_000,
       memoryCapacityBytes: machine.memoryBytes,
       hugePageSizes: machine.hugePageSizes,
+      cgroupVersion: machine.cgroupVersion,
+      swap: {
+        behavior: config.memorySwap?.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
+        controller: machine.swapController ?? true,
+        capacityBytes: machine.swapBytes ?? 0n,
+      },
+      memoryQos: input.gates.MemoryQoS
+        ? { throttlingFactor: config.memoryThrottlingFactor ?? defaultThrottlingFactor, pageBytes }
+        : undefined,
+      allocatableBytes: () => Quantity.parse(allocatable()['memory'] ?? '0').value(),
       groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
     },
     seccomp: {

@@ -22,6 +22,9 @@ const settings: PodConfigSettings = {
     cpuCfsQuotaPeriodUs: 100_000,
     memoryCapacityBytes: 25_000_000_000n,
     hugePageSizes: ['2MB', '1GB'],
+    cgroupVersion: 1,
+    swap: { behavior: 'NoSwap', controller: true, capacityBytes: 0n },
+    allocatableBytes: () => 0n,
   },
   seccomp: { profileRoot: '/var/lib/kubelet/seccomp', defaultToRuntime: false },
   containerLogsDir: '/var/log/containers',
@@ -146,6 +149,7 @@ describe('sandbox config as recorded', () => {
   test('ports become mappings', () => {
     const ports = [
       { containerPort: 80, hostPort: 8080 },
+      { containerPort: 53, protocol: 'UDP', hostIP: '127.0.0.1', hostPort: 53 },
       { containerPort: 53, protocol: 'UDP', hostIP: '127.0.0.1', hostPort: 53 },
     ];
     expect(sandboxOf(rec({ containers: [aContainer({ ports })] })).portMappings).toEqual([

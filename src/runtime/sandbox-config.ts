@@ -3,7 +3,7 @@
 import type { CriRequest } from '../api/cri.ts';
 import { criLabels } from '../api/cri-labels.ts';
 import { type PodSandboxConfig, type PortMapping, Protocol } from '../api/generated/runtime/v1/api.ts';
-import type { Pod, ResourceList } from '../api/k8s.ts';
+import type { ContainerPort, Pod, ResourceList } from '../api/k8s.ts';
 import { isDns1123Label, isDns1123Subdomain } from '../api/names.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { normalizeSysctl } from '../api/sysctl-name.ts';
@@ -146,11 +146,20 @@ const protocols: Readonly<Record<string, Protocol>> = {
 };
 
 function portMappings(pod: Pod): CriRequest<PortMapping>[] {
-  const ports = (pod.spec?.containers ?? []).flatMap((container) => container.ports ?? []);
+  const ports = (pod.spec?.containers ?? []).flatMap((container) => distinct(container.ports ?? []));
   return ports.map((port) => ({
     protocol: protocols[port.protocol ?? 'TCP'] ?? Protocol.TCP,
     containerPort: port.containerPort,
     hostPort: port.hostPort ?? 0,
     hostIp: port.hostIP ?? '',
   }));
+}
+
+/** A name, or without one the whole mapping, counts once per container. */
+function distinct(ports: readonly ContainerPort[]): readonly ContainerPort[] {
+  const seen = new Set<string>();
+  return ports.filter(({ containerPort, hostIP = '', hostPort = 0, name = '', protocol = 'TCP' }) => {
+    const key = name === '' ? `${protocol} ${hostIP} ${containerPort} ${hostPort}` : name;
+    return !seen.has(key) && seen.add(key);
+  });
 }

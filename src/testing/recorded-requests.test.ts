@@ -12,8 +12,8 @@ import {
 } from '../api/generated/runtime/v1/api.ts';
 import type { ConfigMap, Container, Pod, Secret } from '../api/k8s.ts';
 import type { PodObjects } from '../api/pod-objects.ts';
+import { podQosClass } from '../api/qos.ts';
 import { KubeletError } from '../base/errors.ts';
-import { podCgroupParent } from '../resources/cgroup-names.ts';
 import { generateContainerConfig } from '../runtime/container-config.ts';
 import { containerOptions } from '../runtime/container-options.ts';
 import { prepareSandbox } from '../runtime/prepare-sandbox.ts';
@@ -39,6 +39,7 @@ const recordings = JSON.parse(
 ) as readonly Recorded[];
 const { signal } = new AbortController();
 
+const classes = { Guaranteed: '', Burstable: '/burstable', BestEffort: '/besteffort' } as const;
 const settings: PodConfigSettings = {
   podLogsDir: '/var/log/pods',
   rootDir: 'ROOT',
@@ -49,13 +50,16 @@ const settings: PodConfigSettings = {
     cpuCfsQuotaPeriodUs: 100_000,
     memoryCapacityBytes: 25_000_000_000n,
     hugePageSizes: ['2MB', '1GB'],
+    cgroupVersion: 1,
+    swap: { behavior: 'NoSwap', controller: true, capacityBytes: 0n },
+    allocatableBytes: () => 0n,
   },
   seccomp: { profileRoot: 'ROOT/seccomp', defaultToRuntime: false },
   hostIps: () => ['192.0.2.2'],
   allocatable: () => ({ cpu: '2', memory: '8Gi' }),
   selinux: false,
   gates: { ContainerStopSignals: false, EnvFiles: false, HostnameOverride: false },
-  cgroupParent: (pod) => podCgroupParent(pod, { driver: 'cgroupfs', root: '/', perQos: true }),
+  cgroupParent: (pod) => `/kubepods${classes[podQosClass(pod)]}/podUID`,
 };
 const kubernetes = {
   metadata: { name: 'kubernetes', namespace: 'default' },

@@ -1,5 +1,5 @@
 // What this machine is: its name, addresses, memory and page sizes. Upstream: cadvisor's machine info, pkg/util/node.
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { availableParallelism, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import { readMountTable } from './mount-table.ts';
 
@@ -15,6 +15,9 @@ export interface MachineFacts {
   /** Whether the kernel labels files and enforces it. */
   readonly selinux?: boolean;
   readonly appArmor?: boolean;
+  /** Whether swap can be limited by cgroup. */
+  readonly swapController?: boolean;
+  readonly swapBytes?: bigint;
   /** As uname says it: 6.1.0-31-amd64. */
   readonly kernelRelease?: string;
 }
@@ -30,6 +33,8 @@ export async function readMachine(): Promise<MachineFacts> {
     selinux: await holds('/sys/fs/selinux/enforce', /./),
     appArmor: await holds('/sys/module/apparmor/parameters/enabled', /^Y/),
     kernelRelease: release(),
+    swapController: await swapController(),
+    swapBytes: await swapBytes(),
   };
 }
 
@@ -67,6 +72,26 @@ async function hugePageSizes(): Promise<readonly string[]> {
 function pageSizeName(kilobytes: number): string {
   if (kilobytes >= 1024 * 1024) return `${kilobytes / 1024 / 1024}GB`;
   return kilobytes >= 1024 ? `${kilobytes / 1024}MB` : `${kilobytes}KB`;
+}
+
+/** With one hierarchy the file is in our own cgroup: the root has none. */
+async function swapController(): Promise<boolean> {
+  if ((await cgroupVersion()) === 1) return await exists('/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes');
+  const own = /^0::(.*)$/m.exec(await readFile('/proc/self/cgroup', 'utf8').catch(() => ''))?.[1] ?? '/';
+  return await exists(`/sys/fs/cgroup${own}/memory.swap.max`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function swapBytes(): Promise<bigint> {
+  const [, kilobytes = '0'] =
+    /^SwapTotal:\s+(\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8').catch(() => '')) ?? [];
+  return BigInt(kilobytes) * 1024n;
 }
 
 async function cgroupVersion(): Promise<1 | 2> {
