@@ -33,6 +33,8 @@ export interface ContentOptions {
   readonly fsGroup: number | undefined;
   /** Directories to make in the volume for what is mounted inside it. */
   readonly nested: readonly string[];
+  /** Whether the directory was made just now, so that nothing can be in it. */
+  readonly isNew: boolean;
 }
 
 export interface OwnershipRequest {
@@ -83,9 +85,10 @@ export interface FileSystemSpace {
 }
 
 export interface VolumeHost {
-  /** Makes the directory and what is missing above it (0750); the mode is set whatever the umask is. */
-  makeDirectory(path: string, mode: number): Promise<void>;
-  /** Makes an empty file; one that is there stays. */
+  /** Makes the directory and what is missing above it (0750), whatever the umask is. One that is there stays as it is: false. */
+  makeDirectory(path: string, mode: number): Promise<boolean>;
+  setMode(path: string, mode: number): Promise<void>;
+  /** Makes an empty file and the directories above it; one that is there stays. */
   makeFile(path: string, mode: number): Promise<void>;
   /** Undefined when nothing is there. Follows links, but for 'link', which is a link that leads nowhere. */
   kindOf(path: string): Promise<FileKind | undefined>;

@@ -440,6 +440,17 @@ describe('ends', () => {
     expect(host.text(dir('secret'), 'k')).toBe('v');
   });
 
+  test('a complete directory is the containers’: its mode is not set again in the next life', async () => {
+    await tried(podWith({ emptyDir: {} }));
+    room = begin();
+    expect(await tried(podWith({ emptyDir: {} }))).toBe('mounted');
+    expect(host.calls.filter((call) => call.startsWith('setMode'))).toEqual([]);
+    host.entries.delete(`${pods}/uid-p/plugins/kubernetes.io~empty-dir/v/ready`);
+    room = begin();
+    await tried(podWith({ emptyDir: {} }));
+    expect(host.calls.filter((call) => call.startsWith('setMode'))).toEqual([`setMode ${dir('empty-dir')}`]);
+  });
+
   test('a kind of volume nobody here knows is left alone and named', async () => {
     await host.makeDirectory(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`);
     const end = room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message);

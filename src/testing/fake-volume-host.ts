@@ -38,17 +38,24 @@ export class FakeVolumeHost implements VolumeHost {
     return data === undefined ? undefined : Buffer.from(data).toString();
   }
 
-  async makeDirectory(path: string): Promise<void> {
+  async makeDirectory(path: string): Promise<boolean> {
     await this.#called('makeDirectory', path);
+    const made = !this.entries.has(path);
     const parts = path.split('/');
     for (let at = 2; at <= parts.length; at++) {
       const each = parts.slice(0, at).join('/');
       if (!this.entries.has(each)) this.entries.set(each, 'directory');
     }
+    return made;
+  }
+
+  async setMode(path: string): Promise<void> {
+    await this.#called('setMode', path);
   }
 
   async makeFile(path: string): Promise<void> {
     await this.#called('makeFile', path);
+    await this.makeDirectory(path.slice(0, path.lastIndexOf('/')));
     this.entries.set(path, 'file');
   }
 

@@ -47,10 +47,10 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
       const medium = kind.inMemory
         ? ({ kind: 'memory', sizeBytes: deps.allocatableMemoryBytes() } as const)
         : ({ kind: 'disk' } as const);
-      const wasComplete = await makeOwnDirectory(deps, volume, marker, medium);
-      const nested = wasComplete ? [] : nestedMountPoints(pod, spec.name);
-      await host.writeContent(path, content, { fsGroup: owner.fsGroup, nested });
-      if (!wasComplete) await markComplete(deps, uid, marker);
+      const was = await makeOwnDirectory(deps, volume, marker, medium);
+      const nested = was === 'complete' ? [] : nestedMountPoints(pod, spec.name);
+      await host.writeContent(path, content, { fsGroup: owner.fsGroup, nested, isNew: was === 'new' });
+      if (was !== 'complete') await markComplete(deps, uid, marker);
       return { place: { kind: 'path', path }, readOnly: true, managed: true };
     },
     tearDown: async (volume) => await removeOwnDirectory(deps, volume, markerOf(volume.directoryName)),

@@ -19,33 +19,35 @@ export type Medium =
   | { readonly kind: 'huge-pages'; readonly pageSizeBytes: bigint };
 
 const mode = 0o777;
-const mountedTypes: Readonly<Record<string, string>> = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' };
+const mountedTypes = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' } as const;
 
-/** Resolves to whether the directory was complete before. `marker` names its mark, which differs for wrapped volumes. */
+/** New: made just now. Partial: somebody began it and was cut off. */
+export type DirectoryState = 'new' | 'partial' | 'complete';
+
+/** Says what was there before. `marker` names its mark, which differs for wrapped volumes. */
 export async function makeOwnDirectory(
-  { host, layout }: OwnDirectoryDeps,
-  volume: VolumeOnDisk,
+  deps: OwnDirectoryDeps,
+  { path, uid }: VolumeOnDisk,
   marker: string,
   medium: Medium,
-): Promise<boolean> {
-  const { path, uid } = volume;
-  const mark = `${readyDir(layout, uid, marker)}/ready`;
-  const wasReady = (await host.kindOf(mark)) === 'file';
-  if (medium.kind === 'disk') {
-    if (wasReady && (await host.kindOf(path)) === 'directory') return true;
-    await host.makeDirectory(path, mode);
-  } else {
-    const isMounted = await isMountedAs(host, path, mountedTypes[medium.kind] ?? '');
-    if (wasReady && isMounted) return true;
+): Promise<DirectoryState> {
+  const { host } = deps;
+  // A directory that was not there is neither mounted nor complete: nothing else has to be looked at.
+  const isNew = await host.makeDirectory(path, mode);
+  const isReady = !isNew && (await isMarkedComplete(deps, uid, marker));
+  if (medium.kind !== 'disk') {
+    const isMounted = !isNew && (await isMountedAs(host, path, mountedTypes[medium.kind]));
     if (!isMounted) {
-      await host.makeDirectory(path, mode);
       if (medium.kind === 'memory') await host.mountTmpfs(path, medium.sizeBytes);
       else await host.mountHugePages(path, medium.pageSizeBytes);
-      // The root of the new file system has a mode of its own.
-      await host.makeDirectory(path, mode);
+      return 'new';
     }
   }
-  return false;
+  if (isNew) return 'new';
+  if (isReady) return 'complete';
+  // Whoever made it may have been cut off before its mode was set; once complete, its mode is the containers'.
+  await host.setMode(path, mode);
+  return 'partial';
 }
 
 export async function markComplete(
@@ -53,9 +55,7 @@ export async function markComplete(
   uid: string,
   marker: string,
 ): Promise<void> {
-  const directory = readyDir(layout, uid, marker);
-  await host.makeDirectory(directory, 0o750);
-  await host.makeFile(`${directory}/ready`, 0o644);
+  await host.makeFile(`${readyDir(layout, uid, marker)}/ready`, 0o644);
 }
 
 export async function isMarkedComplete(
@@ -74,7 +74,9 @@ export async function removeOwnDirectory(
 ): Promise<void> {
   const { path, uid } = volume;
   // The mark goes first: what is half removed is not complete.
-  await host.removeTree(readyDir(layout, uid, marker));
+  const mark = readyDir(layout, uid, marker);
+  await host.removeEmpty(`${mark}/ready`);
+  await host.removeEmpty(mark);
   await host.unmount(path);
   await host.removeTree(path);
 }

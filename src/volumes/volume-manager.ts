@@ -13,6 +13,7 @@ import { withDeadline } from '../base/deadline.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { raceAbort } from '../base/race-abort.ts';
+import { Slots } from '../base/slots.ts';
 import { type ContainerMountsDeps, containerMounts } from './container-mounts.ts';
 import { DeviceLocks } from './device-locks.ts';
 import { volumeDir } from './layout.ts';
@@ -34,6 +35,9 @@ export interface VolumeManagerDeps {
 
 /** How long one volume may take. Upstream: podAttachAndMountTimeout. */
 const mountDeadlineMs = 123_000;
+/** Pods that mount at once; one that takes longer than the lease does not count any more. */
+const parallelPods = 8;
+const slotLeaseMs = 500;
 /** How long an attempt that was called off may take to end. */
 const settleMs = 5_000;
 /** Waits between attempts to unmount what is in use; then the caller is told. */
@@ -46,10 +50,13 @@ export class VolumeManager implements PodVolumes {
   readonly podChanged = new Channel<PodUid>();
   readonly #deps: VolumeManagerDeps;
   readonly #locks = new DeviceLocks();
+  readonly #slots: Slots;
+  #order = 0;
   readonly #pods = new Map<PodUid, PodMounts>();
 
   constructor(deps: VolumeManagerDeps) {
     this.#deps = deps;
+    this.#slots = new Slots({ clock: deps.clock, count: parallelPods, leaseMs: slotLeaseMs });
   }
 
   async mount(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -63,8 +70,7 @@ export class VolumeManager implements PodVolumes {
     }
     const missing = usedVolumes(pod).filter(({ name }) => this.#deps.mounts.get(uid, name) === undefined);
     if (missing.length === 0) return;
-    const attempts = missing.map((volume) => mounts.attempt(volume.name, () => this.#try(mounts, volume)));
-    const ends = await raceAbort(Promise.allSettled(attempts), signal);
+    const ends = await this.#attemptAll(mounts, missing, signal);
     const failures = ends.flatMap((end, at) =>
       end.status === 'rejected' ? [{ name: missing[at]?.name ?? '', err: end.reason as unknown }] : [],
     );
@@ -142,6 +148,21 @@ export class VolumeManager implements PodVolumes {
     const mounts = new PodMounts(pod, this.#deps.clock, () => this.wake.push(uid));
     this.#pods.set(uid, mounts);
     return mounts;
+  }
+
+  /** In a burst the pods that came first are done first, instead of all of them at the end. */
+  async #attemptAll(
+    mounts: PodMounts,
+    missing: readonly Volume[],
+    signal: AbortSignal,
+  ): Promise<readonly PromiseSettledResult<void>[]> {
+    const slot = await this.#slots.acquire(this.#order++, signal);
+    try {
+      const attempts = missing.map((volume) => mounts.attempt(volume.name, () => this.#try(mounts, volume)));
+      return await raceAbort(Promise.allSettled(attempts), signal);
+    } finally {
+      slot.release();
+    }
   }
 
   async #try(mounts: PodMounts, volume: Volume): Promise<void> {

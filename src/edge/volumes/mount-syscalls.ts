@@ -56,26 +56,57 @@ function bind(koffi: Koffi) {
   };
 }
 
+/** More would only wait for a thread of the pool, and koffi refuses more than 256 at once. */
+const mostAtOnce = 16;
+
+/** Lets only so many in at once, in the order they came. */
+class Gate {
+  readonly #waiting: (() => void)[] = [];
+  #inside = 0;
+
+  async enter(): Promise<void> {
+    if (this.#inside < mostAtOnce) this.#inside++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#inside--;
+    else next();
+  }
+}
+
+type InPool = <A extends unknown[]>(call: AsyncCall<A>, ...args: A) => Promise<number>;
+
 /** Runs one call in the pool. Gives its result, or the errno it left as a negative number. */
-function inPool<A extends unknown[]>(koffi: Koffi, call: AsyncCall<A>, ...args: A): Promise<number> {
-  return new Promise((resolve, reject) => {
-    call.async(...args, (err, result) => {
-      if (err !== null && err !== undefined) reject(err);
-      else resolve(result < 0 ? -koffi.errno() : result);
-    });
-  });
+function poolOf(koffi: Koffi): InPool {
+  const gate = new Gate();
+  return async (call, ...args) => {
+    await gate.enter();
+    try {
+      return await new Promise((resolve, reject) => {
+        call.async(...args, (err, result) => {
+          if (err !== null && err !== undefined) reject(err);
+          else resolve(result < 0 ? -koffi.errno() : result);
+        });
+      });
+    } finally {
+      gate.leave();
+    }
+  };
 }
 
 export async function loadMountSyscalls(): Promise<MountSyscalls> {
   const koffi: Koffi = await import('koffi');
   const native = bind(koffi);
+  const inPool = poolOf(koffi);
   return {
     mount: async ({ source, target, fsType, flags, options }) => {
-      const result = await inPool(koffi, native.mount, source, target, fsType, flags, options);
+      const result = await inPool(native.mount, source, target, fsType, flags, options);
       if (result < 0) throw errnoError(-result, `mount ${fsType ?? source} on ${target}`);
     },
     unmount: async (target) => {
-      const result = await inPool(koffi, native.umount2, target, noFollow);
+      const result = await inPool(native.umount2, target, noFollow);
       if (result < 0) throw errnoError(-result, `unmount ${target}`);
     },
     openBeneath: async (directoryFd, path) => {
@@ -87,7 +118,7 @@ export async function loadMountSyscalls(): Promise<MountSyscalls> {
       const again = -11;
       let result = again;
       for (let turn = 0; turn < attempts && result === again; turn++)
-        result = await inPool(koffi, native.openat2, openat2Number, directoryFd, path, how, how.byteLength);
+        result = await inPool(native.openat2, openat2Number, directoryFd, path, how, how.byteLength);
       if (result < 0) throw errnoError(-result, `open ${JSON.stringify(path)} in its volume`);
       return result;
     },

@@ -1,7 +1,7 @@
 // The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type {
   Content,
@@ -18,9 +18,9 @@ import type {
 } from '../../api/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { raceAbort } from '../../base/race-abort.ts';
-import { parseMountTable } from '../host/mount-table.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { runCommand } from './mount-helper.ts';
+import { MountPoints } from './mount-points.ts';
 import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
 import { changeOwnership } from './ownership.ts';
 import { PodTree } from './pod-tree.ts';
@@ -36,7 +36,6 @@ export interface VolumeFilesOptions {
   readonly commands?: { readonly mount: string; readonly umount: string; readonly stat: string };
 }
 
-const mountTablePath = '/proc/self/mountinfo';
 /** Mounts on top of each other at one place; more than this is nobody's doing but a loop's. */
 const mostLayers = 64;
 /** How long umount may wait for a server before the mount is detached. */
@@ -46,6 +45,7 @@ export class VolumeFiles implements VolumeHost {
   readonly #podsDir: string;
   readonly #now: () => number;
   readonly #commands: NonNullable<VolumeFilesOptions['commands']>;
+  readonly #points = new MountPoints();
   readonly #tree: PodTree;
   #syscalls: Promise<MountSyscalls> | undefined;
   /** Whether tmpfs takes `noswap`; unknown until one was mounted. */
@@ -55,26 +55,36 @@ export class VolumeFiles implements VolumeHost {
     this.#podsDir = options.podsDir;
     this.#now = options.now;
     this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
-    this.#tree = new PodTree({ podsDir: options.podsDir, mountsBelow: (path) => this.#mountsAt(path) });
+    this.#tree = new PodTree({ podsDir: options.podsDir, mountsBelow: (path) => this.#points.below(path) });
   }
 
-  async makeDirectory(path: string, mode: number): Promise<void> {
-    await told(`cannot make directory ${path}`, async () => {
-      await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-      try {
-        await mkdir(path, mode);
-      } catch (err) {
-        if (errorCode(err) !== 'EEXIST') throw err;
+  async makeDirectory(path: string, mode: number): Promise<boolean> {
+    return await told(`cannot make directory ${path}`, async () => {
+      const made = await makeWithParents(path, () => mkdir(path, mode));
+      if (!made) {
         const there = await lstat(path);
-        if (!there.isDirectory()) throw err;
-        if ((there.mode & 0o777) === (mode & 0o777)) return;
+        if (!there.isDirectory())
+          throw new KubeletError(
+            'conflict',
+            'EEXIST',
+            `cannot make directory ${path}: there is something else`,
+          );
+        return false;
       }
       await chmod(path, mode);
+      return true;
     });
   }
 
+  async setMode(path: string, mode: number): Promise<void> {
+    await told(`cannot set the mode of ${path}`, async () => await chmod(path, mode));
+  }
+
   async makeFile(path: string, mode: number): Promise<void> {
-    await told(`cannot make file ${path}`, async () => await (await open(path, 'a', mode)).close());
+    await told(
+      `cannot make file ${path}`,
+      async () => await makeWithParents(path, async () => await (await open(path, 'a', mode)).close()),
+    );
   }
 
   async kindOf(path: string): Promise<FileKind | undefined> {
@@ -94,7 +104,7 @@ export class VolumeFiles implements VolumeHost {
 
   async mountsBelow(path: string): Promise<readonly MountPoint[]> {
     const real = await this.#real(path);
-    const mounts = await this.#mountsAt(real);
+    const mounts = await this.#points.below(real);
     return mounts.map((mount) => ({ ...mount, path: `${path}${mount.path.slice(real.length)}` }));
   }
 
@@ -182,6 +192,7 @@ export class VolumeFiles implements VolumeHost {
     return await told(`cannot write ${path}`, async () => {
       for (const nested of options.nested) await mkdir(join(path, nested), { recursive: true, mode: 0o755 });
       return await writeContent(path, content, {
+        isNew: options.isNew,
         now: this.#now,
         setOwnership: async () => await this.#ownContent(path, options.fsGroup),
       });
@@ -253,16 +264,6 @@ export class VolumeFiles implements VolumeHost {
     const base = (await orMissing(realpath(this.#podsDir))) ?? this.#podsDir;
     return `${base}${path.slice(this.#podsDir.length)}`;
   }
-
-  /** Only the lines that can matter are taken apart: the table of a busy node has thousands. */
-  async #mountsAt(path: string): Promise<readonly MountPoint[]> {
-    const table = await readFile(mountTablePath, 'utf8');
-    const escaped = ` ${path.replace(/[\s\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)}`;
-    const lines = table.split('\n').filter((line) => line.includes(escaped));
-    return parseMountTable(lines.join('\n'))
-      .filter(({ mountPoint }) => `${mountPoint}/`.startsWith(`${path}/`))
-      .map(({ mountPoint, fsType }) => ({ path: mountPoint, fsType }));
-  }
 }
 
 function kindOfStat(found: Stats): FileKind {
@@ -279,6 +280,25 @@ async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
     return await work;
   } catch (err) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '')) return undefined;
+    throw err;
+  }
+}
+
+/** False when it was there already. What lies above is looked at only when it is missing. */
+async function makeWithParents(path: string, make: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await make();
+    return true;
+  } catch (err) {
+    if (errorCode(err) === 'EEXIST') return false;
+    if (errorCode(err) !== 'ENOENT') throw err;
+  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+  try {
+    await make();
+    return true;
+  } catch (err) {
+    if (errorCode(err) === 'EEXIST') return false;
     throw err;
   }
 }

@@ -35,7 +35,11 @@ describe('on disk', () => {
   let ground: MountGround;
   let dir: string;
   let ownerships = 0;
-  const hooks = { now: () => Date.UTC(2026, 10, 16, 17, 4, 5), setOwnership: async () => void ownerships++ };
+  const hooks = {
+    isNew: false,
+    now: () => Date.UTC(2026, 10, 16, 17, 4, 5),
+    setOwnership: async () => void ownerships++,
+  };
 
   beforeEach(async () => {
     ground = await mountGround();
@@ -115,7 +119,7 @@ describe('on disk', () => {
     async () => {
       const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
       await files.mountTmpfs(dir, 64n * 1_024n);
-      const options = { fsGroup: undefined, nested: [] };
+      const options = { fsGroup: undefined, nested: [], isNew: false };
       await files.writeContent(dir, content({ a: 'small' }), options);
       const large = content({ a: 'x'.repeat(50_000), b: 'y'.repeat(50_000) });
       await expect(files.writeContent(dir, large, options)).rejects.toMatchObject({ reason: 'ENOSPC' });
@@ -129,7 +133,7 @@ describe('on disk', () => {
   test.runIf(canMount)('owner, mode and group: a token is its user’s, the group reads it', async () => {
     const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
     const token: Content = new Map([['token', { data: Buffer.from('t'), mode: 0o600, owner: 1000 }]]);
-    await files.writeContent(dir, token, { fsGroup: 2000, nested: ['mnt/point'] });
+    await files.writeContent(dir, token, { fsGroup: 2000, nested: ['mnt/point'], isNew: true });
     const file = await lstat(join(dir, '..data/token'));
     expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([1000, 2000, 0o640]);
     const root = await lstat(dir);

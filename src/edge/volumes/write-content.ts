@@ -29,6 +29,8 @@ const longestName = 255;
 const stampedName = /^\.\.\d{4}_/;
 
 export interface WriteContentHooks {
+  /** Whether nothing can be in the directory. */
+  readonly isNew: boolean;
   readonly now: () => number;
   /** Called when the new files are written and not yet in sight. */
   readonly setOwnership: () => Promise<void>;
@@ -41,13 +43,13 @@ export async function writeContent(
   hooks: WriteContentHooks,
 ): Promise<boolean> {
   const files = new Map([...content].map(([path, file]) => [checkedPath(path), file]));
-  const oldName = await linkTarget(join(directory, dataName));
+  const oldName = hooks.isNew ? undefined : await linkTarget(join(directory, dataName));
   const gone = oldName === undefined ? [] : await pathsGone(join(directory, oldName), files);
   const changed = oldName === undefined || gone.length > 0 || !(await holds(join(directory, oldName), files));
   if (changed) await publish(directory, files, hooks);
   await linkVisible(directory, files);
   for (const name of gone.filter((path) => !path.includes('/'))) await unlinkIfThere(join(directory, name));
-  if (changed) await removeStale(directory);
+  if (changed && !hooks.isNew) await removeStale(directory);
   return changed;
 }
 
@@ -84,8 +86,8 @@ async function publish(
       if (parent !== '.') await mkdir(join(stamped, parent), { recursive: true, mode: 0o755 });
     await Promise.all([...files].map(([path, file]) => writeFile(join(stamped, path), file)));
     await hooks.setOwnership();
-    // Left behind by a write that was cut short here.
-    await unlinkIfThere(join(directory, newDataName));
+    // One may be left behind by a write that was cut short here.
+    if (!hooks.isNew) await unlinkIfThere(join(directory, newDataName));
     await symlink(basename(stamped), join(directory, newDataName));
     await rename(join(directory, newDataName), join(directory, dataName));
   } catch (err) {

@@ -32,7 +32,7 @@ export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
       const uid = pod.metadata?.uid ?? '';
       const medium = emptyDirMedium(pod, spec.source.emptyDir ?? {}, deps.allocatableMemoryBytes());
       const volume = { uid, path, directoryName: spec.directoryName };
-      if (!(await makeOwnDirectory(deps, volume, spec.directoryName, medium))) {
+      if ((await makeOwnDirectory(deps, volume, spec.directoryName, medium)) !== 'complete') {
         await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: false }, signal);
         await markComplete(deps, uid, spec.directoryName);
       }

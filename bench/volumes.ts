@@ -1,0 +1,113 @@
+// How long the volumes of a pod take: emptyDir, configMap, secret and a projected token, set up and taken down on real
+// directories and mounts. The objects come from memory, so that what is measured is the kubelet's own share.
+// Prints a table and judges nothing. Needs root, for it mounts.
+//
+//   node tools/run-ts.mjs bench/volumes.ts [--smoke]
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { noEvents } from '../src/api/events.ts';
+import type { Pod, Volume } from '../src/api/k8s.ts';
+import { podUid } from '../src/api/pod-ref.ts';
+import { volumes } from '../src/assemble/volumes.ts';
+import { realClock } from '../src/base/clock.ts';
+import { silentLogger } from '../src/base/log.ts';
+import { VolumeFiles } from '../src/edge/volumes/volume-files.ts';
+import { FakePodObjects } from '../src/testing/fake-pod-objects.ts';
+import { percentile, table } from './statistics.ts';
+
+const isSmoke = process.argv.includes('--smoke');
+const singles = isSmoke ? 3 : 200;
+const burst = isSmoke ? 5 : 200;
+
+const kinds: readonly Volume[] = [
+  { name: 'empty', emptyDir: {} },
+  { name: 'config', configMap: { name: 'cm' } },
+  { name: 'secret', secret: { secretName: 's' } },
+  {
+    name: 'access',
+    projected: {
+      sources: [
+        { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } },
+        { configMap: { name: 'ca', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        { downwardAPI: { items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }] } },
+      ],
+    },
+  },
+];
+const memory: Volume = { name: 'memory', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } };
+
+function podOf(uid: string, list: readonly Volume[]): Pod {
+  const volumeMounts = list.map(({ name }) => ({ name, mountPath: `/${name}` }));
+  return {
+    metadata: { name: uid, namespace: 'default', uid },
+    spec: { volumes: [...list], containers: [{ name: 'c', volumeMounts }] },
+  };
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+function row(name: string, samples: readonly number[]): readonly string[] {
+  const ms = (value: number): string => `${value.toFixed(1)} ms`;
+  return [name, ...[0.5, 0.9, 0.99].map((share) => ms(percentile(samples, share)))];
+}
+
+async function measure(rootDir: string): Promise<void> {
+  const objects = new FakePodObjects();
+  objects.putConfigMap('cm', { 'app.conf': 'a'.repeat(2_000), 'log.conf': 'b'.repeat(500) });
+  objects.putConfigMap('ca', { 'ca.crt': 'c'.repeat(1_100) });
+  objects.putSecret('s', { user: 'u', password: 'p' });
+  const { manager, mounts } = volumes({
+    rootDir,
+    syncFrequencyMs: 60_000,
+    imageVolumes: false,
+    host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
+    objects,
+    events: noEvents,
+    cri: { status: () => Promise.reject(new Error('not asked')) },
+    images: { find: () => Promise.resolve(undefined), ensure: () => Promise.reject(new Error('not asked')) },
+    allocatable: () => ({ cpu: '2', memory: '1Gi' }),
+    clock: realClock,
+    log: silentLogger,
+  });
+  const never = (): AbortSignal => new AbortController().signal;
+  const samples = { mount: [] as number[], again: [] as number[], unmount: [] as number[] };
+  for (let at = 0; at < singles; at++) {
+    const pod = podOf(`single-${at}`, kinds);
+    samples.mount.push(await timed(() => manager.mount(pod, never())));
+    samples.again.push(await timed(() => manager.mount(pod, never())));
+    samples.unmount.push(await timed(() => manager.unmount(podUid(pod), never())));
+  }
+  const many = Array.from({ length: burst }, (_, at) => podOf(`burst-${at}`, [...kinds, memory]));
+  const eachMs: number[] = [];
+  const allMs = await timed(() =>
+    Promise.all(many.map(async (pod) => eachMs.push(await timed(() => manager.mount(pod, never()))))),
+  );
+  const endMs = await timed(() => Promise.all(many.map((pod) => manager.unmount(podUid(pod), never()))));
+  const left = (await readFile('/proc/self/mountinfo', 'utf8'))
+    .split('\n')
+    .filter((line) => line.includes(rootDir));
+  console.log(
+    table([
+      ['four volumes of one pod', 'p50', 'p90', 'p99'],
+      row('mount', samples.mount),
+      row('asked again, nothing to do', samples.again),
+      row('unmount', samples.unmount),
+      [],
+      row(`${burst} pods with five volumes at once, each`, eachMs),
+      [`${burst} pods, all mounted after`, `${allMs.toFixed(0)} ms`],
+      [`${burst} pods, all gone after`, `${endMs.toFixed(0)} ms`],
+      ['mounts and pods left', `${left.length}, ${mounts.pods().length}`],
+    ]),
+  );
+  if (left.length > 0) throw new Error('mounts are left');
+}
+
+const rootDir = await mkdtemp(join(tmpdir(), 'bench-volumes-'));
+await measure(rootDir);
+// Only reached when nothing is mounted in it any more.
+await rm(rootDir, { recursive: true });

@@ -1,0 +1,42 @@
+// The kernel's mount table for many who ask at once. Invariant: who asks gets a table that was read after the asking; those
+// who ask while one is being read share the next one, so that a burst of pods costs a few reads, not one each.
+import { readFile } from 'node:fs/promises';
+import type { MountPoint } from '../../api/volume-host.ts';
+import { parseMountTable } from '../host/mount-table.ts';
+
+const tablePath = '/proc/self/mountinfo';
+
+export class MountPoints {
+  #running: Promise<string> | undefined;
+  #next: Promise<string> | undefined;
+
+  /** At and below a path; real, as the kernel has it. Only the lines that can matter are taken apart. */
+  async below(path: string): Promise<readonly MountPoint[]> {
+    const table = await this.#read();
+    const escaped = ` ${path.replace(/[\s\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)}`;
+    if (!table.includes(escaped)) return [];
+    const lines = table.split('\n').filter((line) => line.includes(escaped));
+    return parseMountTable(lines.join('\n'))
+      .filter(({ mountPoint }) => `${mountPoint}/`.startsWith(`${path}/`))
+      .map(({ mountPoint, fsType }) => ({ path: mountPoint, fsType }));
+  }
+
+  #read(): Promise<string> {
+    if (this.#running === undefined) return this.#begin();
+    this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined;
+        return this.#begin();
+      });
+    return this.#next;
+  }
+
+  #begin(): Promise<string> {
+    const reading = readFile(tablePath, 'utf8').finally(() => {
+      if (this.#running === reading) this.#running = undefined;
+    });
+    this.#running = reading;
+    return reading;
+  }
+}
