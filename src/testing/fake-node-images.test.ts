@@ -1,7 +1,9 @@
 // What a whole kubelet tells about images, as the recordings of the Go kubelet have it.
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { KubeletError } from '../base/errors.ts';
 import { aContainer, aPod } from './builders.ts';
 import { FakeNode } from './fake-node.ts';
+import { FakePodObjects } from './fake-pod-objects.ts';
 
 let node: FakeNode;
 beforeEach(async () => {
@@ -98,4 +100,79 @@ test('a pull secret that cannot be had is told, and the pod runs', async () => {
   expect(node.events('uid-p').map(({ message }) => message)).toContain(
     'Unable to retrieve some image pull secrets (missing); attempting to pull the image may not succeed.',
   );
+});
+
+/** A node that verifies, and a registry that opens to ann alone. */
+async function guarded(): Promise<FakeNode> {
+  const objects = new FakePodObjects();
+  const entry = { auths: { 'example.com': { username: 'ann', password: 'pass-word' } } };
+  const data = { '.dockerconfigjson': Buffer.from(JSON.stringify(entry)).toString('base64') };
+  for (const name of ['mine', 'copy']) {
+    const metadata = { name, namespace: 'default', uid: `uid-${name}` };
+    objects.secrets.set(name, { type: 'kubernetes.io/dockerconfigjson', data, metadata });
+  }
+  const one = new FakeNode({
+    objects,
+    gates: { KubeletEnsureSecretPulledImages: true },
+    config: { imagePullCredentialsVerificationPolicy: 'NeverVerifyPreloadedImages' },
+  });
+  one.cri.publishImage({ name: 'example.com/app:1' });
+  one.cri.faults.fail('pullImage', new KubeletError('internal', 'UNKNOWN', '401 Unauthorized'), {
+    times: Number.POSITIVE_INFINITY,
+    match: ({ auth }) => auth?.username !== 'ann',
+  });
+  await one.start();
+  return one;
+}
+const wants = (name: string, ...secrets: readonly string[]): ReturnType<typeof aPod> =>
+  aPod({
+    name,
+    containers: [aContainer({ image: 'example.com/app:1' })],
+    imagePullSecrets: secrets.map((secret) => ({ name: secret })),
+  });
+const pullsOf = (one: FakeNode): number =>
+  one.cri.calls.filter(({ method }) => method === 'PullImage').length;
+
+test('what was pulled with a secret is for pods with that secret, also after a restart', async () => {
+  await node.stop();
+  node = await guarded();
+  node.write('owner.yaml', wants('owner', 'mine'));
+  await node.clock.advance(5_000);
+  expect([node.status('uid-owner')?.phase, pullsOf(node)]).toEqual(['Running', 1]);
+  expect([...node.records.keys()].map((path) => path.split('/').at(-2))).toEqual(['pulled']);
+  await node.kill();
+  await node.start();
+  node.write('again.yaml', wants('again', 'copy'));
+  await node.clock.advance(5_000);
+  expect([node.status('uid-again')?.phase, pullsOf(node)]).toEqual(['Running', 1]);
+  node.write('thief.yaml', wants('thief'));
+  await node.clock.advance(1_000);
+  expect(node.status('uid-thief')?.containerStatuses?.[0]?.state?.waiting).toEqual({
+    reason: 'ErrImagePull',
+    message: '401 Unauthorized',
+  });
+  expect([...node.records.values()].join('')).not.toContain('pass-word');
+});
+
+test('killed while it pulls with a secret: who has none does not get what came', async () => {
+  await node.stop();
+  node = await guarded();
+  node.cri.faults.latency('pullImage', 30_000);
+  node.write('owner.yaml', wants('owner', 'mine'));
+  await node.clock.advance(5_000);
+  expect([...node.records.keys()].map((path) => path.split('/').at(-2))).toEqual(['pulling']);
+  const onDisk = [...node.records];
+  await node.kill();
+  // What the code of the killed kubelet still does in memory, a killed process does not.
+  node.records.clear();
+  for (const [path, text] of onDisk) node.records.set(path, text);
+  node.remove('owner.yaml');
+  // The runtime had it all the same.
+  node.cri.faults.latency('pullImage', 0);
+  await node.cri.pullImage({ image: { image: 'example.com/app:1' }, auth: { username: 'ann' } });
+  node.write('thief.yaml', wants('thief'));
+  await node.start();
+  await node.clock.advance(1_000);
+  expect(node.status('uid-thief')?.containerStatuses?.[0]?.state?.waiting?.reason).toBe('ErrImagePull');
+  expect([...node.records.keys()].map((path) => path.split('/').at(-2))).toEqual(['pulled']);
 });

@@ -16,7 +16,7 @@ import { type Logger, Verbosity } from '../base/log.ts';
 import { textLogger } from '../base/log-text.ts';
 import { Supervisor } from '../base/supervisor.ts';
 import { legacyConfiguration } from '../config/complete.ts';
-import { defaultGates } from '../config/gates/feature-gates.ts';
+import { defaultGates, type FeatureGates } from '../config/gates/feature-gates.ts';
 import { parseArgs } from '../config/parse-args.ts';
 import { defaultsOf } from '../config/schema.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
@@ -59,6 +59,7 @@ export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   readonly config?: Partial<KubeletConfiguration>;
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
+  readonly gates?: Partial<FeatureGates>;
 }
 
 export class FakeNode {
@@ -210,7 +211,7 @@ export class FakeNode {
     return assemble({
       config,
       flags: defaultsOf(kubeletFlags),
-      gates: defaultGates,
+      gates: { ...defaultGates, ...this.#options.gates },
       args: parseArgs([]),
       machine: {
         hostname: 'n',
