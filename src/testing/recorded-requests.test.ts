@@ -69,7 +69,8 @@ const kubernetes = {
 const masked = [
   ...['asound', 'acpi', 'interrupts', 'kcore', 'keys', 'latency_stats'].map((name) => `/proc/${name}`),
   ...['timer_list', 'timer_stats', 'sched_debug', 'scsi'].map((name) => `/proc/${name}`),
-  ...['/sys/firmware', '/sys/devices/virtual/powercap'],
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
 ];
 const readonly = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'].map((name) => `/proc/${name}`);
 const enums: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
