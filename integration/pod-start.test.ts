@@ -101,13 +101,13 @@ describeOnRig('pod start', () => {
     expect(await untilLogged(kubelet, pod, 2)).toEqual([`own-${kubelet.nodeName}`, pod.status?.podIP]);
   });
 
-  test('a pod that asks for what is not supported fails with its reason, the others run', async () => {
+  test('a pod for another system fails with its reason, the others run', async () => {
     own.write('refused', manifest('refused', { os: { name: 'windows' } }));
     own.write('fine');
     const pod = await untilPod(kubelet, 'refused', 'Failed', ({ phase }) => phase === 'Failed');
     expect(pod.status).toMatchObject({
-      reason: 'UnsupportedPodFeature',
-      message: expect.stringContaining('spec.os.name') as string,
+      reason: 'PodOSNotSupported',
+      message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS",
     });
     await untilRunning(kubelet, 'fine');
     expect(await heldPod(rig, kubelet, 'refused')).toEqual({ sandboxes: [], containers: [] });

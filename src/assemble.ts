@@ -7,6 +7,7 @@ import type { PodObjects } from './api/pod-objects.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { VolumeHost } from './api/volume-host.ts';
+import { assembleAdmission } from './assemble/admission.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
@@ -346,6 +347,16 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   for (const { changed } of [desired, observed, lifecycles, probeResults])
     changed.subscribe((uid) => status.poke(uid));
+  const admission = assembleAdmission({
+    ...input,
+    host: edges.nodeHost,
+    resources,
+    observed,
+    ownNode: () => cluster?.ownNode.get(),
+    kill: (uid, kill) => workers.kill(uid, kill),
+    preempted: (resource) => metrics.countPreemption(resource),
+    events,
+  });
   const { workers, components: podWork } = podWorkers({
     desired,
     observed,
@@ -355,6 +366,7 @@ export function assemble(input: AssembleInput): Kubelet {
       refusePod: (pod) =>
         refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
         nodeRefusal(input, pod),
+      admit: (pod, signal) => admission.admit(pod, signal),
     },
     lifecycles,
     events,

@@ -20,6 +20,7 @@ import {
   internalCapacityOf,
   kubeReserved,
   type MachineCapacity,
+  podCapacity,
   type ReservationSettings,
   reservationOf,
   systemReserved,
@@ -56,6 +57,12 @@ export interface AssembledResources {
   capacity(): ResourceAmounts;
   /** What of it is kept from scheduling. */
   reservation(): ResourceAmounts;
+  /** What is left for pods. */
+  allocatable(): ResourceAmounts;
+  /** How many of them. */
+  readonly maxPods: number;
+  /** Pods that are wanted and have not ended. */
+  active(): readonly Pod[];
   readonly pods: PodCgroups | undefined;
   readonly components: readonly Component[];
 }
@@ -65,7 +72,15 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   const settings = reservationSettings(input);
   const capacity = capacityOf(input.capacity);
   const reservation = reservationOf(capacity, settings);
-  const node = { capacity: () => capacity, reservation: () => reservation };
+  const allocatable = allocatableOf(capacity, reservation);
+  const active = activePods(input);
+  const node = {
+    capacity: () => capacity,
+    reservation: () => reservation,
+    allocatable: () => allocatable,
+    maxPods: podCapacity(input.capacity.cpus, config),
+    active: () => active.active(),
+  };
   if (cgroups === undefined || !config.cgroupsPerQOS) return { ...node, pods: undefined, components: [] };
   const root: CgroupName = [...config.cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
   const pods = podCgroups(input, cgroups, root);
@@ -78,8 +93,8 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
     root,
     limits: enforced ? enforcedAllocatable(internal, settings) : internal,
     reserved: reservedCgroups(config, settings),
-    pods: activePods(input),
-    policy: qosPolicy(input, allocatableOf(capacity, reservation)),
+    pods: active,
+    policy: qosPolicy(input, allocatable),
     events: input.events,
     clock: input.clock,
     log: input.log.with({ component: 'resources' }),

@@ -13,16 +13,7 @@ type Check<T> = readonly [path: string, asked: (value: T) => boolean];
 const isSet = (value: unknown): boolean =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
-const podChecks: readonly Check<PodSpec>[] = [
-  ['spec.ephemeralContainers', (spec) => isSet(spec.ephemeralContainers)],
-  ['spec.os.name', (spec) => isSet(spec.os) && spec.os?.name !== 'linux'],
-  ['spec.nodeSelector', (spec) => Object.keys(spec.nodeSelector ?? {}).length > 0],
-  [
-    'spec.affinity.nodeAffinity',
-    (spec) => isSet(spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
-  ],
-  ['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)],
-];
+const podChecks: readonly Check<PodSpec>[] = [['spec.resourceClaims', (spec) => isSet(spec.resourceClaims)]];
 
 const containerChecks: readonly Check<Container>[] = [
   [
@@ -31,7 +22,6 @@ const containerChecks: readonly Check<Container>[] = [
   ],
   ['volumeDevices', (container) => isSet(container.volumeDevices)],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
-  ['resources', (container) => asksForDevices(container)],
 ];
 
 /** What only means something with the feature gate ContainerRestartRules, which is off unless it is asked for. */
@@ -39,13 +29,6 @@ const ruleChecks: readonly Check<Container>[] = [
   ['restartPolicyRules', (container) => isSet(container.restartPolicyRules)],
   ['restartPolicy', (container) => isSet(container.restartPolicy)],
 ];
-
-/** Resources that plugins hand out: everything with a domain that is not Kubernetes' own. */
-function asksForDevices({ resources }: Container): boolean {
-  return Object.keys({ ...resources?.requests, ...resources?.limits }).some(
-    (name) => name.includes('/') && !/(^|\.)kubernetes\.io\//.test(name),
-  );
-}
 
 const volumeSources: ReadonlySet<string> = new Set([
   'emptyDir',

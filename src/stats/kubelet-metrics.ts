@@ -49,6 +49,11 @@ export class KubeletMetrics {
     help: 'How long a relist of the runtime took.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   });
+  readonly #preemptions = this.registry.counter({
+    name: 'kubelet_preemptions',
+    help: 'Pods ended to make room for critical ones, by the resource that was short.',
+    labels: ['preemption_signal'],
+  });
 
   constructor(deps: KubeletMetricsDeps) {
     const node = this.registry.gauge({
@@ -75,6 +80,10 @@ export class KubeletMetrics {
 
   observeRelist(seconds: number): void {
     this.#relist.observe({}, seconds);
+  }
+
+  countPreemption(resource: string): void {
+    this.#preemptions.inc({ preemption_signal: resource });
   }
 
   names(): readonly string[] {

@@ -42,6 +42,13 @@ export class ClusterWorld {
     );
   }
 
+  /** Changes a pod's object, as somebody with every right would. */
+  change(name: string, mutate: (pod: Pod) => Pod): void {
+    const pod = this.pod(name);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    this.api.objects.update('pods', mutate(pod));
+  }
+
   pod(name: string): Pod | undefined {
     return this.api.objects.get('pods', 'default', name);
   }

@@ -1,6 +1,6 @@
 // What a node of a cluster does, end to end in memory.
 import { expect, onTestFinished, test } from 'vitest';
-import { aContainer, aPod } from './builders.ts';
+import { aContainer, aPod, type PodOver } from './builders.ts';
 import { ClusterWorld, readyOf } from './cluster-world.ts';
 
 async function started(): Promise<ClusterWorld> {
@@ -57,7 +57,7 @@ test('a pod that is not admitted is Failed with the reason', async () => {
   world.run('other', { nodeSelector: { 'kubernetes.io/hostname': 'elsewhere' } });
   await world.advance(2_000);
   expect(world.phase('other')).toBe('Failed');
-  expect(world.pod('other')?.status?.reason).not.toBe('');
+  expect(world.pod('other')?.status?.reason).toBe('NodeAffinity');
   world.delete('other');
   await world.advance(40_000);
   expect(world.pod('other')).toBeUndefined();
@@ -132,4 +132,60 @@ test('nothing that the kubelet wrote itself makes it ask the runtime again', asy
   expect(world.node.calls().length).toBe(calls);
   expect(world.asked('patch pods/status default/web')).toBe(patches);
   expect(patches).toBeLessThanOrEqual(4);
+});
+
+const asking = (cpu: string): PodOver => ({ containers: [aContainer({ resources: { requests: { cpu } } })] });
+
+test('a pod that asks for more than is left is Failed, and told so by an event', async () => {
+  const world = await started();
+  world.run('first', asking('1500m'));
+  await world.advance(3_000);
+  world.run('second', asking('1'));
+  await world.advance(3_000);
+  expect([world.phase('first'), world.phase('second')]).toEqual(['Running', 'Failed']);
+  const message = "Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000";
+  expect(world.pod('second')?.status).toMatchObject({
+    reason: 'OutOfcpu',
+    message: `Pod was rejected: ${message}`,
+  });
+  const events = world.api.objects.list('events', 'default');
+  expect(events.find(({ reason }) => reason === 'OutOfcpu')?.message).toBe(message);
+});
+
+test('a critical pod takes the place of another, which is Failed with the reason', async () => {
+  const world = await started();
+  world.run('small', asking('500m'));
+  world.run('large', asking('1500m'));
+  await world.advance(3_000);
+  world.run('critical', { ...asking('1'), priority: 2_000_000_000 });
+  await world.advance(60_000);
+  expect([world.phase('small'), world.phase('large'), world.phase('critical')]).toEqual([
+    'Running',
+    'Failed',
+    'Running',
+  ]);
+  expect(world.pod('large')?.status?.reason).toBe('Preempting');
+  expect(world.pod('large')?.status?.conditions).toContainEqual(
+    expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' }),
+  );
+});
+
+test('a container that is added to a running pod is started beside the others', async () => {
+  const world = await started();
+  world.run('debugged');
+  await world.advance(3_000);
+  const id = world.pod('debugged')?.status?.containerStatuses?.[0]?.containerID;
+  world.change('debugged', (pod) => ({
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: pod.spec?.containers ?? [],
+      ephemeralContainers: [{ ...aContainer(), name: 'debug' }],
+    },
+  }));
+  await world.advance(3_000);
+  const status = world.pod('debugged')?.status;
+  expect(status?.phase).toBe('Running');
+  expect(status?.ephemeralContainerStatuses?.[0]?.state?.running).toBeDefined();
+  expect(status?.containerStatuses?.[0]).toMatchObject({ containerID: id, restartCount: 0 });
 });

@@ -96,18 +96,18 @@ describe('a pod comes, runs and goes', () => {
   });
 
   test('asked for what cannot be given: Failed with the field named, the others run', async () => {
-    node.write('a.yaml', aPod({ name: 'a', os: { name: 'windows' } }));
+    node.write('a.yaml', aPod({ name: 'a', hostnameOverride: 'h' }));
     node.write('b.yaml', aPod({ name: 'b' }));
     await node.clock.advance(50);
     expect(node.status('uid-a')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
-    expect(node.status('uid-a')?.message).toContain('spec.os.name');
+    expect(node.status('uid-a')?.message).toContain('spec.hostnameOverride');
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
 
   test('running, then edited under its UID into what cannot be given: stopped and Failed', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
-    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, os: { name: 'windows' } }));
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, hostnameOverride: 'h' }));
     await node.clock.advance(5_000);
     expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'UnsupportedPodFeature' });
     expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toEqual([]);
@@ -117,7 +117,7 @@ describe('a pod comes, runs and goes', () => {
   });
 
   test('refused, then mended under the same UID: it runs, and nothing of the refusal stays', async () => {
-    node.write('p.yaml', aPod({ os: { name: 'windows' } }));
+    node.write('p.yaml', aPod({ hostnameOverride: 'h' }));
     await node.clock.advance(50);
     expect(node.status('uid-p')?.phase).toBe('Failed');
     node.write('p.yaml', aPod());

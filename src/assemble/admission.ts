@@ -1,0 +1,64 @@
+// Plugs admission together: what runs, what the node is and has, and who can end a pod. Nothing is decided here.
+import type { EventSink } from '../api/events.ts';
+import type { Node, Pod } from '../api/k8s.ts';
+import { isDown, type ObservedPod } from '../api/observed.ts';
+import type { PodKill } from '../api/pod-kill.ts';
+import type { PodUid } from '../api/pod-ref.ts';
+import { formatAmounts, type ResourceAmounts } from '../api/resource-amounts.ts';
+import type { Logger } from '../base/log.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import { Admission } from '../pods/admission/admission.ts';
+
+export interface AdmissionInput {
+  readonly config: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly gates: FeatureGates;
+  readonly nodeName: string;
+  readonly host: { architecture(): string };
+  readonly resources: { active(): readonly Pod[]; allocatable(): ResourceAmounts; readonly maxPods: number };
+  readonly observed: { get(uid: PodUid): ObservedPod | undefined };
+  /** The node's object where there is one. */
+  readonly ownNode: () => Node | undefined;
+  readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
+  readonly preempted: (resource: string) => void;
+  readonly events: EventSink;
+  readonly log: Logger;
+}
+
+export function assembleAdmission(input: AdmissionInput): Admission {
+  const { events, gates, kill, observed, preempted, resources } = input;
+  return new Admission({
+    active: () => resources.active(),
+    runs: (uid) => !isDown(observed.get(uid)),
+    node: () => nodeAsItIs(input),
+    kill,
+    settings: { podLevelResources: gates.PodLevelResources },
+    events,
+    preempted,
+    log: input.log.with({ component: 'admission' }),
+  });
+}
+
+/** What the API server knows of it, with what this kubelet knows better: an object may be of an earlier life. */
+function nodeAsItIs({ config, flags, host, nodeName, ownNode, resources }: AdmissionInput): Node {
+  const known = ownNode();
+  const allocatable = {
+    ...known?.status?.allocatable,
+    ...formatAmounts(resources.allocatable()),
+    pods: String(resources.maxPods),
+  };
+  if (known !== undefined) return { ...known, status: { ...known.status, allocatable } };
+  const labels = {
+    'kubernetes.io/hostname': nodeName,
+    'kubernetes.io/os': 'linux',
+    'kubernetes.io/arch': host.architecture(),
+    ...flags.nodeLabels,
+  };
+  return {
+    metadata: { name: nodeName, labels },
+    spec: { taints: config.registerWithTaints.map(({ key, value, effect }) => ({ key, value, effect })) },
+    status: { allocatable },
+  };
+}

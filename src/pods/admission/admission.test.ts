@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest';
+import type { EventText } from '../../api/events.ts';
+import type { Pod } from '../../api/k8s.ts';
+import type { PodKill } from '../../api/pod-kill.ts';
+import { podUid } from '../../api/pod-ref.ts';
+import { Verbosity } from '../../base/log.ts';
+import { textLogger } from '../../base/log-text.ts';
+import { aContainer, aPod, type PodOver } from '../../testing/builders.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { Admission } from './admission.ts';
+
+const signal = new AbortController().signal;
+const asking = (name: string, cpu: string, over: PodOver = {}): Pod =>
+  aPod({ name, containers: [aContainer({ resources: { requests: { cpu } } })], ...over });
+
+function rig(cpu = '2') {
+  const active: Pod[] = [];
+  const running = new Set<string>();
+  const events: [string, EventText][] = [];
+  const kills: [string, PodKill][] = [];
+  const preempted: string[] = [];
+  const admission = new Admission({
+    active: () => active,
+    runs: (uid) => running.has(uid),
+    node: () => ({ metadata: { name: 'n' }, status: { allocatable: { cpu, memory: '1Gi', pods: '10' } } }),
+    kill: async (uid, kill) => {
+      kills.push([uid, kill]);
+      active.splice(
+        active.findIndex((pod) => podUid(pod) === uid),
+        1,
+      );
+    },
+    settings: { podLevelResources: true },
+    events: {
+      pod: (pod, event) => void events.push([pod.metadata?.name ?? '', event]),
+      node: () => undefined,
+    },
+    preempted: (resource) => void preempted.push(resource),
+    log: textLogger({ write: () => undefined, clock: new FakeClock(0), verbosity: new Verbosity(0), pid: 1 }),
+  });
+  const admit = async (pod: Pod): Promise<string | undefined> => {
+    active.push(pod);
+    return (await admission.admit(pod, signal))?.reason;
+  };
+  return { active, admit, events, kills, preempted, running };
+}
+
+test('what was admitted counts against the next', async () => {
+  const { admit, events } = rig();
+  expect([
+    await admit(asking('a', '1')),
+    await admit(asking('b', '1')),
+    await admit(asking('c', '1')),
+  ]).toEqual([undefined, undefined, 'OutOfcpu']);
+  expect(events).toEqual([
+    [
+      'c',
+      {
+        type: 'Warning',
+        reason: 'OutOfcpu',
+        message: "Node didn't have enough resource: cpu, requested: 1000, used: 2000, capacity: 2000",
+      },
+    ],
+  ]);
+});
+
+test('what was refused, or has gone, does not', async () => {
+  const { active, admit } = rig();
+  expect([await admit(asking('a', '2')), await admit(asking('b', '1'))]).toEqual([undefined, 'OutOfcpu']);
+  active.splice(0, 2);
+  expect(await admit(asking('c', '2'))).toBeUndefined();
+});
+
+test('after a restart, what still runs counts against what is new', async () => {
+  const { active, admit, running } = rig();
+  const old = asking('old', '2');
+  active.push(old);
+  running.add(podUid(old));
+  expect(await admit(asking('new', '1'))).toBe('OutOfcpu');
+});
+
+test('on a node that shrank the first that runs goes on, and what no longer fits is refused', async () => {
+  const { active, admit, running } = rig('1');
+  const pods = [asking('a', '1'), asking('b', '1')];
+  for (const pod of pods) running.add(podUid(pod));
+  active.push(...pods);
+  expect([await admit(pods[0] as Pod), await admit(pods[1] as Pod)]).toEqual([undefined, 'OutOfcpu']);
+});
+
+test('a critical pod pushes another aside, which is told why', async () => {
+  const { admit, events, kills, preempted } = rig();
+  await admit(asking('small', '500m'));
+  await admit(asking('large', '1500m'));
+  expect(await admit(asking('critical', '1', { priority: 2_000_000_000 }))).toBeUndefined();
+  expect(kills).toEqual([
+    [
+      'uid-large',
+      {
+        reason: 'Preempting',
+        message: 'Preempted in order to admit critical pod',
+        condition: {
+          type: 'DisruptionTarget',
+          status: 'True',
+          reason: 'TerminationByKubelet',
+          message: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+        },
+      },
+    ],
+  ]);
+  expect(events).toEqual([
+    ['large', { type: 'Warning', reason: 'Preempting', message: 'Preempted in order to admit critical pod' }],
+  ]);
+  expect(preempted).toEqual(['cpu']);
+});

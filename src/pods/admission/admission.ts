@@ -1,0 +1,99 @@
+// Admits pods to this node, one after the other, and makes room for critical ones. Upstream: canAdmitPod in
+// pkg/kubelet/allocation and the critical pod admission handler. Keeps which pods were admitted in this life.
+// Invariant: a pod that runs on from an earlier life counts against a new one, also before it was asked for itself.
+import type { EventSink } from '../../api/events.ts';
+import type { Node, Pod } from '../../api/k8s.ts';
+import type { PodKill } from '../../api/pod-kill.ts';
+import { type PodUid, podRef, podUid } from '../../api/pod-ref.ts';
+import { isAbort } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { admitPod } from './admit-pod.ts';
+
+export interface AdmissionDeps {
+  /** Pods this node was given and that have not ended. */
+  active(): readonly Pod[];
+  /** Whether something of the pod runs already. */
+  runs(uid: PodUid): boolean;
+  /** The node's object, or what it will be. */
+  node(): Node;
+  /** Resolves when the pod has ended. */
+  kill(uid: PodUid, kill: PodKill): Promise<void>;
+  readonly settings: { readonly podLevelResources: boolean };
+  readonly events: EventSink;
+  readonly preempted: (resource: string) => void;
+  readonly log: Logger;
+}
+
+interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+const preemptionMessage = 'Preempted in order to admit critical pod';
+
+export class Admission {
+  readonly #deps: AdmissionDeps;
+  readonly #admitted = new Set<PodUid>();
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+  }
+
+  async admit(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
+    const { events } = this.#deps;
+    const refusal = await this.#makeRoom(pod, signal);
+    if (refusal === undefined) this.#admitted.add(podUid(pod));
+    else events.pod(pod, { type: 'Warning', ...refusal });
+    return refusal;
+  }
+
+  async #makeRoom(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
+    const { node, preempted, settings } = this.#deps;
+    const answer = admitPod({ pod, others: this.#others(pod), node: node(), ...settings });
+    if (!answer.admit) return { reason: answer.reason, message: answer.message };
+    for (const other of answer.preempt) {
+      await this.#preempt(other, pod);
+      signal.throwIfAborted();
+      preempted(answer.shortOf ?? '');
+    }
+    return undefined;
+  }
+
+  async #preempt(other: Pod, critical: Pod): Promise<void> {
+    const { events, kill, log } = this.#deps;
+    events.pod(other, { type: 'Warning', reason: 'Preempting', message: preemptionMessage });
+    log.info('Pod is ended to make room for a critical one', {
+      pod: podRef(other),
+      critical: podRef(critical),
+    });
+    try {
+      await kill(podUid(other), {
+        reason: 'Preempting',
+        message: preemptionMessage,
+        condition: {
+          type: 'DisruptionTarget',
+          status: 'True',
+          reason: 'TerminationByKubelet',
+          message: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+        },
+      });
+    } catch (err) {
+      // Its worker goes on ending it; the critical pod need not wait for that.
+      if (isAbort(err)) throw err;
+      log.error('Pod could not be ended to make room', { pod: podRef(other), err });
+    }
+  }
+
+  #others(pod: Pod): readonly Pod[] {
+    const { active, runs } = this.#deps;
+    const own = podUid(pod);
+    const ownRuns = runs(own);
+    const all = active();
+    for (const uid of this.#admitted)
+      if (!all.some((each) => podUid(each) === uid)) this.#admitted.delete(uid);
+    return all.filter((each) => {
+      const uid = podUid(each);
+      return uid !== own && (this.#admitted.has(uid) || (!ownRuns && runs(uid)));
+    });
+  }
+}
