@@ -18,6 +18,18 @@ const cases: readonly (readonly [string, object, object, object | undefined])[] 
     { status: { conditions: [ready] } },
     undefined,
   ],
+  [
+    'a plain list whose elements differ only in times that never were',
+    { l: [{ name: 'c', state: { terminated: { exitCode: 137 } }, lastState: {} }] },
+    { l: [{ name: 'c', state: { terminated: { exitCode: 137, startedAt: null } }, lastState: {} }] },
+    undefined,
+  ],
+  [
+    'a plain list with one element that lost a time',
+    { l: [{ name: 'c', startedAt: 'then' }] },
+    { l: [{ name: 'c', startedAt: null }] },
+    { l: [{ name: 'c', startedAt: null }] },
+  ],
   ['a plain list is replaced', { l: [1, 2] }, { l: [2] }, { l: [2] }],
   [
     'a keyed element that changed leaves the others alone',

@@ -27,8 +27,7 @@ function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, pat
 }
 
 function diffField(name: string, had: unknown, wanted: unknown, keys: MergeKeys, path: string): JsonObject {
-  // A time that never was is null, or not there at all, as the server likes.
-  if (isDeepStrictEqual(had, wanted) || (wanted === null && had === undefined)) return {};
+  if (isAlike(had, wanted)) return {};
   const key = keys[path];
   if (key !== undefined && isObjectList(had) && isObjectList(wanted))
     return diffList(name, had, wanted, key, keys, path);
@@ -37,6 +36,17 @@ function diffField(name: string, had: unknown, wanted: unknown, keys: MergeKeys,
     return Object.keys(inner).length === 0 ? {} : { [name]: inner };
   }
   return { [name]: wanted };
+}
+
+/** A time that never was is null, or not there at all, as the server likes: also deep in a list that is replaced as a whole. */
+function isAlike(had: unknown, wanted: unknown): boolean {
+  if (isDeepStrictEqual(had, wanted) || (wanted === null && had === undefined)) return true;
+  if (Array.isArray(had) && Array.isArray(wanted)) {
+    return had.length === wanted.length && had.every((each, at) => isAlike(each, wanted[at]));
+  }
+  if (!isObject(had) || !isObject(wanted)) return false;
+  const names = new Set([...Object.keys(had), ...Object.keys(wanted)]);
+  return [...names].every((name) => isAlike(had[name] ?? undefined, wanted[name] ?? undefined));
 }
 
 function diffList(

@@ -47,6 +47,7 @@ export function namesOfIds(calls: readonly CallRecord[]): ReadonlyMap<string, st
 }
 
 export interface PlainOptions {
+  readonly uid: string;
   readonly rootDir: string;
   /** The recording's name of the image that the fake has by another id. */
   readonly imageId: (id: string) => string;
@@ -152,8 +153,9 @@ function plainMessage(message: object, options: PlainOptions): Fields {
   );
 }
 
-function plainText(text: string, { rootDir, imageId }: PlainOptions): string {
+function plainText(text: string, { uid, rootDir, imageId }: PlainOptions): string {
   return imageId(text)
+    .replaceAll(uid, 'UID')
     .replace(rootDir, 'ROOT')
     .replace(/(\/containers\/[^/]+)\/[0-9a-f]{8}$/, '$1/ID');
 }

@@ -1,10 +1,10 @@
-// Runs a recorded manifest on a whole kubelet in memory, as an API server would have it: given, later deleted with grace, gone
-// when nothing of it is left; and writes down what the kubelet asked of the runtime and told of the pod.
-import type { Pod, PodStatus } from '../../api/k8s.ts';
-import { asPodUid } from '../../api/pod-ref.ts';
+// Runs a recorded manifest on a whole kubelet in memory that belongs to a cluster in memory: the pod is made on the API server's
+// double, later deleted, and its object goes when the kubelet lets it go. Writes down what the kubelet asked of the runtime and
+// what somebody who watches the API server sees of the pod.
+import type { Event, Pod, PodStatus } from '../../api/k8s.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { defaultPod } from '../../sources/defaults/pod-defaults.ts';
-import { couldHaveRunningContainers, mergePodStatus } from '../../status/merge-status.ts';
+import type { ApiServerDouble } from '../api-server/double.ts';
 import { fakeBusybox } from '../fake-cri/fake-cri.ts';
 import { FakeNode } from '../fake-node.ts';
 import { replayCluster } from './cluster.ts';
@@ -21,7 +21,7 @@ export interface Outcome {
   readonly left: number;
 }
 
-const uid = asPodUid('UID');
+const namespace = 'rec';
 const rootDir = '/var/lib/kubelet';
 const recordedImage = 'sha256:9c0d28a8803964981262e2e203b6badd9c48c207cc1eca38b1b25ddecd8109b7';
 const unreachable = '127.0.0.1:1/none/none:1';
@@ -29,8 +29,8 @@ const unreachable = '127.0.0.1:1/none/none:1';
 const notShared =
   `failed to generate container "${'0'.repeat(64)}" spec: failed to generate spec: path "/tmp/lab-hostpath" is mounted on "/" ` +
   'but it is not a shared or slave mount';
+const registerMs = 2_000;
 const endMs = 90_000;
-const stepMs = 100;
 
 /** About what the runtime took in the recordings: what lasts can be seen. */
 const tookMs = [
@@ -42,6 +42,7 @@ const tookMs = [
 
 function startNode(recording: Recording): FakeNode {
   const node = new FakeNode({
+    cluster: true,
     images: [fakeBusybox],
     events: false,
     config: { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' },
@@ -68,122 +69,68 @@ function startNode(recording: Recording): FakeNode {
   return node;
 }
 
-function apiPod(recording: Recording, node: FakeNode): Pod {
-  const { metadata, spec } = recording.pod;
-  return defaultPod({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      ...metadata,
-      namespace: 'rec',
-      uid,
-      generation: 1,
-      annotations: {
-        ...metadata?.annotations,
-        'kubernetes.io/config.source': 'api',
-        'kubernetes.io/config.seen': new Date(node.clock.now()).toISOString(),
-      },
-    },
-    ...(spec === undefined ? {} : { spec }),
-    status: { phase: 'Pending' },
+/** Returns the UID that the API server gave it. */
+function makePod(api: ApiServerDouble, { pod: { metadata, spec } }: Recording): string {
+  api.objects.create('namespaces', { metadata: { name: namespace } });
+  const { metadata: meta, spec: whole } = defaultPod({
+    metadata: { ...metadata, namespace },
+    spec: { ...(spec ?? { containers: [] }), nodeName: 'n' },
   });
+  const made = api.objects.create('pods', { ...(meta && { metadata: meta }), ...(whole && { spec: whole }) });
+  return made.metadata?.uid ?? '';
 }
 
-/** Follows the statuses as the one who sends them to an API server would. */
-function followStatuses(node: FakeNode, pod: () => Pod): readonly PodStatus[] {
-  const told: PodStatus[] = [];
-  node.stores.statuses.changed.subscribe(() => {
-    const status = node.stores.statuses.get(uid);
-    if (status === undefined) return;
-    const couldRun = couldHaveRunningContainers(
-      node.stores.lifecycles.get(uid),
-      node.stores.observed.get(uid),
-    );
-    const api = told.at(-1) ?? { phase: 'Pending' };
-    told.push(
-      mergePodStatus({
-        pod: pod(),
-        api,
-        status,
-        couldHaveRunningContainers: couldRun,
-        nowMs: node.clock.now(),
-      }),
-    );
+/** Every status that the pod had on the API server, as a watch would have shown it. */
+function watchStatuses(api: ApiServerDouble): readonly PodStatus[] {
+  const seen: PodStatus[] = [];
+  api.store.subscribe(({ after }) => {
+    if (after?.metadata?.namespace !== namespace || after.kind !== 'Pod') return;
+    const { status } = after as Pod;
+    // What it has before any kubelet spoke of it is not told.
+    if (status?.startTime !== undefined) seen.push(status);
   });
-  return told;
+  return seen;
 }
 
 export async function runRecording(recording: Recording): Promise<Outcome> {
   const node = startNode(recording);
+  const { api, clock } = node;
+  if (api === undefined) throw new Error('there is no cluster');
   await node.start();
-  let pod = apiPod(recording, node);
-  const { desired, lifecycles } = node.stores;
-  const told = followStatuses(node, () => pod);
-  const events = new EventsSeen(node);
-  desired.set('api', [pod]);
-  await events.advance(recording.deleteAtMs);
-  pod = deleted(pod, recording.graceSeconds, node.clock.now());
-  desired.set('api', [pod]);
-  for (let waitedMs = 0; waitedMs < endMs; waitedMs += 500) {
-    await events.advance(500);
-    const lifecycle = lifecycles.get(uid);
-    if (lifecycle?.state === 'rejected' || (lifecycle?.state === 'terminated' && lifecycle.cleaned)) break;
-  }
-  // Time to tell the last status; only then the API server lets the pod go.
-  await events.advance(1_000);
-  desired.set('api', []);
-  await node.clock.advance(10_000);
+  await clock.advance(registerMs);
+  const seen = watchStatuses(api);
+  const uid = makePod(api, recording);
+  await clock.advance(recording.deleteAtMs);
+  const { name, graceSeconds: gracePeriodSeconds } = recording;
+  api.objects.delete('pods', namespace, name, { gracePeriodSeconds });
+  for (let waitedMs = 0; waitedMs < endMs && isThere(api, name); waitedMs += 500) await clock.advance(500);
+  if (isThere(api, name)) throw new Error(`pod ${name} has not gone: ${node.log.slice(-15).join('')}`);
+  await clock.advance(10_000);
   const names = namesOfIds(node.cri.calls);
   const image = (await node.cri.imageStatus({ image: { image: fakeBusybox.name } })).image?.id;
   const calls = plainCalls(node.cri.calls, {
+    uid,
     rootDir,
     imageId: (text) => (text === image ? recordedImage : text),
   });
   const left =
     (await node.cri.listPodSandbox({})).items.length + (await node.cri.listContainers({})).containers.length;
+  const named = (text: string): string => text.replaceAll(uid, 'UID').replaceAll(/[0-9a-f]{64}/g, 'ID');
+  const events = api.objects.list('events', namespace).map((event) => named(eventLine(event)));
   await node.stop();
-  const statuses = told.map((status) => statusLines(status, (id) => names.get(id) ?? id));
-  return {
-    calls,
-    statuses: statuses.filter((each, index) => each !== statuses[index - 1]),
-    events: events.lines,
-    left,
-  };
+  api.close();
+  const statuses = seen.map((status) => named(statusLines(status, (id) => names.get(id) ?? id)));
+  return { calls, statuses: withoutRepetition(statuses), events: [...new Set(events)], left };
 }
 
-function deleted(pod: Pod, graceSeconds: number, nowMs: number): Pod {
-  return {
-    ...pod,
-    metadata: {
-      ...pod.metadata,
-      generation: 2,
-      deletionTimestamp: new Date(nowMs + graceSeconds * 1000).toISOString(),
-      deletionGracePeriodSeconds: graceSeconds,
-    },
-  };
+function isThere(api: ApiServerDouble, name: string): boolean {
+  return api.objects.get('pods', namespace, name) !== undefined;
 }
 
-/** Follows the events of the pod, each once, in the order in which they first happened. */
-class EventsSeen {
-  readonly #node: FakeNode;
-  readonly #lines = new Set<string>();
+function withoutRepetition(list: readonly string[]): readonly string[] {
+  return list.filter((each, index) => each !== list[index - 1]);
+}
 
-  constructor(node: FakeNode) {
-    this.#node = node;
-  }
-
-  get lines(): readonly string[] {
-    return [...this.#lines];
-  }
-
-  /** Moves time on in steps so short that what happens first is seen first. */
-  async advance(ms: number): Promise<void> {
-    for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
-      await this.#node.clock.advance(Math.min(stepMs, ms - passedMs));
-      for (const { type, reason, fieldPath = '-', message } of this.#node.events(uid)) {
-        const text = message.replaceAll('\n', '\\n').replaceAll(/[0-9a-f]{64}/g, 'ID');
-        this.#lines.add(`${type} ${reason} ${fieldPath} ${text}`);
-      }
-    }
-  }
+function eventLine({ type, reason, involvedObject, message = '' }: Event): string {
+  return `${type} ${reason} ${involvedObject.fieldPath ?? '-'} ${message.replaceAll('\n', '\\n')}`;
 }
