@@ -120,11 +120,15 @@ function startServers(socket: string): ChildProcess {
   });
 }
 
-function openHandles(): number {
-  return process.getActiveResourcesInfo().filter((type) => /TCPSocket|Pipe|Timeout/.test(type)).length;
+/** What is open of the kinds that probes use, in order. */
+function openHandles(): string {
+  const types = process.getActiveResourcesInfo().filter((type) => /TCPSocket|Pipe|Timeout/.test(type));
+  return types.toSorted().join(', ');
 }
 
 async function main(dir: string): Promise<void> {
+  // The first line opens what is printed to, which then counts on both sides.
+  console.log(`${probeCount} probes for ${seconds} s`);
   const before = openHandles();
   const socket = join(dir, 'r.sock');
   const servers = startServers(socket);
@@ -189,7 +193,10 @@ async function main(dir: string): Promise<void> {
   cri.close();
   servers.kill();
   await once(servers, 'exit');
-  console.log(`left open afterwards: ${openHandles() - before}`);
+  // What was closed a moment ago is still counted in this turn of the event loop.
+  await sleep(100);
+  const after = openHandles();
+  console.log(`open handles before: ${before || 'none'}; afterwards: ${after || 'none'}`);
 }
 
 const at = process.argv.indexOf('--serve');
