@@ -11,13 +11,13 @@ import { admitPod } from './admit-pod.ts';
 
 export interface AdmissionDeps {
   /** Pods this node was given and that have not ended. */
-  active(): readonly Pod[];
+  readonly active: () => readonly Pod[];
   /** Whether something of the pod runs already. */
-  runs(uid: PodUid): boolean;
+  readonly runs: (uid: PodUid) => boolean;
   /** The node's object, or what it will be. */
-  node(): Node;
+  readonly node: () => Node;
   /** Resolves when the pod has ended. */
-  kill(uid: PodUid, kill: PodKill): Promise<void>;
+  readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
   readonly settings: { readonly podLevelResources: boolean };
   readonly events: EventSink;
   readonly preempted: (resource: string) => void;
