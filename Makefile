@@ -45,6 +45,7 @@ integration: build
 
 bench: build
 	@$(script) bench/pod-start.ts
+	@$(script) bench/cluster-pod-start.ts
 
 # Rewrites what `make format` complains about.
 fix: setup

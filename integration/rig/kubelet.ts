@@ -26,6 +26,8 @@ export interface KubeletOptions {
   /** Flags after those of the rig, so that they win. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Another kubelet than the one that was built, for measuring side by side. */
+  readonly command?: string;
 }
 
 export interface Exit {
@@ -125,7 +127,7 @@ export class Kubelet {
       ...(this.#options.flags ?? []),
     ];
     const log = openSync(this.log.path, 'a');
-    const child = spawn(join(repositoryRoot(), 'bin', 'kubelet'), flags, {
+    const child = spawn(this.#options.command ?? join(repositoryRoot(), 'bin', 'kubelet'), flags, {
       stdio: ['ignore', log, log],
       env: { ...process.env, ...this.#options.env },
       detached: true,
