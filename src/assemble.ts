@@ -17,7 +17,7 @@ import { podObjects } from './assemble/objects.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
 import { volumes } from './assemble/volumes.ts';
-import { podWorkers } from './assemble/workers.ts';
+import { crashBackoff, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
@@ -43,7 +43,6 @@ import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
 import { allocatableOf, type MachineCapacity } from './resources/node-allocatable.ts';
-import { CrashBackoff } from './runtime/crash-backoff.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { RuntimeFiles } from './runtime/sync-context.ts';
@@ -272,7 +271,7 @@ export function assemble(input: AssembleInput): Kubelet {
       idsPerPod: config.userNamespaces?.idsPerPod ?? 65_536,
     }),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
-    backoff: new CrashBackoff(clock),
+    backoff: crashBackoff(input),
     settings: podConfigSettings({
       ...input,
       allocatable,

@@ -1,7 +1,11 @@
 // The pod workers and who finds them work on the disk.
+import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import { hasEndedForGood } from '../runtime/compute-pod-actions.ts';
+import { CrashBackoff, crashLimits } from '../runtime/crash-backoff.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import { Housekeeping, Leftovers } from '../workers/housekeeping.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
@@ -47,4 +51,24 @@ export function podWorkers(input: WorkersInput): {
     everyMs: housekeepingMs,
   });
   return { workers, components: [workers, housekeeping] };
+}
+
+/** How long containers that crash wait, as the operator has it. */
+export function crashBackoff({
+  clock,
+  config,
+  gates,
+}: {
+  readonly clock: Clock;
+  readonly config: Pick<KubeletConfiguration, 'crashLoopBackOff'>;
+  readonly gates: Pick<FeatureGates, 'KubeletCrashLoopBackOffMax' | 'ReduceDefaultCrashLoopBackOffDecay'>;
+}): CrashBackoff {
+  const { maxContainerRestartPeriod } = config.crashLoopBackOff;
+  return new CrashBackoff(
+    clock,
+    crashLimits({
+      reduced: gates.ReduceDefaultCrashLoopBackOffDecay,
+      longestMs: gates.KubeletCrashLoopBackOffMax ? maxContainerRestartPeriod?.ms : undefined,
+    }),
+  );
 }

@@ -109,6 +109,7 @@ export function refusePod(
     ...unknownVolumes(spec.volumes ?? [], imageVolumes),
     ...inList('initContainers', spec.initContainers ?? []),
     ...inList('containers', spec.containers),
+    ...inList('ephemeralContainers', spec.ephemeralContainers ?? []),
   ];
   if (fields.length === 0) return undefined;
   return {

@@ -3,7 +3,7 @@ import type { ObservedPod } from '../api/observed.ts';
 import { asContainerId } from '../api/pod-ref.ts';
 import { aContainer, anObservedPod, aPod, exited } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { CrashBackoff } from './crash-backoff.ts';
+import { CrashBackoff, crashLimits } from './crash-backoff.ts';
 
 const hour = 3_600_000;
 const container = aContainer();
@@ -122,4 +122,20 @@ test('a pod that has gone leaves nothing behind', async () => {
   expect(it.take()).toBe(40_000);
   it.backoff.forget('uid-p');
   expect(it.take()).toBeUndefined();
+});
+
+test('resources that were changed begin anew, as another image does', async () => {
+  const it = new Scene();
+  await it.loop(3);
+  await it.crash();
+  expect(it.take()).toBeGreaterThan(0);
+  expect(it.take({ ...container, resources: { limits: { memory: '1Gi' } } })).toBeUndefined();
+});
+
+test('limits by configuration and feature gates', () => {
+  expect(crashLimits()).toEqual({ initialMs: 10_000, maxMs: 300_000 });
+  expect(crashLimits({ reduced: true })).toEqual({ initialMs: 1_000, maxMs: 60_000 });
+  expect(crashLimits({ longestMs: 100_000 })).toEqual({ initialMs: 10_000, maxMs: 100_000 });
+  expect(crashLimits({ longestMs: 3_000 })).toEqual({ initialMs: 3_000, maxMs: 3_000 });
+  expect(crashLimits({ reduced: true, longestMs: 100_000 })).toEqual({ initialMs: 1_000, maxMs: 100_000 });
 });

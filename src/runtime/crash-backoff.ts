@@ -15,21 +15,39 @@ export interface CrashWait {
   readonly retryInMs: number;
 }
 
+export interface CrashLimits {
+  readonly initialMs: number;
+  readonly maxMs: number;
+}
+
+const forgivenAfterMs = 600_000;
+
+/** What configuration and feature gates make of the limits. Upstream: newCrashLoopBackOff in kubelet.go. */
+export function crashLimits(
+  options: { readonly reduced?: boolean; readonly longestMs?: number | undefined } = {},
+): CrashLimits {
+  const { longestMs, reduced = false } = options;
+  const initialMs = reduced ? 1_000 : 10_000;
+  const maxMs = longestMs ?? (reduced ? 60_000 : 300_000);
+  return { initialMs: Math.min(initialMs, maxMs), maxMs };
+}
+
 export class CrashBackoff {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly #backoff = new Backoff<string>({ initialMs: 10_000, maxMs: 300_000 });
+  readonly #backoff: Backoff<string>;
   /** By key: the end that was noticed last, on the clock that is never set. */
   readonly #ends = new Map<string, { readonly id: ContainerId; readonly atMs: number }>();
 
-  constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'now' | 'monotonic'>, limits: CrashLimits = crashLimits()) {
     this.#clock = clock;
+    this.#backoff = new Backoff<string>({ ...limits, expireMs: forgivenAfterMs });
   }
 
   /** Undefined: start it now, and the next wait grows. */
   take(pod: Pod, container: Container, seen: ObservedPod | undefined): CrashWait | undefined {
     const ended = seen?.containers.find(({ name, state }) => name === container.name && state === 'exited');
     if (ended === undefined) return undefined;
-    const key = `${podUid(pod)}/${container.name}/${containerHashText(container)}`;
+    const key = keyOf(pod, container);
     const nowMs = this.#clock.monotonic();
     const endedAtMs = this.#endOf(key, ended, nowMs);
     if (this.#backoff.isInBackoffSince(key, endedAtMs, nowMs)) {
@@ -60,4 +78,10 @@ export class CrashBackoff {
     this.#ends.set(key, { id: ended.id, atMs });
     return atMs;
   }
+}
+
+/** What is changed in the spec begins anew: the image, or the resources it may have died for. */
+function keyOf(pod: Pod, container: Container): string {
+  const { name, resources = {} } = container;
+  return [podUid(pod), name, containerHashText(container), JSON.stringify(resources)].join('/');
 }

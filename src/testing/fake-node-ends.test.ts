@@ -206,6 +206,20 @@ describe('the order of an end', () => {
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
+  test.each([3_600_000, -3_600_000])('a clock set by %i ms in the middle changes nothing', async (stepMs) => {
+    const pod = await up({ terminationGracePeriodSeconds: 20, containers: [hook('c', 5, stubborn)] });
+    node.wantFromApi(deleted(pod, 20));
+    await node.clock.advance(2_000);
+    node.clock.stepWall(stepMs);
+    await node.clock.advance(4_000);
+    expect([stops(), await running()]).toEqual([[15], 1]);
+    node.clock.stepWall(stepMs);
+    await node.clock.advance(13_000);
+    expect(await running()).toBe(1);
+    await node.clock.advance(4_000);
+    expect(await running()).toBe(0);
+  });
+
   test('a hook that hangs ends with the grace period', async () => {
     const pod = await up({ terminationGracePeriodSeconds: 6, containers: [hook('c', 10_000)] });
     node.wantFromApi(deleted(pod, 6));

@@ -140,6 +140,31 @@ describe('stages of a start', () => {
   });
 });
 
+test('an ephemeral container joins a running pod, is never started twice, and does not keep the pod alive', async () => {
+  const pod = aPod({
+    restartPolicy: 'Never',
+    terminationGracePeriodSeconds: 2,
+    containers: [run('c', 'sleep 30')],
+  });
+  node.wantFromApi(pod);
+  await node.clock.advance(2_000);
+  const debugged = {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: pod.spec?.containers ?? [],
+      ephemeralContainers: [run('d', 'sleep 5'), run('e', stays)],
+    },
+  };
+  node.wantFromApi(debugged);
+  await node.clock.advance(10_000);
+  expect(states('uid-p')).toEqual({ c: 'runs 0', d: 'Completed 0', e: 'runs 0' });
+  await node.clock.advance(60_000);
+  expect(started()).toEqual(['c', 'd', 'e']);
+  expect(node.status('uid-p')?.phase).toBe('Succeeded');
+  expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toEqual([]);
+});
+
 describe('the kubelet is killed in the middle of a stage', () => {
   const pod = (name: string): Pod =>
     aPod({
