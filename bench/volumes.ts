@@ -64,6 +64,8 @@ async function measure(rootDir: string): Promise<void> {
   const { manager, mounts } = volumes({
     rootDir,
     syncFrequencyMs: 60_000,
+    statsPeriodMs: 60_000,
+    isOrphan: () => false,
     imageVolumes: false,
     host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
     objects,

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import type { Cgroups } from './api/cgroups.ts';
 import type { Pod, ResourceList } from './api/k8s.ts';
 import type { PodObjects } from './api/pod-objects.ts';
+import type { PodUid } from './api/pod-ref.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
 import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { VolumeHost } from './api/volume-host.ts';
@@ -242,6 +243,8 @@ export function assemble(input: AssembleInput): Kubelet {
   const volume = volumes({
     rootDir: input.flags.rootDir,
     syncFrequencyMs: config.syncFrequency.ms,
+    statsPeriodMs: config.volumeStatsAggPeriod.ms,
+    isOrphan: (uid) => isOrphan(uid),
     imageVolumes: input.gates.ImageVolume,
     host: edges.volumes,
     objects,
@@ -376,6 +379,14 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component,
   });
   volume.manager.wake.subscribe((uid) => workers.poke(uid));
+  const isOrphan = (uid: PodUid): boolean =>
+    desired.sourcesReady() &&
+    pleg.health().failure === undefined &&
+    pleg.isSeen(uid) &&
+    desired.get(uid) === undefined &&
+    observed.get(uid) === undefined &&
+    lifecycles.get(uid) === undefined &&
+    !workers.knows(uid);
   const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
   const servers = plainPorts({
     config,
@@ -403,7 +414,7 @@ export function assemble(input: AssembleInput): Kubelet {
     runtimeEvents,
     probes,
     status,
-    volume.updates,
+    ...volume.components,
     ...podWork,
     ...(cluster?.node ?? []),
     ...servers,

@@ -114,6 +114,8 @@ export interface VolumeHost {
   answers(path: string, signal: AbortSignal): Promise<boolean>;
   /** Removes a directory with its content; nothing there is fine. `conflict` when anything is mounted in it. */
   removeTree(path: string): Promise<void>;
+  /** Removes what is left of a pod's own directory, under the same rules. */
+  removePodDirectory(uid: string): Promise<void>;
   /** Removes an empty directory or an empty file; nothing there is fine. */
   removeEmpty(path: string): Promise<void>;
   usage(path: string, signal: AbortSignal): Promise<DiskUsage>;

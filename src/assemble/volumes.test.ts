@@ -21,6 +21,7 @@ let objects: FakePodObjects;
 let events: EventText[];
 let log: string[];
 let room: Volumes;
+let orphaned: (uid: string) => boolean;
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
 
@@ -29,6 +30,8 @@ function begin(): Volumes {
   return volumes({
     rootDir: '/root',
     syncFrequencyMs: 60_000,
+    statsPeriodMs: 60_000,
+    isOrphan: (uid) => orphaned(uid),
     imageVolumes: true,
     host: () => host,
     objects,
@@ -50,8 +53,9 @@ beforeEach(async () => {
   objects = new FakePodObjects();
   events = [];
   log = [];
+  orphaned = () => false;
   room = begin();
-  await room.updates.start(signal);
+  for (const component of room.components) await component.start(signal);
 });
 
 function podWith(volume: Omit<Volume, 'name'>, over: Parameters<typeof aPod>[0] = {}): Pod {
@@ -488,6 +492,76 @@ describe('ends', () => {
     expect(host.mounts).toEqual([]);
     expect(room.mounts.pods()).toEqual([]);
     expect([...host.entries.keys()].filter((path) => path.includes('/volume'))).toEqual([]);
-    expect(clock.pendingTimers()).toBe(0);
+    // Only the look for orphans goes on.
+    expect(clock.pendingTimers()).toBe(1);
+  });
+});
+
+describe('directories of pods nobody knows', () => {
+  const left = (): readonly string[] =>
+    [...host.entries.keys()].filter((path) => path.startsWith(`${pods}/`));
+
+  test('are cleared, mounts first, those of known pods are not touched, and one line says so', async () => {
+    objects.putSecret('s', { k: 'v' });
+    // By an earlier life of the kubelet.
+    const { manager } = begin();
+    for (const uid of ['gone', 'kept'])
+      await clock.until(manager.mount(podWith({ secret: { secretName: 's' } }, { uid }), signal));
+    orphaned = (uid) => uid === 'gone';
+    await clock.advance(60_000);
+    expect(left().filter((path) => path.includes('gone'))).toEqual([]);
+    expect(host.mounts.map(({ path }) => path)).toEqual([dir('secret', 'kept')]);
+    expect(log.filter((line) => line.includes('nobody knows'))).toHaveLength(1);
+  });
+
+  test('that cannot be cleared are told of once, not on each round', async () => {
+    await host.makeDirectory(`${pods}/gone/volumes/example.com~odd/v`);
+    orphaned = () => true;
+    await clock.advance(600_000);
+    expect(log.filter((line) => line.includes('cannot be cleared'))).toHaveLength(1);
+    expect(left()).toContain(`${pods}/gone/volumes/example.com~odd/v`);
+  });
+
+  test('whose pod comes back while they are cleared keep what is not a volume', async () => {
+    await host.makeDirectory(`${pods}/back/containers/c`);
+    let asked = 0;
+    orphaned = () => asked++ === 0;
+    await clock.advance(31_000);
+    expect(left()).toContain(`${pods}/back/containers/c`);
+  });
+});
+
+describe('what volumes use', () => {
+  test('is measured once per period, with what eviction has to know', async () => {
+    objects.putConfigMap('cm', { k: 'value' });
+    await tried(podWith({ emptyDir: { sizeLimit: '1Ki' } }, { uid: 'a' }));
+    await tried(podWith({ configMap: { name: 'cm' } }, { uid: 'b' }));
+    await tried(podWith({ hostPath: { path: '/etc' } }, { uid: 'c' }));
+    await tried(podWith({ emptyDir: { medium: 'Memory' } }, { uid: 'd' }));
+    const of = async (uid: string) => await room.stats.ofPod(asPodUid(uid), signal);
+    expect(await of('a')).toMatchObject([
+      { name: 'v', isLocalEphemeral: true, sizeLimitBytes: 1024n, inodesUsed: 1, availableBytes: 600 },
+    ]);
+    expect(await of('b')).toMatchObject([
+      { isLocalEphemeral: true, sizeLimitBytes: undefined, usedBytes: 5 },
+    ]);
+    expect(await of('c')).toEqual([]);
+    expect(await of('d')).toMatchObject([{ isLocalEphemeral: false }]);
+    const walks = (): number => host.calls.filter((call) => call.startsWith('usage')).length;
+    expect(walks()).toBe(3);
+    await of('a');
+    expect(walks()).toBe(3);
+    await clock.advance(60_000);
+    await of('a');
+    expect(walks()).toBe(4);
+    await clock.until(room.manager.unmount(asPodUid('a'), signal));
+    expect(await of('a')).toEqual([]);
+  });
+
+  test('a volume that cannot be measured is left out, and a walk that hangs is given up', async () => {
+    await tried(podWith({ emptyDir: {} }));
+    host.breaks('usage', () => new Promise(() => undefined));
+    const measuring = room.stats.ofPod(asPodUid('uid-p'), signal);
+    expect(await clock.until(measuring, 400_000)).toEqual([]);
   });
 });

@@ -4,9 +4,12 @@ import type { EventSink } from '../api/events.ts';
 import type { Pod } from '../api/k8s.ts';
 import type { Allocatable } from '../api/pod-fields.ts';
 import type { PodObjects } from '../api/pod-objects.ts';
+import type { PodUid } from '../api/pod-ref.ts';
 import { Quantity } from '../api/quantity.ts';
 import type { VolumeHost } from '../api/volume-host.ts';
+import type { VolumeStatsSource } from '../api/volume-stats.ts';
 import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
 import type { ImageManager } from '../images/image-manager.ts';
 import { configMapKind } from '../volumes/config-map/config-map.ts';
@@ -19,17 +22,25 @@ import { imagePlugin } from '../volumes/image/image.ts';
 import { localPlugin } from '../volumes/local/local.ts';
 import { MountedVolumes } from '../volumes/mounted-volumes.ts';
 import { nfsPlugin } from '../volumes/nfs/nfs.ts';
+import { Orphans } from '../volumes/orphans.ts';
 import type { VolumePlugin } from '../volumes/plugin.ts';
 import { projectedKind } from '../volumes/projected/projected.ts';
 import { secretKind } from '../volumes/secret/secret.ts';
 import { VolumeManager } from '../volumes/volume-manager.ts';
+import { VolumeStatsReader } from '../volumes/volume-stats.ts';
 
+/** Between two looks for directories of pods that nobody knows. */
+const orphansEveryMs = 30_000;
 /** There where the kernel labels files. */
 const seLinuxFile = '/sys/fs/selinux/enforce';
 
 export interface VolumesInput {
   readonly rootDir: string;
   readonly syncFrequencyMs: number;
+  /** How long a measurement of what volumes use is good. */
+  readonly statsPeriodMs: number;
+  /** Whether it is certain that a pod is neither wanted, nor ends, nor is on the runtime. */
+  readonly isOrphan: (uid: PodUid) => boolean;
   readonly imageVolumes: boolean;
   readonly host: (podsDir: string) => VolumeHost;
   readonly objects: PodObjects;
@@ -45,7 +56,9 @@ export interface VolumesInput {
 export interface Volumes {
   readonly manager: VolumeManager;
   readonly mounts: MountedVolumes;
-  readonly updates: ContentUpdates;
+  readonly stats: VolumeStatsSource;
+  /** In the order in which they are started. */
+  readonly components: readonly Component[];
 }
 
 export function volumes(input: VolumesInput): Volumes {
@@ -65,7 +78,7 @@ export function volumes(input: VolumesInput): Volumes {
       ensureImage(input.images, ...args),
   };
   const manager = new VolumeManager({ mounts, taking, containers, objects, events, clock, log });
-  const { syncFrequencyMs } = input;
+  const { syncFrequencyMs, statsPeriodMs: periodMs, isOrphan } = input;
   const updates = new ContentUpdates({
     manager,
     mounts,
@@ -75,7 +88,9 @@ export function volumes(input: VolumesInput): Volumes {
     log,
     random: Math.random,
   });
-  return { manager, mounts, updates };
+  const orphans = new Orphans({ taking, isOrphan, everyMs: orphansEveryMs, clock, log });
+  const stats = new VolumeStatsReader({ mounts, clock, log, periodMs });
+  return { manager, mounts, stats, components: [updates, orphans] };
 }
 
 function volumePlugins(

@@ -19,11 +19,11 @@ export interface PodTreeOptions {
   readonly mountsBelow: (path: string) => Promise<readonly { readonly path: string }[]>;
 }
 
-/** Throws unless the path is below `podsDir`, in a pod's own directory: `<podsDir>/<uid>/…`. */
-export function checkBelowPods(podsDir: string, path: string): void {
+/** Throws unless the path is below `podsDir`, at least so deep: 2 is in a pod's own directory, `<podsDir>/<uid>/…`. */
+export function checkBelowPods(podsDir: string, path: string, depth = 2): void {
   const parts = path.startsWith(`${podsDir}/`) ? path.slice(podsDir.length + 1).split('/') : [];
   const isPlain = parts.every((part) => part !== '' && part !== '.' && part !== '..');
-  if (podsDir !== '' && podsDir !== '/' && normalize(podsDir) === podsDir && parts.length >= 2 && isPlain)
+  if (podsDir !== '' && podsDir !== '/' && normalize(podsDir) === podsDir && parts.length >= depth && isPlain)
     return;
   throw new KubeletError('invalid', 'OutsidePods', `refusing to remove ${path}: not below ${podsDir}`);
 }
@@ -39,6 +39,17 @@ export class PodTree {
 
   async removeTree(path: string): Promise<void> {
     checkBelowPods(this.#podsDir, path);
+    await this.#removeChecked(path);
+  }
+
+  async removePodDirectory(uid: string): Promise<void> {
+    const path = `${this.#podsDir}/${uid}`;
+    checkBelowPods(this.#podsDir, path, 1);
+    if (uid.includes('/')) throw new KubeletError('invalid', 'OutsidePods', `${uid} is not the UID of a pod`);
+    await this.#removeChecked(path);
+  }
+
+  async #removeChecked(path: string): Promise<void> {
     const real = await this.#realPath(path);
     if (real === undefined) return;
     const [mount] = await this.#mountsBelow(real);

@@ -233,6 +233,10 @@ export class VolumeFiles implements VolumeHost {
     return this.#tree.removeTree(path);
   }
 
+  removePodDirectory(uid: string): Promise<void> {
+    return this.#tree.removePodDirectory(uid);
+  }
+
   removeEmpty(path: string): Promise<void> {
     return this.#tree.removeEmpty(path);
   }

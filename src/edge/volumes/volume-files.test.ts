@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import { link, lstat, mkdir, readFile, statfs, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { VolumeFiles } from './volume-files.ts';
+
+let ground: MountGround;
+let files: VolumeFiles;
+const signal = new AbortController().signal;
+beforeEach(async () => {
+  ground = await mountGround();
+  files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
+});
+afterEach(async () => await ground.clear());
+
+describe('directories and kinds', () => {
+  test('a directory is made with its mode and left as it is when it is there', async () => {
+    const path = join(ground.podsDir, 'u/volumes/v');
+    expect(await files.makeDirectory(path, 0o777)).toBe(true);
+    expect((await lstat(path)).mode & 0o777).toBe(0o777);
+    expect((await lstat(join(ground.podsDir, 'u'))).mode & 0o777).toBe(0o750);
+    await files.setMode(path, 0o700);
+    expect(await files.makeDirectory(path, 0o777)).toBe(false);
+    expect((await lstat(path)).mode & 0o777).toBe(0o700);
+  });
+
+  test('what is in the way is named, and a link is no directory', async () => {
+    await writeFile(join(ground.podsDir, 'file'), '');
+    await symlink('/etc', join(ground.podsDir, 'link'));
+    await expect(files.makeDirectory(join(ground.podsDir, 'file'), 0o755)).rejects.toThrow('something else');
+    await expect(files.makeDirectory(join(ground.podsDir, 'link'), 0o755)).rejects.toThrow('something else');
+  });
+
+  test('kinds are those that hostPath asks for', async () => {
+    await writeFile(join(ground.directory, 'file'), '');
+    await symlink('file', join(ground.directory, 'link'));
+    await symlink('nowhere', join(ground.directory, 'dangling'));
+    execFileSync('mkfifo', [join(ground.directory, 'fifo')]);
+    const kinds = await Promise.all(
+      ['file', 'link', 'dangling', 'fifo', 'pods', 'none', 'file/x'].map((name) =>
+        files.kindOf(join(ground.directory, name)),
+      ),
+    );
+    expect(kinds).toEqual(['file', 'file', 'link', 'other', 'directory', undefined, undefined]);
+    expect(await files.kindOf('/dev/null')).toBe('character-device');
+  });
+});
+
+describe.runIf(canMount)('mounts', () => {
+  const volume = async (name: string): Promise<string> => {
+    const path = join(ground.podsDir, 'u/volumes', name);
+    await mkdir(path, { recursive: true });
+    return path;
+  };
+
+  test('a file system in memory is as large as it was asked to be', async () => {
+    const path = await volume('m');
+    await files.mountTmpfs(path, 8_388_608n);
+    const { blocks, bsize } = await statfs(path);
+    expect(blocks * bsize).toBe(8_388_608);
+    expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'tmpfs' }]);
+  });
+
+  test('names with blanks and backslashes are found in the table', async () => {
+    const path = await volume('with blank\\and\ttab');
+    await files.mountTmpfs(path, 1_048_576n);
+    expect(await files.mountsBelow(join(ground.podsDir, 'u'))).toEqual([{ path, fsType: 'tmpfs' }]);
+    await files.unmount(path);
+    expect(await files.mountsBelow(path)).toEqual([]);
+  });
+
+  test('a neighbour whose name begins alike is not below', async () => {
+    const path = await volume('v-2');
+    await files.mountTmpfs(path, 1_048_576n);
+    expect(await files.mountsBelow(join(ground.podsDir, 'u/volumes/v'))).toEqual([]);
+  });
+
+  test('the root directory may lie behind a link: mounts are told by the name that was asked for', async () => {
+    await symlink(ground.podsDir, join(ground.directory, 'link'));
+    const linked = new VolumeFiles({ podsDir: join(ground.directory, 'link'), now: () => 0 });
+    await files.mountTmpfs(await volume('v'), 1_048_576n);
+    const path = join(ground.directory, 'link/u/volumes/v');
+    expect(await linked.mountsBelow(path)).toEqual([{ path, fsType: 'tmpfs' }]);
+    await linked.unmount(path);
+    expect(await ground.mounts()).toEqual([]);
+  });
+
+  test('a read-only bind is read-only; all layers are unmounted; nothing mounted is fine', async () => {
+    const source = await volume('source');
+    const target = await volume('target');
+    await writeFile(join(source, 'file'), 'x');
+    await files.bind(source, target, { readOnly: true });
+    expect(await readFile(join(target, 'file'), 'utf8')).toBe('x');
+    await expect(writeFile(join(target, 'file'), 'y')).rejects.toThrow('EROFS');
+    await files.bind(source, target, { readOnly: false });
+    await files.unmount(target);
+    expect(await ground.mounts()).toEqual([]);
+    await files.unmount(target);
+    await files.unmount(join(target, 'none'));
+  });
+
+  test('what is in use is a conflict, and stays mounted', async () => {
+    const path = await volume('busy');
+    await files.mountTmpfs(path, 1_048_576n);
+    const holder = execFileSync('sh', ['-c', `exec 9> ${path}/held; sleep 1000 >/dev/null 2>&1 & echo $!`]);
+    await expect(files.unmount(path)).rejects.toMatchObject({ kind: 'conflict', reason: 'EBUSY' });
+    expect(await files.mountsBelow(path)).toHaveLength(1);
+    process.kill(Number(String(holder)), 'SIGKILL');
+  });
+
+  test('usage counts blocks and inodes, hard links once, other file systems and link targets not', async () => {
+    const path = await volume('used');
+    await writeFile(join(path, 'a'), Buffer.alloc(100_000));
+    await link(join(path, 'a'), join(path, 'b'));
+    await symlink('/var', join(path, 'out'));
+    await mkdir(join(path, 'other'));
+    await files.mountTmpfs(join(path, 'other'), 1_048_576n);
+    await writeFile(join(path, 'other/c'), Buffer.alloc(500_000));
+    const { bytes, inodes } = await files.usage(path, signal);
+    expect(inodes).toBe(3);
+    expect(bytes).toBeGreaterThanOrEqual(100_000);
+    expect(bytes).toBeLessThan(200_000);
+    const space = await files.space(join(path, 'other'));
+    expect(space.capacityBytes).toBe(1_048_576);
+    expect(space.usedBytes).toBeGreaterThanOrEqual(500_000);
+    const stop = new AbortController();
+    stop.abort(new Error('enough'));
+    await expect(files.usage(path, stop.signal)).rejects.toThrow('enough');
+  });
+
+  test('hundreds of mounts at once are all made and all undone', async () => {
+    const paths = await Promise.all(Array.from({ length: 400 }, (_, at) => volume(`many-${at}`)));
+    await Promise.all(paths.map((path) => files.mountTmpfs(path, 65_536n)));
+    expect(await ground.mounts()).toHaveLength(400);
+    await Promise.all(paths.map((path) => files.unmount(path)));
+    expect(await ground.mounts()).toEqual([]);
+  }, 60_000);
+});
