@@ -1,13 +1,12 @@
 // Runs a recorded manifest on a whole kubelet in memory that belongs to a cluster in memory: the pod is made on the API server's
 // double, later deleted, and its object goes when the kubelet lets it go. Writes down what the kubelet asked of the runtime and
 // what somebody who watches the API server sees of the pod.
-import type { Event, Pod, PodStatus } from '../../api/k8s.ts';
+import type { ConfigMap, Event, Pod, PodStatus, Secret } from '../../api/k8s.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { defaultPod } from '../../sources/defaults/pod-defaults.ts';
 import type { ApiServerDouble } from '../api-server/double.ts';
 import { fakeBusybox } from '../fake-cri/fake-cri.ts';
 import { FakeNode } from '../fake-node.ts';
-import { replayCluster } from './cluster.ts';
 import { namesOfIds, plainCalls } from './plain-calls.ts';
 import type { Recording } from './recording.ts';
 import { statusLines } from './status-lines.ts';
@@ -40,7 +39,7 @@ const tookMs = [
   ['stopPodSandbox', 100],
 ] as const;
 
-function startNode(recording: Recording): FakeNode {
+function newNode(): FakeNode {
   const node = new FakeNode({
     cluster: true,
     images: [fakeBusybox],
@@ -52,7 +51,6 @@ function startNode(recording: Recording): FakeNode {
       hugePageSizes: ['2MB', '1GB'],
       addresses: ['192.0.2.2'],
     },
-    objects: replayCluster(recording.objects ?? []),
   });
   const refused =
     `failed to pull and unpack image "${unreachable}": failed to resolve reference "${unreachable}": failed to do request: ` +
@@ -69,9 +67,24 @@ function startNode(recording: Recording): FakeNode {
   return node;
 }
 
+/** The objects that the scenario has; the one service of the cluster is there. */
+function makeObjects(api: ApiServerDouble, { objects = [] }: Recording): void {
+  api.objects.create('namespaces', { metadata: { name: namespace } });
+  for (const object of objects) {
+    const metadata = { ...object.metadata, namespace };
+    if (object.kind === 'Secret') api.objects.create('secrets', asStored({ ...object, metadata }));
+    else api.objects.create('configmaps', { ...(object as ConfigMap), metadata });
+  }
+}
+
+/** The API server keeps a secret's texts as data. */
+function asStored({ stringData = {}, ...secret }: Secret): Secret {
+  const data = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
+}
+
 /** Returns the UID that the API server gave it. */
 function makePod(api: ApiServerDouble, { pod: { metadata, spec } }: Recording): string {
-  api.objects.create('namespaces', { metadata: { name: namespace } });
   const { metadata: meta, spec: whole } = defaultPod({
     metadata: { ...metadata, namespace },
     spec: { ...(spec ?? { containers: [] }), nodeName: 'n' },
@@ -93,9 +106,10 @@ function watchStatuses(api: ApiServerDouble): readonly PodStatus[] {
 }
 
 export async function runRecording(recording: Recording): Promise<Outcome> {
-  const node = startNode(recording);
+  const node = newNode();
   const { api, clock } = node;
   if (api === undefined) throw new Error('there is no cluster');
+  makeObjects(api, recording);
   await node.start();
   await clock.advance(registerMs);
   const seen = watchStatuses(api);
