@@ -1,5 +1,5 @@
 // What a node may and may not, the same on the double and on a real server with the Node authorizer and NodeRestriction.
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ApiClient } from '../../api/api-client.ts';
 import type { Lease, Node, Pod, TokenRequest } from '../../api/k8s.ts';
 import { type ContractGround, contractPod, reasonOf } from './contract-kit.ts';
@@ -32,6 +32,13 @@ export function nodeContract(ground: () => ContractGround): void {
       if ((await reasonOf(node.get(path('secrets', 'granted'), { signal }))) === 'no error') break;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
+  }, 30_000);
+
+  afterAll(async () => {
+    const { admin, signal } = ground();
+    await admin.delete(`/api/v1/nodes/${name}`, {}, { signal });
+    const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`;
+    await admin.delete(lease, {}, { signal });
   }, 30_000);
 
   test('a new node is tainted until it is ready, and only itself may be written', async () => {

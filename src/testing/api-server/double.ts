@@ -163,6 +163,14 @@ export function callOf(request: RawRequest, url: URL, user: User): Call {
   if (place === undefined) {
     throw new ApiError(404, 'NotFound', 'the server could not find the requested resource');
   }
+  // Some clients send protobuf where a server takes it; this one does not, and says so.
+  if ((request.headers['content-type'] ?? '').includes('protobuf')) {
+    throw new ApiError(
+      415,
+      'UnsupportedMediaType',
+      'the body of the request was in an unknown format: send JSON',
+    );
+  }
   const query = url.searchParams;
   const fields = fieldsOfQuery(query);
   const verb = verbOf(request.method, place.name !== '', isTrue(query.get('watch')));
