@@ -8,7 +8,7 @@ import { isIP } from 'node:net';
 import type { HttpProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { codeOf, dialText } from './go-error.ts';
-import { type ProbeUrl, probeUrl, redirectUrl } from './probe-url.ts';
+import { isAbsolute, type ProbeUrl, probeUrl, redirectUrl } from './probe-url.ts';
 
 const bodyLimitBytes = 10 * 1024;
 const headerLimitBytes = 1024 * 1024;
@@ -55,16 +55,17 @@ async function follow(
       if (stop.aborted && !isLate()) throw err;
       return failed(isLate() ? lateText : requestText(err, url));
     }
-    const next = redirects.has(head.status) && head.location ? redirectUrl(url, head.location) : undefined;
-    const leads = redirects.has(head.status) && Boolean(head.location);
-    if (!leads || (next !== undefined && next.host !== first.host)) return await judge(head, stop, isLate);
+    const location = redirects.has(head.status) ? (head.location ?? '') : '';
+    if (location === '') return await judge(head, stop, isLate);
+    const next = redirectUrl(url, location);
+    if (next !== undefined && next.host !== first.host) return await judge(head, stop, isLate);
     head.response.destroy();
-    if (next === undefined) return failed(`failed to parse Location header ${JSON.stringify(head.location)}`);
+    if (next === undefined) return failed(`failed to parse Location header ${JSON.stringify(location)}`);
     if (sent >= mostRequests) {
       url = next;
       return failed(`stopped after ${mostRequests} redirects`);
     }
-    headers = redirectHeaders(headers, url, next, head.location ?? '');
+    headers = redirectHeaders(headers, url, next, location);
     url = next;
   }
 }
@@ -87,10 +88,9 @@ async function judge(
 
 /** A host that was given for the first request holds for as long as redirects stay relative. */
 function redirectHeaders(headers: Headers, from: ProbeUrl, to: ProbeUrl, location: string): Headers {
-  const isAbsolute = /^[a-z][a-z0-9+.-]*:/i.test(location);
   const kept = headers.filter(([name]) => {
     const lower = name.toLowerCase();
-    return lower !== 'referer' && !(lower === 'host' && isAbsolute);
+    return lower !== 'referer' && !(lower === 'host' && isAbsolute(location));
   });
   const tellsReferer = !(from.scheme === 'https' && to.scheme === 'http');
   return tellsReferer ? [...kept, ['Referer', from.text]] : kept;

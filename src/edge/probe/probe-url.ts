@@ -37,14 +37,22 @@ function escapeBytes(text: string): string {
     .join('');
 }
 
+/** Whether a redirect names a scheme, and so a whole address. */
+export function isAbsolute(location: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:/i.test(location);
+}
+
 /** Where `location` leads from `url`; undefined when it is no address that can be asked. */
 export function redirectUrl(url: ProbeUrl, location: string): ProbeUrl | undefined {
   if (!URL.canParse(location, url.text)) return undefined;
   const next = new URL(location, url.text);
   if (next.protocol !== 'http:' && next.protocol !== 'https:') return undefined;
+  const target = `${next.pathname}${next.search}`;
+  // What names no host stays where it is, however that host was written.
+  if (!isAbsolute(location) && !location.startsWith('//'))
+    return { ...url, target, text: `${url.scheme}://${url.authority}${target}` };
   const scheme = next.protocol === 'https:' ? 'https' : 'http';
   const host = next.hostname.replace(/^\[|\]$/g, '');
   const port = next.port === '' ? (scheme === 'https' ? 443 : 80) : Number(next.port);
-  const target = `${next.pathname}${next.search}`;
   return { scheme, host, port, authority: next.host, target, text: `${next.origin}${target}` };
 }
