@@ -1,0 +1,89 @@
+// Pods that go wrong, on a real containerd: what happens to them, and that it does not happen to others.
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { container, deaf, manifest, obedient } from './support/manifest.ts';
+import { OwnPods } from './support/own-pods.ts';
+import {
+  containerIdOf,
+  containerStatus,
+  untilContainer,
+  untilPod,
+  untilRunning,
+} from './support/pod-state.ts';
+import { untilNoTraces } from './support/pod-traces.ts';
+
+const crashers = 20;
+
+describeOnRig('pods that go wrong', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  const own = new OwnPods(() => kubelet);
+
+  beforeAll(async () => {
+    rig = await startRig();
+    kubelet = await rig.kubelet();
+  });
+  afterAll(() => rig.stop());
+  afterEach(() => own.removeAll());
+
+  test('twenty pods crash again and again, one image never comes: others start and run', async () => {
+    own.write(
+      'never',
+      manifest('never', { containers: [container('main', obedient, { image: 'nowhere.test/none:1' })] }),
+    );
+    for (let count = 0; count < crashers; count++)
+      own.write(`crash-${count}`, manifest(`crash-${count}`, { containers: [container('main', 'exit 7')] }));
+    const first = await own.start('first');
+    for (let count = 0; count < crashers; count++)
+      await untilContainer(
+        kubelet,
+        `crash-${count}`,
+        'waits for its next start',
+        ({ state }) => state?.waiting?.reason === 'CrashLoopBackOff',
+      );
+    const second = await own.start('second');
+    for (const pod of [first, second]) {
+      const now = await untilRunning(kubelet, (pod.metadata?.name ?? '').replace(`-${kubelet.nodeName}`, ''));
+      expect(containerStatus(now)).toMatchObject({
+        containerID: containerStatus(pod).containerID,
+        restartCount: 0,
+      });
+    }
+    await untilContainer(kubelet, 'never', 'waits for its image', ({ state }) =>
+      /^(ErrImagePull|ImagePullBackOff)$/.test(state?.waiting?.reason ?? ''),
+    );
+  });
+
+  test('a preStop hook that hangs ends with the grace period', async () => {
+    const lifecycle = { preStop: { exec: { command: ['sleep', '2147483647'] } } };
+    const containers = [container('main', deaf, { lifecycle })];
+    const pod = await own.start('hangs', manifest('hangs', { terminationGracePeriodSeconds: 3, containers }));
+    own.remove('hangs');
+    await untilNoTraces(rig, kubelet, pod);
+  });
+
+  test('a container over its memory limit is killed and told as OOMKilled', async () => {
+    // One process, so that the kernel has nobody else to choose.
+    const greedy = 'exec tail /dev/zero';
+    const containers = [container('main', greedy, { resources: { limits: { memory: '16Mi' } } })];
+    own.write('greedy', manifest('greedy', { containers, restartPolicy: 'Never' }));
+    const pod = await untilPod(kubelet, 'greedy', 'Failed', ({ phase }) => phase === 'Failed');
+    expect(containerStatus(pod).state?.terminated).toMatchObject({ reason: 'OOMKilled', exitCode: 137 });
+  });
+
+  test('a container that was removed behind the back of everyone is made again', async () => {
+    const pod = await own.start('robbed');
+    const id = containerIdOf(pod);
+    await rig.cri.stopContainer({ containerId: id, timeout: 0 });
+    await rig.cri.removeContainer({ containerId: id });
+    const again = await untilContainer(
+      kubelet,
+      'robbed',
+      'runs anew',
+      ({ containerID, ready }) => ready && containerID !== `containerd://${id}`,
+    );
+    expect(again.status?.phase).toBe('Running');
+  });
+});
