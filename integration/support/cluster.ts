@@ -116,7 +116,6 @@ export async function startCluster(rig: Rig, nodeName: string): Promise<Cluster>
   const authority = new TestAuthority();
   const double = new ApiServerDouble({
     clock: realClock,
-    automount: false,
     sign: authority.sign,
     caPem: authority.cert,
   });
