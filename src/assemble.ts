@@ -272,6 +272,8 @@ export function assemble(input: AssembleInput): Kubelet {
       rootDir: input.flags.rootDir,
       enabled: input.gates.UserNamespacesSupport,
       idsPerPod: config.userNamespaces?.idsPerPod ?? 65_536,
+      maxPods: config.maxPods,
+      idRange: edges.idRange,
     }),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
     backoff: crashBackoff(input),

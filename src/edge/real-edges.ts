@@ -8,6 +8,7 @@ import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
 import { hookHttp } from './host/hook-http.ts';
 import { httpGet } from './host/http-get.ts';
+import { kubeletIdRange } from './host/id-range.ts';
 import { killProcess } from './host/kill-process.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { nodeHost } from './host/node-host.ts';
@@ -52,6 +53,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
     hookHttp,
+    idRange: () => kubeletIdRange(),
     tails: { readTail },
     imageHost: {
       records: recordFiles,

@@ -4,6 +4,7 @@ import { KubeletError } from '../base/errors.ts';
 import { aPod } from '../testing/builders.ts';
 import { parseMappings, UserNamespaces, type UserNamespacesDeps } from './user-namespaces.ts';
 
+const everything = { first: 65_536, length: 2 ** 32 - 65_536 };
 const { signal } = new AbortController();
 const onNode = { mode: 2 };
 const range = (hostId: number): object => ({ hostId, containerId: 0, length: 65_536 });
@@ -28,6 +29,8 @@ function rig(
     rootDir: '/r',
     enabled: true,
     idsPerPod: 65_536,
+    maxPods: 110,
+    idRange: async () => everything,
     ...over,
   });
 }
@@ -101,6 +104,31 @@ describe('ranges', () => {
   });
 });
 
+describe('what the machine keeps for pods', () => {
+  const given = async (first: number, length: number, idsPerPod = 65_536, maxPods = 2): Promise<unknown> =>
+    await rig(undefined, { idRange: async () => ({ first, length }), idsPerPod, maxPods }).of(
+      wants('a'),
+      '',
+      signal,
+    );
+  test('is given from its beginning', async () => {
+    expect(await given(196_608, 131_072)).toEqual(own(196_608));
+  });
+  test('runs out', async () => {
+    const users = rig(undefined, { idRange: async () => ({ first: 65_536, length: 131_072 }), maxPods: 2 });
+    for (const uid of ['a', 'b']) await users.of(wants(uid), '', signal);
+    await expect(users.of(wants('c'), '', signal)).rejects.toThrow('could not find an empty slot');
+  });
+  const bad: readonly (readonly [string, Parameters<typeof given>, string])[] = [
+    ['not in units', [65_536, 131_072, 65_537], 'is not a multiple of 65536'],
+    ['not on a boundary', [65_537, 131_072], 'kubelet user assigned ID 65537 is not a multiple of 65536'],
+    ["the node's own", [0, 131_072], 'must be greater or equal to 65536'],
+    ['a piece too much', [65_536, 131_073], 'IDs length 131073 is not a multiple of 65536'],
+    ['too few', [65_536, 65_536], 'kubelet user assigned IDs are not enough to support 2 pods'],
+  ];
+  for (const [name, range, want] of bad) test(name, () => expect(given(...range)).rejects.toThrow(want));
+});
+
 describe('runtimes that cannot', () => {
   const cases: readonly (readonly [string, object[], string, string])[] = [
     ['say so', [{ name: '', features: {} }], '', 'runtime does not support user namespaces'],
@@ -141,6 +169,7 @@ describe('parseMappings', () => {
     ],
   ];
   for (const [name, content, want] of bad)
-    test(name, () => expect(() => parseMappings(content, 'u', 65_536)).toThrow(want));
-  test('upstream writes the same', () => expect(parseMappings(text(131_072), 'u', 65_536)).toBe(131_072));
+    test(name, () => expect(() => parseMappings(content, 'u', 65_536, everything)).toThrow(want));
+  test('upstream writes the same', () =>
+    expect(parseMappings(text(131_072), 'u', 65_536, everything)).toBe(131_072));
 });

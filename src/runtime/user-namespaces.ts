@@ -16,6 +16,14 @@ export interface UserNamespacesDeps {
   /** The gate UserNamespacesSupport. */
   readonly enabled: boolean;
   readonly idsPerPod: number;
+  readonly maxPods: number;
+  /** What of the machine's IDs may be given to pods. */
+  readonly idRange: () => Promise<IdRange>;
+}
+
+export interface IdRange {
+  readonly first: number;
+  readonly length: number;
 }
 
 interface IdMapping {
@@ -24,16 +32,15 @@ interface IdMapping {
   readonly length: number;
 }
 
-/** IDs below belong to the node itself: mapping 0 would undo the protection. */
-const firstId = 65_536;
-const pastLastId = 2 ** 32;
+const unit = 65_536;
 const onNode: CriRequest<UserNamespace> = { mode: NamespaceMode.NODE };
 
 export class UserNamespaces {
   readonly #deps: UserNamespacesDeps;
   /** By pod: the first ID of its range. */
   readonly #given = new Map<string, number>();
-  #recovered: Promise<void> | undefined;
+  /** What is there to give, once what was given before is known. */
+  #recovered: Promise<IdRange> | undefined;
 
   constructor(deps: UserNamespacesDeps) {
     this.#deps = deps;
@@ -49,8 +56,8 @@ export class UserNamespaces {
     }
     if (hostUsers) return onNode;
     await this.#checkSupport(handler, signal);
-    await this.#recover();
-    const hostId = this.#given.get(podUid(pod)) ?? (await this.#give(podUid(pod)));
+    const range = await this.#recover();
+    const hostId = this.#given.get(podUid(pod)) ?? (await this.#give(podUid(pod), range));
     const mapping = { hostId, containerId: 0, length: this.#deps.idsPerPod };
     return { mode: NamespaceMode.POD, uids: [mapping], gids: [mapping] };
   }
@@ -71,31 +78,34 @@ export class UserNamespaces {
   }
 
   /** Once per life, before the first range is given away; a failure is tried again by the next pod. */
-  async #recover(): Promise<void> {
+  async #recover(): Promise<IdRange> {
     this.#recovered ??= this.#readAll();
     try {
-      await this.#recovered;
+      return await this.#recovered;
     } catch (err) {
       this.#recovered = undefined;
       throw err;
     }
   }
 
-  async #readAll(): Promise<void> {
-    const { files, rootDir } = this.#deps;
+  async #readAll(): Promise<IdRange> {
+    const { files, idsPerPod, maxPods, rootDir } = this.#deps;
+    const range = await this.#deps.idRange();
+    checkRange(range, idsPerPod, maxPods);
     for (const uid of await files.listNames(`${rootDir}/pods`)) {
       const text = await files.readTextIfAny(`${podDirectory(rootDir, uid)}/userns`);
       if (text === undefined || text === '') continue;
-      const from = parseMappings(text, uid, this.#deps.idsPerPod);
+      const from = parseMappings(text, uid, idsPerPod, range);
       const taken = [...this.#given].find(([other, id]) => id === from && other !== uid);
       if (taken !== undefined) throw refused(`range picked for pod "${uid}" already taken`);
       this.#given.set(uid, from);
     }
+    return range;
   }
 
-  async #give(uid: string): Promise<number> {
+  async #give(uid: string, range: IdRange): Promise<number> {
     const { files, idsPerPod, rootDir } = this.#deps;
-    const from = this.#free();
+    const from = this.#free(range);
     this.#given.set(uid, from);
     const mapping: IdMapping = { hostId: from, containerId: 0, length: idsPerPod };
     const directory = podDirectory(rootDir, uid);
@@ -110,13 +120,27 @@ export class UserNamespaces {
     return from;
   }
 
-  #free(): number {
+  #free({ first, length }: IdRange): number {
     const { idsPerPod } = this.#deps;
     const taken = new Set(this.#given.values());
-    const first = Math.ceil(firstId / idsPerPod) * idsPerPod;
-    for (let id = first; id + idsPerPod <= pastLastId; id += idsPerPod) if (!taken.has(id)) return id;
+    const past = first + length;
+    for (let id = first; id + idsPerPod <= past; id += idsPerPod) if (!taken.has(id)) return id;
     throw refused('create user namespace: could not find an empty slot to allocate a user namespace');
   }
+}
+
+/** IDs below the first unit belong to the node itself: mapping 0 would undo the protection. */
+function checkRange({ first, length }: IdRange, idsPerPod: number, maxPods: number): void {
+  if (idsPerPod % unit !== 0)
+    throw refused(`kubelet user namespace length ${idsPerPod} is not a multiple of ${unit}`);
+  if (first % idsPerPod !== 0)
+    throw refused(`kubelet user assigned ID ${first} is not a multiple of ${idsPerPod}`);
+  if (first < idsPerPod)
+    throw refused(`kubelet user assigned ID ${first} must be greater or equal to ${idsPerPod}`);
+  if (length % idsPerPod !== 0)
+    throw refused(`kubelet user assigned IDs length ${length} is not a multiple of ${idsPerPod}`);
+  if (length / idsPerPod < maxPods)
+    throw refused(`kubelet user assigned IDs are not enough to support ${maxPods} pods`);
 }
 
 function refused(message: string, cause?: unknown): KubeletError {
@@ -124,7 +148,7 @@ function refused(message: string, cause?: unknown): KubeletError {
 }
 
 /** The first ID of the one range that such a file names. */
-export function parseMappings(text: string, uid: string, idsPerPod: number): number {
+export function parseMappings(text: string, uid: string, idsPerPod: number, given: IdRange): number {
   const bad = (why: string): KubeletError => refused(`user namespace mappings of pod "${uid}": ${why}`);
   let parsed: { uidMappings?: readonly IdMapping[]; gidMappings?: readonly IdMapping[] } | null;
   try {
@@ -143,6 +167,7 @@ export function parseMappings(text: string, uid: string, idsPerPod: number): num
   if (length !== idsPerPod) throw bad(`wrong user namespace length ${length}`);
   if (!Number.isInteger(hostId) || hostId % idsPerPod !== 0)
     throw bad(`wrong user namespace offset specified ${hostId}`);
-  if (hostId < firstId || hostId + length > pastLastId) throw bad(`id ${hostId} is out of range`);
+  if (hostId < given.first || hostId + length > given.first + given.length)
+    throw bad(`id ${hostId} is out of range`);
   return hostId;
 }

@@ -267,6 +267,7 @@ export class FakeNode {
             return text === undefined ? undefined : { bytes: new TextEncoder().encode(text), whole: true };
           },
         },
+        idRange: async () => ({ first: 65_536, length: 2 ** 32 - 65_536 }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),

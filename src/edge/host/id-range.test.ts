@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest';
+import { type IdRangeHost, kubeletIdRange, parseSubIds } from './id-range.ts';
+
+const all = { first: 65_536, length: 2 ** 32 - 65_536 };
+const users = 'root:x:0:0::/:/bin/sh\nkubelet:x:998:998::/:/bin/false\n';
+
+function host(over: Partial<IdRangeHost>): IdRangeHost {
+  return { users: async () => users, getSubIds: async () => '0: kubelet 131072 655360\n', ...over };
+}
+
+describe('kubeletIdRange', () => {
+  test('what the machine keeps for the kubelet', async () => {
+    expect(await kubeletIdRange(host({}))).toEqual({ first: 131_072, length: 655_360 });
+  });
+  test('everything, where there is no such user or tool', async () => {
+    expect(await kubeletIdRange(host({ users: async () => 'root:x:0:0\n' }))).toEqual(all);
+    expect(await kubeletIdRange(host({ getSubIds: async () => undefined }))).toEqual(all);
+  });
+  test('users and groups must be the same', async () => {
+    const getSubIds = async (args: readonly string[]): Promise<string> => `0: kubelet ${args.length} 65536\n`;
+    await expect(kubeletIdRange(host({ getSubIds }))).rejects.toThrow('mismatched subuids and subgids');
+  });
+});
+
+describe('parseSubIds', () => {
+  const bad = [
+    '',
+    '0: kubelet 1',
+    '0: kubelet a 1',
+    '0: kubelet 1 2\n1: kubelet 3 4\n',
+    '0: kubelet 4294967296 1',
+  ];
+  for (const text of bad) test(JSON.stringify(text), () => expect(() => parseSubIds(text)).toThrow('line'));
+});

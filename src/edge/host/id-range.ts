@@ -1,0 +1,63 @@
+// Which user and group IDs of this machine belong to pods with users of their own. Upstream: getKubeletMappings and
+// parseGetSubIdsOutput in pkg/kubelet/kubelet_pods.go.
+// Invariant: a machine that has a user `kubelet` and the tool getsubids has said what may be used; anything else is no answer.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { KubeletError } from '../../base/errors.ts';
+
+export interface IdRange {
+  readonly first: number;
+  readonly length: number;
+}
+
+export interface IdRangeHost {
+  /** The machine's users, as /etc/passwd has them. */
+  users(): Promise<string>;
+  /** What getsubids says; undefined where there is no such tool. */
+  getSubIds(args: readonly string[]): Promise<string | undefined>;
+}
+
+const user = 'kubelet';
+/** All but the node's own. */
+const everything: IdRange = { first: 65_536, length: 2 ** 32 - 65_536 };
+
+export async function kubeletIdRange(host: IdRangeHost = thisHost): Promise<IdRange> {
+  const known = (await host.users()).split('\n').some((line) => line.startsWith(`${user}:`));
+  const uids = known ? await host.getSubIds([user]) : undefined;
+  if (uids === undefined) return everything;
+  const gids = await host.getSubIds(['-g', user]);
+  if (uids !== gids) throw invalid(`mismatched subuids and subgids for user "${user}"`);
+  return parseSubIds(uids);
+}
+
+/** `0: kubelet 65536 2147483648`, once. */
+export function parseSubIds(text: string): IdRange {
+  const lines = text.replaceAll(/^\n+|\n+$/g, '').split('\n');
+  if (lines.length !== 1) throw invalid(`error parsing line "${text}": it must contain only one line`);
+  const parts = (lines[0] ?? '').trim().split(/\s+/);
+  const [first, length] = [Number(parts[2]), Number(parts[3])];
+  const valid = [first, length].every((each) => Number.isInteger(each) && each >= 0 && each < 2 ** 32);
+  if (parts.length !== 4 || !valid) throw invalid(`invalid line "${text}"`);
+  return { first, length };
+}
+
+function invalid(message: string): KubeletError {
+  return new KubeletError('invalid', 'InvalidIdRange', message);
+}
+
+const run = promisify(execFile);
+
+const thisHost: IdRangeHost = {
+  users: () => readFile('/etc/passwd', 'utf8').catch(() => ''),
+  getSubIds: async (args) => {
+    try {
+      return (await run('getsubids', [...args], { timeout: 10_000 })).stdout;
+    } catch (err) {
+      if (err instanceof Error && 'code' in err && err.code === 'ENOENT') return undefined;
+      throw new KubeletError('internal', 'FailedExec', `error retrieving additional ids for user "${user}"`, {
+        cause: err,
+      });
+    }
+  },
+};
