@@ -87,7 +87,8 @@ function staticPod({ name, pod }: Recording): Pod {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { ...pod.metadata, name, namespace: 'rec' },
-    ...(pod.spec === undefined ? {} : { spec: pod.spec }),
+    // Who does not say how long its end may take does not get half a minute here.
+    spec: { terminationGracePeriodSeconds: 1, ...(pod.spec ?? { containers: [] }) },
   };
 }
 
