@@ -444,6 +444,22 @@ describe('ends', () => {
     expect(host.text(dir('secret'), 'k')).toBe('v');
   });
 
+  test('the API server is away in the next life: complete content goes on being used, and follows later', async () => {
+    const pod = podWith({ projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } });
+    await clock.until(begin().manager.mount(pod, signal));
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away');
+    expect(await tried(pod)).toBe('mounted');
+    expect(host.text(dir('projected'), 'token')).toBe('token-1');
+    objects.token = 'token-2';
+    await clock.advance(60_000);
+    expect(host.text(dir('projected'), 'token')).toBe('token-2');
+    // What is not complete, or no longer there after a reboot, is not passed off as mounted.
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away');
+    host.mounts.length = 0;
+    room = begin();
+    expect(await tried(pod)).toContain('away');
+  });
+
   test('a complete directory is the containers’: its mode is not set again in the next life', async () => {
     await tried(podWith({ emptyDir: {} }));
     room = begin();

@@ -6,13 +6,20 @@ import type { ChangedObject } from '../api/pod-objects.ts';
 import type { Content } from '../api/volume-host.ts';
 import {
   isMarkedComplete,
+  isMountedAs,
   makeOwnDirectory,
   markComplete,
   type OwnDirectoryDeps,
   ownDirectoryStats,
   removeOwnDirectory,
 } from './own-directory.ts';
-import { plainPlugin, type SetUpRequest, type VolumePlugin, type VolumeSpec } from './plugin.ts';
+import {
+  plainPlugin,
+  type SetUpRequest,
+  type SetUpVolume,
+  type VolumePlugin,
+  type VolumeSpec,
+} from './plugin.ts';
 import { nestedMountPoints } from './pod-spec.ts';
 
 export interface ContentKind {
@@ -51,10 +58,19 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
       const nested = was === 'complete' ? [] : nestedMountPoints(pod, spec.name);
       await host.writeContent(path, content, { fsGroup: owner.fsGroup, nested, isNew: was === 'new' });
       if (was !== 'complete') await markComplete(deps, uid, marker);
-      return { place: { kind: 'path', path }, readOnly: true, managed: true };
+      return givenAt(path);
     },
     tearDown: async (volume) => await removeOwnDirectory(deps, volume, markerOf(volume.directoryName)),
-    isComplete: async (volume) => await isMarkedComplete(deps, volume.uid, markerOf(volume.directoryName)),
+    async reconstruct(volume) {
+      const { path, uid, directoryName } = volume;
+      const isThere = !kind.inMemory || (await isMountedAs(host, path, 'tmpfs'));
+      const isComplete = isThere && (await isMarkedComplete(deps, uid, markerOf(directoryName)));
+      return isComplete ? givenAt(path) : undefined;
+    },
     stats: async (path, signal) => await ownDirectoryStats(host, path, signal),
   };
+}
+
+function givenAt(path: string): SetUpVolume {
+  return { place: { kind: 'path', path }, readOnly: true, managed: true };
 }

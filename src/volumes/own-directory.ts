@@ -81,7 +81,7 @@ export async function removeOwnDirectory(
   await host.removeTree(path);
 }
 
-async function isMountedAs(host: VolumeHost, path: string, fsType: string): Promise<boolean> {
+export async function isMountedAs(host: VolumeHost, path: string, fsType: string): Promise<boolean> {
   return (await host.mountsBelow(path)).some((mount) => mount.path === path && mount.fsType === fsType);
 }
 

@@ -79,8 +79,11 @@ export interface VolumePlugin {
   references(pod: Pod, spec: VolumeSpec): readonly ChangedObject[];
   setUp(request: SetUpRequest, signal: AbortSignal): Promise<SetUpVolume>;
   tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
-  /** Whether what is on disk is complete, as far as it can be told without the pod. */
-  isComplete(volume: VolumeOnDisk): Promise<boolean>;
+  /**
+   * What containers get of a volume that an earlier life of the kubelet set up; undefined when it is not complete. For when
+   * it cannot be set up again because what its content comes from is out of reach.
+   */
+  reconstruct(volume: VolumeOnDisk): Promise<SetUpVolume | undefined>;
   /** Undefined when there is nothing to tell of this kind. */
   stats(path: string, signal: AbortSignal): Promise<VolumeStats | undefined>;
 }
@@ -92,6 +95,6 @@ export const plainPlugin = {
   deviceKey: (): undefined => undefined,
   references: (): readonly ChangedObject[] => [],
   tearDown: (): Promise<void> => Promise.resolve(),
-  isComplete: (): Promise<boolean> => Promise.resolve(true),
+  reconstruct: (): Promise<undefined> => Promise.resolve(undefined),
   stats: (): Promise<undefined> => Promise.resolve(undefined),
 };

@@ -17,9 +17,12 @@ import { Slots } from '../base/slots.ts';
 import { type ContainerMountsDeps, containerMounts } from './container-mounts.ts';
 import { DeviceLocks } from './device-locks.ts';
 import { volumeDir } from './layout.ts';
+import { mountFailure } from './mount-failure.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
+import type { SetUpRequest, SetUpVolume, VolumePlugin } from './plugin.ts';
 import { PodMounts } from './pod-mounts.ts';
 import { usedVolumes, volumeOwner } from './pod-spec.ts';
+import { refersTo } from './refers-to.ts';
 import { type ClaimObjects, resolveVolume } from './resolve-volume.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 
@@ -109,7 +112,9 @@ export class VolumeManager implements PodVolumes {
   objectChanged(changed: ChangedObject): readonly PodUid[] {
     const touched: PodUid[] = [];
     for (const [uid, mounts] of this.#pods) {
-      const volumes = usedVolumes(mounts.pod).filter((volume) => this.#refersTo(mounts.pod, volume, changed));
+      const volumes = usedVolumes(mounts.pod).filter((volume) =>
+        refersTo(this.#deps.taking.plugins, mounts.pod, volume, changed),
+      );
       if (volumes.length === 0) continue;
       touched.push(uid);
       const waiting = volumes.filter(({ name }) => mounts.retryNow(name));
@@ -191,8 +196,26 @@ export class VolumeManager implements PodVolumes {
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
     const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
     const request = { pod, spec, path, owner: volumeOwner(pod) };
-    const done = await this.#locks.run(plugin.deviceKey(spec), signal, () => plugin.setUp(request, signal));
+    const done = await this.#locks
+      .run(plugin.deviceKey(spec), signal, () => plugin.setUp(request, signal))
+      .catch(async (err: unknown) => await this.#keep(plugin, request, err));
     return { ...done, spec, plugin, mountedAtMs: clock.now() };
+  }
+
+  /** A volume of an earlier life goes on with its content while the API server is away; a refresh follows. */
+  async #keep(plugin: VolumePlugin, { pod, spec, path }: SetUpRequest, err: unknown): Promise<SetUpVolume> {
+    const uid = podUid(pod);
+    const isAway = isKind(err, 'unavailable') || isKind(err, 'timeout');
+    const isFirst = this.#deps.mounts.get(uid, spec.name) === undefined;
+    const { directoryName } = spec;
+    const kept = isAway && isFirst ? await plugin.reconstruct({ uid, path, directoryName }) : undefined;
+    if (kept === undefined) throw err;
+    this.#deps.log.info('Volume keeps the content it has, since it cannot be brought up to date', {
+      pod: podRef(pod),
+      volume: spec.name,
+      err: describeError(err),
+    });
+    return kept;
   }
 
   async #setUpAgain(mounts: PodMounts, volume: MountedVolume): Promise<void> {
@@ -226,29 +249,4 @@ export class VolumeManager implements PodVolumes {
     });
     return failure;
   }
-
-  #refersTo(pod: Pod, volume: Volume, { kind, namespace, name }: ChangedObject): boolean {
-    const { name: volumeName, ...source } = volume;
-    const spec = {
-      name: volumeName,
-      directoryName: volumeName,
-      source,
-      readOnly: false,
-      mountOptions: [],
-      persistent: undefined,
-    };
-    const plugin = this.#deps.taking.plugins.find((each) => each.canServe(spec));
-    return (plugin?.references(pod, spec) ?? []).some(
-      (each) => each.kind === kind && each.namespace === namespace && each.name === name,
-    );
-  }
-}
-
-function mountFailure(failures: readonly { readonly name: string; readonly err: unknown }[]): KubeletError {
-  const names = failures.map(({ name }) => name).join(' ');
-  const texts = failures.map(({ err }) => describeError(err)).join(', ');
-  const [first] = failures;
-  const kind = first?.err instanceof KubeletError ? first.err.kind : 'internal';
-  const message = `unmounted volumes=[${names}], unattached volumes=[], failed to process volumes=[]: ${texts}`;
-  return new KubeletError(kind, 'FailedMount', message, { cause: first?.err });
 }

@@ -5,7 +5,6 @@ import { amountOf } from '../../api/resource-amounts.ts';
 import { hasPodLevelResources, podLimits } from '../../api/resources.ts';
 import { KubeletError } from '../../base/errors.ts';
 import {
-  isMarkedComplete,
   type Medium,
   makeOwnDirectory,
   markComplete,
@@ -39,7 +38,6 @@ export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
       return { place: { kind: 'path', path }, readOnly: false, managed: true };
     },
     tearDown: async (volume) => await removeOwnDirectory(deps, volume, volume.directoryName),
-    isComplete: async (volume) => await isMarkedComplete(deps, volume.uid, volume.directoryName),
     stats: async (path, signal) => await ownDirectoryStats(host, path, signal),
   };
 }

@@ -44,7 +44,6 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
       await host.unmount(path);
       await host.removeEmpty(path);
     },
-    isComplete: async ({ path }) => (await host.mountsBelow(path)).some((mount) => mount.path === path),
     stats: async (path) => await mountedStats(host, path),
   };
 }

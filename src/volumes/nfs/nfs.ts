@@ -41,7 +41,6 @@ export function nfsPlugin({ host, clock }: NfsDeps): VolumePlugin {
       await host.unmountWithHelper(path, signal);
       await host.removeEmpty(path);
     },
-    isComplete: async ({ path }) => await isMounted(path),
     async stats(path, signal) {
       const answers = await withDeadline(
         { clock, ms: answerWithinMs, signal, what: `ask the server of ${path}` },

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import type { VolumeMount } from '../api/k8s.ts';
+import { silentLogger } from '../base/log.ts';
+import { aContainer, aPod } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeVolumeHost } from '../testing/fake-volume-host.ts';
+import { containerMounts } from './container-mounts.ts';
+import { imagePlugin } from './image/image.ts';
+import type { MountedVolume } from './mounted-volumes.ts';
+import type { SetUpVolume } from './plugin.ts';
+
+interface Node {
+  readonly host?: FakeVolumeHost;
+  readonly runtimeCan?: boolean;
+  readonly seLinux?: boolean;
+}
+
+const aHost = (): FakeVolumeHost => new FakeVolumeHost('/root/pods');
+
+const own: SetUpVolume = {
+  place: { kind: 'path', path: '/root/pods/u/volumes/x/v' },
+  readOnly: false,
+  managed: true,
+};
+
+async function mountOf(
+  mount: Partial<VolumeMount>,
+  volume: SetUpVolume = own,
+  { host = aHost(), runtimeCan = true, seLinux = false }: Node = {},
+): Promise<object> {
+  const spec = {
+    name: 'v',
+    directoryName: 'v',
+    source: {},
+    readOnly: false,
+    mountOptions: [],
+    persistent: undefined,
+  };
+  const mounted: MountedVolume = { ...volume, spec, plugin: imagePlugin, mountedAtMs: 0 };
+  const [first] = await containerMounts(
+    {
+      host,
+      layout: { podsDir: '/root/pods' },
+      clock: new FakeClock(),
+      log: silentLogger,
+      seLinux: async () => seLinux,
+      recursiveReadOnly: async () => runtimeCan,
+      ensureImage: async (_, { reference }) => `sha256:${reference}`,
+    },
+    {
+      pod: aPod({ uid: 'u' }),
+      container: aContainer({ volumeMounts: [{ name: 'v', mountPath: '/v', ...mount }] }),
+      mounted: (name) => (name === 'v' ? mounted : undefined),
+      expand: (text) => text.replace('$(NAME)', 'web'),
+    },
+    new AbortController().signal,
+  );
+  return first ?? {};
+}
+
+const cases: readonly (readonly [string, Partial<VolumeMount>, object])[] = [
+  [
+    'as it is',
+    {},
+    { containerPath: '/v', hostPath: '/root/pods/u/volumes/x/v', readonly: false, propagation: 0 },
+  ],
+  ['a relative path is taken from the root', { mountPath: 'etc/x' }, { containerPath: '/etc/x' }],
+  ['read-only', { readOnly: true }, { readonly: true, recursiveReadOnly: false }],
+  ['recursively', { readOnly: true, recursiveReadOnly: 'Enabled' }, { recursiveReadOnly: true }],
+  [
+    'recursively if possible',
+    { readOnly: true, recursiveReadOnly: 'IfPossible' },
+    { recursiveReadOnly: true },
+  ],
+  ['from the host', { mountPropagation: 'HostToContainer' }, { propagation: 1 }],
+  ['both ways', { mountPropagation: 'Bidirectional' }, { propagation: 2 }],
+  ['neither', { mountPropagation: 'None' }, { propagation: 0 }],
+  ['a sub-path', { subPath: 'a/b' }, { hostPath: '/root/pods/u/volume-subpaths/v/c/0' }],
+  [
+    'an expanded sub-path',
+    { subPathExpr: 'logs/$(NAME)' },
+    { hostPath: '/root/pods/u/volume-subpaths/v/c/0' },
+  ],
+];
+for (const [name, mount, want] of cases)
+  test(`mounted: ${name}`, async () => expect(await mountOf(mount)).toMatchObject(want));
+
+test('the expanded sub-path is what is bound', async () => {
+  const host = aHost();
+  await mountOf({ subPathExpr: 'logs/$(NAME)' }, own, { host });
+  expect(host.mounts[0]?.options).toBe('/root/pods/u/volumes/x/v/logs/web');
+});
+
+describe('refused', () => {
+  const refusals: readonly (readonly [string, Partial<VolumeMount>, string])[] = [
+    ['a volume that is not there', { name: 'w' }, 'cannot find volume "w" to mount into container "c"'],
+    ['an absolute sub-path', { subPath: '/etc' }, 'error SubPath `/etc` must not be an absolute path'],
+    ['a sub-path that goes up', { subPath: 'a/../..' }, "must not contain '..'"],
+    ['one that goes up when expanded', { subPathExpr: '../$(NAME)' }, "must not contain '..'"],
+    ['recursive, but not read-only', { recursiveReadOnly: 'Enabled' }, 'but it is not read-only'],
+    [
+      'recursive with propagation',
+      { readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'HostToContainer' },
+      'not compatible with propagation "HostToContainer"',
+    ],
+    [
+      'an unknown mode',
+      { readOnly: true, recursiveReadOnly: 'Maybe' },
+      'unknown recursive read-only mode "Maybe"',
+    ],
+    ['an unknown propagation', { mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
+  ];
+  for (const [name, mount, why] of refusals)
+    test(name, async () => await expect(mountOf(mount)).rejects.toThrow(why));
+
+  test('recursive where the runtime cannot; if possible is not insisted on', async () => {
+    const node = { runtimeCan: false };
+    const mode = (recursiveReadOnly: string) => ({ readOnly: true, recursiveReadOnly });
+    await expect(mountOf(mode('Enabled'), own, node)).rejects.toThrow('not supported by the runtime');
+    expect(await mountOf(mode('IfPossible'), own, node)).toMatchObject({ recursiveReadOnly: false });
+  });
+
+  test('the reason why a sub-path cannot be bound is not the pod’s business', async () => {
+    const host = aHost();
+    host.breaks('bindSubPath', () => Promise.reject(new Error('/etc/shadow is a link')));
+    const failure = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
+    expect(failure).toBe('failed to prepare subPath for volumeMount "v" of container "c"');
+  });
+});
+
+test('labels are set anew on the kubelet’s own volumes where the node has labels', async () => {
+  expect(await mountOf({})).toMatchObject({ selinuxRelabel: false });
+  const node = { seLinux: true };
+  expect(await mountOf({}, own, node)).toMatchObject({ selinuxRelabel: true });
+  expect(await mountOf({}, { ...own, managed: false }, node)).toMatchObject({ selinuxRelabel: false });
+});
+
+test('an image is made present and named to the runtime, with its sub-path', async () => {
+  const place = { kind: 'image', reference: 'registry/data:1', pullPolicy: 'IfNotPresent' } as const;
+  const host = aHost();
+  const image: SetUpVolume = { place, readOnly: true, managed: false };
+  expect(await mountOf({ subPath: 'models' }, image, { host })).toMatchObject({
+    hostPath: '',
+    image: { image: 'sha256:registry/data:1', userSpecifiedImage: 'registry/data:1' },
+    imageSubPath: 'models',
+    readonly: true,
+  });
+  expect(host.mounts).toEqual([]);
+});
+
+test('a device is no directory', async () => {
+  const device: SetUpVolume = { place: { kind: 'device', path: '/dev/x' }, readOnly: false, managed: false };
+  await expect(mountOf({}, device)).rejects.toThrow('is a device and cannot be mounted');
+});

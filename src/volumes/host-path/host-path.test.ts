@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import type { FileKind } from '../../api/volume-host.ts';
+import { aPod } from '../../testing/builders.ts';
+import { FakeVolumeHost } from '../../testing/fake-volume-host.ts';
+import { hostPathPlugin } from './host-path.ts';
+
+async function tried(type: string | undefined, kind: FileKind | undefined, path = '/x/y'): Promise<string> {
+  const host = new FakeVolumeHost('/root/pods');
+  if (kind !== undefined) host.entries.set(path, kind);
+  const hostPath = { path, ...(type === undefined ? {} : { type }) };
+  const spec = {
+    name: 'v',
+    directoryName: 'v',
+    source: { hostPath },
+    readOnly: false,
+    mountOptions: [],
+    persistent: undefined,
+  };
+  const owner = { fsGroup: 7, onlyOnRootMismatch: false, user: undefined };
+  const request = { pod: aPod(), spec, path: '/root/pods/u/volumes/h/v', owner };
+  try {
+    const { place } = await hostPathPlugin({ host }).setUp(request, new AbortController().signal);
+    expect(place).toEqual({ kind: 'path', path });
+    // A path of the machine is never given to a group.
+    expect(host.owned).toEqual([]);
+    return host.entries.get(path) ?? 'nothing';
+  } catch (err) {
+    return (err as Error).message;
+  }
+}
+
+const failed = (what: string): string => `hostPath type check failed: /x/y is not ${what}`;
+const cases: readonly (readonly [string | undefined, FileKind | undefined, string])[] = [
+  [undefined, undefined, 'nothing'],
+  ['', 'other', 'other'],
+  ['Directory', 'directory', 'directory'],
+  ['Directory', 'file', failed('a directory')],
+  ['Directory', undefined, failed('a directory')],
+  ['DirectoryOrCreate', undefined, 'directory'],
+  ['DirectoryOrCreate', 'directory', 'directory'],
+  ['DirectoryOrCreate', 'file', failed('a directory')],
+  ['File', 'file', 'file'],
+  ['File', 'directory', failed('a file')],
+  ['FileOrCreate', undefined, 'file'],
+  ['FileOrCreate', 'link', failed('a file')],
+  ['Socket', 'socket', 'socket'],
+  ['Socket', 'file', failed('a socket file')],
+  ['CharDevice', 'character-device', 'character-device'],
+  ['CharDevice', 'block-device', failed('a character device')],
+  ['BlockDevice', 'block-device', 'block-device'],
+  ['BlockDevice', undefined, failed('a block device')],
+  ['Tape', 'file', 'Tape is an invalid volume type'],
+  ['constructor', 'file', 'constructor is an invalid volume type'],
+];
+for (const [type, kind, want] of cases)
+  test(`${type ?? 'no type'} on ${kind ?? 'nothing'}`, async () =>
+    expect(await tried(type, kind)).toBe(want));
+
+test('a path that goes up is refused', async () => {
+  expect(await tried('Directory', 'directory', '/x/../etc')).toContain("must not contain '..'");
+});
