@@ -32,10 +32,13 @@ class Scene {
   /** What the next looks see; the last one stays. */
   looks: (ObservedPod | undefined)[] = [];
   syncFails = 0;
+  admit: (pod: Pod, signal: AbortSignal) => Promise<{ reason: string; message: string } | undefined> =
+    async () => undefined;
+  workers: PodWorkers | undefined;
   readonly #stop = new AbortController();
 
   async start(): Promise<void> {
-    const workers = new PodWorkers({
+    this.workers = new PodWorkers({
       desired: {
         get: (each) => this.wanted.get(each),
         all: () => [...this.wanted.values()],
@@ -63,6 +66,7 @@ class Scene {
       policy: {
         refusePod: () => (this.refuses ? { reason: 'R', message: 'm' } : undefined),
         hasEndedForGood: () => false,
+        admit: async (pod, signal) => await this.admit(pod, signal),
       },
       lifecycles: this.lifecycles,
       events: noEvents,
@@ -72,7 +76,7 @@ class Scene {
       clock: this.clock,
       log: silentLogger,
     });
-    await workers.start(this.#stop.signal);
+    await this.workers.start(this.#stop.signal);
     await this.clock.advance(0);
   }
 
@@ -174,4 +178,56 @@ test('whoever waits looks again after the sync frequency even if nobody wakes it
   it.looksSeen = true;
   await it.clock.advance(60_000);
   expect(it.done[0]).toBe('sync on nothing');
+});
+
+test('a pod that is not admitted is rejected for good, and not asked for again', async () => {
+  const it = new Scene();
+  let asked = 0;
+  it.admit = async () => {
+    asked += 1;
+    return { reason: 'OutOfcpu', message: 'no room' };
+  };
+  await it.start();
+  await it.want(aPod());
+  await it.want(aPod({ hostname: 'h' }));
+  await it.clock.advance(120_000);
+  expect([asked, it.done]).toEqual([1, []]);
+  expect(it.lifecycles.get(uid)).toMatchObject({ state: 'rejected', reason: 'OutOfcpu' });
+  expect(it.workers?.activePods()).toEqual([]);
+  await it.drop();
+  expect(it.lifecycles.get(uid)).toBeUndefined();
+});
+
+test('pods are admitted one after the other, and each sees those before it', async () => {
+  const it = new Scene();
+  const saw: string[] = [];
+  it.admit = async (pod) => {
+    saw.push(`${pod.metadata?.name} after ${it.workers?.activePods().length}`);
+    await it.clock.sleep(1_000);
+    return undefined;
+  };
+  await it.start();
+  for (const [index, name] of ['a', 'b', 'c'].entries()) await it.want(aPod({ name }), index);
+  await it.clock.advance(5_000);
+  expect(saw).toEqual(['a after 0', 'b after 1', 'c after 2']);
+});
+
+test('one that waits to be admitted can be ended, even by the one that is being admitted', async () => {
+  const it = new Scene();
+  it.admit = async (pod) => {
+    if (pod.metadata?.name !== 'first') return undefined;
+    await it.clock.sleep(1_000);
+    await it.workers?.kill(asPodUid('uid-second'), { reason: 'Preempting', message: 'p' });
+    return undefined;
+  };
+  await it.start();
+  await it.want(aPod({ name: 'first' }), 1);
+  await it.want(aPod({ name: 'second' }), 2);
+  await it.clock.advance(3_000);
+  expect(it.done[0]).toBe('sync on nothing');
+  expect(it.lifecycles.get(asPodUid('uid-second'))).toMatchObject({
+    state: 'terminated',
+    cleaned: true,
+    kill: { reason: 'Preempting' },
+  });
 });
