@@ -99,7 +99,8 @@ export class NodeLease implements Component {
         this.#failed('Failed to update lease', err, 0);
         if (isKind(err, 'not-found')) return false;
         if (isKind(err, 'conflict')) latest = await api.get(signal);
-        else if (attempt > 0) repeatedFailure();
+        // A server that answers, whatever it says, has working connections.
+        else if (attempt > 0 && (isKind(err, 'unavailable') || isKind(err, 'timeout'))) repeatedFailure();
       }
     }
     return false;

@@ -149,7 +149,7 @@ export class NodeStatusLoop implements Component {
       } catch (err) {
         if (isAbortOf(err, signal)) throw err;
         this.#failed('Error updating node status, will retry', err, this.#deps.timing.updateMs);
-        if (attempt > 0) this.#deps.told.repeatedFailure();
+        if (attempt > 0 && isUnreachable(err)) this.#deps.told.repeatedFailure();
         // Nothing that is tried again at once brings a deleted node back.
         if (isKind(err, 'not-found')) return;
       }
@@ -215,4 +215,9 @@ export class NodeStatusLoop implements Component {
     this.#queue.abortAll();
     await this.#queue.stop();
   }
+}
+
+/** A server that answers, whatever it says, has working connections. */
+function isUnreachable(err: unknown): boolean {
+  return isKind(err, 'unavailable') || isKind(err, 'timeout');
 }

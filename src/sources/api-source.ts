@@ -65,8 +65,8 @@ export class ApiSource implements Component {
     await follow<Pod>(
       target,
       {
-        replace: (pods) => this.#replace(pods),
-        upsert: (pod) => this.#upsert(pod),
+        replace: (pods) => this.#replace(pods.map(withoutManagedFields)),
+        upsert: (pod) => this.#upsert(withoutManagedFields(pod)),
         remove: (pod) => this.#remove(pod),
       },
       signal,
@@ -116,14 +116,13 @@ export class ApiSource implements Component {
   }
 
   #marked(pod: Pod, seen: string | undefined): Pod {
-    const { managedFields: _unused, ...metadata } = pod.metadata ?? {};
     const annotations = {
-      ...metadata.annotations,
+      ...pod.metadata?.annotations,
       [configSourceAnnotation]: 'api',
       [seenAnnotation]: seen ?? new Date(this.#deps.clock.now()).toISOString(),
     };
     // Items of a list do not say what they are.
-    return { ...pod, apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, annotations } };
+    return { ...pod, apiVersion: 'v1', kind: 'Pod', metadata: { ...pod.metadata, annotations } };
   }
 
   #publish(): void {
@@ -134,13 +133,19 @@ export class ApiSource implements Component {
   }
 }
 
+/** They say who wrote what, are often longer than the pod itself, and nobody here asks. */
+function withoutManagedFields(pod: Pod): Pod {
+  const { managedFields: _unused, ...metadata } = pod.metadata ?? {};
+  return { ...pod, metadata };
+}
+
 function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? '';
 }
 
 /** What of a pod can make a difference to who works on it. */
 function fingerprintOf({ metadata, spec, status }: Pod): string {
-  const { resourceVersion: _counts, managedFields: _unused, ...identity } = metadata ?? {};
+  const { resourceVersion: _counts, ...identity } = metadata ?? {};
   const foreign = (status?.conditions ?? []).filter(({ type }) => !ownConditions.includes(type));
   const ended = status?.phase === 'Failed' || status?.phase === 'Succeeded';
   return JSON.stringify([identity, spec, foreign, status?.resourceClaimStatuses, ended]);

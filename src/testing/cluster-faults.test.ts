@@ -70,6 +70,41 @@ test('away while the kubelet restarts: no container is stopped or started, and p
   expect(world.did('removePodSandbox')).toBe(1);
 });
 
+test('deleted while no kubelet runs: the next one ends the pod, reports its end and removes its object', async () => {
+  const world = await started();
+  world.run('web');
+  world.run('done', { restartPolicy: 'Never', containers: [aContainer({ name: 'd' })] });
+  await world.advance(3_000);
+  world.node.cri.exitContainer('d', 0);
+  await world.advance(2_000);
+  await world.node.kill();
+  world.delete('web');
+  world.delete('done');
+  await world.advance(10_000);
+  await world.node.start();
+  await world.advance(60_000);
+  expect([world.pod('web'), world.pod('done')]).toEqual([undefined, undefined]);
+  await world.advance(30_000);
+  expect(world.did('removePodSandbox')).toBe(2);
+  expect(world.did('startContainer')).toBe(2);
+});
+
+test('a kubelet that is killed again and again reports every pod as it is', async () => {
+  const world = await started();
+  for (const name of ['a', 'b', 'c']) world.run(name);
+  for (let life = 0; life < 5; life++) {
+    await world.advance(150);
+    await world.node.kill();
+    await world.node.start();
+  }
+  await world.advance(60_000);
+  expect(['a', 'b', 'c'].map((name) => world.ready(name))).toEqual(['True', 'True', 'True']);
+  const restarts = ['a', 'b', 'c'].map(
+    (name) => world.pod(name)?.status?.containerStatuses?.[0]?.restartCount,
+  );
+  expect(restarts).toEqual([0, 0, 0]);
+});
+
 const answers = [
   ['429', { code: 429, retryAfterSeconds: 2, times: 3 }],
   ['500', { code: 500, times: 3 }],

@@ -189,3 +189,47 @@ test('a container that is added to a running pod is started beside the others', 
   expect(status?.ephemeralContainerStatuses?.[0]?.state?.running).toBeDefined();
   expect(status?.containerStatuses?.[0]).toMatchObject({ containerID: id, restartCount: 0 });
 });
+
+test('a readiness gate that somebody opens makes the pod ready', async () => {
+  const world = await started();
+  world.run('gated', { readinessGates: [{ conditionType: 'example.com/gate' }] });
+  await world.advance(3_000);
+  expect([world.phase('gated'), world.ready('gated')]).toEqual(['Running', 'False']);
+  const open = { type: 'example.com/gate', status: 'True' };
+  const conditions = [...(world.pod('gated')?.status?.conditions ?? []), open];
+  world.api.objects.patch('pods', 'default', 'gated', { status: { conditions } }, 'status');
+  await world.advance(1_000);
+  expect(world.ready('gated')).toBe('True');
+  expect(world.pod('gated')?.status?.conditions).toContainEqual(open);
+});
+
+test('what somebody else writes over the kubelet’s own report is set right', async () => {
+  const world = await started();
+  world.run('web');
+  await world.advance(3_000);
+  const conditions = (world.pod('web')?.status?.conditions ?? []).map((each) => ({
+    ...each,
+    status: 'False',
+  }));
+  world.api.objects.patch('pods', 'default', 'web', { status: { conditions } }, 'status');
+  await world.advance(1_000);
+  expect(world.ready('web')).toBe('True');
+});
+
+test('a runtime that goes down makes the node not ready, and ready again when it is back', async () => {
+  const world = await started();
+  world.node.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
+  await world.advance(6_000);
+  const ready = world.self()?.status?.conditions?.find(({ type }) => type === 'Ready');
+  expect(ready).toMatchObject({
+    status: 'False',
+    reason: 'KubeletNotReady',
+    message:
+      'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized',
+  });
+  world.node.cri.setCondition('NetworkReady', true);
+  await world.advance(1_000);
+  expect(readyOf(world.self()?.status)).toBe('True');
+  const reasons = world.api.objects.list('events', 'default').map(({ reason }) => reason);
+  expect(reasons).toEqual(expect.arrayContaining(['NodeNotReady', 'NodeReady']));
+});
