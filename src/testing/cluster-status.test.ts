@@ -127,3 +127,32 @@ test('events of the time without an API server are told when it is back', async 
     expect.arrayContaining(['Pulled', 'Created', 'Started']),
   );
 });
+
+test('a container that is added for looking into a running pod is started once, told, and makes nobody unready', async () => {
+  const world = await started();
+  world.run('web');
+  await world.advance(3_000);
+  const looks = {
+    ...aContainer({ name: 'look', command: ['sh', '-c', 'exit 7'] }),
+    targetContainerName: 'c',
+  };
+  world.api.objects.patch(
+    'pods',
+    'default',
+    'web',
+    { spec: { ephemeralContainers: [looks] } },
+    'ephemeralcontainers',
+  );
+  await world.advance(30_000);
+  const { ephemeralContainerStatuses, containerStatuses } = world.pod('web')?.status ?? {};
+  expect(ephemeralContainerStatuses).toMatchObject([
+    { name: 'look', restartCount: 0, ready: false, state: { terminated: { exitCode: 7, reason: 'Error' } } },
+  ]);
+  expect(containerStatuses).toMatchObject([{ name: 'c', ready: true, restartCount: 0 }]);
+  expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+  const told = eventsOf(world, 'web').filter(
+    ({ involvedObject }) => involvedObject.fieldPath === 'spec.ephemeralContainers{look}',
+  );
+  expect(told.map(({ reason }) => reason)).toEqual(['Pulled', 'Created', 'Started']);
+  expect(world.did('createContainer')).toBe(2);
+});

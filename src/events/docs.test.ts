@@ -1,0 +1,31 @@
+// docs/events.md names no reason that nobody tells, and every one that upstream's recordings have.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..', '..');
+const documented = [
+  ...readFileSync(join(root, 'docs', 'events.md'), 'utf8').matchAll(/^\| (.*?) \| (?:Normal|Warning) \|/gm),
+].flatMap(([, cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, reason = '']) => reason));
+
+const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !/\.test\.ts$|^testing\/|generated|fixtures/.test(path))
+  .map((path) => readFileSync(join(root, 'src', path), 'utf8'))
+  .join('\n');
+
+test.each([...new Set(documented)])('%s is told somewhere', (reason) => {
+  expect(source).toContain(`'${reason}'`);
+});
+
+test('what was recorded is documented', () => {
+  const folder = join(root, 'src', 'testing', 'replay');
+  const recorded = readdirSync(folder)
+    .filter((file) => file.endsWith('.json') && file !== 'base.json')
+    .flatMap(
+      (file) =>
+        (JSON.parse(readFileSync(join(folder, file), 'utf8')) as { events: readonly string[] }).events,
+    )
+    .map((event) => event.split(' ')[1] ?? '')
+    .filter((reason) => !reason.startsWith('OutOf'));
+  expect([...new Set(recorded)].filter((reason) => !documented.includes(reason))).toEqual([]);
+});
