@@ -1,7 +1,7 @@
 // The real transport against the double on loopback: TLS, certificates that change, proxies, plugins, connections that break.
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -268,12 +268,81 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(front.connections.total).toBe(1);
   });
 
+  test('takes further connections when one has no room for another stream', async () => {
+    const front = await serve({ maxStreams: 3 });
+    const client = await clientOf(front);
+    const stop = new AbortController();
+    const watches = Array.from({ length: 10 }, async () => {
+      for await (const _ of client.watch('/api/v1/pods', {}, stop.signal))
+        throw new Error('there are no pods');
+    });
+    while (double.watches.size < 10) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await whoAmI(client)).toBe('kubernetes-admin');
+    expect(front.connections.open).toBe(4);
+    stop.abort(new Error('enough'));
+    const ends = await Promise.allSettled(watches);
+    expect(ends.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
+  });
+
+  test('pings a connection that is silent, keeps one that answers and drops one that does not', async () => {
+    const front = await serve();
+    const line = await deadLine(front.port);
+    const clock = new FakeClock();
+    const cluster = { server: `https://127.0.0.1:${line.port}`, 'certificate-authority-data': caData() };
+    const client = await clientOf(front, { cluster }, clock);
+    await whoAmI(client);
+    // The first look sees what the request brought; the second finds silence and pings.
+    for (let look = 0; look < 6; look++) {
+      await clock.advance(30_000);
+      await whoAmI(client);
+    }
+    expect(front.connections.total).toBe(1);
+    line.cut = true;
+    // A write, which is not repeated on another connection.
+    const hanging = failureOf(client.create('/api/v1/namespaces', {}, { signal, timeoutMs: 3_600_000 }));
+    while (line.dropped === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await clock.advance(110_000);
+    expect(await hanging).toBe('unavailable ConnectionBroken');
+    line.cut = false;
+    expect(await whoAmI(client)).toBe('kubernetes-admin');
+  });
+
   test('a server that nobody runs is unavailable', async () => {
     const front = await serve();
     await front.close();
     expect(await failureOf(whoAmI(await clientOf(front)))).toBe('unavailable ConnectionFailed');
   });
 });
+
+/** Passes everything on until it is cut: then nothing arrives, and nobody is told. */
+async function deadLine(
+  target: number,
+): Promise<{ readonly port: number; cut: boolean; readonly dropped: number }> {
+  const sockets = new Set<Socket>();
+  const line = { port: 0, cut: false, dropped: 0 };
+  const server = createTcpServer((socket) => {
+    const upstream = connect(target, '127.0.0.1');
+    for (const [from, to] of [
+      [socket, upstream],
+      [upstream, socket],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (chunk) => {
+        if (line.cut) line.dropped++;
+        else to.write(chunk);
+      });
+      from.on('error', () => from.destroy());
+      from.once('close', () => to.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  line.port = (server.address() as AddressInfo).port;
+  closers.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  return line;
+}
 
 interface Proxy {
   readonly port: number;

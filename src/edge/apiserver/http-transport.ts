@@ -35,7 +35,7 @@ export class HttpTransport implements Transport {
   #closeRetired: () => void = () => undefined;
   #http2: Http2Connection[] = [];
   #http1: Http1Connections | undefined;
-  #dialling: Promise<Http2Connection | Http1Connections> | undefined;
+  #dialling: Promise<void> | undefined;
 
   constructor(deps: HttpTransportDeps) {
     this.#deps = deps;
@@ -50,12 +50,18 @@ export class HttpTransport implements Transport {
       await this.#credentials.refresh();
       request.signal.throwIfAborted();
       this.#dropOlder();
-      const known = this.#usable();
-      const connection = known ?? (await this.#connect());
+      let connection = this.#usable();
+      const isNew = connection === undefined;
+      while (connection === undefined) {
+        await this.#connect();
+        request.signal.throwIfAborted();
+        // Looked for again in the turn in which it is used: others waited for the same connection, and may have filled it.
+        connection = this.#usable();
+      }
       try {
         return await connection.send(this.#wire(request));
       } catch (err) {
-        if (attempt >= mostResends || !maySendAgain(err, request, known !== undefined)) throw err;
+        if (attempt >= mostResends || !maySendAgain(err, request, !isNew)) throw err;
       }
     }
   }
@@ -88,21 +94,22 @@ export class HttpTransport implements Transport {
     return this.#http2.find((connection) => connection.hasRoom) ?? this.#http1;
   }
 
-  /** One at a time: who comes meanwhile uses the same connection. */
-  async #connect(): Promise<Http2Connection | Http1Connections> {
+  /** One at a time: who comes meanwhile uses the same connection, as far as there is room on it. */
+  async #connect(): Promise<void> {
     this.#dialling ??= this.#open().finally(() => {
       this.#dialling = undefined;
     });
-    return await this.#dialling;
+    await this.#dialling;
   }
 
-  async #open(): Promise<Http2Connection | Http1Connections> {
+  async #open(): Promise<void> {
     const { access, clock } = this.#deps;
     const { socket, protocol } = await this.#dial();
     if (protocol === 'h2') {
       const connection = new Http2Connection(socket, access.server, clock);
+      await connection.ready();
       this.#http2.push(connection);
-      return connection;
+      return;
     }
     // The connection that showed what the server speaks is the first of many.
     let first: typeof socket | undefined = socket;
@@ -112,7 +119,6 @@ export class HttpTransport implements Transport {
       return made;
     });
     this.#http1 = connections;
-    return connections;
   }
 
   async #dial() {

@@ -19,8 +19,9 @@ const pingAfterIdleMs = 30_000;
 const pingTimeoutMs = 15_000;
 const windowBytes = 1024 * 1024;
 const memoryMb = 128;
-/** Until the server says how many; as Go assumes. */
+/** For a server that does not say how many; as Go assumes. */
 const assumedStreams = 100;
+const settingsMs = 15_000;
 
 export class Http2Connection {
   readonly #session: ClientHttp2Session;
@@ -31,6 +32,7 @@ export class Http2Connection {
   #seenBytes = 0;
   #streams = 0;
   #retired = false;
+  #mostStreams = 0;
 
   constructor(socket: Socket, server: URL, clock: Clock) {
     this.#clock = clock;
@@ -51,9 +53,28 @@ export class Http2Connection {
     this.#watchIdle();
   }
 
+  /** Resolves when the server has said how many streams it takes: one too many would wait until another ends. */
+  async ready(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#session.once('remoteSettings', (settings) => {
+        this.#mostStreams = settings.maxConcurrentStreams ?? assumedStreams;
+        timer.cancel();
+        resolve();
+      });
+      const fail = (): void => {
+        timer.cancel();
+        reject(
+          new KubeletError('unavailable', 'ConnectionFailed', 'the API server broke the connection off'),
+        );
+      };
+      const timer = this.#clock.setTimer(settingsMs, () => this.close());
+      this.#session.once('close', fail);
+    });
+  }
+
   /** Whether another stream can begin on it. */
   get hasRoom(): boolean {
-    const most = this.#session.remoteSettings?.maxConcurrentStreams ?? assumedStreams;
+    const most = this.#mostStreams;
     return !this.#retired && !this.#session.closed && !this.#session.destroyed && this.#streams < most;
   }
 

@@ -17,6 +17,8 @@ export interface HttpFrontOptions {
   /** HTTP/2 is offered unless told. */
   readonly http2?: boolean;
   readonly port?: number;
+  /** Streams that one connection may have at once. */
+  readonly maxStreams?: number;
   readonly proxy?: KubeletProxy;
   /** More names and addresses that the certificate is for. */
   readonly hosts?: readonly string[];
@@ -96,7 +98,8 @@ function secureServer(
     rejectUnauthorized: false,
   };
   if (!http2) return createHttpsServer(tls, onRequest);
-  const server = createSecureServer({ ...tls, allowHTTP1: true }, onRequest);
+  const settings = options.maxStreams === undefined ? {} : { maxConcurrentStreams: options.maxStreams };
+  const server = createSecureServer({ ...tls, allowHTTP1: true, settings }, onRequest);
   server.on('sessionError', () => undefined);
   return server;
 }
