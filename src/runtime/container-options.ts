@@ -42,14 +42,18 @@ export async function containerOptions(
 ): Promise<ContainerOptions> {
   const { container, pod, podIps, restartCount } = input;
   const { objects, settings } = deps;
-  const envInput = {
-    pod,
-    container,
-    place: { podIps: byFamilyOf(settings.hostIps(), podIps), hostIps: settings.hostIps() },
-    allocatable: settings.allocatable(),
-    services: await knownServices(deps, pod, signal),
+  const hostIps = settings.hostIps();
+  const environment = async (): Promise<Environment> => {
+    const place = { podIps: byFamilyOf(hostIps, podIps), hostIps };
+    const services = await knownServices(deps, pod, signal);
+    const allocatable = settings.allocatable();
+    return await containerEnvironment(objects, { pod, container, place, allocatable, services }, signal);
   };
-  const env = await containerEnvironment(objects, envInput, signal);
+  const [env, hosts, message] = await Promise.all([
+    environment(),
+    hostsMount(deps, input),
+    terminationMount(deps, input),
+  ]);
   const texts = environmentTexts(env);
   const { mounts, devices } = await deps.volumes.containerMounts(
     pod,
@@ -57,8 +61,6 @@ export async function containerOptions(
     { restartCount, expand: (text) => expandKnown(text, texts) },
     signal,
   );
-  const hosts = await hostsMount(deps, input);
-  const message = await terminationMount(deps, input);
   return { env, mounts: [...mounts, ...hosts, ...message], devices };
 }
 

@@ -66,17 +66,22 @@ function tellFailure(deps: PodRuntimeDeps, context: SyncContext, container: Cont
   const message = describeError(err);
   context.waiting[name] = { reason, message };
   const ofImage = imageReasons.has(reason);
-  // What a hook that failed has said may be secret: its own event says only that it failed.
-  if (reason !== 'PostStartHookError') {
+  // What a hook that failed has said may be secret: its own event says only that it failed, and so does the log.
+  const ofHook = reason === 'PostStartHookError';
+  if (!ofHook) {
     const told = `Error: ${ofImage ? reason : withoutId(message, err, name)}`;
     const event = { type: 'Warning', reason: 'Failed', message: told } as const;
     deps.events.pod(pod, event, containerFieldPath(pod, name));
   }
   const imageRetryMs = deps.images.retryInMs(pod, container);
   if (ofImage && imageRetryMs !== undefined) context.retries.push(imageRetryMs);
-  else context.failure ??= err;
+  else context.failure ??= ofHook ? hookFailure(name) : err;
   const byRuntime = reason === 'CreateContainerError' || reason === 'RunContainerError';
   if (byRuntime && isKind(err, 'unavailable')) throw err;
+}
+
+function hookFailure(name: string): KubeletError {
+  return new KubeletError('internal', 'PostStartHookError', `the postStart hook of container ${name} failed`);
 }
 
 /** An event that names the container's ID would be another one each time. */

@@ -102,7 +102,7 @@ describe('hooks', () => {
         'Killing: FailedPostStartHook',
       ]),
     );
-    expect(events.join('\n')).not.toContain('a-secret');
+    expect([...events, ...world.node.log].join('\n')).not.toContain('a-secret');
     expect(status(world, 'web')?.restartCount).toBeGreaterThan(0);
   });
 
