@@ -6,6 +6,9 @@ import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 import { openApiServer, readKubeconfig, userAgentOf } from '../edge/apiserver/open-api-server.ts';
 import type { ClusterApi } from './cluster.ts';
 
+/** What a rate of 0 means to every client of Kubernetes; for events it means no limit. */
+const defaultLimits = { qps: 5, burst: 10 };
+
 /** Rejects when the kubeconfig cannot be used; that the server does not answer is no reason not to start. */
 export async function clusterOf(
   { config, flags, version }: Pick<RunOutcome, 'config' | 'flags' | 'version'>,
@@ -22,7 +25,7 @@ export async function clusterOf(
       log: log.with({ component: 'apiserver' }),
       userAgent: userAgentOf(version, ''),
       limits: {
-        requests: { qps: kubeAPIQPS, burst: kubeAPIBurst },
+        requests: kubeAPIQPS === 0 ? defaultLimits : { qps: kubeAPIQPS, burst: kubeAPIBurst },
         events: { qps: eventRecordQPS, burst: eventBurst },
       },
       // A heartbeat that takes longer comes too late anyway.
