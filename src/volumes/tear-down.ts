@@ -38,7 +38,16 @@ export async function findVolumes(deps: TearDownDeps, uid: string): Promise<read
 /** Rejects, having done what it could, with `conflict` when something is still in use. */
 export async function tearDownPod(deps: TearDownDeps, uid: string, signal: AbortSignal): Promise<void> {
   const { host, layout } = deps;
-  await tearDownSubPaths(deps, uid);
+  // Most pods without volumes have none of these, and are done with one look.
+  const parts = await host.listDirectories(podDir(layout, uid));
+  if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
+  if (parts.includes('volumes')) await tearDownVolumes(deps, uid, signal);
+  if (parts.includes('plugins'))
+    await host.removeTree(`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`);
+}
+
+async function tearDownVolumes(deps: TearDownDeps, uid: string, signal: AbortSignal): Promise<void> {
+  const { host, layout } = deps;
   const volumes = await findVolumes(deps, uid);
   const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(volume, signal)));
   signal.throwIfAborted();
@@ -47,7 +56,6 @@ export async function tearDownPod(deps: TearDownDeps, uid: string, signal: Abort
   const root = volumesDir(layout, uid);
   for (const name of await host.listDirectories(root)) await host.removeEmpty(`${root}/${name}`);
   await host.removeEmpty(root);
-  await host.removeTree(`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`);
 }
 
 async function tearDownVolume(volume: FoundVolume, signal: AbortSignal): Promise<void> {
@@ -69,7 +77,7 @@ async function tearDownSubPaths({ host, layout }: TearDownDeps, uid: string): Pr
   const root = subPathsDir(layout, uid);
   const mounts = await host.mountsBelow(root);
   for (const { path } of mounts.toSorted((a, b) => b.path.length - a.path.length)) await host.unmount(path);
-  if ((await host.kindOf(root)) !== undefined) await host.removeTree(root);
+  await host.removeTree(root);
 }
 
 function stillThere(failures: readonly unknown[]): unknown {

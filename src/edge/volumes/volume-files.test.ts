@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { link, lstat, mkdir, readFile, statfs, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -61,6 +62,16 @@ describe.runIf(canMount)('mounts', () => {
     expect(blocks * bsize).toBe(8_388_608);
     expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'tmpfs' }]);
   });
+
+  test.runIf(existsSync('/sys/kernel/mm/hugepages/hugepages-2048kB'))(
+    'huge pages are a file system of their own kind',
+    async () => {
+      const path = await volume('pages');
+      await files.mountHugePages(path, 2_097_152n);
+      expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'hugetlbfs' }]);
+      await expect(files.mountHugePages(path, 12_345n)).rejects.toMatchObject({ kind: 'invalid' });
+    },
+  );
 
   test('names with blanks and backslashes are found in the table', async () => {
     const path = await volume('with blank\\and\ttab');
