@@ -12,7 +12,9 @@ import { podUid } from '../src/api/pod-ref.ts';
 import { volumes } from '../src/assemble/volumes.ts';
 import { realClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/log.ts';
+import { Metrics } from '../src/base/metrics.ts';
 import { VolumeFiles } from '../src/edge/volumes/volume-files.ts';
+import { VolumeMetrics } from '../src/stats/volume-metrics.ts';
 import { FakePodObjects } from '../src/testing/fake-pod-objects.ts';
 import { percentile, table } from './statistics.ts';
 
@@ -65,6 +67,7 @@ async function measure(rootDir: string): Promise<void> {
     rootDir,
     syncFrequencyMs: 60_000,
     statsPeriodMs: 60_000,
+    metrics: new VolumeMetrics(new Metrics()),
     isOrphan: () => false,
     imageVolumes: false,
     host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),

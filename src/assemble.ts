@@ -246,6 +246,7 @@ export function assemble(input: AssembleInput): Kubelet {
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     isOrphan: (uid) => isOrphan(uid),
     imageVolumes: input.gates.ImageVolume,
+    metrics: metrics.volumes,
     host: edges.volumes,
     objects,
     events,

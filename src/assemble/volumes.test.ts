@@ -8,6 +8,8 @@ import { asPodUid, podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { Verbosity } from '../base/log.ts';
 import { textLogger } from '../base/log-text.ts';
+import { Metrics } from '../base/metrics.ts';
+import { VolumeMetrics } from '../stats/volume-metrics.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FakePodObjects } from '../testing/fake-pod-objects.ts';
@@ -31,6 +33,7 @@ function begin(): Volumes {
     rootDir: '/root',
     syncFrequencyMs: 60_000,
     statsPeriodMs: 60_000,
+    metrics: new VolumeMetrics(new Metrics()),
     isOrphan: (uid) => orphaned(uid),
     imageVolumes: true,
     host: () => host,

@@ -12,6 +12,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
 import type { ImageManager } from '../images/image-manager.ts';
+import type { VolumeMetrics } from '../stats/volume-metrics.ts';
 import { configMapKind } from '../volumes/config-map/config-map.ts';
 import { ContentUpdates } from '../volumes/content-updates.ts';
 import { contentPlugin } from '../volumes/content-volume.ts';
@@ -42,6 +43,7 @@ export interface VolumesInput {
   /** Whether it is certain that a pod is neither wanted, nor ends, nor is on the runtime. */
   readonly isOrphan: (uid: PodUid) => boolean;
   readonly imageVolumes: boolean;
+  readonly metrics: Pick<VolumeMetrics, 'observe' | 'countBy'>;
   readonly host: (podsDir: string) => VolumeHost;
   readonly objects: PodObjects;
   readonly events: EventSink;
@@ -66,7 +68,8 @@ export function volumes(input: VolumesInput): Volumes {
   const layout = { podsDir: `${input.rootDir}/pods` };
   const host = input.host(layout.podsDir);
   const mounts = new MountedVolumes();
-  const taking = { host, layout, plugins: volumePlugins(input, host, layout, mounts) };
+  const observe = input.metrics.observe.bind(input.metrics);
+  const taking = { host, layout, clock, observe, plugins: volumePlugins(input, host, layout, mounts) };
   const containers = {
     host,
     layout,
@@ -77,7 +80,11 @@ export function volumes(input: VolumesInput): Volumes {
     ensureImage: (...args: Parameters<typeof ensureImage> extends [unknown, ...infer Rest] ? Rest : never) =>
       ensureImage(input.images, ...args),
   };
-  const manager = new VolumeManager({ mounts, taking, containers, objects, events, clock, log });
+  const manager = new VolumeManager({ mounts, taking, containers, objects, events, observe, clock, log });
+  input.metrics.countBy(() => ({
+    wanted: manager.wanted(),
+    mounted: mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ plugin }) => plugin.name)),
+  }));
   const { syncFrequencyMs, statsPeriodMs: periodMs, isOrphan } = input;
   const updates = new ContentUpdates({
     manager,

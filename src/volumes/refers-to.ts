@@ -1,7 +1,7 @@
 // Whether a volume's content comes from an object of the cluster. Pure.
 import type { Pod, Volume } from '../api/k8s.ts';
 import type { ChangedObject } from '../api/pod-objects.ts';
-import type { VolumePlugin } from './plugin.ts';
+import type { VolumePlugin, VolumeSpec } from './plugin.ts';
 
 export function refersTo(
   plugins: readonly VolumePlugin[],
@@ -9,17 +9,16 @@ export function refersTo(
   volume: Volume,
   { kind, namespace, name }: ChangedObject,
 ): boolean {
-  const { name: volumeName, ...source } = volume;
-  const spec = {
-    name: volumeName,
-    directoryName: volumeName,
-    source,
-    readOnly: false,
-    mountOptions: [],
-    persistent: undefined,
-  };
-  const plugin = plugins.find((each) => each.canServe(spec));
-  return (plugin?.references(pod, spec) ?? []).some(
-    (each) => each.kind === kind && each.namespace === namespace && each.name === name,
-  );
+  const references = pluginOf(plugins, volume)?.references(pod, plainSpec(volume)) ?? [];
+  return references.some((each) => each.kind === kind && each.namespace === namespace && each.name === name);
+}
+
+/** By what the pod itself says: a claim's is not known before it was followed. */
+export function pluginOf(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin | undefined {
+  const spec = plainSpec(volume);
+  return plugins.find((each) => each.canServe(spec));
+}
+
+function plainSpec({ name, ...source }: Volume): VolumeSpec {
+  return { name, directoryName: name, source, readOnly: false, mountOptions: [], persistent: undefined };
 }

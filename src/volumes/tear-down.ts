@@ -3,14 +3,18 @@
 // Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
 // a kind of volume that nobody here knows is left alone and named.
 import type { VolumeHost } from '../api/volume-host.ts';
+import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import { pluginDirName, podDir, subPathsDir, type VolumeLayout, volumesDir } from './layout.ts';
 import type { VolumePlugin } from './plugin.ts';
+import { type ObserveOperation, timed } from './timed.ts';
 
 export interface TearDownDeps {
   readonly host: VolumeHost;
   readonly layout: VolumeLayout;
   readonly plugins: readonly VolumePlugin[];
+  readonly clock: Clock;
+  readonly observe: ObserveOperation;
 }
 
 /** A volume's directory that was found, with the plugin that made it. */
@@ -49,7 +53,7 @@ export async function tearDownPod(deps: TearDownDeps, uid: string, signal: Abort
 async function tearDownVolumes(deps: TearDownDeps, uid: string, signal: AbortSignal): Promise<void> {
   const { host, layout } = deps;
   const volumes = await findVolumes(deps, uid);
-  const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(volume, signal)));
+  const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
   signal.throwIfAborted();
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   if (failures.length > 0) throw stillThere(failures);
@@ -58,12 +62,17 @@ async function tearDownVolumes(deps: TearDownDeps, uid: string, signal: AbortSig
   await host.removeEmpty(root);
 }
 
-async function tearDownVolume(volume: FoundVolume, signal: AbortSignal): Promise<void> {
+async function tearDownVolume(
+  { clock, observe }: TearDownDeps,
+  volume: FoundVolume,
+  signal: AbortSignal,
+): Promise<void> {
   const { plugin, directoryName, pluginDir } = volume;
   try {
     if (plugin === undefined)
       throw new KubeletError('invalid', 'UnknownVolume', `volumes of ${pluginDir} are not known here`);
-    await plugin.tearDown(volume, signal);
+    const name = { plugin: plugin.name, operation: 'volume_unmount' } as const;
+    await timed(clock, observe, name, () => plugin.tearDown(volume, signal));
   } catch (err) {
     if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';

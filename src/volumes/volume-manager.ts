@@ -22,9 +22,10 @@ import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
 import type { SetUpRequest, SetUpVolume, VolumePlugin } from './plugin.ts';
 import { PodMounts } from './pod-mounts.ts';
 import { usedVolumes, volumeOwner } from './pod-spec.ts';
-import { refersTo } from './refers-to.ts';
+import { pluginOf, refersTo } from './refers-to.ts';
 import { type ClaimObjects, resolveVolume } from './resolve-volume.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
+import { type ObserveOperation, timed } from './timed.ts';
 
 export interface VolumeManagerDeps {
   readonly mounts: MountedVolumes;
@@ -32,6 +33,8 @@ export interface VolumeManagerDeps {
   readonly containers: ContainerMountsDeps;
   readonly objects: ClaimObjects;
   readonly events: EventSink;
+  /** Told of each mount: how long it took, and how it ended. */
+  readonly observe: ObserveOperation;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -135,9 +138,12 @@ export class VolumeManager implements PodVolumes {
     if (failed !== undefined && !mounts.hasEnded) throw failed.reason;
   }
 
-  /** Whether anything of a pod is mounted here, or is about to be. */
-  knows(uid: string): boolean {
-    return [...this.#pods.keys()].some((each) => each === uid);
+  /** The names of the plugins of all volumes that pods want, once per volume. */
+  wanted(): readonly string[] {
+    const { plugins } = this.#deps.taking;
+    return [...this.#pods.values()].flatMap(({ pod }) =>
+      usedVolumes(pod).flatMap((volume) => pluginOf(plugins, volume)?.name ?? []),
+    );
   }
 
   /** Ends attempts under way; what is mounted stays. */
@@ -191,13 +197,17 @@ export class VolumeManager implements PodVolumes {
   }
 
   async #setUp(pod: Pod, spec: MountedVolume['spec'], signal: AbortSignal): Promise<MountedVolume> {
-    const { clock, taking } = this.#deps;
+    const { clock, observe, taking } = this.#deps;
     const plugin = taking.plugins.find((each) => each.canServe(spec));
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
     const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
     const request = { pod, spec, path, owner: volumeOwner(pod) };
     const done = await this.#locks
-      .run(plugin.deviceKey(spec), signal, () => plugin.setUp(request, signal))
+      .run(plugin.deviceKey(spec), signal, () =>
+        timed(clock, observe, { plugin: plugin.name, operation: 'volume_mount' }, () =>
+          plugin.setUp(request, signal),
+        ),
+      )
       .catch(async (err: unknown) => await this.#keep(plugin, request, err));
     return { ...done, spec, plugin, mountedAtMs: clock.now() };
   }

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { Metrics } from '../base/metrics.ts';
+import { VolumeMetrics } from './volume-metrics.ts';
+
+test('operations by kind, name and outcome', () => {
+  const metrics = new Metrics();
+  const volumes = new VolumeMetrics(metrics);
+  const plugin = 'kubernetes.io/secret';
+  volumes.observe({ plugin, operation: 'volume_mount', seconds: 0.2, failed: false });
+  volumes.observe({ plugin, operation: 'volume_mount', seconds: 3, failed: true });
+  const labels = 'volume_plugin="kubernetes.io/secret",operation_name="volume_mount"';
+  const text = metrics.render();
+  expect(text).toContain(`${labels},status="success",migrated="false",le="0.25"} 1\n`);
+  expect(text).toContain(`${labels},status="fail-unknown",migrated="false",le="2.5"} 0\n`);
+});
+
+test('volumes are counted at each scrape, and what has gone is not shown', () => {
+  const metrics = new Metrics();
+  const volumes = new VolumeMetrics(metrics);
+  let mounted = ['a', 'b', 'a'];
+  volumes.countBy(() => ({ wanted: ['a'], mounted }));
+  const text = metrics.render();
+  expect(text).toContain('volume_manager_total_volumes{plugin_name="a",state="actual_state_of_world"} 2\n');
+  expect(text).toContain('volume_manager_total_volumes{plugin_name="a",state="desired_state_of_world"} 1\n');
+  mounted = [];
+  expect(metrics.render()).not.toContain('actual_state_of_world');
+});
