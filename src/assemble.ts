@@ -46,7 +46,7 @@ import { ProbeResults } from './probes/probe-results.ts';
 import { allocatableOf, type MachineCapacity } from './resources/node-allocatable.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
-import type { RuntimeFiles } from './runtime/sync-context.ts';
+import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
 import { UserNamespaces } from './runtime/user-namespaces.ts';
 import { plainPorts } from './server/plain-ports.ts';
 import { FileSource, type ManifestFiles } from './sources/file-source.ts';
@@ -104,7 +104,11 @@ const callTimeoutMs = 20_000;
 const startLeaseMs = 10_000;
 
 /** Where pods have no cgroup of their own, there is none to remove. */
-const noCgroups = { removePod: async (): Promise<void> => {}, killContainer: async (): Promise<void> => {} };
+const noCgroups: RuntimeCgroups = {
+  removePod: async () => undefined,
+  podsWithCgroups: async () => new Set(),
+  killContainer: async () => undefined,
+};
 
 /** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
 function parallelStarts(): number {

@@ -183,6 +183,8 @@ export class PodRuntime {
   /** Takes back what a pod that has ended still holds on the node, while its containers stay to be looked at. */
   async cleanPod(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#deps.volumes.unmount(uid, signal);
+    // What the pod was given counts as given until its cgroup has gone.
+    await this.#deps.cgroups.removePod(uid);
   }
 
   /** Removes what a wanted pod's restarts have left behind. */
@@ -216,15 +218,18 @@ export class PodRuntime {
     this.#deps.userNamespaces.release(pod.uid);
   }
 
-  /** The pods of which something lies on the disk, wanted or not. */
+  /** The pods of which something lies on the disk or that have a cgroup, wanted or not. */
   async leftovers(): Promise<readonly PodIdentity[]> {
-    const { files, settings } = this.#deps;
-    const [directories, logs] = await Promise.all([
+    const { cgroups, files, settings } = this.#deps;
+    const [directories, groups, logs] = await Promise.all([
       files.listNames(podsDirectory(settings.rootDir)),
+      cgroups.podsWithCgroups(),
       files.listNames(settings.podLogsDir),
     ]);
     return [
-      ...directories.filter(isUid).map((uid) => ({ uid: asPodUid(uid), namespace: '', name: '' })),
+      ...[...directories, ...groups]
+        .filter(isUid)
+        .map((uid) => ({ uid: asPodUid(uid), namespace: '', name: '' })),
       ...logs.flatMap((directory) => podOfLogDirectory(directory) ?? []),
     ];
   }

@@ -63,6 +63,8 @@ export interface RuntimeFiles {
 export interface RuntimeCgroups {
   /** Removes the pod's cgroup from every hierarchy; nothing there is fine. */
   removePod(uid: string): Promise<void>;
+  /** UIDs of pods that have one. */
+  podsWithCgroups(): Promise<ReadonlySet<string>>;
   /** Kills what runs in a container's own cgroup; nothing there is fine. */
   killContainer(uid: string, containerId: string): Promise<void>;
 }

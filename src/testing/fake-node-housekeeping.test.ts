@@ -1,6 +1,6 @@
 // What lies on the node's disk of pods nobody knows any more goes; what somebody may still want stays. On the fake clock.
 import { afterEach, expect, test } from 'vitest';
-import { aPod } from './builders.ts';
+import { aContainer, aPod } from './builders.ts';
 import { FakeNode } from './fake-node.ts';
 
 const volumes = '/var/lib/kubelet/pods/uid-gone/volumes';
@@ -35,6 +35,18 @@ test('nothing is removed while a source is silent', async () => {
   await node.clock.advance(120_000);
   expect(node.directories).not.toContain(volumes);
   expect(node.directories).not.toContain(logs);
+});
+
+test('a cgroup of a pod nobody knows goes, and that of one that has ended while it is still wanted', async () => {
+  node = new FakeNode();
+  node.cgroups.enter('/kubepods/burstable/poduid-gone', 7);
+  node.cgroups.kill(7);
+  const command = ['sh', '-c', 'exit 0'];
+  node.write('p.yaml', aPod({ restartPolicy: 'Never', containers: [aContainer({ command })] }));
+  await node.start();
+  await node.clock.advance(5_000);
+  expect([...node.cgroups.groups.keys()].filter((path) => path.includes('poduid'))).toEqual([]);
+  expect(node.status('uid-p')?.phase).toBe('Succeeded');
 });
 
 test('a pod whose UID comes back is not touched', async () => {
