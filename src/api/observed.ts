@@ -60,6 +60,8 @@ export interface ObservedContainer {
   /** Only from runtimes that tell it. */
   readonly resources?: ObservedResources;
   readonly user?: ObservedUser;
+  /** Paths in the container at which the runtime mounted read-only with everything below. */
+  readonly recursiveReadOnly?: readonly string[];
   /** SIGTERM, SIGUSR1 …: what ends it. */
   readonly stopSignal?: string;
   /** From an annotation: what is to be run before it ends, when nobody has its spec any more. */

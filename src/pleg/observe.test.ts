@@ -170,6 +170,7 @@ test('what the runtime tells of resources, user and stop signal is kept; what it
       },
       user: { linux: { uid: 1000n, gid: 0n, supplementalGroups: [5n] } },
       stopSignal: Signal.SIGUSR1,
+      mounts: [{ containerPath: '/a', recursiveReadOnly: true }, { containerPath: '/b' }],
     }),
     's',
   );
@@ -177,6 +178,7 @@ test('what the runtime tells of resources, user and stop signal is kept; what it
     resources: { cpuLimitMilli: 500n, cpuRequestMilli: 100n, memoryLimitBytes: 1024n },
     user: { uid: 1000, gid: 0, supplementalGroups: [5] },
     stopSignal: 'SIGUSR1',
+    recursiveReadOnly: ['/a'],
   });
   const silent = observedContainer(
     ContainerStatus.fromPartial({ id: 'c', resources: { linux: { cpuPeriod: 100_000n, cpuQuota: -1n } } }),

@@ -139,11 +139,15 @@ function preStopOf(text: string | undefined): Pick<ObservedContainer, 'preStop'>
 /** What only some runtimes say of a container. */
 function toldByRuntime(
   status: ContainerStatus,
-): Pick<ObservedContainer, 'resources' | 'user' | 'stopSignal'> {
+): Pick<ObservedContainer, 'recursiveReadOnly' | 'resources' | 'user' | 'stopSignal'> {
   const resources = observedResources(status);
   const user = status.user?.linux;
   const stopSignal = signalNames.get(status.stopSignal);
+  const recursive = status.mounts.filter((mount) => mount.recursiveReadOnly);
   return {
+    ...(recursive.length === 0
+      ? {}
+      : { recursiveReadOnly: recursive.map(({ containerPath }) => containerPath) }),
     ...(resources === undefined ? {} : { resources }),
     ...(user === undefined
       ? {}

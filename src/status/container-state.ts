@@ -67,7 +67,11 @@ export function observedStatus(
       allocatedResources: nonEmptyMap(spec.resources?.requests),
       resources: enactedResources(spec.resources, seen, ranBefore ? old : undefined),
     }),
-    volumeMounts: volumeMountStatuses(spec.volumeMounts, node.supportsRecursiveReadOnly),
+    volumeMounts: volumeMountStatuses(
+      spec.volumeMounts,
+      node.supportsRecursiveReadOnly,
+      seen.recursiveReadOnly ?? [],
+    ),
     user: node.gates.SupplementalGroupsPolicy ? userOf(seen) : undefined,
     stopSignal: node.gates.ContainerStopSignals ? seen.stopSignal : undefined,
   });
@@ -122,6 +126,7 @@ function wasLost(
 export function volumeMountStatuses(
   mounts: readonly VolumeMount[] | undefined,
   supportsRecursiveReadOnly: boolean,
+  recursive: readonly string[] = [],
 ): VolumeMountStatus[] | undefined {
   if (mounts === undefined || mounts.length === 0) return undefined;
   return mounts.map((mount) =>
@@ -130,7 +135,9 @@ export function volumeMountStatuses(
       mountPath: mount.mountPath,
       readOnly: mount.readOnly === true ? true : undefined,
       recursiveReadOnly:
-        mount.readOnly === true ? recursiveMode(mount, supportsRecursiveReadOnly) : undefined,
+        mount.readOnly === true
+          ? recursiveMode(mount, supportsRecursiveReadOnly || recursive.includes(mount.mountPath))
+          : undefined,
     }),
   );
 }

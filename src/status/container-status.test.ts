@@ -309,6 +309,25 @@ describe('what the runtime tells of a container', () => {
     expect(told({ user }, { SupplementalGroupsPolicy: false })).not.toHaveProperty('user');
   });
 
+  test('which of its mounts are read-only with everything below', () => {
+    const mounts = ['/a', '/b'].map((mountPath) => ({
+      name: 'v',
+      mountPath,
+      readOnly: true,
+      recursiveReadOnly: 'IfPossible',
+    }));
+    const status = first(
+      generate({
+        pod: pod({ containers: [container('c', { volumeMounts: mounts })] }),
+        observed: seen([running('c', { recursiveReadOnly: ['/a'] })]),
+      }),
+    );
+    expect(status.volumeMounts?.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual([
+      'Enabled',
+      'Disabled',
+    ]);
+  });
+
   test('its stop signal, behind its gate', () => {
     expect(told({ stopSignal: 'SIGUSR1' }, { ContainerStopSignals: true }).stopSignal).toBe('SIGUSR1');
     expect(told({ stopSignal: 'SIGUSR1' })).not.toHaveProperty('stopSignal');
