@@ -314,6 +314,7 @@ export function assemble(input: AssembleInput): Kubelet {
       features: { resources },
       stores: { desired, observed, lifecycles, statuses },
       events,
+      metrics: metrics.registry,
     });
   cri.connectionChanged.subscribe((up) => {
     if (up) pleg.pokeRelist();

@@ -4,29 +4,26 @@ import type { ApiClient, Follow } from '../api/api-client.ts';
 import type { CriImages, CriRuntime } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
 import { parseIp } from '../api/ip-address.ts';
-import type { Node, Pod } from '../api/k8s.ts';
-import { type PodUid, podFullName } from '../api/pod-ref.ts';
+import type { Node } from '../api/k8s.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
 import { untilAborted } from '../base/race-abort.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { kubeletVersion } from '../config/version.ts';
+import { isReady } from '../node/node-conditions.ts';
 import { NodeLease } from '../node/node-lease.ts';
 import type { NodeSettings } from '../node/node-settings.ts';
 import { NodeStatusLoop } from '../node/node-status-loop.ts';
 import { OwnNode } from '../node/own-node.ts';
 import { RuntimeState } from '../node/runtime-state.ts';
-import type { ObservedPods } from '../pleg/observed-pods.ts';
 import { ApiPods } from '../pods/api-pods.ts';
-import type { DesiredPods } from '../pods/desired-pods.ts';
-import { MirrorPods } from '../pods/mirror-pods.ts';
 import { ApiSource } from '../sources/api-source.ts';
-import type { PodStatuses } from '../status/pod-statuses.ts';
-import { StatusPusher } from '../status/status-pusher.ts';
-import type { PodLifecycles } from '../workers/pod-lifecycles.ts';
-import { leaseApi, nodeApi, podApi } from './cluster-api.ts';
+import { ClusterMetrics } from '../stats/cluster-metrics.ts';
+import { leaseApi, nodeApi } from './cluster-api.ts';
+import { type ClusterStores, mirrorPods, statusPusher } from './cluster-pods.ts';
 import { gatherNodeFacts, type NodeFeatureFacts, type NodeHost } from './node-facts.ts';
 
 /** The way to the API server; a node that stands alone has none. */
@@ -47,13 +44,9 @@ export interface ClusterInput {
   readonly cri: Pick<CriRuntime, 'status' | 'version'> & Pick<CriImages, 'listImages'>;
   readonly lastRelistAtMs: () => number | undefined;
   readonly features: NodeFeatureFacts;
-  readonly stores: {
-    readonly desired: DesiredPods;
-    readonly observed: ObservedPods;
-    readonly lifecycles: PodLifecycles;
-    readonly statuses: PodStatuses;
-  };
+  readonly stores: ClusterStores;
   readonly events: EventSink;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -111,10 +104,19 @@ export function assembleCluster(input: ClusterInput): Cluster {
     log: log('node'),
   });
   runtime.changed.subscribe(() => nodeStatus.poke());
-  const pusher = statusPusher(input, apiPods, log('status'));
+  const metrics = new ClusterMetrics({
+    registry: input.metrics,
+    mirrorPods: () => apiPods.mirrorNames().length,
+    nowMs: () => clock.monotonic(),
+  });
+  const pusher = statusPusher(input, apiPods, metrics, log('status'));
   const mirrors = mirrorPods(input, apiPods, ownNode, log('mirror'));
   ownNode.changed.subscribe(() => {
-    if (ownNode.get() !== undefined) lease.nodeAppeared();
+    const node = ownNode.get();
+    if (node !== undefined) {
+      lease.nodeAppeared();
+      metrics.observeNode({ isReady: isReady(node.status?.conditions) });
+    }
     mirrors.pokeAll();
   });
   const source = new ApiSource({
@@ -183,70 +185,6 @@ function birthCry(events: EventSink): Component {
       return { stopped: untilAborted(signal) };
     },
   };
-}
-
-function statusPusher({ api, clock, stores }: ClusterInput, apiPods: ApiPods, log: Logger): StatusPusher {
-  const { desired, lifecycles, observed, statuses } = stores;
-  const target = (uid: PodUid): Pod | undefined => {
-    const wanted = desired.get(uid);
-    if (wanted === undefined || wanted.source === 'api') return apiPods.get(uid);
-    return apiPods.mirror(podFullName(wanted.pod));
-  };
-  const pusher = new StatusPusher({
-    statuses,
-    lifecycles,
-    observed,
-    target,
-    api: podApi(api.client),
-    clock,
-    log,
-  });
-  for (const { changed } of [statuses, lifecycles, apiPods]) changed.subscribe((uid) => pusher.poke(uid));
-  apiPods.mirrorChanged.subscribe((fullName) => {
-    for (const { pod, source, uid } of desired.all())
-      if (source !== 'api' && podFullName(pod) === fullName) pusher.poke(uid);
-  });
-  return pusher;
-}
-
-function mirrorPods(
-  { api, clock, nodeName, stores }: ClusterInput,
-  apiPods: ApiPods,
-  own: OwnNode,
-  log: Logger,
-): MirrorPods {
-  const { desired, lifecycles, observed } = stores;
-  const statics = (): readonly Pod[] =>
-    desired.all().flatMap(({ pod, source }) => (source === 'api' ? [] : [pod]));
-  const mirrors = new MirrorPods({
-    statics: {
-      get: (fullName) => statics().find((pod) => podFullName(pod) === fullName),
-      isBusy: (fullName) =>
-        [...observed.all().values()].some((seen) => podFullName({ metadata: seen }) === fullName),
-      names: () => statics().map(podFullName),
-      sourcesReady: () => desired.sourcesReady(),
-    },
-    mirrors: apiPods,
-    node: () => {
-      const { deletionTimestamp, uid } = own.get()?.metadata ?? {};
-      return uid === undefined || deletionTimestamp !== undefined ? undefined : { name: nodeName, uid };
-    },
-    api: podApi(api.client),
-    clock,
-    log,
-  });
-  desired.changed.subscribe((uid) => {
-    const wanted = desired.get(uid);
-    if (wanted === undefined) mirrors.pokeAll();
-    else if (wanted.source !== 'api') mirrors.poke(podFullName(wanted.pod));
-  });
-  desired.ready.subscribe(() => mirrors.pokeAll());
-  lifecycles.changed.subscribe((uid) => {
-    // A static pod that was removed has ended: its picture can go, too.
-    if (lifecycles.get(uid) === undefined) mirrors.pokeAll();
-  });
-  apiPods.mirrorChanged.subscribe((fullName) => mirrors.poke(fullName));
-  return mirrors;
 }
 
 /** The first internal address and, in a cluster of two families, the first of the other one. */

@@ -39,6 +39,7 @@ async function world(count = 1) {
     observed: new Map<string, ObservedPod>(),
     calls: [] as string[],
     patches: [] as object[],
+    waitedSeconds: [] as number[],
     fault: undefined as KubeletError | undefined,
     version: 10,
     latencyMs: 0,
@@ -76,6 +77,7 @@ async function world(count = 1) {
         }),
       delete: (pod) => call('delete', pod, () => undefined),
     },
+    observe: (seconds) => void state.waitedSeconds.push(seconds),
     clock,
     log: silentLogger,
   });
@@ -130,6 +132,8 @@ test('while the server is away statuses pile up to one per pod, and the latest i
   await clock.advance(15_000);
   expect(state.patches).toHaveLength(1);
   expect(state.objects.get('u0')?.status).toMatchObject(ready(true));
+  // Counted from the first word that could not be said.
+  expect(state.waitedSeconds).toEqual([expect.toSatisfy((seconds: number) => seconds >= 300)]);
 });
 
 test('who becomes ready goes first', async () => {

@@ -36,6 +36,8 @@ export interface StatusPusherDeps {
   /** The object that shows this pod: its own, or a static pod's mirror pod; undefined when there is none. */
   readonly target: (uid: PodUid) => Pod | undefined;
   readonly api: PodStatusApi;
+  /** How long a status waited until the API server had it. */
+  readonly observe?: (seconds: number) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -48,6 +50,8 @@ interface Sent {
   mustGet: boolean;
   /** The UID of the object that was deleted; with a finalizer it stays there all the same. */
   deleted?: string;
+  /** Since when there is something to send, by the monotonic clock. */
+  sinceMs?: number;
   /** The last patch and when it was sent, by the monotonic clock. */
   patch?: { readonly text: string; readonly atMs: number };
 }
@@ -136,6 +140,8 @@ export class StatusPusher implements Component {
     });
     const diff = strategicDiff({ status: object.status ?? {} }, { status: merged }, mergeKeys);
     const patch = diff === undefined ? undefined : { metadata: { uid: object.metadata?.uid }, ...diff };
+    if (patch === undefined) delete sent.sinceMs;
+    else sent.sinceMs ??= clock.monotonic();
     const isOver = sent.deleted !== object.metadata?.uid && this.#canBeDeleted(object, lifecycle, seen);
     if (patch === undefined && !isOver) return undefined;
     const flips = readyOf(object.status) !== readyOf(merged) || isTerminalPhase(merged.phase);
@@ -166,6 +172,8 @@ export class StatusPusher implements Component {
       throw err;
     }
     sent.patch = { text, atMs: this.#deps.clock.monotonic() };
+    this.#deps.observe?.((sent.patch.atMs - (sent.sinceMs ?? sent.patch.atMs)) / 1000);
+    delete sent.sinceMs;
     this.#deps.log
       .v(3)
       .info('Pod status sent', { pod: podRef(work.object), podUID: uid, phase: sent.written.status?.phase });
