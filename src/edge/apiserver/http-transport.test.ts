@@ -165,6 +165,20 @@ describe('HttpTransport', () => {
     expect(await whoAmI(client)).toBe('system:node:after');
   });
 
+  test('an expired client certificate is refused, and the next one on disk is taken at once', async () => {
+    const front = await serve();
+    const pem = join(directory, 'client.pem');
+    const leaf = { commonName: 'system:node:n1', organizations: ['system:nodes'], usage: 'client' } as const;
+    const expired = authority.issue({ ...leaf, notBeforeMs: Date.now() - 7_200_000, seconds: 3_600 });
+    await writeFile(pem, expired.cert + expired.key);
+    const user = { 'client-certificate': 'client.pem', 'client-key': 'client.pem' };
+    const client = await clientOf(front, { user }, new FakeClock());
+    expect(await failureOf(whoAmI(client))).toBe('forbidden Unauthorized');
+    const next = authority.issue(leaf);
+    await writeFile(pem, next.cert + next.key);
+    expect(await whoAmI(client)).toBe('system:node:n1');
+  });
+
   test('reads a token file again, at once when the server refuses the token', async () => {
     const front = await serve();
     await writeFile(join(directory, 'token'), 'bad\n');

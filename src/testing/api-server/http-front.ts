@@ -6,6 +6,7 @@ import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse }
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { ApiError } from './api-error.ts';
 import { type ApiServerDouble, errorResponse } from './double.ts';
 import type { KubeletProxy } from './kubelet-proxy.ts';
 import type { TestAuthority } from './pki.ts';
@@ -94,7 +95,7 @@ function secureServer(
     key,
     ca: authority.cert,
     requestCert: true,
-    // Whose certificate is not known is nobody, as with a real server, which then looks for a token.
+    // Not at the handshake: a certificate is not asked for, and a bad one is answered with 401.
     rejectUnauthorized: false,
   };
   if (!http2) return createHttpsServer(tls, onRequest);
@@ -112,6 +113,14 @@ export function userOf(request: AnyRequest): User | undefined {
     | undefined;
   if (subject?.['CN'] === undefined) return undefined;
   return { name: String(subject['CN']), groups: [...[subject['O'] ?? []].flat(), 'system:authenticated'] };
+}
+
+/** Expired, or signed by somebody else: a real server does not take its bearer for anybody, token or not. */
+function hasBadCertificate(request: AnyRequest): boolean {
+  const socket = request.socket as Partial<TLSSocket>;
+  if (socket.authorized !== false || socket.getPeerCertificate === undefined) return false;
+  // Without a certificate there is an empty object.
+  return Object.keys(socket.getPeerCertificate()).length > 0;
 }
 
 /** What the request's headers say of who asks; an administrator may act as somebody else. */
@@ -143,6 +152,7 @@ async function answer(
     signal: abort.signal,
   };
   try {
+    if (hasBadCertificate(request)) throw new ApiError(401, 'Unauthorized', 'Unauthorized');
     if (proxy !== undefined && (await proxy.request(double, raw, response as ServerResponse))) return;
     await write(response as ServerResponse, await double.handle(raw));
   } catch (err) {
