@@ -67,6 +67,20 @@ describeOnRig('container configuration', () => {
     );
   });
 
+  test('starts are counted, and those that failed by their reason', async () => {
+    own.write('counted', withMain('counted', obedient));
+    own.write('failing', withMain('failing', obedient, { envFrom: [{ secretRef: { name: 'absent' } }] }));
+    await untilRunning(kubelet, 'counted');
+    const code = 'CreateContainerConfigError';
+    await untilContainer(kubelet, 'failing', code, (each) => each.state?.waiting?.reason === code);
+    const metrics = await (await kubelet.get(kubelet.readOnlyPort, '/metrics')).text();
+    expect(metrics).toMatch(/^kubelet_started_pods_total [1-9]/m);
+    expect(metrics).toMatch(/^kubelet_started_containers_total\{container_type="container"\} [1-9]/m);
+    expect(metrics).toContain(
+      `kubelet_started_containers_errors_total{container_type="container",code="${code}"}`,
+    );
+  });
+
   test('hosts file, aliases and hostname', async () => {
     const main = container('main', `hostname; cat /etc/hosts; ${forever}`);
     const hostAliases = [{ ip: '192.0.2.7', hostnames: ['one', 'two'] }];

@@ -271,6 +271,7 @@ export function assemble(input: AssembleInput): Kubelet {
     volumes: volume.manager,
     probes: probeResults,
     hookHttp: edges.hookHttp,
+    starts: metrics.starts,
     userNamespaces: new UserNamespaces({
       cri,
       files: edges.files,

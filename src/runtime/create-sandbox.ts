@@ -21,6 +21,7 @@ export async function createSandbox(
 ): Promise<void> {
   const { cri, files, log, podCgroups, settings, slots } = deps;
   const { pod, signal } = context;
+  deps.starts?.pod(pod.spec?.hostUsers === false);
   const failed = (err: unknown): never => tellFailure(deps, context, err);
   const { config, runtimeHandler } = await prepareSandbox(deps, pod, attempt, context.resolver, signal).catch(
     failed,
@@ -46,8 +47,9 @@ export async function createSandbox(
   }
 }
 
-function tellFailure({ events }: PodRuntimeDeps, { pod, signal }: SyncContext, err: unknown): never {
+function tellFailure({ events, starts }: PodRuntimeDeps, { pod, signal }: SyncContext, err: unknown): never {
   if (isAbort(err) || signal.aborted) throw err;
+  starts?.podFailed(pod.spec?.hostUsers === false);
   const kind = err instanceof KubeletError ? err.kind : 'internal';
   const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
   const reason = 'FailedCreatePodSandBox';

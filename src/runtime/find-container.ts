@@ -8,6 +8,16 @@ export interface FoundContainer {
   readonly targetName: string | undefined;
 }
 
+export type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
+
+/** By the list it is in, as metrics name it. */
+export function containerType({ spec }: Pod, name: string): ContainerType {
+  const isIn = (list: readonly { readonly name: string }[] | undefined): boolean =>
+    list?.some((each) => each.name === name) === true;
+  if (isIn(spec?.initContainers)) return 'init_container';
+  return isIn(spec?.ephemeralContainers) ? 'ephemeral_container' : 'container';
+}
+
 export function allContainers(pod: Pod): readonly Container[] {
   const { containers = [], ephemeralContainers = [], initContainers = [] } = pod.spec ?? {};
   return [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])];

@@ -7,7 +7,7 @@ import { latestContainer } from '../api/observed.ts';
 import { type ContainerId, podRef } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { createContainer } from './create-container.ts';
-import { findContainer } from './find-container.ts';
+import { containerType, findContainer } from './find-container.ts';
 import { linkLog } from './log-links.ts';
 import { runPostStart } from './post-start.ts';
 import { podFormat } from './security-context.ts';
@@ -50,19 +50,26 @@ export async function startContainer(
     context.retries.push(wait.retryInMs);
     return;
   }
+  const kind = containerType(pod, name);
+  deps.starts?.container(kind);
   try {
     await createAndStart(deps, context, container, options);
   } catch (err) {
     // A runtime that went away is the pod's trouble, not this container's.
     if (isAbort(err) || context.signal.aborted) throw err;
+    deps.starts?.containerFailed(kind, reasonOf(err));
     tellFailure(deps, context, container, err);
   }
+}
+
+function reasonOf(err: unknown): string {
+  return err instanceof KubeletError ? err.reason : 'RunContainerError';
 }
 
 function tellFailure(deps: PodRuntimeDeps, context: SyncContext, container: Container, err: unknown): void {
   const { pod } = context;
   const { name } = container;
-  const reason = err instanceof KubeletError ? err.reason : 'RunContainerError';
+  const reason = reasonOf(err);
   const message = describeError(err);
   context.waiting[name] = { reason, message };
   const ofImage = imageReasons.has(reason);

@@ -82,6 +82,15 @@ export interface PodUsers {
   release(uid: string): void;
 }
 
+/** How often starts were tried and failed. */
+export interface StartCounts {
+  pod(ownUsers: boolean): void;
+  podFailed(ownUsers: boolean): void;
+  /** `kind`: container, init_container or ephemeral_container; `code`: the waiting reason. */
+  container(kind: string): void;
+  containerFailed(kind: string, code: string): void;
+}
+
 export interface PodRuntimeDeps {
   readonly cri: CriRuntime;
   readonly images: RuntimeImages;
@@ -95,6 +104,7 @@ export interface PodRuntimeDeps {
   readonly podCgroups?: PodCgroups | undefined;
   readonly hookHttp: HookHttp;
   readonly userNamespaces: PodUsers;
+  readonly starts?: StartCounts | undefined;
   readonly slots: Slots;
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;
