@@ -18,7 +18,7 @@ import { podObjects } from './assemble/objects.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
 import { volumes } from './assemble/volumes.ts';
-import { crashBackoff, podWorkers } from './assemble/workers.ts';
+import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
@@ -289,6 +289,7 @@ export function assemble(input: AssembleInput): Kubelet {
       hostIps: () => cluster?.hostIPs() ?? input.machine.addresses,
       cgroupParent: (pod) => resources.pods?.parentOf(pod) ?? '',
     }),
+    garbagePolicy: garbagePolicy(input.flags),
     containerRestartRules: restartRules,
     clock,
     log: component('runtime'),

@@ -4,8 +4,10 @@ import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { hasEndedForGood } from '../runtime/compute-pod-actions.ts';
 import { CrashBackoff, crashLimits } from '../runtime/crash-backoff.ts';
+import type { GarbagePolicy } from '../runtime/garbage.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import { Housekeeping, Leftovers } from '../workers/housekeeping.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
@@ -71,4 +73,12 @@ export function crashBackoff({
       longestMs: gates.KubeletCrashLoopBackOffMax ? maxContainerRestartPeriod?.ms : undefined,
     }),
   );
+}
+
+/** What is kept of containers that ended, as the operator has it. */
+export function garbagePolicy(
+  flags: Pick<KubeletFlags, 'maximumDeadContainersPerContainer' | 'minimumContainerTTLDuration'>,
+): GarbagePolicy {
+  const { maximumDeadContainersPerContainer: perContainer, minimumContainerTTLDuration } = flags;
+  return { perContainer, minAgeMs: minimumContainerTTLDuration.ms };
 }

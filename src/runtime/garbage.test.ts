@@ -3,7 +3,7 @@ import type { ObservedPod } from '../api/observed.ts';
 import { asContainerId, asSandboxId } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
-import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
+import { computeGarbage, isEmpty, removeContainers, removeLogs, removeSandboxes } from './garbage.ts';
 
 const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
   exited(1, { id: asContainerId(id), ...over });
@@ -78,4 +78,38 @@ test('what is gone already is fine; every one is tried before the first failure 
   const sandboxes = ['gone', 'a'].map((id) => aSandbox({ id: asSandboxId(id) }));
   await removeSandboxes({ cri }, sandboxes, signal);
   expect(asked).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);
+});
+
+test('as many dead ones are kept as the operator says, and young ones', () => {
+  const containers = [
+    dead('c3', { createdAtMs: 4_000 }),
+    dead('c2', { createdAtMs: 3_000 }),
+    dead('c1', { createdAtMs: 2_000 }),
+    dead('c0', { createdAtMs: 1_000 }),
+  ];
+  const ids = (perContainer: number, minAgeMs: number, first = containers): readonly string[] =>
+    computeGarbage(anObservedPod({ containers: first }), { perContainer, minAgeMs }, 5_000).containers.map(
+      ({ id }) => id,
+    );
+  expect(ids(2, 0)).toEqual(['c1', 'c0']);
+  expect(ids(-1, 0)).toEqual([]);
+  expect(ids(1, 3_500)).toEqual(['c0']);
+  // The newest of a name is what its status is made of.
+  expect(ids(0, 0)).toEqual(['c2', 'c1', 'c0']);
+  expect(ids(0, 0, [anObservedContainer(), ...containers])).toEqual(['c3', 'c2', 'c1', 'c0']);
+});
+
+test('logs go with their container, rotated ones too, and only those in our directory', async () => {
+  const removed: string[] = [];
+  const files = {
+    listNames: async () => ['0.log', '0.log.20261115', '1.log', '10.log'],
+    removeFile: async (path: string) => void removed.push(path),
+  };
+  const paths = ['/var/log/pods/ns_p_u/c/0.log', '/etc/c/0.log', '/var/log/pods/../x/0.log', ''];
+  await removeLogs(
+    files,
+    '/var/log/pods',
+    paths.map((logPath) => ({ logPath })),
+  );
+  expect(removed).toEqual(['/var/log/pods/ns_p_u/c/0.log', '/var/log/pods/ns_p_u/c/0.log.20261115']);
 });

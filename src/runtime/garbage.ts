@@ -1,10 +1,16 @@
 // What of a pod's dead containers and sandboxes need not be kept. The choice is pure; the removal tolerates what is gone.
-// Upstream: kuberuntime_gc.go with one dead container kept per name. Invariants: the newest container of a name is never
+// Upstream: kuberuntime_gc.go and removeContainerLog in kuberuntime_container.go. Invariants: the newest container of a name is never
 // removed while the pod is wanted; a sandbox is removed only after its containers.
 import type { CriRuntime } from '../api/cri.ts';
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
+import {
+  latestContainer,
+  type ObservedContainer,
+  type ObservedPod,
+  type ObservedSandbox,
+} from '../api/observed.ts';
 import { unlessGone } from './stop-container.ts';
 import { rethrowFirst } from './stop-pod.ts';
+import type { RuntimeFiles } from './sync-context.ts';
 
 export interface Garbage {
   readonly containers: readonly ObservedContainer[];
@@ -15,14 +21,30 @@ export interface RemoveDeps {
   readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
 }
 
-/** For a pod that is still wanted: all but the newest dead container of each name, and sandboxes left empty by a newer one. */
-export function computeGarbage(seen: ObservedPod): Garbage {
-  const keptDead = new Set<string>();
+/** Upstream: GCPolicy, from flags that are old but not gone. */
+export interface GarbagePolicy {
+  /** Dead containers kept of each name; negative: all of them. */
+  readonly perContainer: number;
+  /** Made less than this ago: kept. */
+  readonly minAgeMs: number;
+}
+
+export const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0 };
+
+/** For a pod that is still wanted: dead containers beyond those that are kept of each name, and sandboxes left empty by a newer one. */
+export function computeGarbage(
+  seen: ObservedPod,
+  policy: GarbagePolicy = defaultGarbagePolicy,
+  nowMs = Number.POSITIVE_INFINITY,
+): Garbage {
+  const { minAgeMs, perContainer } = policy;
+  const dead = new Map<string, number>();
   const containers = seen.containers.filter((container) => {
-    if (container.state !== 'exited') return false;
-    if (keptDead.has(container.name)) return true;
-    keptDead.add(container.name);
-    return false;
+    if (container.state !== 'exited' || perContainer < 0) return false;
+    const before = dead.get(container.name) ?? 0;
+    dead.set(container.name, before + 1);
+    if (container === latestContainer(seen, container.name)) return false;
+    return before >= perContainer && nowMs - container.createdAtMs >= minAgeMs;
   });
   const kept = seen.containers.filter((container) => !containers.includes(container));
   const sandboxes = seen.sandboxes
@@ -63,4 +85,22 @@ export async function removeSandboxes(
       }),
     ),
   );
+}
+
+/** The logs of containers that are about to be removed, rotated ones too: no runtime does that. */
+export async function removeLogs(
+  files: Pick<RuntimeFiles, 'listNames' | 'removeFile'>,
+  podLogsDir: string,
+  containers: readonly Pick<ObservedContainer, 'logPath'>[],
+): Promise<void> {
+  for (const { logPath } of containers) {
+    const at = logPath.lastIndexOf('/');
+    const [directory, name] = [logPath.slice(0, at), logPath.slice(at + 1)];
+    // The path comes back from a runtime that others use as well: only what lies in our directory is ours.
+    if (!directory.startsWith(`${podLogsDir}/`) || name === '' || directory.includes('/../')) continue;
+    const own = (await files.listNames(directory)).filter(
+      (each) => each === name || each.startsWith(`${name}.`),
+    );
+    for (const each of own) await files.removeFile(`${directory}/${each}`);
+  }
 }

@@ -10,7 +10,7 @@ import { isSidecar } from '../api/restart-policy.ts';
 import { computePodActions } from './compute-pod-actions.ts';
 import { containerSpec } from './container-actions.ts';
 import { createSandbox } from './create-sandbox.ts';
-import { computeGarbage, isEmpty, removeContainers, removeSandboxes } from './garbage.ts';
+import { computeGarbage, isEmpty, removeContainers, removeLogs, removeSandboxes } from './garbage.ts';
 import { unlinkLogs } from './log-links.ts';
 import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
 import type { PodAction } from './pod-action.ts';
@@ -189,9 +189,11 @@ export class PodRuntime {
 
   /** Removes what a wanted pod's restarts have left behind. */
   async collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean> {
-    const garbage = computeGarbage(seen);
+    const { clock, files, garbagePolicy, settings } = this.#deps;
+    const garbage = computeGarbage(seen, garbagePolicy, clock.now());
     if (isEmpty(garbage)) return false;
     await unlinkLogs(this.#deps, seen, garbage.containers);
+    await removeLogs(files, settings.podLogsDir, garbage.containers);
     await removeContainers(this.#deps, garbage.containers, signal);
     await removeSandboxes(this.#deps, garbage.sandboxes, signal);
     return true;

@@ -12,6 +12,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Slots } from '../base/slots.ts';
 import type { CrashBackoff } from './crash-backoff.ts';
+import type { GarbagePolicy } from './garbage.ts';
 import type { HookHttp } from './hooks.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
@@ -108,6 +109,7 @@ export interface PodRuntimeDeps {
   readonly slots: Slots;
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;
+  readonly garbagePolicy?: GarbagePolicy;
   /** Feature gate ContainerRestartRules: containers may have restart policies and rules of their own. */
   readonly containerRestartRules: boolean;
   readonly clock: Clock;
