@@ -10,7 +10,6 @@ import {
 } from '../api/observed.ts';
 import { unlessGone } from './stop-container.ts';
 import { rethrowFirst } from './stop-pod.ts';
-import type { RuntimeFiles } from './sync-context.ts';
 
 export interface Garbage {
   readonly containers: readonly ObservedContainer[];
@@ -87,9 +86,14 @@ export async function removeSandboxes(
   );
 }
 
+interface LogFiles {
+  listNames(path: string): Promise<readonly string[]>;
+  removeFile(path: string): Promise<void>;
+}
+
 /** The logs of containers that are about to be removed, rotated ones too: no runtime does that. */
 export async function removeLogs(
-  files: Pick<RuntimeFiles, 'listNames' | 'removeFile'>,
+  files: LogFiles,
   podLogsDir: string,
   containers: readonly Pick<ObservedContainer, 'logPath'>[],
 ): Promise<void> {
