@@ -328,6 +328,23 @@ describe('claims', () => {
     expect(host.entries.get('/mnt/disk')).toBe('directory');
   });
 
+  test('a walk over a local directory may take longer than a mount, and is finished in the next life', async () => {
+    host.entries.set('/mnt/disk', 'directory');
+    objects.claims.set('c', claim());
+    objects.volumes.set('pv', persistent({ local: { path: '/mnt/disk' } }));
+    const pod = podWith({ persistentVolumeClaim: { claimName: 'c' } }, { securityContext: { fsGroup: 7 } });
+    host.breaks('changeOwnership', () => clock.sleep(600_000));
+    void room.manager.mount(pod, signal);
+    await clock.advance(300_000);
+    expect(events).toEqual([]);
+    // Killed meanwhile: bound it is already, but the root of the walk does not fit yet.
+    host.breaks('changeOwnership', undefined);
+    room = begin();
+    expect(await tried(pod)).toBe('mounted');
+    expect(host.owned).toMatchObject([{ fsGroup: 7, onlyOnRootMismatch: true }]);
+    expect(host.mounts).toHaveLength(1);
+  });
+
   test('read-only, to a server, with mount options', async () => {
     objects.claims.set('c', claim());
     objects.volumes.set('pv', persistent({ nfs: { server: 's', path: '/e' }, mountOptions: ['vers=4.2'] }));

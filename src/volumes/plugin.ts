@@ -72,6 +72,8 @@ export interface VolumePlugin {
   readonly needsRefresh: boolean;
   /** Whether its server may stop answering, so that nothing in this process may touch it unasked. */
   readonly isRemote: boolean;
+  /** How long setUp may take. Infinity where it works on files of any number. */
+  readonly deadlineMs: number;
   canServe(spec: VolumeSpec): boolean;
   /** Volumes with the same key are set up one after the other: they are one device. */
   deviceKey(spec: VolumeSpec): string | undefined;
@@ -90,6 +92,8 @@ export interface VolumePlugin {
 
 /** What a plugin is that does not say otherwise. */
 export const plainPlugin = {
+  // Upstream: podAttachAndMountTimeout.
+  deadlineMs: 123_000,
   needsRefresh: false,
   isRemote: false,
   deviceKey: (): undefined => undefined,

@@ -39,8 +39,8 @@ export interface VolumeManagerDeps {
   readonly log: Logger;
 }
 
-/** How long one volume may take. Upstream: podAttachAndMountTimeout. */
-const mountDeadlineMs = 123_000;
+/** How long it may take to follow a claim to its volume. */
+const resolveDeadlineMs = 60_000;
 /** Pods that mount at once; one that takes longer than the lease does not count any more. */
 const parallelPods = 8;
 const slotLeaseMs = 500;
@@ -182,11 +182,11 @@ export class VolumeManager implements PodVolumes {
     const what = `mounting volume "${volume.name}"`;
     let directoryName = volume.name;
     try {
-      const mounted = await withDeadline({ clock, ms: mountDeadlineMs, signal, what }, async (within) => {
-        const spec = await resolveVolume(this.#deps.objects, pod, volume, within);
-        directoryName = spec.directoryName;
-        return await this.#setUp(pod, spec, within);
-      });
+      const spec = await withDeadline({ clock, ms: resolveDeadlineMs, signal, what }, (within) =>
+        resolveVolume(this.#deps.objects, pod, volume, within),
+      );
+      directoryName = spec.directoryName;
+      const mounted = await this.#setUp(pod, spec, signal);
       if (mounts.hasEnded) return;
       mounts.succeeded(volume.name);
       this.#deps.mounts.set(podUid(pod), mounted);
@@ -202,13 +202,13 @@ export class VolumeManager implements PodVolumes {
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
     const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
     const request = { pod, spec, path, owner: volumeOwner(pod) };
-    const done = await this.#locks
-      .run(plugin.deviceKey(spec), signal, () =>
-        timed(clock, observe, { plugin: plugin.name, operation: 'volume_mount' }, () =>
-          plugin.setUp(request, signal),
-        ),
-      )
-      .catch(async (err: unknown) => await this.#keep(plugin, request, err));
+    const what = `mounting volume "${spec.name}"`;
+    const name = { plugin: plugin.name, operation: 'volume_mount' } as const;
+    const done = await withDeadline({ clock, ms: plugin.deadlineMs, signal, what }, (within) =>
+      this.#locks.run(plugin.deviceKey(spec), within, () =>
+        timed(clock, observe, name, () => plugin.setUp(request, within)),
+      ),
+    ).catch(async (err: unknown) => await this.#keep(plugin, request, err));
     return { ...done, spec, plugin, mountedAtMs: clock.now() };
   }
 
@@ -229,13 +229,9 @@ export class VolumeManager implements PodVolumes {
   }
 
   async #setUpAgain(mounts: PodMounts, volume: MountedVolume): Promise<void> {
-    const { clock } = this.#deps;
     const { pod, signal } = mounts;
-    const what = `bringing volume "${volume.spec.name}" up to date`;
     try {
-      await withDeadline({ clock, ms: mountDeadlineMs, signal, what }, (within) =>
-        this.#setUp(pod, volume.spec, within),
-      );
+      await this.#setUp(pod, volume.spec, signal);
       mounts.succeeded(volume.spec.name);
     } catch (err) {
       if (signal.aborted) throw err;

@@ -3,10 +3,11 @@
 // while we look, since every change goes through a descriptor of the very entry that was looked at; the root comes last, so
 // that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices.
 import { constants, type Stats } from 'node:fs';
-import { chmod, chown, type FileHandle, lchown, open, readdir } from 'node:fs/promises';
+import { chmod, chown, type FileHandle, lchown, open } from 'node:fs/promises';
 import type { OwnershipRequest, OwnershipResult } from '../../api/volume-host.ts';
 import { describeError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
+import { directorySlices } from './directory-slices.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const openPath = 0o10000000;
@@ -14,7 +15,6 @@ const readWrite = 0o660;
 const readOnly = 0o440;
 const searchable = 0o110;
 const setGroup = 0o2000;
-const sliceSize = 64;
 const progressEvery = 4096;
 
 interface Walk {
@@ -56,12 +56,11 @@ function matches(stat: Stats, request: OwnershipRequest): boolean {
 
 async function changeDirectory(directory: FileHandle, stat: Stats, walk: Walk): Promise<void> {
   const self = `/proc/self/fd/${directory.fd}`;
-  const names = await readdir(self);
   const subdirectories: string[] = [];
-  for (let at = 0; at < names.length; at += sliceSize) {
+  for await (const slice of directorySlices(self)) {
     walk.signal.throwIfAborted();
     await Promise.all(
-      names.slice(at, at + sliceSize).map(async (name) => {
+      slice.map(async ({ name }) => {
         const isDirectory = await tolerated(walk, () => changeEntry(`${self}/${name}`, walk));
         if (isDirectory === true) subdirectories.push(name);
       }),

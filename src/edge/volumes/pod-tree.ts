@@ -3,14 +3,15 @@
 // through the open descriptor of its directory; nothing is removed through a mount: the kernel's table is asked first, and
 // the walk stops at a directory of another file system.
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, realpath, rmdir, unlink } from 'node:fs/promises';
+import { type FileHandle, lstat, open, realpath, rmdir, unlink } from 'node:fs/promises';
 import { join, normalize } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { directorySlices } from './directory-slices.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Entries of one directory that are worked on at once. */
-const sliceSize = 64;
+/** Whoever still adds files after so many rounds keeps the directory. */
+const mostTurns = 16;
 
 export interface PodTreeOptions {
   /** `<root>/pods`. */
@@ -125,10 +126,19 @@ export class PodTree {
 /** Removes what is in an open directory, reaching each entry through the descriptor. */
 async function emptyDirectory(directory: FileHandle, dev: number): Promise<void> {
   const self = `/proc/self/fd/${directory.fd}`;
-  const entries = await readdir(self, { withFileTypes: true });
+  // A listing may miss entries when others are removed beside it: it is begun anew until there are none.
+  for (let turn = 0; turn < mostTurns; turn++) {
+    const found = await emptyOnce(self, dev);
+    if (found === 0) return;
+  }
+}
+
+/** How many entries there were. */
+async function emptyOnce(self: string, dev: number): Promise<number> {
   const subdirectories: string[] = [];
-  for (let at = 0; at < entries.length; at += sliceSize) {
-    const slice = entries.slice(at, at + sliceSize);
+  let found = 0;
+  for await (const slice of directorySlices(self)) {
+    found += slice.length;
     await Promise.all(
       slice.map(async (entry) => {
         if (entry.isDirectory()) subdirectories.push(entry.name);
@@ -138,6 +148,7 @@ async function emptyDirectory(directory: FileHandle, dev: number): Promise<void>
   }
   // One after the other: the depth of the tree, not its width, bounds the open descriptors.
   for (const name of subdirectories) await removeSubdirectory(join(self, name), dev);
+  return found;
 }
 
 async function removeSubdirectory(path: string, dev: number): Promise<void> {

@@ -2,11 +2,11 @@
 // Invariants: no link is followed, no other file system entered; a file with several names counts once; entries are looked
 // at in slices, so that the event loop goes on beside a tree of any size.
 import type { BigIntStats } from 'node:fs';
-import { lstat, readdir, statfs } from 'node:fs/promises';
+import { lstat, statfs } from 'node:fs/promises';
 import type { DiskUsage, FileSystemSpace } from '../../api/volume-host.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
+import { directorySlices } from './directory-slices.ts';
 
-const sliceSize = 64;
 const blockBytes = 512n;
 
 export async function diskUsage(path: string, signal: AbortSignal): Promise<DiskUsage> {
@@ -25,10 +25,9 @@ export async function diskUsage(path: string, signal: AbortSignal): Promise<Disk
   count(root);
   const directories = root.isDirectory() ? [path] : [];
   for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
-    const names = await orGone(readdir(directory), []);
-    for (let at = 0; at < names.length; at += sliceSize) {
+    for await (const entries of existing(directorySlices(directory))) {
       signal.throwIfAborted();
-      const slice = names.slice(at, at + sliceSize).map((name) => `${directory}/${name}`);
+      const slice = entries.map(({ name }) => `${directory}/${name}`);
       const stats = await Promise.all(slice.map((each) => orGone(lstat(each, { bigint: true }), undefined)));
       for (const [index, stat] of stats.entries()) {
         if (stat === undefined || stat.dev !== root.dev) continue;
@@ -51,12 +50,25 @@ export async function fileSystemSpace(path: string): Promise<FileSystemSpace> {
   };
 }
 
+/** A directory that has gone has nothing in it. */
+async function* existing<T>(slices: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    yield* slices;
+  } catch (err) {
+    if (!isGone(err)) throw err;
+  }
+}
+
 /** Files come and go while we look. */
 async function orGone<T, U>(work: Promise<T>, gone: U): Promise<T | U> {
   try {
     return await work;
   } catch (err) {
-    if (['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '')) return gone;
+    if (isGone(err)) return gone;
     throw err;
   }
+}
+
+function isGone(err: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '');
 }

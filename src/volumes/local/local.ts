@@ -15,6 +15,8 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
   return {
     ...plainPlugin,
     name: 'kubernetes.io/local-volume',
+    // Its files may be given to a group, and there may be millions of them.
+    deadlineMs: Number.POSITIVE_INFINITY,
     canServe: ({ source }) => source.local !== undefined,
     // The group of its files is set by the first pod that mounts it, so two must not do it at once.
     deviceKey: ({ source }) => source.local?.path,
@@ -22,7 +24,12 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
       const { pod, spec, path } = request;
       const source = spec.source.local?.path ?? '';
       const done = { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true } as const;
-      if ((await host.mountsBelow(path)).some((mount) => mount.path === path)) return done;
+      const isMine = !spec.readOnly && !deps.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '');
+      if ((await host.mountsBelow(path)).some((mount) => mount.path === path)) {
+        // The root of the walk comes last: as long as it does not fit, a walk that was cut off is to be finished.
+        if (isMine) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: true }, signal);
+        return done;
+      }
       if (!source.startsWith('/') || source.split('/').includes('..'))
         throw new KubeletError('invalid', 'FailedMount', `invalid path: ${source}`);
       if ((await host.kindOf(source)) !== 'directory')
@@ -34,10 +41,8 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
         await host.removeEmpty(path);
         throw err;
       }
-      if (!spec.readOnly && !deps.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '')) {
-        const { onlyOnRootMismatch } = request.owner;
-        await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch }, signal);
-      }
+      const { onlyOnRootMismatch } = request.owner;
+      if (isMine) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch }, signal);
       return done;
     },
     async tearDown({ path }) {
