@@ -1,5 +1,6 @@
 // From --kubeconfig to the way to the API server, within the limits of the configuration.
 import type { Clock } from '../base/clock.ts';
+import { KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { RunOutcome } from '../config/load-command-line.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
@@ -15,7 +16,7 @@ export async function clusterOf(
   clock: Clock,
   log: Logger,
 ): Promise<(observer: ApiClientObserver) => ClusterApi> {
-  const access = await readKubeconfig(flags.kubeconfig);
+  const access = await accessOf(flags);
   const { eventBurst, eventRecordQPS, kubeAPIBurst, kubeAPIQPS } = config;
   const { nodeLeaseDurationSeconds, nodeStatusUpdateFrequency } = config;
   return (observer) =>
@@ -32,4 +33,18 @@ export async function clusterOf(
       heartbeatTimeoutMs: Math.min(nodeStatusUpdateFrequency.ms, nodeLeaseDurationSeconds * 1000),
       observer,
     });
+}
+
+async function accessOf({
+  bootstrapKubeconfig,
+  kubeconfig,
+}: Pick<RunOutcome['flags'], 'bootstrapKubeconfig' | 'kubeconfig'>) {
+  try {
+    return await readKubeconfig(kubeconfig);
+  } catch (cause) {
+    if (bootstrapKubeconfig === '') throw cause;
+    // differs from upstream, which asks for a certificate here.
+    const message = `no client certificate is requested with --bootstrap-kubeconfig yet, so ${kubeconfig} has to be there`;
+    throw new KubeletError('invalid', 'NoKubeconfig', message, { cause });
+  }
 }

@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { describeError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
+import { legacyConfiguration } from '../config/complete.ts';
+import { defaultsOf } from '../config/schema.ts';
+import { kubeletFlags } from '../config/table/kubelet-flags.ts';
+import { kubeconfigText } from '../testing/api-server/kubeconfig-text.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { clusterOf } from './open-cluster.ts';
+
+function outcome(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>) {
+  const flags = { ...defaultsOf(kubeletFlags), ...over };
+  return { config: legacyConfiguration({}), flags, version: 'v1.34.11' };
+}
+
+async function failure(over: Parameters<typeof outcome>[0]): Promise<string> {
+  const opened = clusterOf(outcome(over), new FakeClock(), silentLogger);
+  return await opened.then(() => 'no error', describeError);
+}
+
+test('a kubeconfig that is not there is named, and so is what does not replace it yet', async () => {
+  const kubeconfig = '/nonexistent/kubelet.conf';
+  expect(await failure({ kubeconfig })).toMatch(
+    /cannot read the kubeconfig \/nonexistent\/kubelet.conf: ENOENT/,
+  );
+  expect(await failure({ kubeconfig, bootstrapKubeconfig: '/b.conf' })).toMatch(
+    /^no client certificate is requested with --bootstrap-kubeconfig yet, so \/nonexistent.*: cannot read/,
+  );
+});
+
+test('a server that does not answer is no reason not to begin', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const kubeconfig = join(directory, 'kubelet.conf');
+  writeFileSync(kubeconfig, kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' }));
+  const open = await clusterOf(outcome({ kubeconfig }), new FakeClock(), silentLogger);
+  const nobody = (): undefined => undefined;
+  const api = open({ request: nobody, answered: nobody, waited: nobody, retried: nobody });
+  api.close();
+});
