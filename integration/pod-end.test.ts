@@ -38,7 +38,7 @@ describeOnRig('pod end', () => {
     own.remove('leaves');
     await untilNoTraces(rig, kubelet, pod);
     // It was asked to end and did: nobody waited for its grace period.
-    expect(performance.now() - beganMs).toBeLessThan(15_000);
+    expect(performance.now() - beganMs).toBeLessThan(25_000);
     await untilNoPod(kubelet, 'leaves');
   });
 
@@ -49,7 +49,7 @@ describeOnRig('pod end', () => {
     own.remove('stubborn');
     await untilNoTraces(rig, kubelet, pod);
     expect(performance.now() - beganMs).toBeGreaterThanOrEqual(3_000);
-    expect(performance.now() - beganMs).toBeLessThan(10_000);
+    expect(performance.now() - beganMs).toBeLessThan(30_000);
   });
 
   test('an edited manifest replaces the pod: the old one ends before the new one starts', async () => {

@@ -151,7 +151,7 @@ describeOnRig('runtime whose calls hang or fail', () => {
     await untilStalled(one);
     const beganMs = performance.now();
     expect(await kubelet.stop()).toEqual({ code: 0, signal: null });
-    expect(performance.now() - beganMs).toBeLessThan(8000);
+    expect(performance.now() - beganMs).toBeLessThan(15_000);
     one.release();
     await kubelet.start();
     expect(containerStatus(await untilRunning(kubelet, 'hung-term')).restartCount).toBe(0);

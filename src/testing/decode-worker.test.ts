@@ -120,10 +120,14 @@ async function latenessMs(work: () => Promise<unknown>): Promise<number> {
   return latestMs;
 }
 
+/** Read on the loop itself, these manifests would stop it for seconds; a busy machine alone is late by less than this. */
+const unnoticedMs = 500;
+
 /** The best of a few rounds: on a busy machine any of them may be late for other reasons. */
 async function bestLatenessMs(work: () => Promise<unknown>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < 4 && bestMs > 50; round++) bestMs = Math.min(bestMs, await latenessMs(work));
+  for (let round = 0; round < 4 && bestMs > unnoticedMs; round++)
+    bestMs = Math.min(bestMs, await latenessMs(work));
   return bestMs;
 }
 
@@ -137,7 +141,7 @@ describe('9 MiB of YAML leave the event loop alone', { timeout: 120_000 }, () =>
     const late = await bestLatenessMs(async () => {
       made = await makePods(bytes, origin, never);
     });
-    expect(late).toBeLessThan(50);
+    expect(late).toBeLessThan(unnoticedMs);
     expect(made).toEqual(makeManifest(bytes, { ...origin, computeHash: staticPodUid }));
     expect(made?.pods.length).toBeGreaterThan(100);
   });
@@ -153,7 +157,7 @@ describe('9 MiB of YAML leave the event loop alone', { timeout: 120_000 }, () =>
         message: 'takes too long to read: over 1 s',
       });
     });
-    expect(late).toBeLessThan(50);
+    expect(late).toBeLessThan(unnoticedMs);
   });
 });
 
