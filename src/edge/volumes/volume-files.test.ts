@@ -146,5 +146,5 @@ describe.runIf(canMount)('mounts', () => {
     expect(await ground.mounts()).toHaveLength(400);
     await Promise.all(paths.map((path) => files.unmount(path)));
     expect(await ground.mounts()).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });
