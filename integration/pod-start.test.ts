@@ -120,7 +120,7 @@ describeOnRig('pod start', () => {
     const pod = manifest('mended', { metadata: { uid } });
     own.write('mended', {
       ...pod,
-      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], os: { name: 'windows' } },
+      spec: { ...pod.spec, containers: pod.spec?.containers ?? [], hostnameOverride: 'h' },
     });
     await untilPod(kubelet, 'mended', 'Failed', ({ phase }) => phase === 'Failed');
     own.write('mended', pod);
