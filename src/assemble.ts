@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os';
 import type { Cgroups } from './api/cgroups.ts';
 import type { Pod, ResourceList } from './api/k8s.ts';
+import type { PodActivity } from './api/pod-activity.ts';
 import type { PodObjects } from './api/pod-objects.ts';
 import type { PodUid } from './api/pod-ref.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
@@ -12,6 +13,7 @@ import { assembleAdmission } from './assemble/admission.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
+import { explainPods } from './assemble/explain.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
 import { podObjects } from './assemble/objects.ts';
@@ -22,6 +24,7 @@ import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
+import { Ongoing } from './base/ongoing.ts';
 import { Slots } from './base/slots.ts';
 import { maskedConfiguration } from './config/configz.ts';
 import type { CredentialProviders } from './config/credential-providers.ts';
@@ -184,6 +187,8 @@ export interface Kubelet {
   };
   /** What was last said about pods and the node. */
   readonly events: Pick<EventRecorder, 'recent'>;
+  /** Where every pod is and what it waits for. */
+  readonly explain: () => ReturnType<typeof explainPods>;
   /** For who ends pods from inside the process. */
   readonly workers: Pick<PodWorkers, 'kill'>;
   /** What the health port tells, for who watches from inside the process. */
@@ -260,7 +265,9 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('volumes'),
   });
+  const hooks = new Ongoing<PodActivity>();
   const runtime = new PodRuntime({
+    activities: hooks,
     cri,
     images: images.manager,
     files: edges.files,
@@ -290,6 +297,7 @@ export function assemble(input: AssembleInput): Kubelet {
       cgroupParent: (pod) => resources.pods?.parentOf(pod) ?? '',
     }),
     garbagePolicy: garbagePolicy(input.flags),
+    observed,
     containerRestartRules: restartRules,
     clock,
     log: component('runtime'),
@@ -398,6 +406,9 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles.get(uid) === undefined &&
     !workers.knows(uid);
   const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
+  const activities = [images.manager, volume.manager, hooks];
+  const explain = (): ReturnType<typeof explainPods> =>
+    explainPods({ desired, lifecycles, observed, events, clock, activities });
   const servers = plainPorts({
     config,
     listen: edges.listen,
@@ -409,6 +420,7 @@ export function assemble(input: AssembleInput): Kubelet {
       checks,
       metrics: () => metrics.render(),
       probeMetrics: () => probeMetrics.render(),
+      explain,
       configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
       flagz: input.gates.ComponentFlagz ? () => renderFlagz(input.args) : undefined,
     },
@@ -436,5 +448,5 @@ export function assemble(input: AssembleInput): Kubelet {
     cri.close();
     api?.close();
   };
-  return { components, stores, workers, events, checks, close };
+  return { components, stores, workers, events, explain, checks, close };
 }

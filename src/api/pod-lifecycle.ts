@@ -6,6 +6,8 @@ import type { PodKill } from './pod-kill.ts';
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
+  /** When it is tried again although nothing changes, by the wall clock. */
+  readonly untilMs?: number;
 }
 
 export type PodLifecycle =

@@ -77,8 +77,14 @@ export function crashBackoff({
 
 /** What is kept of containers that ended, as the operator has it. */
 export function garbagePolicy(
-  flags: Pick<KubeletFlags, 'maximumDeadContainersPerContainer' | 'minimumContainerTTLDuration'>,
+  flags: Pick<
+    KubeletFlags,
+    'maximumDeadContainers' | 'maximumDeadContainersPerContainer' | 'minimumContainerTTLDuration'
+  >,
 ): GarbagePolicy {
-  const { maximumDeadContainersPerContainer: perContainer, minimumContainerTTLDuration } = flags;
-  return { perContainer, minAgeMs: minimumContainerTTLDuration.ms };
+  return {
+    perContainer: flags.maximumDeadContainersPerContainer,
+    minAgeMs: flags.minimumContainerTTLDuration.ms,
+    total: flags.maximumDeadContainers,
+  };
 }

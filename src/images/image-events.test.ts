@@ -269,10 +269,10 @@ test('who asks learns what a pod waits for, since when, and for the how manieth 
   it.pullMs = 5_000;
   const started = it.start('Always');
   await it.clock.advance(1_000);
-  expect(it.manager.pulling('uid-p')).toEqual([
-    { image: 'app', attempt: 2, sinceMs: it.clock.now() - 1_000 },
+  expect(it.manager.activities('uid-p')).toEqual([
+    { what: 'image app is being pulled, attempt 2', sinceMs: it.clock.now() - 1_000 },
   ]);
   await it.clock.advance(4_000);
   await started;
-  expect(it.manager.pulling('uid-p')).toEqual([]);
+  expect(it.manager.activities('uid-p')).toEqual([]);
 });

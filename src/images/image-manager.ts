@@ -7,11 +7,12 @@ import { formatDurationMs } from '../api/duration.ts';
 import { containerFieldPath, type EventSink, type EventType } from '../api/events.ts';
 import type { Image, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
 import { podRef, podUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { type ActivePull, ActivePulls } from './active-pulls.ts';
+import { Ongoing } from '../base/ongoing.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { normalizeImageName, parseImageName } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
@@ -66,7 +67,7 @@ export interface ImageRequest extends ImageAsker {
 export class ImageManager {
   readonly #deps: ImageManagerDeps;
   readonly #backoff: PullBackoff;
-  readonly #active = new ActivePulls();
+  readonly #active = new Ongoing<PodActivity>();
 
   constructor(deps: ImageManagerDeps) {
     this.#deps = deps;
@@ -113,7 +114,7 @@ export class ImageManager {
   }
 
   /** What the pod waits for here now, for who explains it. */
-  pulling(uid: string): readonly ActivePull[] {
+  activities(uid: string): readonly PodActivity[] {
     return this.#active.of(uid);
   }
 
@@ -166,7 +167,8 @@ export class ImageManager {
     const askedMs = clock.monotonic();
     let result: PullResult;
     try {
-      const active = { image: name, attempt: this.#backoff.attempt(key), sinceMs: clock.now() };
+      const what = `image ${name} is being pulled, attempt ${this.#backoff.attempt(key)}`;
+      const active = { what, sinceMs: clock.now() };
       const pull = (): Promise<PullResult> => this.#pullRecorded(request, sinceMs, signal);
       result = await this.#active.during(podUid(request.pod), active, pull);
       if (result.image === undefined) {

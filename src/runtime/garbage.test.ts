@@ -9,6 +9,35 @@ const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
   exited(1, { id: asContainerId(id), ...over });
 const old = aSandbox({ id: asSandboxId('old'), ready: false });
 
+describe('dead containers of the whole node', () => {
+  const podOf = (name: string, ...made: readonly number[]): ObservedPod =>
+    anObservedPod({
+      name,
+      containers: [
+        anObservedContainer({ createdAtMs: 100 }),
+        ...made.map((createdAtMs) => dead(`${name}-${createdAtMs}`, { createdAtMs })),
+      ],
+    });
+  const one = podOf('one', 30, 10);
+  const two = podOf('two', 40, 20);
+  const gone = (pod: ObservedPod, total: number, over: object = {}): readonly string[] =>
+    computeGarbage(pod, { perContainer: -1, minAgeMs: 0, total, ...over }, 100, [one, two]).containers.map(
+      ({ id }) => id,
+    );
+
+  for (const [total, ofOne, ofTwo] of [
+    [-1, [], []],
+    [4, [], []],
+    [3, ['one-10'], []],
+    [2, ['one-10'], ['two-20']],
+    [0, ['one-30', 'one-10'], ['two-40', 'two-20']],
+  ] as const)
+    test(`${total} may stay: the oldest go first`, () =>
+      expect([gone(one, total), gone(two, total)]).toEqual([ofOne, ofTwo]));
+
+  test('young ones stay', () => expect(gone(two, 0, { minAgeMs: 75 })).toEqual(['two-20']));
+});
+
 describe('computeGarbage', () => {
   const cases: readonly (readonly [string, Partial<ObservedPod>, readonly string[], readonly string[]])[] = [
     ['all well', {}, [], []],
@@ -88,9 +117,11 @@ test('as many dead ones are kept as the operator says, and young ones', () => {
     dead('c0', { createdAtMs: 1_000 }),
   ];
   const ids = (perContainer: number, minAgeMs: number, first = containers): readonly string[] =>
-    computeGarbage(anObservedPod({ containers: first }), { perContainer, minAgeMs }, 5_000).containers.map(
-      ({ id }) => id,
-    );
+    computeGarbage(
+      anObservedPod({ containers: first }),
+      { perContainer, minAgeMs, total: -1 },
+      5_000,
+    ).containers.map(({ id }) => id);
   expect(ids(2, 0)).toEqual(['c1', 'c0']);
   expect(ids(-1, 0)).toEqual([]);
   expect(ids(1, 3_500)).toEqual(['c0']);

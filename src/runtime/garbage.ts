@@ -26,30 +26,54 @@ export interface GarbagePolicy {
   readonly perContainer: number;
   /** Made less than this ago: kept. */
   readonly minAgeMs: number;
+  /** Dead containers kept on the whole node beside the newest of each name; negative: all of them. */
+  readonly total: number;
 }
 
-export const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0 };
+export const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0, total: -1 };
 
 /** For a pod that is still wanted: dead containers beyond those that are kept of each name, and sandboxes left empty by a newer one. */
 export function computeGarbage(
   seen: ObservedPod,
   policy: GarbagePolicy = defaultGarbagePolicy,
   nowMs = Number.POSITIVE_INFINITY,
+  node: Iterable<ObservedPod> = [seen],
 ): Garbage {
+  const beyond = beyondTotal(node, policy, nowMs);
   const { minAgeMs, perContainer } = policy;
   const dead = new Map<string, number>();
   const containers = seen.containers.filter((container) => {
-    if (container.state !== 'exited' || perContainer < 0) return false;
+    if (container.state !== 'exited') return false;
     const before = dead.get(container.name) ?? 0;
     dead.set(container.name, before + 1);
     if (container === latestContainer(seen, container.name)) return false;
-    return before >= perContainer && nowMs - container.createdAtMs >= minAgeMs;
+    if (beyond.has(container)) return true;
+    return perContainer >= 0 && before >= perContainer && nowMs - container.createdAtMs >= minAgeMs;
   });
   const kept = seen.containers.filter((container) => !containers.includes(container));
   const sandboxes = seen.sandboxes
     .slice(1)
     .filter((sandbox) => !sandbox.ready && kept.every((container) => container.sandboxId !== sandbox.id));
   return { containers, sandboxes };
+}
+
+// differs from upstream: there even the newest dead container of a name may go, and with it what is known of its end.
+/** What is dead and replaced on the whole node, beyond how many may stay; the oldest go. */
+function beyondTotal(
+  node: Iterable<ObservedPod>,
+  { minAgeMs, total }: GarbagePolicy,
+  nowMs: number,
+): ReadonlySet<ObservedContainer> {
+  if (total < 0) return new Set();
+  const replaced = [...node].flatMap((pod) =>
+    pod.containers.filter(
+      (each) =>
+        each.state === 'exited' &&
+        each !== latestContainer(pod, each.name) &&
+        nowMs - each.createdAtMs >= minAgeMs,
+    ),
+  );
+  return new Set(replaced.toSorted((a, b) => b.createdAtMs - a.createdAtMs).slice(total));
 }
 
 export function isEmpty(garbage: Garbage): boolean {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { EventText } from '../api/events.ts';
 import type { LifecycleHandler } from '../api/k8s.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
 import { KubeletError } from '../base/errors.ts';
+import { Ongoing } from '../base/ongoing.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { type HookDeps, type HookRequest, hookPort, runHook } from './hooks.ts';
@@ -13,11 +15,13 @@ class Rig {
   readonly commands: (readonly string[] | undefined)[] = [];
   readonly requests: HookRequest[] = [];
   readonly told: EventText[] = [];
+  readonly activities = new Ongoing<PodActivity>();
   answer = { exitCode: 0, stdout: bytes(''), stderr: bytes('') };
   plainOnly = false;
 
   async run(handler: LifecycleHandler, podIp?: string, signal = new AbortController().signal): Promise<void> {
     const deps: HookDeps = {
+      activities: this.activities,
       clock: this.clock,
       events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
       cri: {
@@ -33,7 +37,11 @@ class Rig {
       },
     };
     const container = aContainer({ ports: [{ name: 'web', containerPort: 8080 }] });
-    await runHook(deps, { pod: aPod(), container, containerId: 'id', handler, podIp }, signal);
+    await runHook(
+      deps,
+      { pod: aPod(), container, containerId: 'id', handler, podIp, when: 'postStart' },
+      signal,
+    );
   }
 }
 
@@ -130,4 +138,16 @@ describe('hookPort', () => {
       else expect(() => hookPort(port, container)).toThrow(want);
     });
   }
+});
+
+test('while a hook runs, who asks learns of it', async () => {
+  const scene = new Rig();
+  const done = scene.run({ sleep: { seconds: 5 } });
+  await scene.clock.advance(1_000);
+  expect(scene.activities.of('uid-p')).toEqual([
+    { what: 'the postStart hook of container c runs', sinceMs: 0 },
+  ]);
+  await scene.clock.advance(4_000);
+  await done;
+  expect(scene.activities.of('uid-p')).toEqual([]);
 });

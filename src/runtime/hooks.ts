@@ -6,8 +6,11 @@ import type { CriRuntime } from '../api/cri.ts';
 import { rpcErrorText } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../api/k8s.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
+import { podUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import type { Ongoing } from '../base/ongoing.ts';
 import { podFormat } from './security-context.ts';
 
 /** One GET to a container's own server; any answer counts, certificates are not looked at. */
@@ -23,6 +26,8 @@ export interface HookDeps {
   readonly cri: Pick<CriRuntime, 'execSync'>;
   readonly hookHttp: HookHttp;
   readonly events: EventSink;
+  /** What runs for a pod, for who explains it. */
+  readonly activities: Ongoing<PodActivity>;
   readonly clock: Clock;
 }
 
@@ -31,6 +36,7 @@ export interface HookRun {
   readonly container: Container;
   readonly containerId: string;
   readonly handler: LifecycleHandler;
+  readonly when: 'postStart' | 'preStop';
   /** Where a request without a host goes; undefined while the pod has no address. */
   readonly podIp: string | undefined;
 }
@@ -39,6 +45,12 @@ const userAgent = 'kube-lifecycle/1.34';
 
 /** Resolves when the hook has succeeded; rejects with what upstream's status says of a hook that failed. */
 export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
+  const what = `the ${run.when} hook of container ${run.container.name} runs`;
+  const activity = { what, sinceMs: deps.clock.now() };
+  await deps.activities.during(podUid(run.pod), activity, () => runHandler(deps, run, signal));
+}
+
+async function runHandler(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
   const { container, handler, pod } = run;
   const { exec, httpGet, sleep } = handler;
   const where = `for Container "${container.name}" in Pod "${podFormat(pod)}" failed - error: `;

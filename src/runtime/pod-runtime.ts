@@ -190,7 +190,7 @@ export class PodRuntime {
   /** Removes what a wanted pod's restarts have left behind. */
   async collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean> {
     const { clock, files, garbagePolicy, settings } = this.#deps;
-    const garbage = computeGarbage(seen, garbagePolicy, clock.now());
+    const garbage = computeGarbage(seen, garbagePolicy, clock.now(), this.#deps.observed?.all().values());
     if (isEmpty(garbage)) return false;
     await unlinkLogs(this.#deps, seen, garbage.containers);
     await removeLogs(files, settings.podLogsDir, garbage.containers);

@@ -21,7 +21,8 @@ export async function runPostStart(
   const { pod, signal } = context;
   const [podIp] = await podAddresses(deps, context);
   try {
-    await runHook(deps, { pod, container, containerId, handler, podIp }, signal);
+    const when = 'postStart';
+    await runHook(deps, { pod, container, containerId, handler, podIp, when }, signal);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
     // What the hook said may be secret: the event says only that it failed.

@@ -43,7 +43,8 @@ export async function startContainer(
   if (container === undefined) return;
   const wait = deps.backoff.take(pod, container, seen);
   if (wait !== undefined) {
-    context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message };
+    const untilMs = deps.clock.now() + wait.retryInMs;
+    context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message, untilMs };
     const message = `Back-off restarting failed container ${name} in pod ${podFormat(pod)}`;
     const event = { type: 'Warning', reason: 'BackOff', message } as const;
     deps.events.pod(pod, event, containerFieldPath(pod, name));

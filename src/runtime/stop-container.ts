@@ -126,7 +126,7 @@ async function runPreStop(
   const { podIp, signal } = options;
   const container = containerSpec(options.pod, observed.name) ?? { name: observed.name };
   const pod = options.pod ?? { metadata: {} };
-  const run = { pod, container, containerId: observed.id, handler, podIp };
+  const run = { pod, container, containerId: observed.id, handler, podIp, when: 'preStop' as const };
   const fields = { pod: podRef(pod), container: observed.name, containerID: observed.id };
   try {
     const deadline = { clock: deps.clock, ms: graceSeconds * 1_000, signal, what: 'preStop hook' };

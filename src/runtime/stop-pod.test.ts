@@ -4,6 +4,7 @@ import type { LifecycleHandler, Pod } from '../api/k8s.ts';
 import { asContainerId } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
+import { Ongoing } from '../base/ongoing.ts';
 import { aContainer, anObservedContainer, anObservedPod, aPod, aSandbox } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { computeGraceSeconds, type StopDeps, type StopOptions } from './stop-container.ts';
@@ -84,6 +85,7 @@ class Scene {
 
   get deps(): StopDeps {
     return {
+      activities: new Ongoing(),
       cri: {
         stopContainer: async ({ containerId = '', timeout }, options) => {
           this.#note(`stop ${containerId} ${timeout}`);

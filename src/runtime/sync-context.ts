@@ -4,12 +4,14 @@ import type { EventSink } from '../api/events.ts';
 import type { PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodObjects } from '../api/pod-objects.ts';
 import type { PodVolumes } from '../api/pod-volumes.ts';
 import type { ProbeResultsView } from '../api/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
+import type { Ongoing } from '../base/ongoing.ts';
 import type { Slots } from '../base/slots.ts';
 import type { CrashBackoff } from './crash-backoff.ts';
 import type { GarbagePolicy } from './garbage.ts';
@@ -93,6 +95,8 @@ export interface StartCounts {
 }
 
 export interface PodRuntimeDeps {
+  /** What runs for a pod, for who explains it. */
+  readonly activities: Ongoing<PodActivity>;
   readonly cri: CriRuntime;
   readonly images: RuntimeImages;
   readonly files: RuntimeFiles;
@@ -110,6 +114,8 @@ export interface PodRuntimeDeps {
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;
   readonly garbagePolicy?: GarbagePolicy;
+  /** What the runtime holds of all pods, where dead containers are counted over the whole node. */
+  readonly observed?: { all(): ReadonlyMap<unknown, ObservedPod> };
   /** Feature gate ContainerRestartRules: containers may have restart policies and rules of their own. */
   readonly containerRestartRules: boolean;
   readonly clock: Clock;

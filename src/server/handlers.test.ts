@@ -75,6 +75,7 @@ function bench() {
     flagz: () => 'kubelet flags\n',
     metrics: () => 'kubelet_up 1\n',
     probeMetrics: () => 'prober_probe_total 1\n',
+    explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
   return { desired, statuses, observed, handle };
 }
@@ -168,6 +169,7 @@ describe('read-only port', () => {
     ['GET', '/healthz', 200, 'ok'],
     ['GET', '/metrics', 200, 'kubelet_up 1\n'],
     ['GET', '/metrics/probes', 200, 'prober_probe_total 1\n'],
+    ['GET', '/explain', 200, '{"pods":[{"name":"p","explanation":"ended"}]}\n'],
     ['GET', '/configz', 200, '{"kubeletconfig":{"maxPods":110}}\n'],
     ['GET', '/flagz', 200, 'kubelet flags\n'],
     ['POST', '/pods', 405, '405: Method Not Allowed'],

@@ -23,6 +23,8 @@ export interface ReadOnlyDeps {
   readonly metrics: () => string;
   /** The probes' own metrics, which upstream shows apart since they have a series per container. */
   readonly probeMetrics: () => string;
+  /** Where each pod is, what it waits for and what was told of it. */
+  readonly explain: () => unknown;
   /** The effective configuration, without what is secret in it. */
   readonly configz: () => unknown;
   /** The flags as they were given; undefined where its feature gate is off. */
@@ -49,6 +51,18 @@ export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
       methods: ['GET'],
       produces: json,
       handle: () => jsonResponse(runningPods.body()),
+    },
+    {
+      // differs from upstream: there a person pieces this together from events and logs.
+      kind: 'service',
+      path: '/explain',
+      methods: ['GET'],
+      produces: json,
+      handle: () => ({
+        status: 200,
+        headers: { 'content-type': json },
+        body: `${JSON.stringify(deps.explain())}\n`,
+      }),
     },
     metricsRoute('/metrics', deps.metrics),
     metricsRoute('/metrics/probes', deps.probeMetrics),

@@ -9,6 +9,7 @@ const pods = {
   checks: [],
   metrics: () => '',
   probeMetrics: () => '',
+  explain: () => ({ pods: [] }),
   configz: () => ({}),
   flagz: undefined,
 };

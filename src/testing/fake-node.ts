@@ -167,6 +167,11 @@ export class FakeNode {
     return this.#running.workers.kill(asPodUid(uid), kill);
   }
 
+  /** The sentence on where the pod is. */
+  explained(uid: string): string | undefined {
+    return this.#kubelet?.explain().pods.find((pod) => pod.uid === uid)?.explanation;
+  }
+
   /** `Killing c: Stopping container c`, in order; repeated ones once. */
   told(uid: string): readonly string[] {
     const events = this.#running.events.recent(asPodUid(uid));

@@ -3,12 +3,15 @@
 // has changed; ended, it begins nothing any more and no timer of it fires.
 import { setMaxListeners } from 'node:events';
 import type { Pod } from '../api/k8s.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
 import type { Clock, Timer } from '../base/clock.ts';
-import { Aborted } from '../base/errors.ts';
+import { Aborted, describeError } from '../base/errors.ts';
 
 interface Failure {
   readonly error: unknown;
   readonly count: number;
+  /** Wall clock: of the first of these failures. */
+  readonly sinceMs: number;
   readonly retryAtMs: number;
 }
 
@@ -20,6 +23,8 @@ export class PodMounts {
   pod: Pod;
   readonly #life = new AbortController();
   readonly #attempts = new Map<string, Promise<void>>();
+  /** Wall clock: when the attempt under way was begun. */
+  readonly #begun = new Map<string, number>();
   readonly #failures = new Map<string, Failure>();
   readonly #clock: Clock;
   readonly #onRetry: () => void;
@@ -47,7 +52,11 @@ export class PodMounts {
     if (running !== undefined) return running;
     const failure = this.#failures.get(volume);
     if (failure !== undefined && this.#clock.monotonic() < failure.retryAtMs) return repeat(failure.error);
-    const attempt = work().finally(() => this.#attempts.delete(volume));
+    this.#begun.set(volume, this.#clock.now());
+    const attempt = work().finally(() => {
+      this.#attempts.delete(volume);
+      this.#begun.delete(volume);
+    });
     this.#attempts.set(volume, attempt);
     return attempt;
   }
@@ -58,9 +67,11 @@ export class PodMounts {
 
   /** Resolves how long the next attempt has to wait. */
   failed(volume: string, error: unknown): number {
-    const count = (this.#failures.get(volume)?.count ?? 0) + 1;
+    const before = this.#failures.get(volume);
+    const count = (before?.count ?? 0) + 1;
+    const sinceMs = before?.sinceMs ?? this.#clock.now();
     const waitMs = Math.min(firstRetryMs * 2 ** (count - 1), longestRetryMs);
-    this.#failures.set(volume, { error, count, retryAtMs: this.#clock.monotonic() + waitMs });
+    this.#failures.set(volume, { error, count, sinceMs, retryAtMs: this.#clock.monotonic() + waitMs });
     this.#planRetry();
     return waitMs;
   }
@@ -71,6 +82,21 @@ export class PodMounts {
     if (failure === undefined) return false;
     this.#failures.set(volume, { ...failure, retryAtMs: 0 });
     return true;
+  }
+
+  /** What is being mounted, and what could not be. */
+  activities(): readonly PodActivity[] {
+    const mounting = [...this.#begun].map(([volume, sinceMs]) => ({
+      what: `volume ${volume} is being mounted`,
+      sinceMs,
+    }));
+    const failed = [...this.#failures]
+      .filter(([volume]) => !this.#begun.has(volume))
+      .map(([volume, { count, error, sinceMs }]) => ({
+        what: `volume ${volume} could not be mounted, ${count} attempts: ${describeError(error)}`,
+        sinceMs,
+      }));
+    return [...mounting, ...failed];
   }
 
   /** Aborts attempts under way and resolves when they have ended, or when they had time enough to. */

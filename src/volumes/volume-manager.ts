@@ -4,6 +4,7 @@
 // waiting leaves the attempt to go on; a pod whose volumes are being taken down gets no new ones.
 import type { EventSink } from '../api/events.ts';
 import type { Container, Pod, Volume } from '../api/k8s.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
 import type { ChangedObject } from '../api/pod-objects.ts';
 import { type PodUid, podRef, podUid } from '../api/pod-ref.ts';
 import type { ContainerMounts, PodVolumes } from '../api/pod-volumes.ts';
@@ -109,6 +110,11 @@ export class VolumeManager implements PodVolumes {
     }
     mounts.delete(uid);
     this.#pods.delete(uid);
+  }
+
+  /** What the pod waits for here now, for who explains it. */
+  activities(uid: PodUid): readonly PodActivity[] {
+    return this.#pods.get(uid)?.activities() ?? [];
   }
 
   /** The pods whose volumes come from this object; those that wait for it try again at once. */

@@ -227,9 +227,10 @@ export class PodSteps {
 }
 
 function explainWaiting(waiting: Readonly<Record<string, WaitingReason>>): string {
-  const parts = Object.entries(waiting).map(
-    ([name, { reason, message }]) => `container ${name}: ${reason}: ${message}`,
-  );
+  const parts = Object.entries(waiting).map(([name, { reason, message, untilMs }]) => {
+    const until = untilMs === undefined ? '' : `, until ${new Date(untilMs).toISOString()}`;
+    return `container ${name}: ${reason}: ${message}${until}`;
+  });
   return parts.length === 0 ? 'running as its spec asks' : parts.join('; ');
 }
 

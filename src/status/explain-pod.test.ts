@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import type { PodActivity } from '../api/pod-activity.ts';
+import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import { explainPod } from './explain-pod.ts';
+
+const syncing: PodLifecycle = {
+  state: 'syncing',
+  startedAtMs: 1000,
+  waiting: {},
+  explain: 'running as its spec asks',
+  explainSinceMs: 2000,
+};
+const terminating: PodLifecycle = {
+  state: 'terminating',
+  startedAtMs: 1000,
+  graceSeconds: 30,
+  sinceMs: 5000,
+  why: 'the pod was deleted',
+  explain: '',
+};
+const pull: PodActivity = { what: 'image a is being pulled, attempt 2', sinceMs: 4000 };
+const hook: PodActivity = { what: 'the preStop hook of container c runs', sinceMs: 5000 };
+
+const cases = [
+  ['not looked at', undefined, [], { explanation: 'nobody has worked on it yet' }],
+  ['nothing special', syncing, [], { explanation: 'running as its spec asks', sinceMs: 2000 }],
+  ['pulling', syncing, [pull], { explanation: pull.what, sinceMs: 4000 }],
+  [
+    'two things, the older first',
+    syncing,
+    [hook, pull],
+    { explanation: `${pull.what}; ${hook.what}`, sinceMs: 4000 },
+  ],
+  [
+    'ending',
+    terminating,
+    [],
+    { explanation: 'ending: the pod was deleted, 27 of 30 s of grace left', sinceMs: 5000 },
+  ],
+  [
+    'ending with a hook',
+    terminating,
+    [hook],
+    { explanation: `ending: the pod was deleted, 27 of 30 s of grace left; ${hook.what}`, sinceMs: 5000 },
+  ],
+  [
+    'ending, its grace over',
+    { ...terminating, sinceMs: -60_000 },
+    [],
+    { explanation: 'ending: the pod was deleted, 0 of 30 s of grace left', sinceMs: -60_000 },
+  ],
+  [
+    'ended',
+    { state: 'terminated', startedAtMs: 1, atMs: 7000, cleaned: true },
+    [],
+    { explanation: 'ended', sinceMs: 7000 },
+  ],
+  [
+    'ended, not all given back',
+    { state: 'terminated', startedAtMs: 1, atMs: 7000, cleaned: false },
+    [],
+    { explanation: 'ended; its volumes are being taken down', sinceMs: 7000 },
+  ],
+  [
+    'refused',
+    { state: 'rejected', startedAtMs: 3, reason: 'OutOfcpu', message: 'no room' },
+    [],
+    { explanation: 'refused: OutOfcpu: no room', sinceMs: 3 },
+  ],
+] as const satisfies readonly (readonly [
+  string,
+  PodLifecycle | undefined,
+  readonly PodActivity[],
+  unknown,
+])[];
+
+for (const [name, lifecycle, activities, want] of cases)
+  test(name, () => expect(explainPod({ lifecycle, activities, nowMs: 8000 })).toEqual(want));
