@@ -2,14 +2,13 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import { availableParallelism } from 'node:os';
 import type { Cgroups } from './api/cgroups.ts';
-import type { Pod, ResourceList } from './api/k8s.ts';
+import type { ResourceList } from './api/k8s.ts';
 import type { PodActivity } from './api/pod-activity.ts';
 import type { PodObjects } from './api/pod-objects.ts';
 import type { PodUid } from './api/pod-ref.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
-import { staticPodUid } from './api/static-pod-hash/compute.ts';
 import type { VolumeHost } from './api/volume-host.ts';
-import { assembleAdmission } from './assemble/admission.ts';
+import { assembleAdmission, nodeRefusal } from './assemble/admission.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
@@ -19,6 +18,7 @@ import type { NodeHost } from './assemble/node-facts.ts';
 import { podObjects } from './assemble/objects.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
+import { podSources, sourceNames } from './assemble/sources.ts';
 import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
@@ -42,8 +42,7 @@ import { healthChecks, type NamedCheck } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
 import { Pleg } from './pleg/pleg.ts';
 import { RuntimeEvents } from './pleg/runtime-events.ts';
-import { appArmorRefusal, sysctlRefusal } from './pods/admission/node-security.ts';
-import { DesiredPods, type SourceName } from './pods/desired-pods.ts';
+import { DesiredPods } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
 import { allocatableOf, type MachineCapacity } from './resources/node-allocatable.ts';
@@ -52,9 +51,8 @@ import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
 import { UserNamespaces } from './runtime/user-namespaces.ts';
 import { plainPorts } from './server/plain-ports.ts';
-import { FileSource, type ManifestFiles } from './sources/file-source.ts';
-import { HttpSource } from './sources/http-source.ts';
-import { type Elsewhere, makePodsBySize } from './sources/make-pods.ts';
+import type { ManifestFiles } from './sources/file-source.ts';
+import type { Elsewhere } from './sources/make-pods.ts';
 import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
@@ -118,63 +116,6 @@ function parallelStarts(): number {
   return availableParallelism() * 2;
 }
 
-function sourcesOf({ cluster, config }: AssembleInput): readonly SourceName[] {
-  return [
-    ...(cluster === undefined ? [] : ['api' as const]),
-    ...(config.staticPodPath === '' ? [] : ['file' as const]),
-    ...(config.staticPodURL === '' ? [] : ['http' as const]),
-  ];
-}
-
-function podSources(input: AssembleInput, desired: DesiredPods): readonly Component[] {
-  const { clock, config, edges, nodeName } = input;
-  const log = input.log.with({ component: 'sources' });
-  const staticPods = { nodeName, forbidApiReferences: false };
-  const makePods = makePodsBySize({ computeHash: staticPodUid, elsewhere: edges.decode });
-  const publish = (source: SourceName, pods: readonly Pod[]): void => desired.set(source, pods);
-  const sources: Component[] = [];
-  if (config.staticPodPath !== '') {
-    const { staticPodPath: path, fileCheckFrequency } = config;
-    const files = edges.manifests;
-    sources.push(
-      new FileSource({
-        files,
-        makePods,
-        publish,
-        clock,
-        log,
-        path,
-        fileCheckMs: fileCheckFrequency.ms,
-        staticPods,
-      }),
-    );
-  }
-  if (config.staticPodURL !== '') {
-    const endpoint = { url: config.staticPodURL, headers: config.staticPodURLHeader };
-    const httpCheckMs = config.httpCheckFrequency.ms;
-    sources.push(
-      new HttpSource({
-        get: edges.httpGet,
-        makePods,
-        publish,
-        clock,
-        log,
-        endpoint,
-        httpCheckMs,
-        staticPods,
-      }),
-    );
-  }
-  return sources;
-}
-
-/** What this machine cannot give a pod, or must not. */
-function nodeRefusal({ config, machine }: AssembleInput, pod: Pod): ReturnType<typeof sysctlRefusal> {
-  const { appArmor = false, kernelRelease = '' } = machine;
-  const sysctls = { kernelRelease, allowedUnsafe: config.allowedUnsafeSysctls };
-  return sysctlRefusal(pod, sysctls) ?? appArmorRefusal(pod, appArmor);
-}
-
 export interface Kubelet {
   /** Started in this order, stopped in reverse. */
   readonly components: readonly Component[];
@@ -202,7 +143,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const restartRules = input.gates.ContainerRestartRules;
 
   // ── stores ──
-  const desired = new DesiredPods({ sources: sourcesOf(input) });
+  const desired = new DesiredPods({ sources: sourceNames(config, input.cluster !== undefined) });
   const observed = new ObservedPods();
   const lifecycles = new PodLifecycles();
   const statuses = new PodStatuses();

@@ -9,7 +9,9 @@ import type { Logger } from '../base/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import type { MachineFacts } from '../edge/host/machine.ts';
 import { Admission } from '../pods/admission/admission.ts';
+import { appArmorRefusal, sysctlRefusal } from '../pods/admission/node-security.ts';
 
 export interface AdmissionInput {
   readonly config: KubeletConfiguration;
@@ -61,4 +63,20 @@ function nodeAsItIs({ config, flags, host, nodeName, ownNode, resources }: Admis
     spec: { taints: config.registerWithTaints.map(({ key, value, effect }) => ({ key, value, effect })) },
     status: { allocatable },
   };
+}
+
+/** What this machine cannot give a pod, or must not. */
+export function nodeRefusal(
+  {
+    config,
+    machine,
+  }: {
+    readonly config: Pick<KubeletConfiguration, 'allowedUnsafeSysctls'>;
+    readonly machine: Pick<MachineFacts, 'appArmor' | 'kernelRelease'>;
+  },
+  pod: Pod,
+): ReturnType<typeof sysctlRefusal> {
+  const { appArmor = false, kernelRelease = '' } = machine;
+  const sysctls = { kernelRelease, allowedUnsafe: config.allowedUnsafeSysctls };
+  return sysctlRefusal(pod, sysctls) ?? appArmorRefusal(pod, appArmor);
 }

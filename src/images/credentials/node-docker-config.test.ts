@@ -3,7 +3,7 @@ import { silentLogger } from '../../base/log.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { dockerConfigPaths, NodeDockerConfig } from './node-docker-config.ts';
 
-const places = { rootDir: '/var/lib/kubelet', workingDirectory: '/work', home: '/root' };
+const places = { rootDir: '/var/lib/kubelet', workingDirectory: '/cwd', home: '/root' };
 const entry = (username: string): string =>
   JSON.stringify({ auths: { 'example.com': { username, password: 'p' } } });
 const legacy = (username: string): string => JSON.stringify({ 'example.com': { username, password: 'p' } });
@@ -11,22 +11,22 @@ const legacy = (username: string): string => JSON.stringify({ 'example.com': { u
 test('where it is looked for, in this order', () => {
   expect(dockerConfigPaths(places).map(({ path }) => path)).toEqual([
     '/var/lib/kubelet/config.json',
-    '/work/config.json',
+    '/cwd/config.json',
     '/root/.docker/config.json',
     '/.docker/config.json',
     '/var/lib/kubelet/.dockercfg',
-    '/work/.dockercfg',
+    '/cwd/.dockercfg',
     '/root/.dockercfg',
     '/.dockercfg',
   ]);
-  expect(dockerConfigPaths({ ...places, home: '' })[2]?.path).toBe('/work/.docker/config.json');
+  expect(dockerConfigPaths({ ...places, home: '' })[2]?.path).toBe('/cwd/.docker/config.json');
 });
 
 test.each([
   ['none', {}, ''],
   [
     'the root directory first',
-    { '/var/lib/kubelet/config.json': entry('a'), '/work/config.json': entry('b') },
+    { '/var/lib/kubelet/config.json': entry('a'), '/cwd/config.json': entry('b') },
     'a',
   ],
   ['home', { '/root/.docker/config.json': entry('h') }, 'h'],
@@ -38,17 +38,17 @@ test.each([
   ['the old format', { '/root/.dockercfg': legacy('o') }, 'o'],
   [
     'a broken one is passed over',
-    { '/var/lib/kubelet/config.json': '{', '/work/config.json': entry('b') },
+    { '/var/lib/kubelet/config.json': '{', '/cwd/config.json': entry('b') },
     'b',
   ],
   [
     'one without registries counts',
-    { '/var/lib/kubelet/config.json': '{}', '/work/config.json': entry('b') },
+    { '/var/lib/kubelet/config.json': '{}', '/cwd/config.json': entry('b') },
     '',
   ],
   [
     'one that cannot be read is passed over',
-    { '/var/lib/kubelet/config.json': undefined, '/work/config.json': entry('b') },
+    { '/var/lib/kubelet/config.json': undefined, '/cwd/config.json': entry('b') },
     'b',
   ],
 ] as const)('%s', async (_, files: Readonly<Record<string, string | undefined>>, want) => {
