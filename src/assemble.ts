@@ -45,7 +45,7 @@ import { RuntimeEvents } from './pleg/runtime-events.ts';
 import { DesiredPods } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
-import { allocatableOf, type MachineCapacity } from './resources/node-allocatable.ts';
+import type { MachineCapacity } from './resources/node-allocatable.ts';
 import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
@@ -179,8 +179,7 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     events,
   });
-  const allocatable = (): ResourceList =>
-    formatAmounts(allocatableOf(resources.capacity(), resources.reservation()));
+  const allocatable = (): ResourceList => formatAmounts(resources.allocatable());
   const images = assembleImages({
     ...input,
     cri,
