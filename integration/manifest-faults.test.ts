@@ -42,6 +42,10 @@ const cases: Readonly<Record<string, Case>> = {
   'a name that is not valid': { put: JSON.stringify(badName), reason: /metadata\.name: .*Bad_Name/ },
   'no containers': { put: JSON.stringify({ ...manifest('bad'), spec: {} }), reason: /spec\.containers: / },
   'a wrong type': { put: JSON.stringify(wrongType), reason: /spec\.containers/ },
+  'what only an API server could give': {
+    put: JSON.stringify(manifest('bad', { volumes: [{ name: 'v', configMap: { name: 'absent' } }] })),
+    reason: /static pods may not reference configmaps/,
+  },
   'half a document': { put: json('bad').slice(0, 90), reason: /./ },
   'a link that leads nowhere': { put: (path) => symlinkSync('/no/such/file', path), reason: /leads nowhere/ },
   'a link to itself': { put: (path) => symlinkSync(path, path), reason: /circle/ },

@@ -4,6 +4,7 @@ import { staticPodUid } from '../api/static-pod-hash/compute.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { DesiredPods, SourceName } from '../pods/desired-pods.ts';
 import { FileSource, type ManifestFiles } from '../sources/file-source.ts';
@@ -12,6 +13,7 @@ import { type Elsewhere, makePodsBySize } from '../sources/make-pods.ts';
 
 export interface SourcesInput {
   readonly config: KubeletConfiguration;
+  readonly gates: Pick<FeatureGates, 'PreventStaticPodAPIReferences'>;
   readonly nodeName: string;
   readonly edges: {
     readonly manifests: ManifestFiles;
@@ -35,7 +37,7 @@ export function sourceNames(config: KubeletConfiguration, hasApi: boolean): read
 export function podSources(input: SourcesInput, desired: DesiredPods): readonly Component[] {
   const { clock, config, edges, nodeName } = input;
   const log = input.log.with({ component: 'sources' });
-  const staticPods = { nodeName, forbidApiReferences: false };
+  const staticPods = { nodeName, forbidApiReferences: input.gates.PreventStaticPodAPIReferences };
   const makePods = makePodsBySize({ computeHash: staticPodUid, elsewhere: edges.decode });
   const publish = (source: SourceName, pods: readonly Pod[]): void => desired.set(source, pods);
   const sources: Component[] = [];

@@ -3,7 +3,7 @@
 import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s.ts';
 
 /** Names the first kind of API object that the pod refers to. */
-export function findApiReference(pod: Pod): string | undefined {
+function findApiReference(pod: Pod): string | undefined {
   const spec = pod.spec;
   if (spec === undefined) return undefined;
   if (spec.serviceAccountName) return 'serviceaccounts';
@@ -17,11 +17,20 @@ export function findApiReference(pod: Pod): string | undefined {
   return undefined;
 }
 
-/** What stays refused even where references are let through: the kubelet cannot watch these for a static pod. */
-export function findDynamicReference(pod: Pod): string | undefined {
+/** Why a static pod is refused even where references are let through: the kubelet cannot watch these for it. */
+function dynamicReferenceFault(pod: Pod): string | undefined {
   const sources = (pod.spec?.volumes ?? []).flatMap((volume) => volume.projected?.sources ?? []);
-  if (sources.some((source) => source.clusterTrustBundle !== undefined)) return 'clustertrustbundles';
-  return (pod.spec?.resourceClaims ?? []).length > 0 ? 'resourceclaims' : undefined;
+  if (sources.some((source) => source.clusterTrustBundle !== undefined))
+    return 'static pods may not use ClusterTrustBundle projected volume sources';
+  const claims = pod.spec?.resourceClaims ?? [];
+  return claims.length > 0 ? 'static pods may not use ResourceClaims' : undefined;
+}
+
+/** Why a static pod is refused for what it refers to; undefined when it is not. `forbid`: the gate is on. */
+export function referenceFault(pod: Pod, forbid: boolean): string | undefined {
+  if (!forbid) return dynamicReferenceFault(pod);
+  const reference = findApiReference(pod);
+  return reference === undefined ? undefined : `static pods may not reference ${reference}`;
 }
 
 type EnvUser = Pick<PodSpec['containers'][number], 'env' | 'envFrom'>;

@@ -258,7 +258,11 @@ describe('what needs an API server is refused', () => {
     const allow = { forbidApiReferences: false };
     expect(make({}, { serviceAccountName: 'x' }, allow).ok).toBe(true);
     expect(make({}, withVolume({ secret: { secretName: 'x' } }), allow).ok).toBe(true);
-    expect(make({}, { resourceClaims: [{ name: 'x', resourceClaimName: 'y' }] }, allow).ok).toBe(false);
-    expect(make({}, projected({ clusterTrustBundle: { name: 'x', path: 'p' } }), allow).ok).toBe(false);
+    expect(make({}, { resourceClaims: [{ name: 'x', resourceClaimName: 'y' }] }, allow)).toMatchObject({
+      violations: ['static pods may not use ResourceClaims'],
+    });
+    expect(make({}, projected({ clusterTrustBundle: { name: 'x', path: 'p' } }), allow)).toMatchObject({
+      violations: ['static pods may not use ClusterTrustBundle projected volume sources'],
+    });
   });
 });

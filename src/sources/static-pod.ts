@@ -4,7 +4,7 @@
 import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod, Toleration } from '../api/k8s.ts';
 import { configHashAnnotation, configSourceAnnotation } from '../api/pod-source.ts';
-import { findApiReference, findDynamicReference } from './api-references.ts';
+import { referenceFault } from './api-references.ts';
 import { canonicalQuantities } from './canonical-quantities.ts';
 import { defaultPod } from './defaults/pod-defaults.ts';
 import { validatePod } from './validate-pod.ts';
@@ -43,8 +43,8 @@ export type StaticPodResult =
 export function makeStaticPod(manifest: Pod, options: StaticPodOptions): StaticPodResult {
   const pod = canonicalQuantities(identify(manifest, options));
   const violations = validatePod(pod).map(violationText);
-  const reference = options.forbidApiReferences ? findApiReference(pod) : findDynamicReference(pod);
-  if (reference !== undefined) violations.push(`static pods may not reference ${reference}`);
+  const fault = referenceFault(pod, options.forbidApiReferences);
+  if (fault !== undefined) violations.push(fault);
   return violations.length > 0 ? { ok: false, violations } : { ok: true, pod };
 }
 

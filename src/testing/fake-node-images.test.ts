@@ -7,7 +7,7 @@ import { FakePodObjects } from './fake-pod-objects.ts';
 
 let node: FakeNode;
 beforeEach(async () => {
-  node = new FakeNode();
+  node = new FakeNode({ gates: { PreventStaticPodAPIReferences: false } });
   await node.start();
 });
 afterEach(async () => await node.stop());
@@ -113,7 +113,7 @@ async function guarded(): Promise<FakeNode> {
   }
   const one = new FakeNode({
     objects,
-    gates: { KubeletEnsureSecretPulledImages: true },
+    gates: { KubeletEnsureSecretPulledImages: true, PreventStaticPodAPIReferences: false },
     config: { imagePullCredentialsVerificationPolicy: 'NeverVerifyPreloadedImages' },
   });
   one.cri.publishImage({ name: 'example.com/app:1' });
