@@ -9,6 +9,7 @@ import type { PodUid } from './api/pod-ref.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
 import type { VolumeHost } from './api/volume-host.ts';
 import { assembleAdmission, nodeRefusal } from './assemble/admission.ts';
+import { assembleServing, type CertificateHost } from './assemble/certs.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
@@ -63,7 +64,7 @@ import type { PodWorkers } from './workers/pod-workers.ts';
 export interface Edges
   extends Omit<
     RealEdges,
-    'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost' | 'nodeHost' | 'volumes'
+    'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost' | 'nodeHost' | 'volumes' | 'certs'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -73,6 +74,7 @@ export interface Edges
   readonly decode: Elsewhere;
   readonly imageHost: ImageHost;
   readonly nodeHost: NodeHost;
+  readonly certs: CertificateHost;
 }
 
 export interface AssembleInput {
@@ -349,6 +351,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const activities = [images.manager, volume.manager, hooks];
   const explain = (): ReturnType<typeof explainPods> =>
     explainPods({ desired, lifecycles, observed, events, clock, activities });
+  const serving = assembleServing({ ...input, host: edges.certs });
   const servers = plainPorts({
     config,
     listen: edges.listen,
@@ -379,6 +382,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...volume.components,
     ...podWork,
     ...(cluster?.node ?? []),
+    ...serving.components,
     ...servers,
     ...podSources(input, desired),
     ...(cluster === undefined ? [] : [cluster.source]),

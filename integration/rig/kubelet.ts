@@ -58,6 +58,7 @@ export class Kubelet {
   readonly dir: string;
   readonly nodeName: string;
   readonly rootDir: string;
+  readonly certDir: string;
   readonly manifestDir: string;
   readonly podLogsDir: string;
   readonly log: LogFile;
@@ -77,6 +78,7 @@ export class Kubelet {
     this.nodeName = options.nodeName ?? `${ground.name}-${name}`;
     this.dir = join(ground.dir, name);
     this.rootDir = join(this.dir, 'root');
+    this.certDir = join(this.dir, 'pki');
     this.manifestDir = options.manifestDir ?? join(this.dir, 'manifests');
     this.podLogsDir = join(this.dir, 'pod-logs');
     this.log = new LogFile(join(this.dir, 'kubelet.log'));
@@ -120,6 +122,7 @@ export class Kubelet {
     const flags = [
       `--config=${await this.#writeConfig()}`,
       `--root-dir=${this.rootDir}`,
+      `--cert-dir=${this.certDir}`,
       `--pod-manifest-path=${this.manifestDir}`,
       `--container-runtime-endpoint=unix://${this.#runtimeSocket}`,
       `--hostname-override=${this.nodeName}`,

@@ -1,5 +1,6 @@
 // The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
 import type { Clock } from '../base/clock.ts';
+import { certificateHost } from './certs/certificate-host.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
 import { CgroupFs } from './cgroup/cgroups.ts';
 import type { Hierarchies } from './cgroup/hierarchies.ts';
@@ -65,6 +66,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     probeResultFile: resultFile,
     listen: listenHttp,
     nodeHost,
+    certs: certificateHost(clock),
     volumes: (podsDir: string) => new VolumeFiles({ podsDir, now: () => clock.now() }),
   };
 }

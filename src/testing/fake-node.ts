@@ -29,6 +29,7 @@ import { FakeCgroups } from './fake-cgroups.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
 import { FakeVolumeHost } from './fake-volume-host.ts';
+import { MemoryCertificates } from './memory-certificates.ts';
 import { memoryRecords } from './memory-records.ts';
 
 const fakeHost: NodeHost = {
@@ -76,6 +77,8 @@ export class FakeNode {
   readonly cgroups = new FakeCgroups();
   /** The node's small files, by path: records of pulls, Docker's configuration. */
   readonly records = new Map<string, string>();
+  /** Keys and certificates; they outlive a kubelet. */
+  readonly certs = new MemoryCertificates();
   /** What probes over the network hear; to be replaced by a test. */
   readonly probes = {
     http: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
@@ -211,6 +214,8 @@ export class FakeNode {
       staticPodPath: '/manifests',
       healthzPort: 0,
       readOnlyPort: 0,
+      tlsCertFile: '/var/lib/kubelet/pki/kubelet.crt',
+      tlsPrivateKeyFile: '/var/lib/kubelet/pki/kubelet.key',
       ...this.#options.config,
     };
     return assemble({
@@ -278,6 +283,7 @@ export class FakeNode {
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
         nodeHost: fakeHost,
+        certs: this.certs,
         volumes: () => this.volumes,
       },
     });

@@ -1,7 +1,16 @@
 // An authority for tests: makes certificates for servers and clients, and signs the requests of kubelets.
-import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
-import { bits, children, der, integer, octets, oid, sequence, set, time, truth, utf8 } from './der.ts';
+import { bits, der, integer, oid, sequence, time, toPem, truth } from '../../edge/certs/der.ts';
+import {
+  alternativeNames,
+  clientAuth,
+  distinguishedName,
+  extension,
+  serialNumber,
+  serverAuth,
+} from '../../edge/certs/make-x509.ts';
+import { children } from './der-read.ts';
 
 export interface KeyPair {
   readonly cert: string;
@@ -19,12 +28,12 @@ export interface Leaf {
 
 const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
 const yearSeconds = 365 * 24 * 3600;
-const usages = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
+const usages = { server: serverAuth, client: clientAuth } as const;
 
 export class TestAuthority {
   readonly cert: string;
   readonly #key: KeyObject;
-  readonly #subject = nameOf('test-ca', []);
+  readonly #subject = distinguishedName({ commonName: 'test-ca', organizations: [] });
 
   constructor() {
     const { privateKey, publicKey } = newKey();
@@ -43,9 +52,9 @@ export class TestAuthority {
   issue(leaf: Leaf): KeyPair {
     const { privateKey, publicKey } = newKey();
     const cert = this.#certificate(
-      nameOf(leaf.commonName, leaf.organizations ?? []),
+      distinguishedName({ commonName: leaf.commonName, organizations: leaf.organizations ?? [] }),
       publicKey,
-      extensionsOf(leaf.usage, (leaf.hosts ?? []).map(generalName)),
+      extensionsOf(leaf.usage, namesOf(leaf.hosts ?? [])),
       leaf.notBeforeMs ?? Date.now() - 3_600_000,
       leaf.seconds ?? yearSeconds,
     );
@@ -59,7 +68,7 @@ export class TestAuthority {
     if (subject === undefined || publicKey === undefined)
       throw new Error('the certificate request is not valid');
     const usage = signerName === 'kubernetes.io/kubelet-serving' ? 'server' : 'client';
-    const names = attributes === undefined ? [] : requestedNames(attributes.content);
+    const names = attributes === undefined ? undefined : requestedNames(attributes.content);
     return this.#certificate(
       subject.raw,
       publicKey.raw,
@@ -78,7 +87,7 @@ export class TestAuthority {
   ): string {
     const body = sequence(
       der(0xa0, integer(Buffer.from([2]))),
-      integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+      serialNumber(),
       ecdsaWithSha256,
       this.#subject,
       sequence(time(notBeforeMs), time(notBeforeMs + seconds * 1000)),
@@ -98,51 +107,32 @@ function newKey(): { readonly privateKey: string; readonly publicKey: Buffer } {
   };
 }
 
-function nameOf(commonName: string, organizations: readonly string[]): Buffer {
-  const attribute = (id: string, text: string): Buffer => set(sequence(oid(id), utf8(text)));
-  return sequence(
-    ...organizations.map((each) => attribute('2.5.4.10', each)),
-    attribute('2.5.4.3', commonName),
-  );
-}
-
-function extension(id: string, critical: boolean, value: Buffer): Buffer {
-  return sequence(oid(id), ...(critical ? [truth()] : []), octets(value));
-}
-
-function extensionsOf(usage: keyof typeof usages, names: readonly Buffer[]): readonly Buffer[] {
+function extensionsOf(usage: keyof typeof usages, names: Buffer | undefined): readonly Buffer[] {
   return [
     extension('2.5.29.15', true, der(0x03, Buffer.from([7, 0x80]))),
     extension('2.5.29.37', false, sequence(oid(usages[usage]))),
-    ...(names.length === 0 ? [] : [extension('2.5.29.17', false, sequence(...names))]),
+    ...(names === undefined ? [] : [names]),
   ];
 }
 
-function generalName(host: string): Buffer {
-  if (isIP(host) === 4) return der(0x87, Buffer.from(host.split('.').map(Number)));
-  if (host === '::1') return der(0x87, Buffer.concat([Buffer.alloc(15), Buffer.from([1])]));
-  return der(0x82, Buffer.from(host));
+function namesOf(hosts: readonly string[]): Buffer | undefined {
+  return alternativeNames({
+    dnsNames: hosts.filter((host) => isIP(host) === 0),
+    ips: hosts.filter((host) => isIP(host) !== 0),
+  });
 }
 
-/** The alternative names that the request's extensions ask for. */
-function requestedNames(attributes: Buffer): readonly Buffer[] {
+/** The extension of alternative names that the request asks for. */
+function requestedNames(attributes: Buffer): Buffer | undefined {
   const wanted = oid('2.5.29.17');
   for (const attribute of children(attributes)) {
     const [, values] = children(attribute.content);
     const [extensions] = children(values?.content ?? Buffer.alloc(0));
     for (const each of children(extensions?.content ?? Buffer.alloc(0))) {
-      const parts = children(each.content);
-      if (parts[0]?.raw.equals(wanted) !== true) continue;
-      const [names] = children(parts.at(-1)?.content ?? Buffer.alloc(0));
-      return children(names?.content ?? Buffer.alloc(0)).map(({ raw }) => raw);
+      if (children(each.content)[0]?.raw.equals(wanted) === true) return each.raw;
     }
   }
-  return [];
-}
-
-function toPem(label: string, content: Buffer): string {
-  const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+  return undefined;
 }
 
 function fromPem(pem: string): Buffer {

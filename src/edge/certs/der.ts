@@ -1,4 +1,5 @@
-// Just enough ASN.1 to make certificates for tests, and to read certificate requests. DER only.
+// Just enough ASN.1 to make certificate requests and certificates: DER is written here, never read. Pure.
+// Why not a library: docs/decisions/0005-certificates-by-hand.md.
 
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
@@ -35,36 +36,13 @@ export function oid(dotted: string): Buffer {
   return der(0x06, Buffer.from(bytes));
 }
 
-/** GeneralizedTime holds every year that a test can want. */
+/** Of a certificate (RFC 5280): two digits of the year up to 2049, four from then on. */
 export function time(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d{3}/g, '');
-  return der(0x18, Buffer.from(text));
+  return text < '2050' ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text));
 }
 
-export interface DerNode {
-  readonly tag: number;
-  readonly content: Buffer;
-  /** With tag and length. */
-  readonly raw: Buffer;
-}
-
-export function children(content: Buffer): DerNode[] {
-  const nodes: DerNode[] = [];
-  for (let at = 0; at < content.length; ) {
-    const start = at;
-    const tag = content[at++] ?? 0;
-    let length = content[at++] ?? 0;
-    if (length >= 0x80) {
-      const count = length & 0x7f;
-      length = content.readUIntBE(at, count);
-      at += count;
-    }
-    nodes.push({
-      tag,
-      content: content.subarray(at, at + length),
-      raw: content.subarray(start, at + length),
-    });
-    at += length;
-  }
-  return nodes;
+export function toPem(label: string, content: Buffer): string {
+  const lines = content.toString('base64').match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }

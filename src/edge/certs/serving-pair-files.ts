@@ -1,0 +1,82 @@
+// The two files of a serving certificate. Upstream: certutil.WriteCert, keyutil.WriteKey.
+// Invariants: the key is readable by the kubelet only, from its first byte; each file is replaced as a whole, the key first,
+// so that a crash between the two leaves a pair that does not belong together, which read() refuses.
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { CertificatePair } from '../../api/certificates.ts';
+import type { Clock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { Secret } from '../../base/secret.ts';
+import { watchPath } from '../host/watch-dir.ts';
+import { readPair } from './read-x509.ts';
+
+export interface ServingPairPaths {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export class ServingPairFiles {
+  readonly #paths: ServingPairPaths;
+  readonly #clock: Clock;
+
+  constructor(paths: ServingPairPaths, clock: Clock) {
+    this.#paths = paths;
+    this.#clock = clock;
+  }
+
+  async read(): Promise<CertificatePair> {
+    const { certFile, keyFile } = this.#paths;
+    const certPem = await readText(certFile);
+    const key = new Secret(await readText(keyFile));
+    try {
+      return readPair(certPem, key);
+    } catch (cause) {
+      throw new KubeletError('invalid', 'InvalidCertificate', `${certFile} with ${keyFile}`, { cause });
+    }
+  }
+
+  async write({ certPem, key }: CertificatePair): Promise<void> {
+    const { certFile, keyFile } = this.#paths;
+    await writeWhole(keyFile, key.reveal(), 0o600);
+    await writeWhole(certFile, certPem, 0o644);
+  }
+
+  watch(onChange: () => void, onError: (err: unknown) => void): { close(): void } {
+    const { certFile, keyFile } = this.#paths;
+    const paths = certFile === keyFile ? [certFile] : [certFile, keyFile];
+    const watches = paths.map((path) => watchPath({ path, clock: this.#clock, onChange, onError }));
+    return {
+      close: () => {
+        for (const watch of watches) watch.close();
+      },
+    };
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new KubeletError('invalid', 'InvalidCertificate', `cannot read ${path}`, { cause });
+  }
+}
+
+/** Whole or not at all, and on the disk when it resolves. */
+export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
+  const temporary = `${path}.new`;
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    const file = await open(temporary, 'w', mode);
+    try {
+      // One that a crash has left there keeps its mode otherwise.
+      await file.chmod(mode);
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (cause) {
+    throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause });
+  }
+}

@@ -1,0 +1,67 @@
+// Certificates without a disk and without real keys: what a whole kubelet in memory has of them.
+import type { CertificatePair } from '../api/certificates.ts';
+import type { CertificateHost } from '../assemble/certs.ts';
+import { KubeletError } from '../base/errors.ts';
+import { Secret } from '../base/secret.ts';
+import type { ServingPairFiles } from '../certs/serving-files.ts';
+
+const yearMs = 365 * 24 * 3_600_000;
+
+export class MemoryCertificates implements CertificateHost {
+  /** By the path of the certificate. */
+  readonly pairs = new Map<string, CertificatePair>();
+  readonly #watchers = new Set<() => void>();
+  #made = 0;
+
+  servingFiles({ certFile }: { readonly certFile: string }): ServingPairFiles {
+    return {
+      read: async () => {
+        const pair = this.pairs.get(certFile);
+        if (pair === undefined)
+          throw new KubeletError('invalid', 'InvalidCertificate', `cannot read ${certFile}`);
+        return pair;
+      },
+      write: async (pair) => this.put(certFile, pair),
+      watch: (onChange) => {
+        this.#watchers.add(onChange);
+        return { close: () => void this.#watchers.delete(onChange) };
+      },
+    };
+  }
+
+  /** Puts a pair where the kubelet looks for it, as an administrator does. */
+  put(certFile: string, pair: CertificatePair): void {
+    this.pairs.set(certFile, pair);
+    for (const tell of this.#watchers) tell();
+  }
+
+  readonly selfSigned: CertificateHost['selfSigned'] = async ({ host, ips, nowMs }) => {
+    const stamp = Math.floor(nowMs / 1000);
+    return memoryPair(`self-signed ${++this.#made}`, {
+      commonName: `${host}@${stamp}`,
+      issuer: `${host}-ca@${stamp}`,
+      dnsNames: [host],
+      ips,
+      notBeforeMs: nowMs,
+      notAfterMs: nowMs + yearMs,
+    });
+  };
+}
+
+/** A pair that only looks like one. */
+export function memoryPair(name: string, facts: Partial<CertificatePair['facts']>): CertificatePair {
+  return {
+    certPem: `certificate of ${name}`,
+    key: new Secret(`key of ${name}`),
+    facts: {
+      commonName: name,
+      organizations: [],
+      issuer: 'test-ca',
+      dnsNames: [],
+      ips: [],
+      notBeforeMs: 0,
+      notAfterMs: yearMs,
+      ...facts,
+    },
+  };
+}
