@@ -176,7 +176,6 @@ export function assemble(input: AssembleInput): Kubelet {
     ...input,
     hugePageSizes,
     cgroups: edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes }),
-    killProcess: edges.killProcess,
     desired,
     lifecycles,
     events,

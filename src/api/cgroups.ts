@@ -40,8 +40,12 @@ export interface Cgroups {
   /** Makes it, and what lies above it, and gives it its amounts; one that exists gets its amounts. */
   create(name: CgroupName, settings: CgroupSettings): Promise<void>;
   update(name: CgroupName, settings: CgroupSettings): Promise<void>;
-  /** Processes in it and below it; with `child`, only in what lies below it under this name on disk. */
-  processes(name: CgroupName, child?: string): Promise<readonly number[]>;
+  /** Processes in it and below it. */
+  processes(name: CgroupName): Promise<readonly number[]>;
+  /** Kills what runs in it and below it; with `child`, only in what lies below it under this name on disk. */
+  kill(name: CgroupName, child?: string): Promise<void>;
+  /** Removes it where neither a process nor another cgroup is in it, without waiting. Whether nothing is left of it. */
+  removeIdle(name: CgroupName): Promise<boolean>;
   /** Removes it with what lies below; one with processes in it is a conflict. Nothing there is fine. */
   remove(name: CgroupName): Promise<void>;
   /** Names of the cgroups directly below it, in any hierarchy. */

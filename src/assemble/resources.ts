@@ -42,7 +42,6 @@ export interface ResourcesInput {
   readonly hugePageSizes: readonly string[];
   /** Undefined: the machine has none. */
   readonly cgroups: Cgroups | undefined;
-  readonly killProcess: (pid: number) => void;
   readonly desired: Announced<PodUid, unknown> & {
     all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
   };
@@ -106,7 +105,6 @@ function podCgroups(input: ResourcesInput, cgroups: Cgroups, root: CgroupName): 
   const { config, gates } = input;
   return new PodCgroups({
     cgroups,
-    processes: { kill: input.killProcess },
     root,
     policy: {
       enforceCpuLimits: config.cpuCFSQuota,

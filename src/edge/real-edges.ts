@@ -42,8 +42,8 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
             spelling: driver === 'systemd' ? systemdSpelling : cgroupfsSpelling,
             pageSizes,
             clock,
+            killProcess,
           }),
-    killProcess,
     manifests: {
       list: listManifests,
       read: readManifestFile,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { KubeletError } from '../base/errors.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeCgroups } from '../testing/fake-cgroups.ts';
 import { PodCgroups } from './pod-cgroups.ts';
@@ -13,24 +14,17 @@ const policy = {
 
 function rig() {
   const cgroups = new FakeCgroups();
-  const killed: number[] = [];
-  const processes = {
-    kill: (pid: number): void => {
-      killed.push(pid);
-      cgroups.kill(pid);
-    },
-  };
-  return { cgroups, killed, pods: new PodCgroups({ cgroups, processes, root: ['kubepods'], policy }) };
+  return { cgroups, pods: new PodCgroups({ cgroups, root: ['kubepods'], policy }) };
 }
 
-test('a pod gets its cgroup once, with its amounts', async () => {
+test('a pod gets its cgroup with its amounts, and those again when it asks again', async () => {
   const { cgroups, pods } = rig();
   const requests = { cpu: '1', memory: '1Mi' };
   const pod = aPod({ uid: 'u', containers: [aContainer({ resources: { requests, limits: requests } })] });
   await pods.ensure(pod);
   await pods.ensure(pod);
   expect(pods.parentOf(pod)).toBe('/kubepods/podu');
-  expect(cgroups.calls).toEqual(['create /kubepods/podu']);
+  expect(cgroups.calls).toEqual(['create /kubepods/podu', 'create /kubepods/podu']);
   expect(cgroups.settings('/kubepods/podu')).toEqual({
     cpuShares: 1024n,
     cpuQuotaUs: 100_000n,
@@ -38,6 +32,16 @@ test('a pod gets its cgroup once, with its amounts', async () => {
     memoryLimitBytes: 1_048_576n,
     pidsLimit: 50n,
     hugePageLimits: {},
+  });
+});
+
+test('what the kernel refuses names the cgroup, as upstream does', async () => {
+  const { cgroups, pods } = rig();
+  cgroups.faults.set('/kubepods/besteffort/podu', new KubeletError('invalid', 'EINVAL', 'cannot write "2"'));
+  await expect(pods.ensure(aPod({ uid: 'u' }))).rejects.toMatchObject({
+    kind: 'invalid',
+    reason: 'FailedCreatePodContainer',
+    message: 'failed to create container for [kubepods besteffort podu] : cannot write "2"',
   });
 });
 
@@ -51,31 +55,31 @@ test('classes lie where every kubelet looks for them', async () => {
 });
 
 test('removal kills what is left in it, and leaves others alone', async () => {
-  const { cgroups, killed, pods } = rig();
+  const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/burstable/podu', 11);
   cgroups.enter('/kubepods/burstable/podu/c', 12);
   cgroups.enter('/kubepods/burstable/podv', 13);
   await pods.removePod('u');
   await pods.removePod('u');
-  expect(killed).toEqual([11, 12]);
+  expect(cgroups.killed).toEqual([11, 12]);
   expect([...cgroups.groups.keys()]).toEqual(['/kubepods/burstable/podv']);
 });
 
 test('a process that does not die is a conflict to be tried again', async () => {
-  const cgroups = new FakeCgroups();
+  const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/podu', 11);
-  const pods = new PodCgroups({ cgroups, processes: { kill: () => undefined }, root: ['kubepods'], policy });
+  cgroups.immortal.add(11);
   await expect(pods.removePod('u')).rejects.toMatchObject({ kind: 'conflict', reason: 'CgroupBusy' });
   expect(cgroups.groups.has('/kubepods/podu')).toBe(true);
 });
 
 test('one container is killed by its cgroup, however the runtime names it', async () => {
-  const { cgroups, killed, pods } = rig();
+  const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/podu/abc', 11);
   cgroups.enter('/kubepods/besteffort/podu/cri-containerd-abc.scope', 12);
   cgroups.enter('/kubepods/podu/abd', 13);
   await pods.killContainer('u', 'abc');
-  expect(killed).toEqual([11, 12]);
+  expect(cgroups.killed).toEqual([11, 12]);
 });
 
 for (const id of ['..', '.', '', 'a/b'])

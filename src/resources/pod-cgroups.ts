@@ -5,15 +5,14 @@ import type { CgroupName, Cgroups } from '../api/cgroups.ts';
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { podQosClass } from '../api/qos.ts';
-import { KubeletError } from '../base/errors.ts';
+import { describeError, KubeletError } from '../base/errors.ts';
 import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.ts';
 
 export interface PodCgroupsDeps {
   readonly cgroups: Pick<
     Cgroups,
-    'create' | 'missing' | 'processes' | 'remove' | 'children' | 'path' | 'nameOf'
+    'create' | 'kill' | 'remove' | 'removeIdle' | 'children' | 'path' | 'nameOf'
   >;
-  readonly processes: { kill(pid: number): void };
   /** The cgroup of all pods. */
   readonly root: CgroupName;
   readonly policy: PodCgroupPolicy;
@@ -21,7 +20,6 @@ export interface PodCgroupsDeps {
 
 const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
 const prefix = 'pod';
-const killTries = 5;
 
 export class PodCgroups {
   readonly #deps: PodCgroupsDeps;
@@ -39,26 +37,34 @@ export class PodCgroups {
     return this.#deps.cgroups.path(this.nameOf(pod));
   }
 
+  /**
+   * differs from upstream: one that is there gets its amounts again, since a kubelet may have ended between making it and
+   * telling it.
+   */
   async ensure(pod: Pod): Promise<void> {
     const { cgroups, policy } = this.#deps;
     const name = this.nameOf(pod);
-    if ((await cgroups.missing(name)) === undefined) return;
-    await cgroups.create(name, podCgroupSettings(pod, policy));
+    try {
+      await cgroups.create(name, podCgroupSettings(pod, policy));
+    } catch (err) {
+      const kind = err instanceof KubeletError ? err.kind : 'internal';
+      const message = `failed to create container for [${name.join(' ')}] : ${describeError(err)}`;
+      throw new KubeletError(kind, 'FailedCreatePodContainer', message);
+    }
   }
 
   /** Whatever class the pod had. What still runs in it is killed: its containers have ended. */
   async removePod(uid: string): Promise<void> {
-    for (const name of this.#everyPlace(uid)) await this.#destroy(name);
+    await Promise.all(this.#everyPlace(uid).map((name) => this.#destroy(name)));
   }
 
   /** Kills what runs in one container's own cgroup, of which its runtime has lost sight. */
   async killContainer(uid: string, containerId: string): Promise<void> {
     if (!/^[\w.-]+$/.test(containerId) || /^\.+$/.test(containerId))
       throw new KubeletError('invalid', 'InvalidPath', `${JSON.stringify(containerId)} is no container's ID`);
-    for (const name of this.#everyPlace(uid)) {
-      for (const own of [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`])
-        await this.#kill(name, own);
-    }
+    const spellings = [containerId, `cri-containerd-${containerId}.scope`, `crio-${containerId}.scope`];
+    for (const name of this.#everyPlace(uid))
+      for (const own of spellings) await this.#deps.cgroups.kill(name, own);
   }
 
   /** UIDs of pods that have a cgroup. */
@@ -74,18 +80,11 @@ export class PodCgroups {
   }
 
   async #destroy(name: CgroupName): Promise<void> {
-    await this.#kill(name);
-    await this.#deps.cgroups.remove(name);
-  }
-
-  async #kill(name: CgroupName, child?: string): Promise<void> {
-    const { cgroups, processes } = this.#deps;
-    // What is killed may have made others meanwhile.
-    for (let attempt = 0; attempt < killTries; attempt++) {
-      const pids = await cgroups.processes(name, child);
-      if (pids.length === 0) return;
-      for (const pid of pids) processes.kill(pid);
-    }
+    const { cgroups } = this.#deps;
+    // As a rule nothing is left in it.
+    if (await cgroups.removeIdle(name)) return;
+    await cgroups.kill(name);
+    await cgroups.remove(name);
   }
 
   #everyPlace(uid: string): readonly CgroupName[] {

@@ -19,14 +19,14 @@ export async function createSandbox(
   context: SyncContext,
   { attempt, first }: SandboxOptions,
 ): Promise<void> {
-  const { cri, files, log, podCgroups, settings, slots } = deps;
+  const { cri, files, log, settings, slots } = deps;
   const { pod, signal } = context;
   deps.starts?.pod(pod.spec?.hostUsers === false);
   const failed = (err: unknown): never => tellFailure(deps, context, err);
-  const { config, runtimeHandler } = await prepareSandbox(deps, pod, attempt, context.resolver, signal).catch(
-    failed,
-  );
-  await podCgroups?.ensure(pod, signal);
+  const [{ config, runtimeHandler }] = await Promise.all([
+    prepareSandbox(deps, pod, attempt, context.resolver, signal).catch(failed),
+    ensureCgroup(deps, context),
+  ]);
   const slot = await slots.acquire(context.order, signal);
   context.acted = true;
   try {
@@ -44,6 +44,19 @@ export async function createSandbox(
     failed(err);
   } finally {
     slot.release();
+  }
+}
+
+/** Upstream: SyncPod in pkg/kubelet/kubelet.go. */
+async function ensureCgroup({ events, podCgroups }: PodRuntimeDeps, context: SyncContext): Promise<void> {
+  const { pod, signal } = context;
+  try {
+    await podCgroups?.ensure(pod, signal);
+  } catch (err) {
+    if (isAbort(err) || signal.aborted) throw err;
+    const message = `unable to ensure pod container exists: ${describeError(err)}`;
+    events.pod(pod, { type: 'Warning', reason: 'FailedCreatePodContainer', message });
+    throw err;
   }
 }
 

@@ -34,8 +34,24 @@ export class FakeCgroups implements Cgroups {
     this.#make(path).pids.add(pid);
   }
 
-  kill(pid: number): void {
-    for (const group of this.groups.values()) group.pids.delete(pid);
+  /** What was killed, in order. */
+  readonly killed: number[] = [];
+  /** Processes that do not die of it. */
+  readonly immortal = new Set<number>();
+
+  async kill(name: CgroupName, child?: string): Promise<void> {
+    for (const pid of this.#processes(name, child)) {
+      if (this.immortal.has(pid)) continue;
+      this.killed.push(pid);
+      for (const group of this.groups.values()) group.pids.delete(pid);
+    }
+  }
+
+  async removeIdle(name: CgroupName): Promise<boolean> {
+    const within = this.#within(this.path(name));
+    if (within.length > 1 || within.some(([, { pids }]) => pids.size > 0)) return false;
+    await this.remove(name);
+    return true;
   }
 
   async missing(name: CgroupName): Promise<string | undefined> {
@@ -53,7 +69,11 @@ export class FakeCgroups implements Cgroups {
     this.#apply(name, settings);
   }
 
-  async processes(name: CgroupName, child?: string): Promise<readonly number[]> {
+  async processes(name: CgroupName): Promise<readonly number[]> {
+    return this.#processes(name);
+  }
+
+  #processes(name: CgroupName, child?: string): readonly number[] {
     const top = child === undefined ? this.path(name) : `${this.path(name)}/${child}`;
     return this.#within(top).flatMap(([, { pids }]) => [...pids]);
   }

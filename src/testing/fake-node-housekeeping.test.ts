@@ -40,7 +40,7 @@ test('nothing is removed while a source is silent', async () => {
 test('a cgroup of a pod nobody knows goes, and that of one that has ended while it is still wanted', async () => {
   node = new FakeNode();
   node.cgroups.enter('/kubepods/burstable/poduid-gone', 7);
-  node.cgroups.kill(7);
+  await node.cgroups.kill(['kubepods', 'burstable', 'poduid-gone']);
   const command = ['sh', '-c', 'exit 0'];
   node.write('p.yaml', aPod({ restartPolicy: 'Never', containers: [aContainer({ command })] }));
   await node.start();

@@ -261,7 +261,6 @@ export class FakeNode {
           },
         },
         cgroups: () => this.cgroups,
-        killProcess: (pid) => this.cgroups.kill(pid),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
         probes: this.probes,

@@ -4,7 +4,8 @@ import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 export interface CgroupKind {
   readonly version: 1 | 2;
   missing(path: string): Promise<string | undefined>;
-  make(path: string): Promise<void>;
+  /** Makes what is missing, then gives it its amounts. */
+  create(path: string, settings: CgroupSettings): Promise<void>;
   apply(path: string, settings: CgroupSettings): Promise<void>;
   memoryUsageBytes(path: string): Promise<bigint>;
   memoryLimitBytes(path: string): Promise<bigint>;

@@ -1,53 +1,74 @@
 // Control groups of version 1: one hierarchy per controller. Upstream: cgroup_v1_manager_linux.go over libcontainer's fs.
+// Invariants: hierarchies do not wait for each other; a new cgroup is told only what differs from what the kernel gives
+// every new one, an old one everything.
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { hostError } from '../host/syscalls-errors.ts';
+import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
+import { together } from './together.ts';
+import { filesOfV1, isKernelDefault, type V1File } from './v1-files.ts';
 
 /** A cgroup is whole when it is in each of these hierarchies that the machine has. */
 const neededControllers = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
 
 export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: readonly string[]): CgroupKind {
-  const controllers = neededControllers.filter((each) => mountPoints.has(each));
+  const roots = [...new Set(mountPoints.values())];
+  const needed = new Set(neededControllers.flatMap((each) => mountPoints.get(each) ?? []));
   const directory = (controller: string, path: string): string => {
     const mount = mountPoints.get(controller);
     if (mount === undefined)
       throw new KubeletError('unavailable', 'NoController', `cgroup controller ${controller} is not mounted`);
     return join(mount, path);
   };
+  /** `fresh`: the hierarchies in which the cgroup was made just now. */
+  const tell = async (path: string, settings: CgroupSettings, fresh: ReadonlySet<string>): Promise<void> => {
+    const files = filesOfV1(settings, pageSizes).filter(
+      ({ controller }) => controller !== 'hugetlb' || mountPoints.has('hugetlb'),
+    );
+    const isNew = (controller: string): boolean => fresh.has(mountPoints.get(controller) ?? '');
+    const byController = new Map<string, V1File[]>();
+    for (const file of files) {
+      if (isNew(file.controller) && isKernelDefault(file)) continue;
+      const list = byController.get(file.controller) ?? [];
+      byController.set(file.controller, [...list, file]);
+    }
+    await together(
+      [...byController].map(([controller, list]) => writeAll(directory(controller, path), list)),
+    );
+  };
+  /** Amounts that are asked for are written beside this: what is inherited must not come after them. */
+  const inheritCpuset = (path: string, settings: CgroupSettings, isNew: boolean): Promise<void> => {
+    const mount = mountPoints.get('cpuset');
+    if (mount === undefined) return Promise.resolve();
+    const names = settings.cpus === undefined || settings.cpus === '' ? ['cpus', 'mems'] : ['mems'];
+    return together(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
+  };
+  const make = async (path: string): Promise<ReadonlySet<string>> => {
+    const made = new Set<string>();
+    await together(
+      roots.map(async (root) => {
+        if (await makeDirectory(join(root, path))) made.add(root);
+      }),
+    );
+    return made;
+  };
   return {
     version: 1,
     missing: async (path) => {
-      const missing: string[] = [];
-      for (const controller of controllers) {
-        const place = directory(controller, path);
-        if (!(await exists(place))) missing.push(place);
-      }
+      const places = [...needed].map((root) => join(root, path));
+      const there = await Promise.all(places.map(exists));
+      const missing = places.filter((_, at) => !there[at]);
       return missing.length === 0 ? undefined : `missing paths: ${missing.join(', ')}`;
     },
-    make: async (path) => {
-      for (const controller of mountPoints.keys()) {
-        const place = directory(controller, path);
-        await makeDirectory(place);
-        if (controller === 'cpuset') await inheritCpuset(mountPoints.get(controller) ?? '', place);
-      }
+    create: async (path, settings) => {
+      const made = await make(path);
+      const isNew = made.has(mountPoints.get('cpuset') ?? '');
+      await together([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
     },
-    apply: async (path, settings) => {
-      await applyCpu(settings, (file) => join(directory('cpu', path), file));
-      await applyRest(settings, (controller, file) => join(directory(controller, path), file));
-      if (settings.hugePageLimits !== undefined && mountPoints.has('hugetlb')) {
-        for (const size of pageSizes) {
-          const limit = settings.hugePageLimits[size] ?? 0n;
-          await writeCgroupFile(
-            join(directory('hugetlb', path), `hugetlb.${size}.limit_in_bytes`),
-            `${limit}`,
-          );
-        }
-      }
-    },
+    apply: (path, settings) => tell(path, settings, new Set()),
     memoryUsageBytes: (path) => readCgroupNumber(join(directory('memory', path), 'memory.usage_in_bytes')),
     memoryLimitBytes: (path) => readCgroupNumber(join(directory('memory', path), 'memory.limit_in_bytes')),
     cpu: (path) => readCpu(directory('cpu', path)),
@@ -55,62 +76,63 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
 }
 
 async function readCpu(place: string): Promise<CpuSettings> {
-  return {
-    cpuShares: await readCgroupNumber(join(place, 'cpu.shares')),
-    cpuQuotaUs: await readCgroupNumber(join(place, 'cpu.cfs_quota_us')),
-    cpuPeriodUs: await readCgroupNumber(join(place, 'cpu.cfs_period_us')),
-  };
+  const [cpuShares, cpuQuotaUs, cpuPeriodUs] = await Promise.all([
+    readCgroupNumber(join(place, 'cpu.shares')),
+    readCgroupNumber(join(place, 'cpu.cfs_quota_us')),
+    readCgroupNumber(join(place, 'cpu.cfs_period_us')),
+  ]);
+  return { cpuShares, cpuQuotaUs, cpuPeriodUs };
 }
 
-async function applyCpu(settings: CgroupSettings, file: (name: string) => string): Promise<void> {
-  const { cpuPeriodUs, cpuQuotaUs, cpuShares } = settings;
-  if (cpuShares !== undefined && cpuShares !== 0n) await writeCgroupFile(file('cpu.shares'), `${cpuShares}`);
-  const period = cpuPeriodUs !== undefined && cpuPeriodUs !== 0n ? `${cpuPeriodUs}` : undefined;
-  const quota = cpuQuotaUs !== undefined && cpuQuotaUs !== 0n ? `${cpuQuotaUs}` : undefined;
-  // With the old quota a new period may be more than the parent grants; with the new quota it is not.
-  const early =
-    period === undefined ? undefined : await failureOf(writeCgroupFile(file('cpu.cfs_period_us'), period));
-  if (early !== undefined && quota === undefined) throw early;
-  if (quota !== undefined) await writeCgroupFile(file('cpu.cfs_quota_us'), quota);
-  if (early !== undefined && period !== undefined) await writeCgroupFile(file('cpu.cfs_period_us'), period);
-}
-
-async function failureOf(work: Promise<void>): Promise<Error | undefined> {
-  try {
-    await work;
-    return undefined;
-  } catch (err) {
-    return err instanceof Error ? err : new Error('writing failed', { cause: err });
+/**
+ * One file after the other. With the old quota a new period may be more than the parent grants, with the new quota it is
+ * not: a period that is refused is tried once more at the end.
+ */
+async function writeAll(place: string, files: readonly V1File[]): Promise<void> {
+  const hasQuota = files.some(({ file }) => file === 'cpu.cfs_quota_us');
+  const again: V1File[] = [];
+  for (const each of files) {
+    try {
+      await writeCgroupFile(join(place, each.file), each.value);
+    } catch (err) {
+      const mayPass = each.file === 'cpu.cfs_period_us' && hasQuota && isRefusal(err);
+      if (!mayPass) throw err;
+      again.push(each);
+    }
   }
+  for (const { file, value } of again) await writeCgroupFile(join(place, file), value);
 }
 
-async function applyRest(
-  settings: CgroupSettings,
-  file: (controller: string, name: string) => string,
-): Promise<void> {
-  const { cpus, memoryLimitBytes: memory, pidsLimit: pids } = settings;
-  if (memory !== undefined && memory !== 0n)
-    await writeCgroupFile(file('memory', 'memory.limit_in_bytes'), `${memory}`);
-  if (pids !== undefined && pids !== 0n)
-    await writeCgroupFile(file('pids', 'pids.max'), pids > 0n ? `${pids}` : 'max');
-  if (cpus !== undefined && cpus !== '') await writeCgroupFile(file('cpuset', 'cpuset.cpus'), cpus);
+function isRefusal(err: unknown): boolean {
+  return err instanceof KubeletError && err.reason === 'EINVAL';
 }
 
-/** A cpuset begins empty, and nothing can run in an empty one: it takes what the one above it has. */
-async function inheritCpuset(mount: string, place: string): Promise<void> {
+/** A new cpuset is empty, and nothing can run in an empty one: it takes what the one above it has. */
+async function inheritFile(mount: string, place: string, file: string, isNew: boolean): Promise<void> {
   if (place === mount) return;
-  const parent = dirname(place);
-  await inheritCpuset(mount, parent);
-  for (const name of ['cpuset.cpus', 'cpuset.mems']) {
-    if ((await readCgroupFile(join(place, name))) !== '') continue;
-    await writeCgroupFile(join(place, name), await readCgroupFile(join(parent, name)));
-  }
+  if (!isNew && (await readCgroupFile(join(place, file))) !== '') return;
+  await writeCgroupFile(join(place, file), await inheritedValue(mount, dirname(place), file));
 }
 
-async function makeDirectory(place: string): Promise<void> {
+/** What this cgroup has; one that is empty itself is given what lies above it first. */
+async function inheritedValue(mount: string, place: string, file: string): Promise<string> {
+  const own = await readCgroupFile(join(place, file));
+  if (own !== '' || place === mount) return own;
+  const value = await inheritedValue(mount, dirname(place), file);
+  await writeCgroupFile(join(place, file), value);
+  return value;
+}
+
+/** Whether it was made just now. Its parent is there already, but for the first pod of a node. */
+async function makeDirectory(place: string): Promise<boolean> {
   try {
-    await mkdir(place, { recursive: true, mode: 0o755 });
+    await mkdir(place, { mode: 0o755 }).catch(async (err: unknown) => {
+      if (errorCode(err) !== 'ENOENT') throw err;
+      await mkdir(place, { recursive: true, mode: 0o755 });
+    });
+    return true;
   } catch (err) {
+    if (errorCode(err) === 'EEXIST') return false;
     throw hostError(err, `cannot make cgroup ${place}`);
   }
 }

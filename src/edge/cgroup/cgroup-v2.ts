@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { sharesToWeight, weightToShares } from '../../api/cpu-shares.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { hostError } from '../host/syscalls-errors.ts';
+import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { words } from './hierarchies.ts';
+import { together } from './together.ts';
 
 export interface CgroupV2Options {
   readonly root: string;
@@ -18,36 +19,92 @@ export interface CgroupV2Options {
 }
 
 export function cgroupV2({ root, controllers, pageSizes }: CgroupV2Options): CgroupKind {
+  const files = (settings: CgroupSettings): readonly V2File[] => filesOf(settings, controllers, pageSizes);
   return {
     version: 2,
     missing: async (path) => {
-      const enabled = await readCgroupFile(join(root, path, 'cgroup.controllers')).then(
-        words,
-        () => undefined,
-      );
-      if (enabled === undefined) return `${join(root, path)} does not exist`;
-      const lacking = [...controllers].filter((each) => !enabled.includes(each)).toSorted();
-      return lacking.length === 0 ? undefined : `missing controllers: ${lacking.join(', ')}`;
+      const place = join(root, path);
+      const missing = await lacking(place, controllers).catch(() => undefined);
+      if (missing === undefined) return `${place} does not exist`;
+      return missing.length === 0 ? undefined : `missing controllers: ${missing.join(', ')}`;
     },
-    make: async (path) => {
-      let place = root;
-      for (const part of path.split('/').filter((each) => each !== '')) {
-        await handDown(place, controllers);
-        place = join(place, part);
-        await mkdir(place, { mode: 0o755 }).catch((err: unknown) => {
-          if (!(err instanceof Error && 'code' in err && err.code === 'EEXIST'))
-            throw hostError(err, `cannot make cgroup ${place}`);
-        });
-      }
+    create: async (path, settings) => {
+      const isNew = await make(root, path, controllers);
+      await tell(root, path, isNew ? files(settings).filter(differsFromDefault) : files(settings));
     },
-    apply: async (path, settings) => {
-      for (const [file, value] of filesOf(settings, controllers, pageSizes))
-        await writeCgroupFile(join(root, path, file), value);
-    },
+    apply: (path, settings) => tell(root, path, files(settings)),
     memoryUsageBytes: (path) => readCgroupNumber(join(root, path, 'memory.current')),
     memoryLimitBytes: (path) => readCgroupNumber(join(root, path, 'memory.max')),
     cpu: (path) => readCpu(join(root, path)),
   };
+}
+
+const defaultPeriodUs = 100_000n;
+
+type V2File = readonly [file: string, value: string];
+
+/** Each file is a setting of its own: none waits for another. */
+async function tell(root: string, path: string, files: readonly V2File[]): Promise<void> {
+  await together([...new Map(files)].map(([file, value]) => writeCgroupFile(join(root, path, file), value)));
+}
+
+/**
+ * Whether it was made just now. What lies above it has handed its controllers down, but for the first pod of a node:
+ * where the new one lacks some, every level is asked again.
+ */
+async function make(root: string, path: string, controllers: ReadonlySet<string>): Promise<boolean> {
+  const place = join(root, path);
+  const isNew = await makeDirectory(place).catch((err: unknown) => {
+    if (errorCode(err) === 'ENOENT') return undefined;
+    throw hostError(err, `cannot make cgroup ${place}`);
+  });
+  if (isNew !== undefined && (await isWhole(place, controllers))) return isNew;
+  let above = root;
+  for (const part of path.split('/').filter((each) => each !== '')) {
+    await handDown(above, controllers);
+    above = join(above, part);
+    const each = above;
+    await makeDirectory(each).catch((err: unknown) => {
+      throw hostError(err, `cannot make cgroup ${each}`);
+    });
+  }
+  return isNew ?? true;
+}
+
+async function makeDirectory(place: string): Promise<boolean> {
+  try {
+    await mkdir(place, { mode: 0o755 });
+    return true;
+  } catch (err) {
+    if (errorCode(err) === 'EEXIST') return false;
+    throw err;
+  }
+}
+
+async function isWhole(place: string, controllers: ReadonlySet<string>): Promise<boolean> {
+  return await lacking(place, controllers).then(
+    (list) => list.length === 0,
+    () => false,
+  );
+}
+
+async function lacking(place: string, controllers: ReadonlySet<string>): Promise<readonly string[]> {
+  const enabled = words(await readCgroupFile(join(place, 'cgroup.controllers')));
+  return [...controllers].filter((each) => !enabled.includes(each)).toSorted();
+}
+
+/** Documentation/admin-guide/cgroup-v2.rst of the kernel. */
+const kernelDefaults: Readonly<Record<string, string>> = {
+  'cpu.weight': '100',
+  'cpu.max': 'max 100000',
+  'memory.max': 'max',
+  'memory.min': '0',
+  'memory.high': 'max',
+  'pids.max': 'max',
+};
+
+function differsFromDefault([file, value]: V2File): boolean {
+  return kernelDefaults[file] !== value;
 }
 
 /** What the kernel is told, file by file, in the order in which upstream does. */
@@ -55,7 +112,7 @@ export function filesOf(
   settings: CgroupSettings,
   controllers: ReadonlySet<string>,
   pageSizes: readonly string[],
-): readonly (readonly [file: string, value: string])[] {
+): readonly V2File[] {
   const { cpuPeriodUs: period, cpuQuotaUs: quota, cpuShares, memoryLimitBytes, pidsLimit } = settings;
   const files: [string, string][] = [];
   if (pidsLimit !== undefined && pidsLimit !== 0n) files.push(['pids.max', limitText(pidsLimit)]);
@@ -66,7 +123,7 @@ export function filesOf(
   const hasPeriod = period !== undefined && period !== 0n;
   if (hasQuota || hasPeriod) {
     const amount = hasQuota && quota > 0n ? `${quota}` : 'max';
-    files.push(['cpu.max', hasPeriod ? `${amount} ${period}` : amount]);
+    files.push(['cpu.max', `${amount} ${hasPeriod ? period : defaultPeriodUs}`]);
   }
   if (settings.cpus !== undefined && settings.cpus !== '') files.push(['cpuset.cpus', settings.cpus]);
   if (settings.hugePageLimits !== undefined && controllers.has('hugetlb')) {

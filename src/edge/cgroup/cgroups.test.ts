@@ -33,6 +33,7 @@ function v1(controllers: readonly string[]): CgroupFs {
     spelling: cgroupfsSpelling,
     pageSizes: ['2MB', '1GB'],
     clock: realClock,
+    killProcess: () => undefined,
   });
 }
 
@@ -45,6 +46,7 @@ function v2(
     spelling,
     pageSizes: ['2MB', '1GB'],
     clock: realClock,
+    killProcess: () => undefined,
   });
 }
 
@@ -146,6 +148,27 @@ describe('version 1', () => {
     });
   });
 
+  test('a cgroup that is there gets everything again, and a cpuset that was left empty its processors', async () => {
+    const there = { ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' };
+    await lay({
+      ...there,
+      'cpuset/kubepods/cpuset.cpus': '0-1\n',
+      'cpuset/kubepods/cpuset.mems': '0\n',
+      'cpuset/kubepods/burstable/cpuset.cpus': '\n',
+      'cpuset/kubepods/burstable/cpuset.mems': '0\n',
+      'cpuset/kubepods/burstable/podu/cpuset.mems': '\n',
+    });
+    await v1(all).create(pod, { cpuShares: 1024n, cpuQuotaUs: -1n });
+    const seen = [
+      'cpu/kubepods/burstable/podu/cpu.shares',
+      'cpu/kubepods/burstable/podu/cpu.cfs_quota_us',
+      'cpuset/kubepods/burstable/cpuset.cpus',
+      'cpuset/kubepods/burstable/podu/cpuset.cpus',
+      'cpuset/kubepods/burstable/podu/cpuset.mems',
+    ];
+    expect(Object.values(await contents(seen))).toEqual(['1024', '-1', '0-1', '0-1', '0']);
+  });
+
   test('processes, children and removal go over all hierarchies', async () => {
     await lay({
       'cpu/kubepods/podu/cgroup.procs': '12\n',
@@ -163,7 +186,9 @@ describe('version 1', () => {
     await cgroups.remove(['kubepods', 'podv']);
     expect(await cgroups.children(['kubepods'])).toEqual([['kubepods', 'podu']]);
     // Files stand in for processes here: the directory does not go away while it has any.
+    expect(await cgroups.removeIdle(['kubepods', 'podu'])).toBe(false);
     await expect(cgroups.remove(['kubepods', 'podu'])).rejects.toMatchObject({ kind: 'conflict' });
+    expect(await cgroups.removeIdle(['kubepods', 'none'])).toBe(true);
   });
 });
 
@@ -175,7 +200,7 @@ describe('version 2', () => {
     ['quota and period', { cpuQuotaUs: 20_000n, cpuPeriodUs: 100_000n }, [['cpu.max', '20000 100000']]],
     ['no quota', { cpuQuotaUs: -1n, cpuPeriodUs: 100_000n }, [['cpu.max', 'max 100000']]],
     ['period alone', { cpuPeriodUs: 50_000n }, [['cpu.max', 'max 50000']]],
-    ['quota alone', { cpuQuotaUs: 5_000n }, [['cpu.max', '5000']]],
+    ['quota alone', { cpuQuotaUs: 5_000n }, [['cpu.max', '5000 100000']]],
     ['memory', { memoryLimitBytes: 7n }, [['memory.max', '7']]],
     ['no memory limit', { memoryLimitBytes: -1n }, [['memory.max', 'max']]],
     ['processes', { pidsLimit: 9n }, [['pids.max', '9']]],

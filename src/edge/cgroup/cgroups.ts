@@ -5,10 +5,12 @@ import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';
-import { directoriesIn, processesBelow, removeBelow } from './cgroup-tree.ts';
+import { directoriesIn, processesBelow, removeBelow, removeIdle } from './cgroup-tree.ts';
 import { cgroupV1 } from './cgroup-v1.ts';
 import { cgroupV2 } from './cgroup-v2.ts';
 import { type Hierarchies, hierarchyRoots } from './hierarchies.ts';
+import { killCgroup } from './kill-cgroup.ts';
+import { together } from './together.ts';
 
 export interface CgroupFsOptions {
   readonly hierarchies: Hierarchies;
@@ -16,6 +18,7 @@ export interface CgroupFsOptions {
   /** Of the kernel, in the form of its files: 2MB, 1GB. */
   readonly pageSizes: readonly string[];
   readonly clock: Pick<Clock, 'setTimer'>;
+  readonly killProcess: (pid: number) => void;
 }
 
 export class CgroupFs implements Cgroups {
@@ -48,33 +51,41 @@ export class CgroupFs implements Cgroups {
   }
 
   async create(name: CgroupName, settings: CgroupSettings): Promise<void> {
-    await this.#kind.make(this.path(name));
-    await this.update(name, settings);
+    await this.#kind.create(this.path(name), settings);
   }
 
   async update(name: CgroupName, settings: CgroupSettings): Promise<void> {
     await this.#kind.apply(this.path(name), settings);
   }
 
-  async processes(name: CgroupName, child = ''): Promise<readonly number[]> {
-    const found = new Set<number>();
-    for (const place of this.#places(name))
-      for (const pid of await processesBelow(join(place, child))) found.add(pid);
-    return [...found].toSorted((a, b) => a - b);
+  async processes(name: CgroupName): Promise<readonly number[]> {
+    const found = await Promise.all(this.#places(name).map(processesBelow));
+    return [...new Set(found.flat())].toSorted((a, b) => a - b);
+  }
+
+  async kill(name: CgroupName, child = ''): Promise<void> {
+    if (name.length === 0) return;
+    const { hierarchies, killProcess } = this.#options;
+    const mount = hierarchies.version === 1 ? hierarchies.mountPoints.get('freezer') : hierarchies.root;
+    const place = mount === undefined ? undefined : join(mount, this.path(name), child);
+    const freezer = place === undefined ? undefined : { place, version: hierarchies.version };
+    await killCgroup({ all: this.#places(name).map((each) => join(each, child)), freezer }, killProcess);
+  }
+
+  async removeIdle(name: CgroupName): Promise<boolean> {
+    if (name.length === 0) return false;
+    return (await Promise.all(this.#places(name).map(removeIdle))).every((gone) => gone);
   }
 
   async remove(name: CgroupName): Promise<void> {
     if (name.length === 0) return;
-    for (const place of this.#places(name)) await removeBelow(place, this.#options.clock);
+    await together(this.#places(name).map((place) => removeBelow(place, this.#options.clock)));
   }
 
   async children(name: CgroupName): Promise<readonly CgroupName[]> {
     const path = this.path(name);
-    const found = new Map<string, CgroupName>();
-    for (const place of this.#places(name)) {
-      for (const child of await directoriesIn(place)) found.set(child, this.nameOf(join(path, child)));
-    }
-    return [...found.values()];
+    const found = await Promise.all(this.#places(name).map(directoriesIn));
+    return [...new Set(found.flat())].map((child) => this.nameOf(join(path, child)));
   }
 
   async memoryUsageBytes(name: CgroupName): Promise<bigint> {

@@ -1,0 +1,80 @@
+// How long a pod's own cgroup takes to be made and removed, on this machine's real hierarchies, as root.
+// Usage: node tools/run-ts.mjs bench/cgroups.ts [pods]
+import { realClock } from '../src/base/clock.ts';
+import { cgroupfsSpelling } from '../src/edge/cgroup/cgroup-spelling.ts';
+import { CgroupFs } from '../src/edge/cgroup/cgroups.ts';
+import { findHierarchies } from '../src/edge/cgroup/hierarchies.ts';
+import { killProcess } from '../src/edge/host/kill-process.ts';
+import { readMachine } from '../src/edge/host/machine.ts';
+import { PodCgroups } from '../src/resources/pod-cgroups.ts';
+import { aContainer, aPod } from '../src/testing/builders.ts';
+import { median, percentile, table } from './statistics.ts';
+
+const count = Number(process.argv[2] ?? 200);
+const root = [`kubelet-bench-${process.pid}`];
+const { hugePageSizes } = await readMachine();
+const cgroups = new CgroupFs({
+  hierarchies: await findHierarchies(),
+  spelling: cgroupfsSpelling,
+  pageSizes: hugePageSizes,
+  clock: realClock,
+  killProcess,
+});
+const pods = new PodCgroups({
+  cgroups,
+  root: [...root, 'kubepods'],
+  policy: {
+    enforceCpuLimits: true,
+    cpuPeriodUs: 100_000n,
+    pidsLimit: 0n,
+    memoryQos: false,
+    podLevelResources: true,
+  },
+});
+const amounts = { cpu: '250m', memory: '64Mi' };
+const guaranteed = (uid: string) =>
+  aPod({ uid, containers: [aContainer({ resources: { requests: amounts, limits: amounts } })] });
+const burstable = (uid: string) =>
+  aPod({ uid, containers: [aContainer({ resources: { requests: amounts } })] });
+const bestEffort = (uid: string) => aPod({ uid, containers: [aContainer({})] });
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+const rows: string[][] = [['', 'median', 'p95', 'ten at once, each']];
+const tell = (name: string, one: readonly number[], many: readonly number[]): void =>
+  void rows.push([
+    name,
+    ...[median(one), percentile(one, 0.95), median(many)].map((ms) => `${ms.toFixed(2)} ms`),
+  ]);
+
+for (const parents of [[], ['burstable'], ['besteffort']])
+  await cgroups.create([...root, 'kubepods', ...parents], {});
+try {
+  for (const [name, make] of Object.entries({ guaranteed, burstable, bestEffort })) {
+    const uids = Array.from({ length: count }, (_, index) => `${name}-${index}`);
+    const single: Record<'make' | 'again' | 'remove', number[]> = { make: [], again: [], remove: [] };
+    for (const uid of uids) single.make.push(await timed(() => pods.ensure(make(uid))));
+    for (const uid of uids) single.again.push(await timed(() => pods.ensure(make(uid))));
+    for (const uid of uids) single.remove.push(await timed(() => pods.removePod(uid)));
+    const many: Record<'make' | 'remove', number[]> = { make: [], remove: [] };
+    for (let at = 0; at < count; at += 10) {
+      const ten = uids.slice(at, at + 10);
+      many.make.push(
+        (await timed(async () => void (await Promise.all(ten.map((uid) => pods.ensure(make(uid))))))) / 10,
+      );
+      many.remove.push(
+        (await timed(async () => void (await Promise.all(ten.map((uid) => pods.removePod(uid)))))) / 10,
+      );
+    }
+    tell(`make a ${name} pod's`, single.make, many.make);
+    tell('find it there', single.again, []);
+    tell('remove it', single.remove, many.remove);
+  }
+} finally {
+  await cgroups.remove(root);
+}
+console.log(table(rows));
