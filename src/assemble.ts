@@ -19,6 +19,7 @@ import type { NodeHost } from './assemble/node-facts.ts';
 import { podObjects } from './assemble/objects.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
+import { assembleServer } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
 import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
@@ -27,9 +28,7 @@ import type { Component } from './base/component.ts';
 import type { Logger } from './base/log.ts';
 import { Ongoing } from './base/ongoing.ts';
 import { Slots } from './base/slots.ts';
-import { maskedConfiguration } from './config/configz.ts';
 import type { CredentialProviders } from './config/credential-providers.ts';
-import { renderFlagz } from './config/flagz.ts';
 import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts';
 import type { ParsedArgs } from './config/parse-args.ts';
 import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
@@ -51,7 +50,6 @@ import { podConfigSettings } from './runtime/pod-config-settings.ts';
 import { PodRuntime } from './runtime/pod-runtime.ts';
 import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
 import { UserNamespaces } from './runtime/user-namespaces.ts';
-import { plainPorts } from './server/plain-ports.ts';
 import type { ManifestFiles } from './sources/file-source.ts';
 import type { Elsewhere } from './sources/make-pods.ts';
 import { KubeletMetrics } from './stats/kubelet-metrics.ts';
@@ -351,11 +349,9 @@ export function assemble(input: AssembleInput): Kubelet {
   const explain = (): ReturnType<typeof explainPods> =>
     explainPods({ desired, lifecycles, observed, events, clock, activities });
   const serving = assembleServing({ ...input, host: edges.certs });
-  const servers = plainPorts({
-    config,
-    listen: edges.listen,
-    log: component('server'),
-    pods: {
+  const servers = assembleServer({
+    ...input,
+    knowledge: {
       desired,
       statuses,
       observed,
@@ -363,9 +359,9 @@ export function assemble(input: AssembleInput): Kubelet {
       metrics: () => metrics.render(),
       probeMetrics: () => probeMetrics.render(),
       explain,
-      configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
-      flagz: input.gates.ComponentFlagz ? () => renderFlagz(input.args) : undefined,
     },
+    handlers: {},
+    log: component('server'),
   });
   // Pods arrive last: who works on them is there by then.
   const components = [

@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
 import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
-import { readOnlyHandler } from './handlers.ts';
+import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
+import { knowledgeHandlers, readOnlyHandler } from './handlers.ts';
 import type { HttpHandler, HttpResponse } from './http-message.ts';
 
 const uid = asPodUid('u1');
@@ -66,7 +67,7 @@ function bench() {
     get: (key: PodUid) => statuses.map.get(key),
   };
   const observed = { version: 0, map: new Map<PodUid, ObservedPod>(), all: () => observed.map };
-  const handle = readOnlyHandler({
+  const handlers = knowledgeHandlers({
     desired,
     statuses,
     observed,
@@ -77,15 +78,15 @@ function bench() {
     probeMetrics: () => 'prober_probe_total 1\n',
     explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
+  const handle = readOnlyHandler(handlers);
   return { desired, statuses, observed, handle };
 }
 
 async function get(handle: HttpHandler, path: string, method = 'GET'): Promise<HttpResponse> {
-  return await handle({ method, path, query: new URLSearchParams(), headers: {} });
+  return asResponse(await handle(httpRequest(`${method} ${path}`)));
 }
 
-const text = ({ body }: HttpResponse): string =>
-  typeof body === 'string' ? body : new TextDecoder().decode(body);
+const body = async (handle: HttpHandler, path: string): Promise<string> => bodyText(await get(handle, path));
 
 describe('read-only port', () => {
   let b = bench();
@@ -96,13 +97,13 @@ describe('read-only port', () => {
   test('no pods at all', async () => {
     const answer = await get(b.handle, '/pods');
     expect(answer.headers).toEqual({ 'content-type': 'application/json' });
-    expect(text(answer)).toBe('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}\n');
+    expect(await bodyText(answer)).toBe('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}\n');
   });
 
   test('a pod with its status, as Go writes it', async () => {
     b.desired.pods.push({ uid, pod: webPod({ status: { phase: 'Pending' } }) });
     b.statuses.map.set(uid, { phase: 'Running', podIP: '10.0.0.5' });
-    expect(text(await get(b.handle, '/pods'))).toBe(
+    expect(await body(b.handle, '/pods')).toBe(
       '{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[' +
         '{"metadata":{"name":"web-node1","namespace":"default","uid":"u1"},' +
         '"spec":{"initContainers":[{"name":"i","image":"busybox","resources":{}}],' +
@@ -116,7 +117,7 @@ describe('read-only port', () => {
       { uid, pod: webPod({ status: { phase: 'Pending' } }) },
       { uid: asPodUid('u2'), pod: {} },
     );
-    const { items } = JSON.parse(text(await get(b.handle, '/pods'))) as { items: Pod[] };
+    const { items } = JSON.parse(await body(b.handle, '/pods')) as { items: Pod[] };
     expect(items.map(({ status }) => status)).toEqual([{ phase: 'Pending' }, {}]);
     expect(items[1]).toEqual({ metadata: {}, spec: { containers: null }, status: {} });
   });
@@ -129,10 +130,10 @@ describe('read-only port', () => {
     expect(b.desired.reads).toBe(1);
     b.statuses.map.set(uid, { phase: 'Running' });
     b.statuses.version += 1;
-    expect(text(await get(b.handle, '/pods'))).toContain('"phase":"Running"');
+    expect(await body(b.handle, '/pods')).toContain('"phase":"Running"');
     b.desired.pods.pop();
     b.desired.version += 1;
-    expect(text(await get(b.handle, '/pods'))).toContain('"items":null');
+    expect(await body(b.handle, '/pods')).toContain('"items":null');
   });
 
   test('what runs, newest first, with the containers that run', async () => {
@@ -158,11 +159,11 @@ describe('read-only port', () => {
         item('stray', [{ name: 'd', image: 'd:1', resources: {} }]),
       ],
     };
-    expect(JSON.parse(text(await get(b.handle, '/runningpods/')))).toEqual(expected);
+    expect(JSON.parse(await body(b.handle, '/runningpods/'))).toEqual(expected);
     b.observed.map.clear();
-    expect(JSON.parse(text(await get(b.handle, '/runningpods')))).toEqual(expected);
+    expect(JSON.parse(await body(b.handle, '/runningpods/'))).toEqual(expected);
     b.observed.version += 1;
-    expect(text(await get(b.handle, '/runningpods'))).toContain('"items":null');
+    expect(await body(b.handle, '/runningpods/')).toContain('"items":null');
   });
 
   const others = [
@@ -199,7 +200,7 @@ describe('read-only port', () => {
     await get(b.handle, '/pods');
     b.statuses.map.set(asPodUid('u7'), { phase: 'Running' });
     b.statuses.version += 1;
-    const { items } = JSON.parse(text(await get(b.handle, '/pods'))) as { items: Pod[] };
+    const { items } = JSON.parse(await body(b.handle, '/pods')) as { items: Pod[] };
     expect(items.map((each) => each.metadata?.name)).toEqual(b.desired.pods.map((_, i) => `pod-${i}`));
     expect(items[7]?.status).toEqual({ phase: 'Running' });
     expect(rendered).toBe(501);

@@ -1,20 +1,21 @@
-// What each of the kubelet's ports answers. Pure: no socket, no clock.
+// Who answers the paths that tell what the kubelet knows. Pure: no socket, no clock. What reaches into containers, files and
+// statistics is plugged in beside these: RouteHandlers has a name for every row of the route table.
 // Upstream: pkg/kubelet/server/server.go (NewServer, InstallAuthNotRequiredHandlers) and cmd/kubelet/app/server.go.
-import { type HealthCheck, healthRoutes } from './health.ts';
-import { errorResponse, type HttpHandler, jsonResponse, textResponse } from './http-message.ts';
+import { type HealthCheck, healthHandlers } from './health.ts';
+import { type HttpHandler, jsonResponse, type RouteHandler, textResponse } from './http-message.ts';
 import { type ListedPods, type ListedStatuses, PodList, RunningPods, type SeenPods } from './pod-list.ts';
-import { type Route, route } from './router.ts';
+import { route } from './router.ts';
+import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
 
-const json = 'application/json';
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** The health port, 10248: nothing but health. */
 export function healthHandler(checks: readonly HealthCheck[]): HttpHandler {
   // differs from upstream: there this port only pings, and what is wrong can be asked on 10250 alone.
-  return route(healthRoutes(checks));
+  return route(routesOf(readOnlySettings, healthHandlers(checks)));
 }
 
-export interface ReadOnlyDeps {
+export interface KnowledgeDeps {
   readonly desired: ListedPods;
   readonly statuses: ListedStatuses;
   readonly observed: SeenPods;
@@ -31,82 +32,38 @@ export interface ReadOnlyDeps {
   readonly flagz: (() => string) | undefined;
 }
 
-/** The read-only port, 10255: no authentication, so nothing that acts and nothing that tells secrets. */
-export function readOnlyHandler(deps: ReadOnlyDeps): HttpHandler {
+export function knowledgeHandlers(deps: KnowledgeDeps): RouteHandlers {
   const podList = new PodList(deps.desired, deps.statuses);
   const runningPods = new RunningPods(deps.observed);
-  return route([
-    ...healthRoutes(deps.checks),
-    {
-      kind: 'service',
-      path: '/pods',
-      methods: ['GET'],
-      produces: json,
-      handle: () => jsonResponse(podList.body()),
-    },
-    {
-      // differs from upstream: there only the authenticated port has it; a node without that port needs it here.
-      kind: 'service',
-      path: '/runningpods',
-      methods: ['GET'],
-      produces: json,
-      handle: () => jsonResponse(runningPods.body()),
-    },
-    {
-      // differs from upstream: there a person pieces this together from events and logs.
-      kind: 'service',
-      path: '/explain',
-      methods: ['GET'],
-      produces: json,
-      handle: () => ({
-        status: 200,
-        headers: { 'content-type': json },
-        body: `${JSON.stringify(deps.explain())}\n`,
-      }),
-    },
-    metricsRoute('/metrics', deps.metrics),
-    metricsRoute('/metrics/probes', deps.probeMetrics),
-    {
-      // differs from upstream: there only the authenticated port has it; a node without that port needs it here,
-      // and header values are masked.
-      kind: 'plain',
-      path: '/configz',
-      handle: () => ({
-        status: 200,
-        headers: { 'content-type': json },
-        body: `${JSON.stringify(deps.configz())}\n`,
-      }),
-    },
-    ...flagzRoutes(deps.flagz),
-    ...disabledPaths.map(
-      (path): Route => ({
-        kind: 'tree',
-        path,
-        handle: () => errorResponse(405, 'Debug endpoints are disabled.'),
-      }),
-    ),
-  ]);
-}
-
-function metricsRoute(path: string, render: () => string): Route {
+  const { flagz } = deps;
   return {
-    kind: 'plain',
-    path,
-    handle: () => ({ status: 200, headers: { 'content-type': metricsType }, body: render() }),
+    ...healthHandlers(deps.checks),
+    pods: () => jsonResponse(podList.body()),
+    runningPods: () => jsonResponse(runningPods.body()),
+    explain: () => jsonResponse(`${JSON.stringify(deps.explain())}\n`),
+    metrics: metricsHandler(deps.metrics),
+    probeMetrics: metricsHandler(deps.probeMetrics),
+    configz: () => jsonResponse(`${JSON.stringify(deps.configz())}\n`),
+    flagz: flagz && (() => textResponse(flagz())),
   };
 }
 
-function flagzRoutes(flagz: ReadOnlyDeps['flagz']): readonly Route[] {
-  return flagz === undefined ? [] : [{ kind: 'plain', path: '/flagz', handle: () => textResponse(flagz()) }];
+/** For who renders Prometheus' text format. */
+export function metricsHandler(render: () => string | Promise<string>): RouteHandler {
+  return async () => ({ status: 200, headers: { 'content-type': metricsType }, body: await render() });
 }
 
-/** What acts on containers or reads the node's files says that it is not to be had here. */
-const disabledPaths = [
-  '/run/',
-  '/exec/',
-  '/attach/',
-  '/portForward/',
-  '/containerLogs/',
-  '/debug/pprof/',
-  '/logs/',
-];
+/** The read-only port, 10255: no authentication, so nothing that acts and nothing that tells secrets. */
+export function readOnlyHandler(handlers: RouteHandlers): HttpHandler {
+  return route(routesOf(readOnlySettings, handlers));
+}
+
+/** A gate that is off leaves a row without a handler here. */
+const readOnlySettings: RouteSettings = {
+  port: 'read-only',
+  enableDebuggingHandlers: false,
+  enableSystemLogHandler: false,
+  enableProfilingHandler: false,
+  enableDebugFlagsHandler: false,
+  gates: { ContainerCheckpoint: false, ComponentFlagz: true, ComponentStatusz: false },
+};

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { asResponse, httpRequest } from './fixtures/requests.ts';
 import { healthHandler } from './handlers.ts';
 import type { HealthCheck } from './health.ts';
 import type { HttpResponse } from './http-message.ts';
@@ -7,8 +8,7 @@ const well: HealthCheck = { name: 'syncloop', check: () => undefined };
 const ill: HealthCheck = { name: 'runtime', check: () => 'no answer for 20s' };
 
 async function ask(target: string, checks: readonly HealthCheck[]): Promise<HttpResponse> {
-  const [path = '', query = ''] = target.split('?');
-  return await healthHandler(checks)({ method: 'GET', path, query: new URLSearchParams(query), headers: {} });
+  return asResponse(await healthHandler(checks)(httpRequest(`GET ${target}`)));
 }
 
 const listOk = '[+]ping ok\n[+]log ok\n[+]syncloop ok\n';
@@ -64,12 +64,7 @@ test('health: checks are asked anew each time', async () => {
   const found: { wrong?: string } = {};
   const handle = healthHandler([{ name: 'pleg', check: () => found.wrong }]);
   const get = async (): Promise<number> => {
-    const answer = await handle({
-      method: 'GET',
-      path: '/healthz',
-      query: new URLSearchParams(),
-      headers: {},
-    });
+    const answer = asResponse(await handle(httpRequest('GET /healthz')));
     return answer.status;
   };
   const before = await get();

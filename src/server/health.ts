@@ -3,12 +3,13 @@
 // Upstream: k8s.io/apiserver/pkg/server/healthz.
 import {
   errorResponse,
-  type HttpHandler,
   type HttpRequest,
   type HttpResponse,
+  notFound,
+  type RouteHandler,
   textResponse,
 } from './http-message.ts';
-import type { Route } from './router.ts';
+import type { RouteHandlers } from './routes.ts';
 
 export interface HealthCheck {
   readonly name: string;
@@ -23,17 +24,18 @@ const alwaysWell: readonly HealthCheck[] = [
 ];
 
 /** /healthz over all checks, and /healthz/NAME for each. */
-export function healthRoutes(checks: readonly HealthCheck[]): Route[] {
+export function healthHandlers(checks: readonly HealthCheck[]): RouteHandlers {
   const all = [...alwaysWell, ...checks];
-  return [
-    { kind: 'plain', path: '/healthz', handle: overview(all) },
-    ...all.map(
-      (each): Route => ({ kind: 'plain', path: `/healthz/${each.name}`, handle: () => single(each) }),
-    ),
-  ];
+  return {
+    health: overview(all),
+    healthCheck: ({ params }) => {
+      const check = all.find(({ name }) => name === params['check']);
+      return check === undefined ? notFound() : single(check);
+    },
+  };
 }
 
-function overview(checks: readonly HealthCheck[]): HttpHandler {
+function overview(checks: readonly HealthCheck[]): RouteHandler {
   return (request) => {
     const { lines, failed } = runAll(checks, request);
     if (failed) return errorResponse(500, `${lines.join('')}healthz check failed`);

@@ -1,22 +1,15 @@
-// A request and its answer as plain data: handlers decide, and an edge that owns the socket reads and writes.
-// Answers look as Go's net/http and go-restful make them, since people's scripts compare them.
+// The answers that handlers give most. They look as Go's net/http and go-restful make them, since people's scripts compare
+// them. The types are those of api/http.ts, named here for who imports both.
+import type { HttpAnswer, HttpRequest, HttpResponse } from '../api/http.ts';
 
-export interface HttpRequest {
-  readonly method: string;
-  /** Decoded, without the query. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+export type { HttpAnswer, HttpHandler, HttpRequest, HttpResponse } from '../api/http.ts';
+
+/** A request with what the route's pattern took from its path. */
+export interface RoutedRequest extends HttpRequest {
+  readonly params: Readonly<Record<string, string>>;
 }
 
-export interface HttpResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array;
-}
-
-export type HttpHandler = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+export type RouteHandler = (request: RoutedRequest) => HttpAnswer | Promise<HttpAnswer>;
 
 const plainText = 'text/plain; charset=utf-8';
 
@@ -33,7 +26,7 @@ export function errorResponse(status: number, message: string): HttpResponse {
   };
 }
 
-/** Without a line end, as go-restful refuses what its routes do not take. */
+/** Without a line end, as go-restful refuses what its routes do not take and as its handlers write errors. */
 export function refusal(status: number, message: string, headers: Record<string, string> = {}): HttpResponse {
   return { status, headers: { 'content-type': plainText, ...headers }, body: message };
 }
@@ -42,6 +35,6 @@ export function notFound(): HttpResponse {
   return errorResponse(404, '404 page not found');
 }
 
-export function jsonResponse(body: Uint8Array): HttpResponse {
+export function jsonResponse(body: Uint8Array | string): HttpResponse {
   return { status: 200, headers: { 'content-type': 'application/json' }, body };
 }

@@ -2,18 +2,6 @@ import { expect, test } from 'vitest';
 import { silentLogger } from '../base/log.ts';
 import { plainPorts } from './plain-ports.ts';
 
-const pods = {
-  desired: { all: () => [], version: 0 },
-  statuses: { get: () => undefined, version: 0 },
-  observed: { all: () => new Map(), version: 0 },
-  checks: [],
-  metrics: () => '',
-  probeMetrics: () => '',
-  explain: () => ({ pods: [] }),
-  configz: () => ({}),
-  flagz: undefined,
-};
-
 test.each([
   [10248, 10255, ['healthz 127.0.0.1:10248 --healthz-port', 'read-only 0.0.0.0:10255 --read-only-port']],
   [10248, 0, ['healthz 127.0.0.1:10248 --healthz-port']],
@@ -24,7 +12,8 @@ test.each([
   const stop = new AbortController();
   const servers = plainPorts({
     config: { healthzBindAddress: '127.0.0.1', healthzPort, address: '0.0.0.0', readOnlyPort },
-    pods,
+    checks: [],
+    handlers: {},
     listen: async ({ flag, host, port }) => {
       asked.push(`${host}:${port} ${flag}`);
       return { host, port, close: async () => undefined };

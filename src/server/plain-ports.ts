@@ -1,9 +1,11 @@
 // The ports without TLS: health on its own, and the read-only one where it is asked for. Upstream: ListenAndServeKubeletReadOnlyServer
 // and the healthz server of cmd/kubelet/app.
 import type { Logger } from '../base/log.ts';
-import { healthHandler, type ReadOnlyDeps, readOnlyHandler } from './handlers.ts';
+import { healthHandler, readOnlyHandler } from './handlers.ts';
+import type { HealthCheck } from './health.ts';
 import type { HttpHandler } from './http-message.ts';
 import { HttpServer, type Listening } from './http-server.ts';
+import type { RouteHandlers } from './routes.ts';
 
 export interface PlainPortsDeps {
   /** 0 closes a port. */
@@ -13,7 +15,8 @@ export interface PlainPortsDeps {
     readonly address: string;
     readonly readOnlyPort: number;
   };
-  readonly pods: ReadOnlyDeps;
+  readonly checks: readonly HealthCheck[];
+  readonly handlers: RouteHandlers;
   readonly listen: (options: {
     readonly host: string;
     readonly port: number;
@@ -24,21 +27,21 @@ export interface PlainPortsDeps {
   readonly log: Logger;
 }
 
-export function plainPorts({ config, listen, log, pods }: PlainPortsDeps): readonly HttpServer[] {
+export function plainPorts({ checks, config, handlers, listen, log }: PlainPortsDeps): readonly HttpServer[] {
   const ports = [
     {
       name: 'healthz',
       host: config.healthzBindAddress,
       port: config.healthzPort,
       flag: '--healthz-port',
-      handler: healthHandler(pods.checks),
+      handler: healthHandler(checks),
     },
     {
       name: 'read-only',
       host: config.address,
       port: config.readOnlyPort,
       flag: '--read-only-port',
-      handler: readOnlyHandler(pods),
+      handler: readOnlyHandler(handlers),
     },
   ];
   return ports

@@ -1,34 +1,70 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpRequest, HttpResponse } from './http-message.ts';
+import { asResponse, httpRequest } from './fixtures/requests.ts';
+import type { HttpRequest, HttpResponse, RoutedRequest } from './http-message.ts';
 import { route } from './router.ts';
 
-const handle = route([
-  { kind: 'plain', path: '/healthz', handle: () => ({ status: 200, headers: {}, body: 'plain' }) },
-  { kind: 'tree', path: '/logs/', handle: () => ({ status: 200, headers: {}, body: 'tree' }) },
+const row = { name: 'x', class: 'always', subresource: 'proxy' } as const;
+const says = (what: string) => (): HttpResponse => ({ status: 200, headers: {}, body: what });
+const tells = ({ params }: RoutedRequest): HttpResponse => says(JSON.stringify(params))();
+
+const routes = [
+  { row: { ...row, kind: 'plain', path: '/healthz' }, handle: says('plain') },
+  { row: { ...row, kind: 'plain', path: '/healthz/{check}' }, handle: tells },
+  { row: { ...row, kind: 'plain', path: '/off/' }, handle: says('tree') },
   {
-    kind: 'service',
-    path: '/pods',
-    methods: ['GET', 'POST'],
-    produces: 'application/json',
-    handle: () => ({ status: 200, headers: {}, body: 'service' }),
+    row: {
+      ...row,
+      kind: 'service',
+      path: '/pods',
+      patterns: [''],
+      methods: ['GET', 'POST'],
+      produces: 'application/json',
+    },
+    handle: says('service'),
   },
-]);
+  {
+    row: {
+      ...row,
+      kind: 'service',
+      path: '/exec',
+      patterns: ['/{ns}/{pod}/{container}', '/{ns}/{pod}/{uid}/{container}'],
+      methods: ['GET'],
+    },
+    handle: tells,
+  },
+  {
+    row: { ...row, kind: 'service', path: '/logs/', patterns: ['', '/{logpath:*}'], methods: ['GET'] },
+    handle: tells,
+  },
+] as const;
+const handle = route(routes);
 
 async function ask(line: string, headers: HttpRequest['headers'] = {}): Promise<HttpResponse> {
-  const [method = '', target = ''] = line.split(' ');
-  const [path = '', query = ''] = target.split('?');
-  return await handle({ method, path, query: new URLSearchParams(query), headers });
+  return asResponse(await handle(httpRequest(line, { headers })));
 }
 
 const cases = [
   ['GET /healthz', 200, 'plain'],
   ['POST /healthz', 200, 'plain'],
   ['GET /healthz/', 404, '404 page not found\n'],
-  ['GET /healthz/x', 404, '404 page not found\n'],
+  ['PUT /healthz/x', 200, '{"check":"x"}'],
+  ['GET /healthz/x/', 404, '404 page not found\n'],
+  ['GET /healthz/x/y', 404, '404 page not found\n'],
   ['GET /', 404, '404 page not found\n'],
   ['GET /nothing', 404, '404 page not found\n'],
-  ['GET /logs/', 200, 'tree'],
-  ['DELETE /logs/a/b', 200, 'tree'],
+  ['GET /off/', 200, 'tree'],
+  ['DELETE /off/a/b', 200, 'tree'],
+  ['GET /off', 301, '<a href="/off/">Moved Permanently</a>.\n\n'],
+  ['GET /logs/', 200, '{}'],
+  ['GET /logs/a/b', 200, '{"logpath":"a/b"}'],
+  ['POST /logs/a', 405, '405: Method Not Allowed'],
+  ['GET /exec', 404, '404: Page Not Found'],
+  ['GET /exec/a/b', 404, '404: Page Not Found'],
+  ['GET /exec/a/b/c', 200, '{"ns":"a","pod":"b","container":"c"}'],
+  ['GET /exec/a/b/c/', 200, '{"ns":"a","pod":"b","container":"c"}'],
+  ['GET /exec/a/b/u/c', 200, '{"ns":"a","pod":"b","uid":"u","container":"c"}'],
+  ['GET /exec/a/b/u/c/d', 404, '404: Page Not Found'],
+  ['GET /execs', 404, '404 page not found\n'],
   ['GET /logs', 301, '<a href="/logs/">Moved Permanently</a>.\n\n'],
   ['GET /logs?a=1&b=2', 301, '<a href="/logs/?a=1&amp;b=2">Moved Permanently</a>.\n\n'],
   ['GET /pods', 200, 'service'],
@@ -77,5 +113,26 @@ describe('route', () => {
     expect((await ask('GET /pods', { accept: ['text/html'] })).body).toBe(
       '406: Not Acceptable\n\nAvailable representations: application/json',
     );
+  });
+
+  test('who may not is told nothing else, but that a path does not exist at all', async () => {
+    const asked: string[] = [];
+    const guarded = route(routes, async ({ path }, { path: root }) => {
+      asked.push(`${path} ${root}`);
+      return { status: 401, headers: {}, body: 'Unauthorized' };
+    });
+    const codes: number[] = [];
+    for (const line of [
+      'GET /healthz',
+      'PUT /pods',
+      'GET /exec/a',
+      'GET /nothing',
+      'GET /logs',
+      'GET //pods',
+    ]) {
+      codes.push(asResponse(await guarded(httpRequest(line))).status);
+    }
+    expect(codes).toEqual([401, 401, 401, 404, 301, 301]);
+    expect(asked).toEqual(['/healthz /healthz', '/pods /pods', '/exec/a /exec']);
   });
 });

@@ -1,17 +1,14 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { HttpRequest } from '../../api/http.ts';
+import { untilAborted } from '../../base/race-abort.ts';
 import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
-import {
-  type HttpListener,
-  type IncomingRequest,
-  type ListenHttpOptions,
-  listenHttp,
-} from './listen-http.ts';
+import { type HttpListener, type ListenHttpOptions, listenHttp } from './listen-http.ts';
 
 let leaks: LeakCheck;
 let open: { close(): Promise<void> | void }[] = [];
-let seen: IncomingRequest[] = [];
+let seen: HttpRequest[] = [];
 let errors: unknown[] = [];
 
 beforeEach(() => {
@@ -151,6 +148,163 @@ describe('requests and answers', () => {
   });
 });
 
+describe('bodies of requests', () => {
+  const echo: ListenHttpOptions['handler'] = async (request) => ({
+    status: 200,
+    headers: {},
+    body: await request.readBody(8),
+  });
+
+  test('are read where a handler wants them', async () => {
+    expect(
+      await ask(await listen({ handler: echo }), '/', { method: 'PUT', body: '12345678' }),
+    ).toMatchObject({
+      status: 200,
+      body: '12345678',
+    });
+    expect(await ask(await listen({ handler: echo }), '/')).toMatchObject({ status: 200, body: '' });
+  });
+
+  test('are refused where they are too long for it', async () => {
+    const listener = await listen({ handler: echo });
+    expect(await ask(listener, '/', { method: 'PUT', body: '123456789' })).toMatchObject({ status: 413 });
+    expect(errors).toEqual([]);
+  });
+});
+
+describe('streams', () => {
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const answers = (body: AsyncIterable<Uint8Array>): ListenHttpOptions['handler'] => {
+    return () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body });
+  };
+
+  test('come in chunks, and silence between them does not end them', async () => {
+    async function* slowly(): AsyncIterable<Uint8Array> {
+      yield bytes('one ');
+      await new Promise((resolve) => void setTimeout(resolve, 150));
+      yield bytes('two');
+    }
+    const listener = await listen({ handler: answers(slowly()), limits: { stalledMs: 50, idleMs: 50 } });
+    const answer = await ask(listener, '/');
+    expect(answer.body).toBe('one two');
+    expect(answer.headers).toMatchObject({ 'transfer-encoding': 'chunked', 'content-type': 'text/plain' });
+  });
+
+  test('have their headers sent before their first byte, and end with their client', async () => {
+    const returned = deferred();
+    let signal: AbortSignal | undefined;
+    const listener = await listen({
+      handler: (request) => {
+        signal = request.signal;
+        const body = {
+          [Symbol.asyncIterator]: () => ({
+            next: () => new Promise<never>(() => undefined),
+            return: async () => {
+              returned.resolve();
+              return { done: true as const, value: undefined };
+            },
+          }),
+        };
+        return { status: 200, headers: {}, body };
+      },
+    });
+    const { socket } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    const head = await new Promise<string>((resolve) => void socket.once('data', resolve));
+    expect(head).toMatch(/^HTTP\/1\.1 200 /);
+    expect(signal?.aborted).toBe(false);
+    socket.destroy();
+    await returned.promise;
+    expect(signal?.aborted).toBe(true);
+    expect(errors).toEqual([]);
+  });
+
+  test('are read only as fast as they are taken, and not for ever', async () => {
+    let made = 0;
+    async function* endless(): AsyncIterable<Uint8Array> {
+      for (;;) {
+        made += 1;
+        yield new Uint8Array(1024 * 1024);
+      }
+    }
+    const listener = await listen({ handler: answers(endless()), limits: { stalledMs: 100 } });
+    const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    socket.pause();
+    await new Promise((resolve) => void setTimeout(resolve, 300));
+    const after = made;
+    expect(after).toBeLessThan(50);
+    socket.resume();
+    await end;
+    expect(made).toBe(after);
+  });
+
+  test('that fail are cut off and reported', async () => {
+    async function* failing(): AsyncIterable<Uint8Array> {
+      yield bytes('some');
+      throw new Error('disk');
+    }
+    const listener = await listen({ handler: answers(failing()) });
+    await expect(ask(listener, '/')).rejects.toThrow('aborted');
+    expect(errors).toEqual([new Error('disk')]);
+  });
+
+  test('do not hold up the end of the server', async () => {
+    const begun = deferred();
+    async function* silent(signal: AbortSignal): AsyncIterable<Uint8Array> {
+      yield bytes('begin');
+      begun.resolve();
+      await untilAborted(signal);
+    }
+    const listener = await listen({
+      limits: { closeMs: 60_000 },
+      handler: ({ signal }) => ({ status: 200, headers: {}, body: silent(signal) }),
+    });
+    const answer = ask(listener, '/').catch(() => undefined);
+    await begun.promise;
+    await listener.close();
+    await answer;
+  });
+});
+
+describe('another protocol', () => {
+  const hello = 'GET /exec HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: SPDY/3.1\r\n\r\n';
+
+  test('is spoken with whom the handler names', async () => {
+    const asked: string[] = [];
+    const listener = await listen({
+      handler: ({ path, upgrade }) => ({ proxyTo: `http://runtime${path}?${upgrade}` }),
+      proxyUpgrade: async (request, socket, head, url) => {
+        asked.push(`${request.method} ${head.length} ${url}`);
+        socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\nhi');
+      },
+    });
+    expect(await raw(listener, `${hello}abc`).end).toBe('HTTP/1.1 101 Switching Protocols\r\n\r\nhi');
+    expect(asked).toEqual(['GET 3 http://runtime/exec?true']);
+  });
+
+  test('that is refused gets an answer, and no second one', async () => {
+    const listener = await listen({
+      handler: () => ({ status: 403, headers: { 'content-type': 'text/plain' }, body: 'Forbidden' }),
+      proxyUpgrade: () => Promise.reject(new Error('not to be called')),
+    });
+    const got = await raw(listener, `${hello}GET / HTTP/1.1\r\n\r\n`).end;
+    expect(got).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[^]*connection: close\r\n[^]*\r\n\r\nForbidden$/);
+  });
+
+  test('cannot be spoken by who does not ask for it', async () => {
+    const listener = await listen({ handler: () => ({ proxyTo: 'http://runtime/' }) });
+    expect(await ask(listener, '/')).toMatchObject({ status: 500, body: 'Upgrade request required\n' });
+  });
+
+  test('ends when the connection cannot be handed on', async () => {
+    const listener = await listen({
+      handler: () => ({ proxyTo: 'http://runtime/' }),
+      proxyUpgrade: () => Promise.reject(new Error('refused')),
+    });
+    expect(await raw(listener, hello).end).toBe('');
+    expect(errors).toEqual([new Error('refused')]);
+  });
+});
+
 describe('limits', () => {
   test('headers that are too long', async () => {
     const listener = await listen({ limits: { headerBytes: 2048 } });
@@ -188,17 +342,14 @@ describe('limits', () => {
     expect(await end).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  test('a body that grows too long', async () => {
-    const listener = await listen({
-      limits: { bodyBytes: 100 },
-      handler: () => new Promise(() => undefined),
-    });
+  test('a body that grows too long after its answer', async () => {
+    const listener = await listen({ limits: { bodyBytes: 100 } });
     const chunk = `64\r\n${'a'.repeat(100)}\r\n`;
     const { end } = raw(
       listener,
       `POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${chunk}${chunk}`,
     );
-    expect(await end).toBe('');
+    await end;
   });
 
   test('a client that does not read its answer', async () => {

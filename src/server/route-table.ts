@@ -1,0 +1,225 @@
+// Every path of the kubelet's API, once: who answers it, how, on which ports, and what a client must be allowed to do. The
+// router, authorization, the documentation's test and the matrix test are made from it. Pure data.
+// Upstream: NewServer and the Install* functions of pkg/kubelet/server/server.go, GetRequestAttributes of auth.go.
+
+/**
+ * When a path is served: always; with enableDebuggingHandlers; with it and enableSystemLogHandler, enableProfilingHandler or
+ * enableDebugFlagsHandler.
+ */
+export type RouteClass = 'always' | 'debug' | 'system-log' | 'profiling' | 'debug-flags';
+
+export interface RouteRow {
+  /** Names the handler that answers it. */
+  readonly name: string;
+  /** `plain`: these paths, every method. `service`: a root with patterns below it, its methods, what it produces. */
+  readonly kind: 'plain' | 'service';
+  /** A service's root that ends with a slash is redirected to when the slash is missing. */
+  readonly path: string;
+  /** Below a service's root, which is meant by an empty one; `{name}` takes a segment, `{name:*}` all that follow. */
+  readonly patterns?: readonly string[];
+  readonly methods?: readonly string[];
+  readonly produces?: string;
+  readonly class: RouteClass;
+  /** Also on the read-only port. */
+  readonly readOnly?: true;
+  /** The subresource of nodes that is tried first, with the gate KubeletFineGrainedAuthz. */
+  readonly fineSubresource?: string;
+  /** The subresource of nodes that a client needs. */
+  readonly subresource: string;
+  /** Runs something inside a container: a GET needs the verb create, too. */
+  readonly acts?: true;
+  readonly gate?: 'ContainerCheckpoint' | 'ComponentStatusz' | 'ComponentFlagz';
+  /** The path below which 405 is answered, not 404, when debugging handlers are off, and always on the read-only port. */
+  readonly disabledBelow?: string;
+  /** The answer where only the row's own class is off. */
+  readonly disabledMessage?: string;
+}
+
+const json = 'application/json';
+const inContainer = [
+  '/{podNamespace}/{podID}/{containerName}',
+  '/{podNamespace}/{podID}/{uid}/{containerName}',
+];
+const inPod = ['/{podNamespace}/{podID}', '/{podNamespace}/{podID}/{uid}'];
+const health = {
+  kind: 'plain',
+  class: 'always',
+  readOnly: true,
+  fineSubresource: 'healthz',
+  subresource: 'proxy',
+} as const;
+const metrics = { kind: 'plain', class: 'always', readOnly: true, subresource: 'metrics' } as const;
+const acting = { kind: 'service', class: 'debug', subresource: 'proxy', acts: true } as const;
+
+export const routeTable = [
+  { name: 'health', path: '/healthz', ...health },
+  { name: 'healthCheck', path: '/healthz/{check}', ...health },
+  {
+    name: 'pods',
+    kind: 'service',
+    path: '/pods',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'always',
+    readOnly: true,
+    fineSubresource: 'pods',
+    subresource: 'proxy',
+  },
+  {
+    // differs from upstream: there a person pieces this together from events and logs.
+    name: 'explain',
+    kind: 'service',
+    path: '/explain',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'always',
+    readOnly: true,
+    fineSubresource: 'pods',
+    subresource: 'proxy',
+  },
+  {
+    name: 'summary',
+    kind: 'service',
+    path: '/stats/',
+    patterns: ['/summary'],
+    methods: ['GET', 'POST'],
+    produces: json,
+    class: 'always',
+    readOnly: true,
+    subresource: 'stats',
+  },
+  { name: 'metrics', path: '/metrics', ...metrics },
+  { name: 'cadvisorMetrics', path: '/metrics/cadvisor', ...metrics },
+  { name: 'resourceMetrics', path: '/metrics/resource', ...metrics },
+  { name: 'probeMetrics', path: '/metrics/probes', ...metrics },
+  { name: 'sliMetrics', path: '/metrics/slis', ...metrics },
+  {
+    name: 'run',
+    path: '/run',
+    patterns: inContainer,
+    methods: ['POST'],
+    disabledBelow: '/run/',
+    ...acting,
+  },
+  {
+    name: 'exec',
+    path: '/exec',
+    patterns: inContainer,
+    methods: ['GET', 'POST'],
+    disabledBelow: '/exec/',
+    ...acting,
+  },
+  {
+    name: 'attach',
+    path: '/attach',
+    patterns: inContainer,
+    methods: ['GET', 'POST'],
+    disabledBelow: '/attach/',
+    ...acting,
+  },
+  {
+    name: 'portForward',
+    path: '/portForward',
+    patterns: inPod,
+    methods: ['GET', 'POST'],
+    disabledBelow: '/portForward/',
+    ...acting,
+  },
+  {
+    name: 'containerLogs',
+    kind: 'service',
+    path: '/containerLogs',
+    patterns: ['/{podNamespace}/{podID}/{containerName}'],
+    methods: ['GET'],
+    class: 'debug',
+    subresource: 'proxy',
+    disabledBelow: '/containerLogs/',
+  },
+  {
+    name: 'configz',
+    kind: 'plain',
+    path: '/configz',
+    class: 'debug',
+    // differs from upstream: there only the authenticated port has it.
+    readOnly: true,
+    fineSubresource: 'configz',
+    subresource: 'proxy',
+  },
+  {
+    name: 'statusz',
+    kind: 'plain',
+    path: '/statusz',
+    class: 'debug',
+    subresource: 'statusz',
+    gate: 'ComponentStatusz',
+  },
+  {
+    name: 'flagz',
+    kind: 'plain',
+    path: '/flagz',
+    class: 'debug',
+    // differs from upstream: there only the authenticated port has it.
+    readOnly: true,
+    subresource: 'configz',
+    gate: 'ComponentFlagz',
+  },
+  {
+    name: 'runningPods',
+    kind: 'service',
+    path: '/runningpods/',
+    patterns: [''],
+    methods: ['GET'],
+    produces: json,
+    class: 'debug',
+    // differs from upstream: there only the authenticated port has it.
+    readOnly: true,
+    fineSubresource: 'pods',
+    subresource: 'proxy',
+    disabledBelow: '/runningpods/',
+  },
+  {
+    name: 'checkpoint',
+    kind: 'service',
+    path: '/checkpoint/',
+    patterns: ['/{podNamespace}/{podID}/{containerName}'],
+    methods: ['POST'],
+    produces: json,
+    class: 'debug',
+    subresource: 'checkpoint',
+    gate: 'ContainerCheckpoint',
+  },
+  {
+    name: 'systemLogs',
+    kind: 'service',
+    path: '/logs/',
+    patterns: ['', '/{logpath:*}'],
+    methods: ['GET'],
+    class: 'system-log',
+    subresource: 'log',
+    disabledBelow: '/logs/',
+    disabledMessage: 'logs endpoint is disabled.',
+  },
+  {
+    name: 'profiles',
+    kind: 'service',
+    path: '/debug/pprof/',
+    patterns: ['/{subpath:*}'],
+    methods: ['GET'],
+    class: 'profiling',
+    subresource: 'proxy',
+    disabledBelow: '/debug/pprof/',
+    disabledMessage: 'profiling endpoint is disabled.',
+  },
+  {
+    name: 'logVerbosity',
+    kind: 'plain',
+    path: '/debug/flags/v',
+    class: 'debug-flags',
+    subresource: 'proxy',
+    disabledMessage: 'flags endpoint is disabled.',
+  },
+] as const satisfies readonly RouteRow[];
+
+export type RouteName = (typeof routeTable)[number]['name'];
