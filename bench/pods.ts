@@ -44,7 +44,7 @@ export async function waitForStarts(rig: Rig, podNames: readonly string[]): Prom
       return found.length === wanted.size ? found.map((one) => one.id) : undefined;
     },
     `${podNames.length} pods to run`,
-    { timeoutMs: 120_000, everyMs: 100 },
+    { timeoutMs: 120_000, everyMs: 250 },
   );
   return Promise.all(ids.map((id) => startedAtMs(rig, id)));
 }

@@ -5,7 +5,7 @@ import type { PodVolumes } from '../api/pod-volumes.ts';
 import { KubeletError } from '../base/errors.ts';
 import { aContainer, aPod, type PodOver } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { containerOptions } from './container-options.ts';
+import { containerOptions, messageMount } from './container-options.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
 
 const { signal } = new AbortController();
@@ -51,7 +51,8 @@ class Rig {
       volumes: this.volumes,
     };
     const input = { pod: aPod({ ...pod, containers: [container] }), container, restartCount: 0, podIps };
-    return await containerOptions(deps, input, signal);
+    const message = await messageMount(deps, input);
+    return await containerOptions(deps, { ...input, message }, signal);
   }
 }
 

@@ -27,6 +27,8 @@ export interface OptionsInput {
   readonly restartCount: number;
   /** The pod's addresses; the node's on the node's network. */
   readonly podIps: readonly string[];
+  /** Of messageMount, which needs no address and so is made while there is none yet. */
+  readonly message: readonly CriRequest<Mount>[];
 }
 
 const hostsPath = '/etc/hosts';
@@ -40,7 +42,7 @@ export async function containerOptions(
   input: OptionsInput,
   signal: AbortSignal,
 ): Promise<ContainerOptions> {
-  const { container, pod, podIps, restartCount } = input;
+  const { container, message, pod, podIps, restartCount } = input;
   const { objects, settings } = deps;
   const hostIps = settings.hostIps();
   const environment = async (): Promise<Environment> => {
@@ -49,11 +51,7 @@ export async function containerOptions(
     const allocatable = settings.allocatable();
     return await containerEnvironment(objects, { pod, container, place, allocatable, services }, signal);
   };
-  const [env, hosts, message] = await Promise.all([
-    environment(),
-    hostsMount(deps, input),
-    terminationMount(deps, input),
-  ]);
+  const [env, hosts] = await Promise.all([environment(), hostsMount(deps, input)]);
   const texts = environmentTexts(env);
   const { mounts, devices } = await deps.volumes.containerMounts(
     pod,
@@ -114,16 +112,18 @@ async function hostsMount(
     : podHostsFile({ podIps, aliases, ...podHostname(pod, settings) });
   const directory = podDirectory(settings.rootDir, podUid(pod));
   const path = `${directory}/etc-hosts`;
-  await files.makeDirectory(directory, 0o750);
   // Containers that run have it mounted: what is right already is not written again.
-  if ((await files.readTextIfAny(path)) !== text) await files.writeText(path, text, 0o644);
+  if ((await files.readTextIfAny(path)) !== text) {
+    await files.makeDirectory(directory, 0o750);
+    await files.writeText(path, text, 0o644);
+  }
   return [{ hostPath: path, containerPath: hostsPath, selinuxRelabel: settings.selinux }];
 }
 
 /** An empty file that everybody may write, for the words a container leaves when it ends. */
-async function terminationMount(
-  { files, settings }: OptionsDeps,
-  { container, pod, restartCount }: OptionsInput,
+export async function messageMount(
+  { files, settings }: Pick<OptionsDeps, 'files' | 'settings'>,
+  { container, pod, restartCount }: Pick<OptionsInput, 'container' | 'pod' | 'restartCount'>,
 ): Promise<readonly CriRequest<Mount>[]> {
   const { terminationMessagePath = '' } = container;
   if (terminationMessagePath === '') return [];

@@ -7,7 +7,7 @@ import { latestContainer, neverRan } from '../api/observed.ts';
 import { type ContainerId, podUid } from '../api/pod-ref.ts';
 import { isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from './container-config.ts';
-import { containerOptions } from './container-options.ts';
+import { containerOptions, messageMount } from './container-options.ts';
 import { findContainer } from './find-container.ts';
 import { podLogDirectory } from './paths.ts';
 import { podAddresses } from './pod-addresses.ts';
@@ -23,7 +23,10 @@ export interface MadeContainer {
   release(): void;
 }
 
-/** What a container's start asks for before anything else, once per sync: whether its image is there, and where its log goes. */
+/**
+ * What a container's start asks for before anything else, once per sync: whether its image is there, where its log goes, and
+ * the file for its last words. None of it needs the sandbox, so it is done while that is being made.
+ */
 export function prepareContainer(
   deps: PodRuntimeDeps,
   context: SyncContext,
@@ -33,16 +36,16 @@ export function prepareContainer(
   const { pod, signal } = context;
   const known = context.prepared.get(container.name);
   if (known !== undefined) return known;
-  const logs = withReason('CreateContainerConfigError', async () => {
-    const count = await nextRestartCount(deps, context, container);
-    await files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755);
-    return count;
+  const ownFiles = withReason('CreateContainerConfigError', async () => {
+    const restartCount = await nextRestartCount(deps, context, container);
+    const [message] = await Promise.all([
+      messageMount(deps, { pod, container, restartCount }),
+      files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755),
+    ]);
+    return { restartCount, message };
   });
   const image = images.find(container.image ?? '', signal, { pod, container });
-  const prepared = Promise.all([image, logs]).then(([found, restartCount]) => ({
-    image: found,
-    restartCount,
-  }));
+  const prepared = Promise.all([image, ownFiles]).then(([found, own]) => ({ image: found, ...own }));
   // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
   prepared.catch(() => undefined);
   context.prepared.set(container.name, prepared);
@@ -67,7 +70,7 @@ export async function createContainer(
   );
   const { restartCount } = prepared;
   const config = await withReason('CreateContainerConfigError', () =>
-    makeConfig(deps, context, container, image, restartCount),
+    makeConfig(deps, context, container, image, prepared),
   );
   const slot = await slots.acquire(context.order, signal);
   context.acted = true;
@@ -89,12 +92,12 @@ async function makeConfig(
   context: SyncContext,
   container: Container,
   image: FoundImage,
-  restartCount: number,
+  { message, restartCount }: PreparedContainer,
 ): Promise<CriRequest<ContainerConfig>> {
   const { pod, sandbox, signal } = context;
   const targetId = targetOf(context, container);
   const podIps = await podAddresses(deps, context);
-  const options = await containerOptions(deps, { pod, container, restartCount, podIps }, signal);
+  const options = await containerOptions(deps, { pod, container, restartCount, podIps, message }, signal);
   const violation = runAsNonRootViolation(pod, container, image);
   if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
   const users = sandbox?.config.linux?.securityContext?.namespaceOptions?.usernsOptions;

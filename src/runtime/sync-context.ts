@@ -1,7 +1,7 @@
 // What one sync of a pod works with: the edges it calls and the state its executors share.
 import type { CriRequest, CriRuntime } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
-import type { PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+import type { Mount, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import type { PodActivity } from '../api/pod-activity.ts';
@@ -126,6 +126,8 @@ export interface PreparedContainer {
   /** Undefined: it has to be pulled. */
   readonly image: FoundImage | undefined;
   readonly restartCount: number;
+  /** The file for its last words. */
+  readonly message: readonly CriRequest<Mount>[];
 }
 
 /** One sync under way: what the executors of single actions share. */

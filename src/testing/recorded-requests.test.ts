@@ -15,7 +15,7 @@ import type { PodObjects } from '../api/pod-objects.ts';
 import { podQosClass } from '../api/qos.ts';
 import { KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from '../runtime/container-config.ts';
-import { containerOptions } from '../runtime/container-options.ts';
+import { containerOptions, messageMount } from '../runtime/container-options.ts';
 import { prepareSandbox } from '../runtime/prepare-sandbox.ts';
 import type { PodConfigSettings } from '../runtime/sandbox-config.ts';
 import { defaultPod } from '../sources/defaults/pod-defaults.ts';
@@ -166,7 +166,8 @@ async function containerOf(
     volumes,
   };
   const podIps = recorded.podIP === '' ? [] : [recorded.podIP];
-  const options = await containerOptions(deps, { pod, container, restartCount: 0, podIps }, signal);
+  const message = await messageMount(deps, { pod, container, restartCount: 0 });
+  const options = await containerOptions(deps, { pod, container, restartCount: 0, podIps, message }, signal);
   const users = await userNamespaces.of();
   const config = generateContainerConfig(
     { pod, container, restartCount: 0, imageRef: '', imageUser: { uid: 0n, username: '' }, users, options },
