@@ -1,6 +1,7 @@
 // What Kubernetes 1.31 to 1.34 added to the core API and kubernetes-types 1.30 does not know yet. Types only.
 // Invariant: every field here exists in k8s.io/api/core/v1 of 1.34 under the same JSON name.
-// Upstream: staging/src/k8s.io/api/core/v1.
+// Upstream: staging/src/k8s.io/api/core/v1; certificates/v1beta1 for trust bundles.
+import type { ObjectMeta } from 'kubernetes-types/meta/v1.d.ts';
 
 /** One rule that can overrule a container's restart policy when it exits. The first that matches decides. */
 export interface ContainerRestartRule {
@@ -22,6 +23,14 @@ export interface ImageVolumeSource {
 }
 
 /** A private key and certificate chain that the kubelet requests and renews for the pod. */
+/** certificates.k8s.io, v1beta1 and v1alpha1 alike. */
+export interface ClusterTrustBundle {
+  apiVersion?: string;
+  kind?: string;
+  metadata?: ObjectMeta;
+  spec?: { signerName?: string; trustBundle?: string };
+}
+
 export interface PodCertificateProjection {
   signerName: string;
   keyType: string;

@@ -42,6 +42,7 @@ export type {
   VolumeNodeResources,
 } from 'kubernetes-types/storage/v1.d.ts';
 export type {
+  ClusterTrustBundle,
   ContainerExtendedResourceRequest,
   ContainerRestartRule,
   ContainerRestartRuleOnExitCodes,

@@ -4,6 +4,7 @@
 // object is not there, `forbidden`, `unavailable` when the API server is away.
 import type {
   ConfigMap,
+  LabelSelector,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
@@ -32,17 +33,26 @@ export interface PodObjects {
   ): Promise<TokenRequest>;
   persistentVolumeClaim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
   persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
+  /** The certificates of the cluster's trust bundles that are chosen, in PEM; followed from the first call on. */
+  trustAnchors(choice: TrustBundleChoice, signal: AbortSignal): Promise<string>;
   /** This node's own object as it was last seen. */
   node(signal: AbortSignal): Promise<Node>;
   /** Told before the pod's objects are needed, and again when its spec changes: what it refers to is watched from then on. */
   registerPod(pod: Pod): void;
   unregisterPod(pod: Pod): void;
-  /** Announces `namespace/name` of a config map or secret that changed, was made or has gone. */
+  /** Announces what changed, was made or has gone, of that to which pods refer. */
   readonly changed: { subscribe(listener: (object: ChangedObject) => void): () => void };
 }
 
+/** `optional`: none is fine, too. */
+export type TrustBundleChoice = { readonly optional: boolean } & (
+  | { readonly name: string }
+  | { readonly signerName: string; readonly labelSelector: LabelSelector | undefined }
+);
+
 export interface ChangedObject {
-  readonly kind: 'ConfigMap' | 'Secret';
+  /** TrustBundleSigner: one of the trust bundles of the signer of that name. */
+  readonly kind: 'ConfigMap' | 'Secret' | 'ClusterTrustBundle' | 'TrustBundleSigner';
   readonly namespace: string;
   readonly name: string;
 }

@@ -6,6 +6,7 @@ import type { PodUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import { ClusterObjects } from '../objects/cluster-objects.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
@@ -18,6 +19,7 @@ export interface ObjectsInput {
   readonly objects?: PodObjects | undefined;
   readonly cluster?: ClusterApi | undefined;
   readonly config: Pick<KubeletConfiguration, 'configMapAndSecretChangeDetectionStrategy'>;
+  readonly gates: Pick<FeatureGates, 'ClusterTrustBundleProjection'>;
   readonly nodeName: string;
   readonly ownNode: () => Node | undefined;
   readonly desired: DesiredPods;
@@ -36,6 +38,7 @@ export function podObjects(input: ObjectsInput): {
   const objects = new ClusterObjects({
     ...cluster,
     strategy: config.configMapAndSecretChangeDetectionStrategy,
+    trustBundles: input.gates.ClusterTrustBundleProjection,
     nodeName,
     ownNode,
     random: Math.random,

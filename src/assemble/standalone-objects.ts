@@ -19,6 +19,14 @@ export const standaloneObjects: PodObjects = {
   serviceAccountToken: (namespace, name) => refused(`service account token of ${namespace}/${name}`),
   persistentVolumeClaim: (namespace, name) => refused(`persistentVolumeClaim ${namespace}/${name}`),
   persistentVolume: (name) => refused(`persistentVolume ${name}`),
+  trustAnchors: () =>
+    Promise.reject(
+      new KubeletError(
+        'unavailable',
+        'NoApiServer',
+        'ClusterTrustBundle projection is not supported in static kubelet mode',
+      ),
+    ),
   node: () => refused('node'),
   registerPod: () => undefined,
   unregisterPod: () => undefined,

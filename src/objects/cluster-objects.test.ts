@@ -41,6 +41,7 @@ describe('objects of a cluster', () => {
       client,
       follow,
       strategy,
+      trustBundles: true,
       nodeName: 'n1',
       ownNode: () => double.objects.get('nodes', '', 'n1'),
       clock,

@@ -15,7 +15,7 @@ import type {
   ServiceAccount,
   TokenRequest,
 } from '../api/k8s.ts';
-import type { ChangedObject, PodObjects } from '../api/pod-objects.ts';
+import type { ChangedObject, PodObjects, TrustBundleChoice } from '../api/pod-objects.ts';
 import { podReferences } from '../api/pod-references.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
@@ -27,6 +27,7 @@ import { FetchedObjects } from './fetched-objects.ts';
 import { ListedObjects } from './listed-objects.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 import type { NamedObject, ObjectKind, ObjectStrategy } from './strategy.ts';
+import { TrustBundles } from './trust-bundles.ts';
 import { WatchedObjects } from './watched-objects.ts';
 
 export interface ClusterObjectsDeps {
@@ -34,6 +35,8 @@ export interface ClusterObjectsDeps {
   readonly follow: Follow;
   /** configMapAndSecretChangeDetectionStrategy: Watch, Cache or Get. */
   readonly strategy: string;
+  /** The gate ClusterTrustBundleProjection. */
+  readonly trustBundles: boolean;
   readonly nodeName: string;
   /** This node's object as its watch last showed it. */
   readonly ownNode: () => Node | undefined;
@@ -57,6 +60,7 @@ export class ClusterObjects implements PodObjects, Component {
   readonly #services = new ListedObjects<Service>();
   readonly #runtimeClasses = new ListedObjects<RuntimeClass>();
   readonly #tokens: ServiceAccountTokens;
+  readonly #trustBundles: TrustBundles;
 
   constructor(deps: ClusterObjectsDeps) {
     this.#deps = deps;
@@ -69,6 +73,11 @@ export class ClusterObjects implements PodObjects, Component {
       log: deps.log,
       random: deps.random,
     });
+    this.#trustBundles = new TrustBundles({
+      ...deps,
+      enabled: deps.trustBundles,
+      announce: (changed) => this.changed.push(changed),
+    });
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
@@ -76,6 +85,7 @@ export class ClusterObjects implements PodObjects, Component {
     const stopped = Promise.all([
       this.#secrets.run(signal),
       this.#configMaps.run(signal),
+      this.#trustBundles.run(signal),
       // Those without an address are no environment variables.
       follow({ path: '/api/v1/services', fieldSelector: 'spec.clusterIP!=None' }, this.#services, signal),
       follow({ path: '/apis/node.k8s.io/v1/runtimeclasses' }, this.#runtimeClasses, signal),
@@ -124,6 +134,10 @@ export class ClusterObjects implements PodObjects, Component {
 
   persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume> {
     return this.#deps.client.get(apiPath('api', 'v1', 'persistentvolumes', name), { signal });
+  }
+
+  trustAnchors(choice: TrustBundleChoice, signal: AbortSignal): Promise<string> {
+    return this.#trustBundles.anchors(choice, signal);
   }
 
   async node(signal: AbortSignal): Promise<Node> {

@@ -14,13 +14,18 @@ describe('of the pod', () => {
     ['spec.volumes[0].csi', { volumes: [{ name: 'v', csi: { driver: 'd' } }] }],
     ['spec.volumes[0].image', { volumes: [{ name: 'v', image: { reference: 'i' } }] }],
     [
-      'spec.volumes[1].projected.sources[1].clusterTrustBundle',
+      'spec.volumes[1].projected.sources[1].podCertificate',
       {
         volumes: [
           { name: 'e', emptyDir: {} },
           {
             name: 'v',
-            projected: { sources: [{ secret: {} }, { clusterTrustBundle: { path: 'p', name: 'b' } }] },
+            projected: {
+              sources: [
+                { secret: {} },
+                { podCertificate: { signerName: 'a.b/c', keyType: 'ED25519', keyPath: 'k' } },
+              ],
+            },
           },
         ],
       },

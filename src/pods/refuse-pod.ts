@@ -47,6 +47,7 @@ const projectedSources: ReadonlySet<string> = new Set([
   'secret',
   'downwardAPI',
   'serviceAccountToken',
+  'clusterTrustBundle',
 ]);
 
 /** Only what is really there counts: the decoder may leave fields undefined. */

@@ -1,6 +1,6 @@
 // The cluster's objects in memory, for who asks for them by PodObjects: a test puts, changes and removes them.
 import type { ConfigMap, PersistentVolume, PersistentVolumeClaim, Secret, TokenRequest } from '../api/k8s.ts';
-import type { ChangedObject, PodObjects } from '../api/pod-objects.ts';
+import type { ChangedObject, PodObjects, TrustBundleChoice } from '../api/pod-objects.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
 
@@ -9,6 +9,8 @@ export class FakePodObjects implements PodObjects {
   readonly secrets = new Map<string, Secret>();
   readonly claims = new Map<string, PersistentVolumeClaim>();
   readonly volumes = new Map<string, PersistentVolume>();
+  /** Certificates by the name of a trust bundle or of a signer. */
+  readonly anchors = new Map<string, string>();
   readonly tokenRequests: TokenRequest[] = [];
   readonly changed = new Channel<ChangedObject>();
   /** What the next token is, or the reason why there is none. */
@@ -51,6 +53,12 @@ export class FakePodObjects implements PodObjects {
 
   persistentVolume(name: string): Promise<PersistentVolume> {
     return found('persistentvolumes', name, this.volumes.get(name));
+  }
+
+  trustAnchors(choice: TrustBundleChoice): Promise<string> {
+    const name = 'name' in choice ? choice.name : choice.signerName;
+    const anchors = this.anchors.get(name) ?? (choice.optional ? '' : undefined);
+    return found('clustertrustbundles', name, anchors);
   }
 
   services = () => Promise.resolve([]);

@@ -1,6 +1,7 @@
 // The cluster as the test's administrator handles it: objects in and out without HTTP, with a server's checks.
 import type {
   CertificateSigningRequest,
+  ClusterTrustBundle,
   ConfigMap,
   Event as CoreEvent,
   CSIDriver,
@@ -29,6 +30,7 @@ const admin: User = { name: 'kubernetes-admin', groups: ['system:masters', 'syst
 
 export interface Kinds {
   readonly certificatesigningrequests: CertificateSigningRequest;
+  readonly clustertrustbundles: ClusterTrustBundle;
   readonly configmaps: ConfigMap;
   readonly csidrivers: CSIDriver;
   readonly csinodes: CSINode;

@@ -168,6 +168,7 @@ const nodeRules: Readonly<Record<string, Rule>> = {
   services: verbs('get list watch'),
   runtimeclasses: verbs('get list watch'),
   csidrivers: verbs('get list watch'),
+  clustertrustbundles: verbs('get list watch'),
   events: verbs('create update patch'),
   certificatesigningrequests: verbs('create get list watch'),
   tokenreviews: verbs('create'),

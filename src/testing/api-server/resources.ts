@@ -139,6 +139,14 @@ const groups: readonly ResourceType[] = [
     fields: ['spec.signerName'],
   }),
   row({
+    group: 'certificates.k8s.io',
+    version: 'v1beta1',
+    plural: 'clustertrustbundles',
+    kind: 'ClusterTrustBundle',
+    namespaced: false,
+    fields: ['spec.signerName'],
+  }),
+  row({
     group: 'authentication.k8s.io',
     plural: 'tokenreviews',
     kind: 'TokenReview',

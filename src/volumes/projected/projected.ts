@@ -2,7 +2,7 @@
 // Invariants: of two sources with one path the later wins; every source that fails is named, not only the first.
 import type { Pod, VolumeProjection } from '../../api/k8s.ts';
 import type { Allocatable } from '../../api/pod-fields.ts';
-import type { ChangedObject, PodObjects } from '../../api/pod-objects.ts';
+import type { ChangedObject, PodObjects, TrustBundleChoice } from '../../api/pod-objects.ts';
 import type { Content, ContentFile } from '../../api/volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { configMapContent } from '../config-map/config-map.ts';
@@ -13,7 +13,7 @@ import type { VolumeOwner } from '../plugin.ts';
 import { secretContent } from '../secret/secret.ts';
 
 export interface ProjectedDeps {
-  readonly objects: Pick<PodObjects, 'configMap' | 'secret' | 'serviceAccountToken'>;
+  readonly objects: Pick<PodObjects, 'configMap' | 'secret' | 'serviceAccountToken' | 'trustAnchors'>;
   readonly allocatable: () => Allocatable;
 }
 
@@ -44,13 +44,25 @@ export function projectedKind(deps: ProjectedDeps): ContentKind {
   };
 }
 
-function referenceOf(namespace: string, { configMap, secret }: VolumeProjection): readonly ChangedObject[] {
+function referenceOf(
+  namespace: string,
+  { clusterTrustBundle: bundle, configMap, secret }: VolumeProjection,
+): readonly ChangedObject[] {
   return [
     ...(configMap === undefined
       ? []
       : [{ kind: 'ConfigMap' as const, namespace, name: configMap.name ?? '' }]),
     ...(secret === undefined ? [] : [{ kind: 'Secret' as const, namespace, name: secret.name ?? '' }]),
+    ...(bundle === undefined ? [] : [bundleReference(bundle)]),
   ];
+}
+
+type TrustBundleSource = NonNullable<VolumeProjection['clusterTrustBundle']>;
+
+function bundleReference({ name, signerName = '' }: TrustBundleSource): ChangedObject {
+  return name === undefined
+    ? { kind: 'TrustBundleSigner', namespace: '', name: signerName }
+    : { kind: 'ClusterTrustBundle', namespace: '', name };
 }
 
 async function sourceContent(context: Context, source: VolumeProjection): Promise<Content> {
@@ -64,6 +76,7 @@ async function sourceContent(context: Context, source: VolumeProjection): Promis
     return downwardContent(pod, source.downwardAPI.items ?? [], defaultMode, deps.allocatable());
   if (source.serviceAccountToken !== undefined)
     return await tokenContent(context, source.serviceAccountToken);
+  if (source.clusterTrustBundle !== undefined) return await trustContent(context, source.clusterTrustBundle);
   const name = Object.keys(source)[0] ?? 'empty source';
   throw new KubeletError('invalid', 'FailedMount', `projected source ${name} is not supported`);
 }
@@ -89,13 +102,35 @@ async function tokenContent(
   );
   if (status === undefined)
     throw new KubeletError('unavailable', 'FailedMount', 'the token request was answered without a token');
+  return new Map([[path, ownedFile(Buffer.from(status.token), owner, defaultMode)]]);
+}
+
+async function trustContent(
+  { deps, owner, defaultMode, signal }: Context,
+  source: TrustBundleSource,
+): Promise<Content> {
+  const anchors = await deps.objects.trustAnchors(choiceOf(source), signal);
+  return new Map([[source.path, ownedFile(Buffer.from(anchors), owner, defaultMode)]]);
+}
+
+function choiceOf({
+  name,
+  signerName,
+  labelSelector,
+  optional = false,
+}: TrustBundleSource): TrustBundleChoice {
+  if (name !== undefined) return { name, optional };
+  if (signerName !== undefined) return { signerName, labelSelector, optional };
+  throw new KubeletError(
+    'invalid',
+    'FailedMount',
+    'ClusterTrustBundle projection requires either name or signerName to be set',
+  );
+}
+
+function ownedFile(data: Uint8Array, owner: VolumeOwner, defaultMode: number): ContentFile {
   const isOwned = owner.user !== undefined || owner.fsGroup !== undefined;
-  const file: ContentFile = {
-    data: Buffer.from(status.token),
-    mode: isOwned ? 0o600 : defaultMode,
-    owner: owner.user,
-  };
-  return new Map([[path, file]]);
+  return { data, mode: isOwned ? 0o600 : defaultMode, owner: owner.user };
 }
 
 function allFailures(failures: readonly unknown[]): unknown {

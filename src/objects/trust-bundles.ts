@@ -1,0 +1,166 @@
+// The cluster's trust bundles, followed from the first time that a pod asks for one. Upstream: pkg/kubelet/clustertrustbundle.
+// Invariants: a node whose pods use none asks the server for none; a change is announced after it can be read, by the bundle's
+// name and by its signer's, since a pod may ask by either.
+import { randomUUID } from 'node:crypto';
+import type { ApiClient, Follow } from '../api/api-client.ts';
+import type { ClusterTrustBundle } from '../api/k8s.ts';
+import { matchesLabels, requirementsOfSelector } from '../api/labels.ts';
+import type { ChangedObject, TrustBundleChoice } from '../api/pod-objects.ts';
+import type { Clock } from '../base/clock.ts';
+import { withDeadline } from '../base/deadline.ts';
+import { describeError, isKind, KubeletError } from '../base/errors.ts';
+import { raceAbort, untilAborted } from '../base/race-abort.ts';
+import { ListedObjects } from './listed-objects.ts';
+import { normalizeTrustAnchors } from './trust-anchors.ts';
+
+export interface TrustBundlesDeps {
+  readonly client: Pick<ApiClient, 'get'>;
+  readonly follow: Follow;
+  /** The gate ClusterTrustBundleProjection. */
+  readonly enabled: boolean;
+  readonly announce: (changed: ChangedObject) => void;
+  readonly clock: Clock;
+}
+
+/** How long a pod that asks first waits for the list. */
+const firstListMs = 10_000;
+const group = '/apis/certificates.k8s.io';
+/** The newer first. */
+const versions = ['v1beta1', 'v1alpha1'];
+
+export class TrustBundles {
+  readonly #deps: TrustBundlesDeps;
+  readonly #bundles = new ListedObjects<ClusterTrustBundle>();
+  readonly #salt = randomUUID();
+  #life: AbortSignal | undefined;
+  /** Resolves to whether the server has trust bundles at all; unless it has, the next who asks tries again. */
+  #opening: Promise<boolean> | undefined;
+  #following: Promise<void> = Promise.resolve();
+
+  constructor(deps: TrustBundlesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Until the signal is aborted; resolves when nothing is followed any more. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.#life = signal;
+    await untilAborted(signal);
+    await this.#following;
+  }
+
+  /** Certificates in PEM; empty when there are none and that is fine with who asks. */
+  async anchors(choice: TrustBundleChoice, signal: AbortSignal): Promise<string> {
+    if (!this.#deps.enabled || !(await raceAbort(this.#open(), signal)))
+      throw new KubeletError(
+        'unavailable',
+        'NoTrustBundles',
+        'ClusterTrustBundle projection is not supported in static kubelet mode',
+      );
+    const all = await this.#listed(signal);
+    const chosen = 'name' in choice ? byName(all, choice.name) : bySigner(all, choice);
+    if (chosen.length === 0 && !choice.optional) throw noneFound(choice);
+    return normalizeTrustAnchors(
+      chosen.map(({ spec }) => spec?.trustBundle ?? ''),
+      this.#salt,
+    );
+  }
+
+  async #listed(signal: AbortSignal): Promise<readonly ClusterTrustBundle[]> {
+    const what = 'list the trust bundles';
+    const waiting = { clock: this.#deps.clock, ms: firstListMs, signal, what };
+    return await withDeadline(waiting, (within) => this.#bundles.all(within)).catch((err: unknown) => {
+      if (!isKind(err, 'timeout')) throw err;
+      const message = 'ClusterTrustBundle informer has not yet synced';
+      throw new KubeletError('unavailable', 'NotSynced', message, { cause: err });
+    });
+  }
+
+  #open(): Promise<boolean> {
+    this.#opening ??= this.#begin().catch((err: unknown) => {
+      this.#opening = undefined;
+      throw new KubeletError(
+        err instanceof KubeletError ? err.kind : 'internal',
+        'NoTrustBundles',
+        `failed to ensure informer manager for ClusterTrustBundles: failed to determine which informer manager to choose: ${describeError(err)}`,
+        { cause: err },
+      );
+    });
+    return this.#opening;
+  }
+
+  /** For all who ask, so that none of them can call it off for the others. */
+  async #begin(): Promise<boolean> {
+    const life = this.#life;
+    if (life === undefined)
+      throw new KubeletError('unavailable', 'NotStarted', 'objects are not followed yet');
+    for (const version of versions) {
+      if (!(await this.#isServed(version, life))) continue;
+      this.#follow(version, life);
+      return true;
+    }
+    // differs from upstream: asked again by the next pod, for the server may have been changed meanwhile.
+    this.#opening = undefined;
+    return false;
+  }
+
+  async #isServed(version: string, signal: AbortSignal): Promise<boolean> {
+    const found = await this.#deps.client
+      .get<{ readonly resources?: readonly { readonly name: string }[] }>(`${group}/${version}`, { signal })
+      .catch((err: unknown) => {
+        if (isKind(err, 'not-found')) return { resources: [] };
+        throw err;
+      });
+    return (found.resources ?? []).some(({ name }) => name === 'clustertrustbundles');
+  }
+
+  #follow(version: string, life: AbortSignal): void {
+    const told = (bundle: ClusterTrustBundle): void => this.#announce(bundle);
+    const sink = {
+      replace: (all: readonly ClusterTrustBundle[]) => {
+        this.#bundles.replace(all);
+        all.forEach(told);
+      },
+      upsert: (bundle: ClusterTrustBundle) => {
+        this.#bundles.upsert(bundle);
+        told(bundle);
+      },
+      remove: (bundle: ClusterTrustBundle) => {
+        this.#bundles.remove(bundle);
+        told(bundle);
+      },
+    };
+    const path = `${group}/${version}/clustertrustbundles`;
+    this.#following = this.#deps.follow<ClusterTrustBundle>({ path }, sink, life);
+  }
+
+  #announce({ metadata, spec }: ClusterTrustBundle): void {
+    const { announce } = this.#deps;
+    announce({ kind: 'ClusterTrustBundle', namespace: '', name: metadata?.name ?? '' });
+    const signer = spec?.signerName ?? '';
+    if (signer !== '') announce({ kind: 'TrustBundleSigner', namespace: '', name: signer });
+  }
+}
+
+function byName(all: readonly ClusterTrustBundle[], name: string): readonly ClusterTrustBundle[] {
+  return all.filter(({ metadata }) => metadata?.name === name);
+}
+
+/** Without a selector nothing is selected; an empty one selects everything of the signer. */
+function bySigner(
+  all: readonly ClusterTrustBundle[],
+  { signerName, labelSelector }: Extract<TrustBundleChoice, { readonly signerName: string }>,
+): readonly ClusterTrustBundle[] {
+  const wanted = requirementsOfSelector(labelSelector);
+  if (wanted === undefined) return [];
+  return all.filter(
+    ({ metadata, spec }) => spec?.signerName === signerName && matchesLabels(wanted, metadata?.labels),
+  );
+}
+
+function noneFound(choice: TrustBundleChoice): KubeletError {
+  const message =
+    'name' in choice
+      ? `while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "${choice.name}" not found`
+      : 'combination of signerName and labelSelector matched zero ClusterTrustBundles';
+  return new KubeletError('not-found', 'FailedMount', message);
+}
