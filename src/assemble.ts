@@ -260,7 +260,7 @@ export function assemble(input: AssembleInput): Kubelet {
       host: edges.nodeHost,
       cri,
       lastRelistAtMs: () => pleg.health().lastRelistAtMs,
-      features: { resources },
+      features: { resources, volumesInUse: () => volume.manager.inUse() },
       stores: { desired, observed, lifecycles, statuses },
       events,
       metrics: metrics.registry,

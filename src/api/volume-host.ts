@@ -71,6 +71,21 @@ export interface MountHelperRequest {
   readonly options: readonly string[];
 }
 
+/** Where a pod's device is: the link that the runtime takes it from, and the mount that keeps it meanwhile. */
+export interface DeviceMap {
+  readonly link: string;
+  readonly target: string;
+}
+
+export interface DeviceMount {
+  readonly device: string;
+  readonly target: string;
+  /** Empty: ext4. */
+  readonly fsType: string;
+  readonly options: readonly string[];
+  readonly readOnly: boolean;
+}
+
 export interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
@@ -94,6 +109,8 @@ export interface VolumeHost {
   kindOf(path: string): Promise<FileKind | undefined>;
   /** Names of the directories in a directory; empty when there is none. */
   listDirectories(path: string): Promise<readonly string[]>;
+  /** Names of the links in a directory; empty when there is none. */
+  listLinks(path: string): Promise<readonly string[]>;
   /** The mounts at and below a path. */
   mountsBelow(path: string): Promise<readonly MountPoint[]>;
   mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void>;
@@ -110,6 +127,14 @@ export interface VolumeHost {
   changeOwnership(request: OwnershipRequest, signal: AbortSignal): Promise<OwnershipResult>;
   /** Binds a part of a volume, which cannot lead out of the volume, to the target. */
   bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void>;
+  /** Gives a pod a block device as it is. `invalid` when it is none. */
+  mapDevice(device: string, map: DeviceMap, signal: AbortSignal): Promise<void>;
+  /** Takes it back; nothing there is fine. */
+  unmapDevice(map: DeviceMap, signal: AbortSignal): Promise<void>;
+  /** Mounts the file system of a block device; makes one only where nothing is on it. */
+  mountDevice(request: DeviceMount, signal: AbortSignal): Promise<void>;
+  /** Unmounts it and removes its empty directory, which lies among the plugins' own. Nothing there is fine. */
+  unmountDevice(target: string): Promise<void>;
   /** Whether the path answers within the signal, asked from another process. */
   answers(path: string, signal: AbortSignal): Promise<boolean>;
   /** Removes a directory with its content; nothing there is fine. `conflict` when anything is mounted in it. */

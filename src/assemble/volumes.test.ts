@@ -367,10 +367,20 @@ describe('claims', () => {
   });
 
   const refusals = [
-    ['not there', undefined, {}, 'persistentvolumeclaims "c" not found'],
+    [
+      'not there',
+      undefined,
+      {},
+      'error processing PVC default/c: failed to fetch PVC from API server: persistentvolumeclaims "c" not found',
+    ],
     ['not bound', claim({ status: { phase: 'Pending' } }), {}, 'PVC is not bound'],
     ['going', claim({ metadata: { deletionTimestamp: 'now' } }), {}, 'PVC is being deleted'],
-    ['bound to another’s volume', claim({ metadata: { uid: 'z' } }), {}, 'does not match PVC UID'],
+    [
+      'bound to another’s volume',
+      claim({ metadata: { uid: 'z' } }),
+      {},
+      'found PV object pv but its pv.Spec.ClaimRef.UID claim-uid does not point to claim.UID z',
+    ],
     [
       'a block device',
       claim(),

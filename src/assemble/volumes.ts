@@ -16,10 +16,12 @@ import type { VolumeMetrics } from '../stats/volume-metrics.ts';
 import { configMapKind } from '../volumes/config-map/config-map.ts';
 import { ContentUpdates } from '../volumes/content-updates.ts';
 import { contentPlugin } from '../volumes/content-volume.ts';
+import { DeviceLocks } from '../volumes/device-locks.ts';
 import { downwardApiKind } from '../volumes/downward-api/downward-api.ts';
 import { emptyDirPlugin } from '../volumes/empty-dir/empty-dir.ts';
 import { hostPathPlugin } from '../volumes/host-path/host-path.ts';
 import { imagePlugin } from '../volumes/image/image.ts';
+import type { VolumeLayout } from '../volumes/layout.ts';
 import { localPlugin } from '../volumes/local/local.ts';
 import { MountedVolumes } from '../volumes/mounted-volumes.ts';
 import { nfsPlugin } from '../volumes/nfs/nfs.ts';
@@ -43,6 +45,8 @@ export interface VolumesInput {
   /** Whether it is certain that a pod is neither wanted, nor ends, nor is on the runtime. */
   readonly isOrphan: (uid: PodUid) => boolean;
   readonly imageVolumes: boolean;
+  /** Instead of the kinds that there are. */
+  readonly plugins?: readonly VolumePlugin[];
   readonly metrics: Pick<VolumeMetrics, 'observe' | 'countBy'>;
   readonly host: (podsDir: string) => VolumeHost;
   readonly objects: PodObjects;
@@ -65,11 +69,12 @@ export interface Volumes {
 
 export function volumes(input: VolumesInput): Volumes {
   const { objects, events, clock, log } = input;
-  const layout = { podsDir: `${input.rootDir}/pods` };
+  const layout = { podsDir: `${input.rootDir}/pods`, pluginsDir: `${input.rootDir}/plugins` };
   const host = input.host(layout.podsDir);
   const mounts = new MountedVolumes();
   const observe = input.metrics.observe.bind(input.metrics);
-  const taking = { host, layout, clock, observe, plugins: volumePlugins(input, host, layout, mounts) };
+  const plugins = input.plugins ?? volumePlugins(input, host, layout, mounts);
+  const taking = { host, layout, clock, observe, plugins, locks: new DeviceLocks() };
   const containers = {
     host,
     layout,
@@ -103,7 +108,7 @@ export function volumes(input: VolumesInput): Volumes {
 function volumePlugins(
   input: VolumesInput,
   host: VolumeHost,
-  layout: { readonly podsDir: string },
+  layout: VolumeLayout,
   mounts: MountedVolumes,
 ): readonly VolumePlugin[] {
   const { objects, events, clock, log, allocatable } = input;
@@ -115,19 +120,12 @@ function volumePlugins(
     downwardApiKind(allocatable),
     projectedKind({ objects, allocatable }),
   ];
-  const isMountedElsewhere = (persistentVolume: string, uid: string): boolean =>
-    mounts
-      .pods()
-      .some(
-        (other) =>
-          other !== uid &&
-          mounts.ofPod(other).some(({ spec }) => spec.persistent?.metadata?.name === persistentVolume),
-      );
+  const isMountedElsewhere = mounts.isMountedElsewhere.bind(mounts);
   return [
     emptyDirPlugin(own),
     hostPathPlugin({ host }),
     ...kinds.map((kind) => contentPlugin(own, kind)),
-    localPlugin({ host, events, clock, log, isMountedElsewhere }),
+    localPlugin({ host, layout, events, clock, log, isMountedElsewhere }),
     nfsPlugin({ host, clock }),
     ...(input.imageVolumes ? [imagePlugin] : []),
   ];

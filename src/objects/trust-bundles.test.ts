@@ -1,5 +1,5 @@
 // On the double, as a node: which certificates a pod gets, and what the server is asked for them.
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { TrustBundleChoice } from '../api/pod-objects.ts';
 import { describeError } from '../base/errors.ts';
 import { ApiServerDouble, nodeUser } from '../testing/api-server/double.ts';
@@ -11,129 +11,136 @@ const signal = new AbortController().signal;
 const pem = (text: string): string =>
   `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString('base64')}\n-----END CERTIFICATE-----\n`;
 
-let clock: FakeClock;
-let double: ApiServerDouble;
-let changes: string[];
-let stop: AbortController;
-let stopped: Promise<void>;
+describe('trust bundles', () => {
+  let clock: FakeClock;
+  let double: ApiServerDouble;
+  let changes: string[];
+  let stop: AbortController;
+  let stopped: Promise<void>;
 
-beforeEach(() => {
-  clock = new FakeClock();
-  double = new ApiServerDouble({ clock, schedule: false, automount: false });
-  double.objects.create('nodes', { metadata: { name: 'n1' } });
-  changes = [];
-  stop = new AbortController();
-});
-afterEach(async () => {
-  stop.abort();
-  await stopped;
-  double.close();
-  expect(double.watches.size).toBe(0);
-  expect(clock.pendingTimers()).toBe(0);
-});
-
-function open(enabled = true): TrustBundles {
-  const { client, follow } = memoryClient(double, clock, nodeUser('n1'));
-  const announce = ({ kind, name }: { kind: string; name: string }): void =>
-    void changes.push(`${kind} ${name}`);
-  const bundles = new TrustBundles({ client, follow, enabled, announce, clock });
-  stopped = bundles.run(stop.signal);
-  return bundles;
-}
-
-function put(name: string, trustBundle: string, signerName?: string, labels?: Record<string, string>): void {
-  const spec = { trustBundle, ...(signerName === undefined ? {} : { signerName }) };
-  const known = double.objects.get('clustertrustbundles', '', name);
-  if (known === undefined)
-    double.objects.create('clustertrustbundles', {
-      metadata: { name, ...(labels === undefined ? {} : { labels }) },
-      spec,
-    });
-  else double.objects.update('clustertrustbundles', { ...known, spec });
-}
-
-const read = async (bundles: TrustBundles, choice: TrustBundleChoice): Promise<string> =>
-  await clock.until(bundles.anchors(choice, signal).catch((err: unknown) => describeError(err)));
-
-const signer = 'example.com/s';
-const cases: readonly (readonly [string, TrustBundleChoice, string])[] = [
-  ['by name', { name: 'one', optional: false }, pem('a')],
-  [
-    'of a signer, by labels',
-    { signerName: signer, labelSelector: { matchLabels: { l: 'x' } }, optional: false },
-    pem('b'),
-  ],
-  [
-    'an absent selector selects nothing',
-    { signerName: signer, labelSelector: undefined, optional: true },
-    '',
-  ],
-  [
-    'a name that there is not',
-    { name: 'none', optional: false },
-    'while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "none" not found',
-  ],
-  ['a name that there is not, optional', { name: 'none', optional: true }, ''],
-  [
-    'a signer that there is not',
-    { signerName: 'other.com/s', labelSelector: {}, optional: false },
-    'combination of signerName and labelSelector matched zero ClusterTrustBundles',
-  ],
-];
-for (const [name, choice, want] of cases)
-  test(name, async () => {
-    put('one', pem('a'));
-    put('example.com:s:1', pem('b'), signer, { l: 'x' });
-    put('example.com:s:2', pem('c'), signer, { l: 'y' });
-    expect(await read(open(), choice)).toBe(want);
+  beforeEach(() => {
+    clock = new FakeClock();
+    double = new ApiServerDouble({ clock, schedule: false, automount: false });
+    double.objects.create('nodes', { metadata: { name: 'n1' } });
+    changes = [];
+    stop = new AbortController();
+  });
+  afterEach(async () => {
+    stop.abort();
+    await stopped;
+    double.close();
+    expect(double.watches.size).toBe(0);
+    expect(clock.pendingTimers()).toBe(0);
   });
 
-test('an empty selector takes all of the signer, each certificate once', async () => {
-  put('example.com:s:1', pem('b'), signer);
-  put('example.com:s:2', pem('b') + pem('c'), signer);
-  const given = await read(open(), { signerName: signer, labelSelector: {}, optional: false });
-  expect(given.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
-});
+  function open(enabled = true): TrustBundles {
+    const { client, follow } = memoryClient(double, clock, nodeUser('n1'));
+    const announce = ({ kind, name }: { kind: string; name: string }): void =>
+      void changes.push(`${kind} ${name}`);
+    const bundles = new TrustBundles({ client, follow, enabled, announce, random: () => 0.5, clock });
+    stopped = bundles.run(stop.signal);
+    return bundles;
+  }
 
-test('nothing is watched before somebody asks; then changes are told by name and by signer', async () => {
-  const bundles = open();
-  put('one', pem('a'));
-  await clock.settle();
-  expect(double.watches.size).toBe(0);
-  expect(await read(bundles, { name: 'one', optional: false })).toBe(pem('a'));
-  expect(double.watches.size).toBe(1);
-  changes.length = 0;
-  put('one', pem('d'));
-  put('example.com:s:1', pem('e'), signer);
-  double.objects.delete('clustertrustbundles', '', 'one', {});
-  await clock.settle();
-  expect(changes).toEqual([
-    'ClusterTrustBundle one',
-    'ClusterTrustBundle example.com:s:1',
-    `TrustBundleSigner ${signer}`,
-    'ClusterTrustBundle one',
-  ]);
-  expect(await read(bundles, { name: 'one', optional: true })).toBe('');
-});
+  function put(
+    name: string,
+    trustBundle: string,
+    signerName?: string,
+    labels?: Record<string, string>,
+  ): void {
+    const spec = { trustBundle, ...(signerName === undefined ? {} : { signerName }) };
+    const known = double.objects.get('clustertrustbundles', '', name);
+    if (known === undefined)
+      double.objects.create('clustertrustbundles', {
+        metadata: { name, ...(labels === undefined ? {} : { labels }) },
+        spec,
+      });
+    else double.objects.update('clustertrustbundles', { ...known, spec });
+  }
 
-test('with the gate off it is refused as upstream refuses it', async () => {
-  expect(await read(open(false), { name: 'one', optional: true })).toBe(
-    'ClusterTrustBundle projection is not supported in static kubelet mode',
-  );
-});
+  const read = async (bundles: TrustBundles, choice: TrustBundleChoice): Promise<string> =>
+    await clock.until(bundles.anchors(choice, signal).catch((err: unknown) => describeError(err)));
 
-test('a server that is away is asked again by the next pod; who gives up does not call it off for others', async () => {
-  const bundles = open();
-  put('one', pem('a'));
-  double.faults.away();
-  const impatient = new AbortController();
-  const given = bundles.anchors({ name: 'one', optional: false }, impatient.signal).catch(String);
-  const other = bundles
-    .anchors({ name: 'one', optional: false }, signal)
-    .catch((err: unknown) => describeError(err));
-  impatient.abort(new Error('enough'));
-  expect(await given).toContain('enough');
-  expect(await clock.until(other)).toContain('failed to determine which informer manager to choose');
-  double.faults.back();
-  expect(await read(bundles, { name: 'one', optional: false })).toBe(pem('a'));
+  const signer = 'example.com/s';
+  const cases: readonly (readonly [string, TrustBundleChoice, string])[] = [
+    ['by name', { name: 'one', optional: false }, pem('a')],
+    [
+      'of a signer, by labels',
+      { signerName: signer, labelSelector: { matchLabels: { l: 'x' } }, optional: false },
+      pem('b'),
+    ],
+    [
+      'an absent selector selects nothing',
+      { signerName: signer, labelSelector: undefined, optional: true },
+      '',
+    ],
+    [
+      'a name that there is not',
+      { name: 'none', optional: false },
+      'while getting ClusterTrustBundle: clustertrustbundle.certificates.k8s.io "none" not found',
+    ],
+    ['a name that there is not, optional', { name: 'none', optional: true }, ''],
+    [
+      'a signer that there is not',
+      { signerName: 'other.com/s', labelSelector: {}, optional: false },
+      'combination of signerName and labelSelector matched zero ClusterTrustBundles',
+    ],
+  ];
+  for (const [name, choice, want] of cases)
+    test(name, async () => {
+      put('one', pem('a'));
+      put('example.com:s:1', pem('b'), signer, { l: 'x' });
+      put('example.com:s:2', pem('c'), signer, { l: 'y' });
+      expect(await read(open(), choice)).toBe(want);
+    });
+
+  test('an empty selector takes all of the signer, each certificate once', async () => {
+    put('example.com:s:1', pem('b'), signer);
+    put('example.com:s:2', pem('b') + pem('c'), signer);
+    const given = await read(open(), { signerName: signer, labelSelector: {}, optional: false });
+    expect(given.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
+  });
+
+  test('nothing is watched before somebody asks; then changes are told by name and by signer', async () => {
+    const bundles = open();
+    put('one', pem('a'));
+    await clock.settle();
+    expect(double.watches.size).toBe(0);
+    expect(await read(bundles, { name: 'one', optional: false })).toBe(pem('a'));
+    expect(double.watches.size).toBe(1);
+    changes.length = 0;
+    put('one', pem('d'));
+    put('example.com:s:1', pem('e'), signer);
+    double.objects.delete('clustertrustbundles', '', 'one', {});
+    await clock.settle();
+    expect(changes).toEqual([
+      'ClusterTrustBundle one',
+      'ClusterTrustBundle example.com:s:1',
+      `TrustBundleSigner ${signer}`,
+      'ClusterTrustBundle one',
+    ]);
+    expect(await read(bundles, { name: 'one', optional: true })).toBe('');
+  });
+
+  test('with the gate off it is refused as upstream refuses it', async () => {
+    expect(await read(open(false), { name: 'one', optional: true })).toBe(
+      'ClusterTrustBundle projection is not supported in static kubelet mode',
+    );
+  });
+
+  test('a server that is away is asked again by the next pod; who gives up does not call it off for others', async () => {
+    const bundles = open();
+    put('one', pem('a'));
+    double.faults.away();
+    const impatient = new AbortController();
+    const given = bundles.anchors({ name: 'one', optional: false }, impatient.signal).catch(String);
+    const other = bundles
+      .anchors({ name: 'one', optional: false }, signal)
+      .catch((err: unknown) => describeError(err));
+    impatient.abort(new Error('enough'));
+    expect(await given).toContain('enough');
+    expect(await clock.until(other)).toContain('failed to determine which informer manager to choose');
+    double.faults.back();
+    expect(await read(bundles, { name: 'one', optional: false })).toBe(pem('a'));
+  });
 });

@@ -1,7 +1,6 @@
 // The cluster's trust bundles, followed from the first time that a pod asks for one. Upstream: pkg/kubelet/clustertrustbundle.
 // Invariants: a node whose pods use none asks the server for none; a change is announced after it can be read, by the bundle's
 // name and by its signer's, since a pod may ask by either.
-import { randomUUID } from 'node:crypto';
 import type { ApiClient, Follow } from '../api/api-client.ts';
 import type { ClusterTrustBundle } from '../api/k8s.ts';
 import { matchesLabels, requirementsOfSelector } from '../api/labels.ts';
@@ -19,6 +18,8 @@ export interface TrustBundlesDeps {
   /** The gate ClusterTrustBundleProjection. */
   readonly enabled: boolean;
   readonly announce: (changed: ChangedObject) => void;
+  /** In [0, 1). */
+  readonly random: () => number;
   readonly clock: Clock;
 }
 
@@ -31,7 +32,8 @@ const versions = ['v1beta1', 'v1alpha1'];
 export class TrustBundles {
   readonly #deps: TrustBundlesDeps;
   readonly #bundles = new ListedObjects<ClusterTrustBundle>();
-  readonly #salt = randomUUID();
+  /** Decides the order of certificates, another in each life of the kubelet. */
+  readonly #salt: string;
   #life: AbortSignal | undefined;
   /** Resolves to whether the server has trust bundles at all; unless it has, the next who asks tries again. */
   #opening: Promise<boolean> | undefined;
@@ -39,6 +41,7 @@ export class TrustBundles {
 
   constructor(deps: TrustBundlesDeps) {
     this.#deps = deps;
+    this.#salt = String(deps.random());
   }
 
   /** Until the signal is aborted; resolves when nothing is followed any more. */

@@ -42,7 +42,6 @@ describe('of a container', () => {
       'env[].valueFrom.fileKeyRef',
       { env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }] },
     ],
-    ['volumeDevices', { volumeDevices: [{ name: 'v', devicePath: '/v' }] }],
     ['lifecycle.stopSignal', { lifecycle: { stopSignal: 'SIGUSR1' } }],
     ['resources.claims', { resources: { claims: [{ name: 'c' }] } }],
     ['restartPolicyRules', { restartPolicyRules: [{ action: 'Restart' }] }],

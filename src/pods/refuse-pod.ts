@@ -20,7 +20,6 @@ const containerChecks: readonly Check<Container>[] = [
     'env[].valueFrom.fileKeyRef',
     (container) => (container.env ?? []).some((each) => isSet(each.valueFrom?.fileKeyRef)),
   ],
-  ['volumeDevices', (container) => isSet(container.volumeDevices)],
   ['resources.claims', (container) => isSet(container.resources?.claims)],
 ];
 

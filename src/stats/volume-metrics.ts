@@ -4,7 +4,7 @@ import type { Metrics } from '../base/metrics.ts';
 
 export interface VolumeOperation {
   readonly plugin: string;
-  readonly operation: 'volume_mount' | 'volume_unmount';
+  readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
   readonly seconds: number;
   readonly failed: boolean;
 }

@@ -1,11 +1,12 @@
 // Volumes of a pod whose content comes from the API server, through the real watches and token requests.
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { KubeletError } from '../base/errors.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import { aContainer } from './builders.ts';
 import { ClusterWorld } from './cluster-world.ts';
 
-async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
+async function started(gates: Partial<FeatureGates> = {}): Promise<ClusterWorld> {
+  const world = new ClusterWorld({ gates });
   onTestFinished(() => world.close());
   world.api.objects.create('serviceaccounts', { metadata: { namespace: 'default', name: 'sa' } });
   await world.node.start();
@@ -95,4 +96,51 @@ test('a deleted pod leaves the API server only when its volumes are gone', async
   await world.advance(60_000);
   expect(world.pod('web')).toBeUndefined();
   expect(world.node.volumes.mounts).toEqual([]);
+});
+
+describe('trust bundles', () => {
+  const pem = (text: string): string =>
+    `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString('base64')}\n-----END CERTIFICATE-----\n`;
+  const source = { signerName: 'example.com/s', labelSelector: {}, path: 'ca.pem' };
+  const runWith = (world: ClusterWorld): (() => string | undefined) => {
+    const pod = world.run('web', {
+      volumes: [{ name: 'trust', projected: { sources: [{ clusterTrustBundle: source }] } }],
+      containers: [aContainer({ volumeMounts: [{ name: 'trust', mountPath: '/trust' }] })],
+    });
+    const path = `/var/lib/kubelet/pods/${pod.metadata?.uid}/volumes/kubernetes.io~projected/trust`;
+    return () => world.node.volumes.text(path, 'ca.pem');
+  };
+  const put = (world: ClusterWorld, text: string): void => {
+    const metadata = { name: 'example.com:s:1' };
+    const spec = { signerName: 'example.com/s', trustBundle: pem(text) };
+    const known = world.api.objects.get('clustertrustbundles', '', metadata.name);
+    if (known === undefined) world.api.objects.create('clustertrustbundles', { metadata, spec });
+    else world.api.objects.update('clustertrustbundles', { ...known, spec });
+  };
+
+  test('a pod waits for one of its signer, and its file follows it', async () => {
+    const world = await started({ ClusterTrustBundleProjection: true });
+    const text = runWith(world);
+    await world.advance(3_000);
+    expect(world.phase('web')).toBe('Pending');
+    put(world, 'a');
+    await world.advance(2_000);
+    expect([world.phase('web'), text()]).toEqual(['Running', pem('a')]);
+    put(world, 'b');
+    await world.advance(2_000);
+    expect(text()).toBe(pem('b'));
+    expect(world.forbidden()).toEqual([]);
+  });
+
+  test('with the gate off the pod waits and is told why', async () => {
+    const world = await started();
+    runWith(world);
+    put(world, 'a');
+    await world.advance(3_000);
+    expect(world.phase('web')).toBe('Pending');
+    const events = world.api.objects.list('events', 'default').map(({ message }) => message);
+    expect(events).toContain(
+      'MountVolume.SetUp failed for volume "trust" : ClusterTrustBundle projection is not supported in static kubelet mode',
+    );
+  });
 });

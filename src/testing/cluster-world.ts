@@ -2,14 +2,14 @@
 import type { Node, Pod, PodStatus } from '../api/k8s.ts';
 import type { ApiServerDouble } from './api-server/double.ts';
 import { aPod, type PodOver } from './builders.ts';
-import { FakeNode } from './fake-node.ts';
+import { FakeNode, type FakeNodeOptions } from './fake-node.ts';
 
 export class ClusterWorld {
   readonly node: FakeNode;
   readonly api: ApiServerDouble;
 
-  constructor() {
-    this.node = new FakeNode({ cluster: true });
+  constructor(options: Pick<FakeNodeOptions, 'gates'> = {}) {
+    this.node = new FakeNode({ cluster: true, ...options });
     if (this.node.api === undefined) throw new Error('there is no cluster');
     this.api = this.node.api;
   }

@@ -1,5 +1,12 @@
 // The cluster's objects in memory, for who asks for them by PodObjects: a test puts, changes and removes them.
-import type { ConfigMap, PersistentVolume, PersistentVolumeClaim, Secret, TokenRequest } from '../api/k8s.ts';
+import type {
+  ConfigMap,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Secret,
+  TokenRequest,
+} from '../api/k8s.ts';
 import type { ChangedObject, PodObjects, TrustBundleChoice } from '../api/pod-objects.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
@@ -64,7 +71,7 @@ export class FakePodObjects implements PodObjects {
   services = () => Promise.resolve([]);
   runtimeClass = (name: string) => found<never>('runtimeclasses', name, undefined);
   serviceAccount = (_: string, name: string) => found<never>('serviceaccounts', name, undefined);
-  node = () => found<never>('nodes', 'n', undefined);
+  node: () => Promise<Node> = () => found<Node>('nodes', 'n', undefined);
   registerPod = (): void => undefined;
   unregisterPod = (): void => undefined;
 }

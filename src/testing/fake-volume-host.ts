@@ -2,6 +2,8 @@
 // Invariant: the same refusals as on a real one: nothing outside the pods' directory is removed, nothing through a mount.
 import type {
   Content,
+  DeviceMap,
+  DeviceMount,
   FileKind,
   MountPoint,
   OwnershipRequest,
@@ -16,6 +18,8 @@ type Method = keyof VolumeHost;
 export class FakeVolumeHost implements VolumeHost {
   readonly entries = new Map<string, FileKind>();
   readonly mounts: (MountPoint & { readonly options: string })[] = [];
+  /** Links to devices, with what they lead to. */
+  readonly links = new Map<string, string>();
   readonly contents = new Map<string, Content>();
   readonly owned: OwnershipRequest[] = [];
   readonly calls: string[] = [];
@@ -70,6 +74,38 @@ export class FakeVolumeHost implements VolumeHost {
       .filter(([each, kind]) => kind === 'directory' && each.startsWith(`${path}/`))
       .map(([each]) => each.slice(path.length + 1));
     return names.filter((name) => !name.includes('/'));
+  }
+
+  async listLinks(path: string): Promise<readonly string[]> {
+    await this.#called('listLinks', path);
+    const links = [...this.links.keys()].filter((each) => each.startsWith(`${path}/`));
+    return links.map((each) => each.slice(path.length + 1));
+  }
+
+  async mapDevice(device: string, { link, target }: DeviceMap): Promise<void> {
+    await this.#called('mapDevice', link);
+    await this.makeDirectory(link.slice(0, link.lastIndexOf('/')));
+    this.links.set(link, device);
+    if (!this.mounts.some(({ path }) => path === target))
+      this.mounts.push({ path: target, fsType: 'devtmpfs', options: device });
+  }
+
+  async unmapDevice({ link, target }: DeviceMap): Promise<void> {
+    await this.#called('unmapDevice', link);
+    this.links.delete(link);
+    await this.unmount(target);
+  }
+
+  async mountDevice({ device, target, fsType }: DeviceMount): Promise<void> {
+    await this.#called('mountDevice', target);
+    await this.makeDirectory(target);
+    this.mounts.push({ path: target, fsType: fsType === '' ? 'ext4' : fsType, options: device });
+  }
+
+  async unmountDevice(target: string): Promise<void> {
+    await this.#called('unmountDevice', target);
+    await this.unmount(target);
+    this.entries.delete(target);
   }
 
   async mountsBelow(path: string): Promise<readonly MountPoint[]> {
@@ -154,7 +190,7 @@ export class FakeVolumeHost implements VolumeHost {
   async removeEmpty(path: string): Promise<void> {
     await this.#called('removeEmpty', path);
     this.#checkRemoval(path);
-    if ([...this.entries.keys()].some((each) => each.startsWith(`${path}/`)))
+    if ([...this.entries.keys(), ...this.links.keys()].some((each) => each.startsWith(`${path}/`)))
       throw new KubeletError('conflict', 'ENOTEMPTY', `${path} is not empty`);
     this.entries.delete(path);
   }

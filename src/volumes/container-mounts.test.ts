@@ -4,6 +4,7 @@ import { silentLogger } from '../base/log.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FakeVolumeHost } from '../testing/fake-volume-host.ts';
+import { aVolumeSpec } from '../testing/volume-requests.ts';
 import { containerMounts } from './container-mounts.ts';
 import { imagePlugin } from './image/image.ts';
 import type { MountedVolume } from './mounted-volumes.ts';
@@ -28,19 +29,11 @@ async function mountOf(
   volume: SetUpVolume = own,
   { host = aHost(), runtimeCan = true, seLinux = false }: Node = {},
 ): Promise<object> {
-  const spec = {
-    name: 'v',
-    directoryName: 'v',
-    source: {},
-    readOnly: false,
-    mountOptions: [],
-    persistent: undefined,
-  };
-  const mounted: MountedVolume = { ...volume, spec, plugin: imagePlugin, mountedAtMs: 0 };
+  const mounted: MountedVolume = { ...volume, spec: aVolumeSpec(), plugin: imagePlugin, mountedAtMs: 0 };
   const [first] = await containerMounts(
     {
       host,
-      layout: { podsDir: '/root/pods' },
+      layout: { podsDir: '/root/pods', pluginsDir: '/root/plugins' },
       clock: new FakeClock(),
       log: silentLogger,
       seLinux: async () => seLinux,
@@ -150,5 +143,5 @@ test('an image is made present and named to the runtime, with its sub-path', asy
 
 test('a device is no directory', async () => {
   const device: SetUpVolume = { place: { kind: 'device', path: '/dev/x' }, readOnly: false, managed: false };
-  await expect(mountOf({}, device)).rejects.toThrow('is a device and cannot be mounted');
+  await expect(mountOf({}, device)).rejects.toThrow('cannot find volume "v" to mount into container "c"');
 });

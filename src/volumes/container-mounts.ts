@@ -1,7 +1,7 @@
 // The mounts of one container in the CRI's terms. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
 // Invariant: a sub-path is bound by the host before it is named to the runtime, which would follow links in it.
 import type { CriRequest } from '../api/cri.ts';
-import { type Mount, MountPropagation } from '../api/generated/runtime/v1/api.ts';
+import { type Device, type Mount, MountPropagation } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod, VolumeMount } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import type { VolumeHost } from '../api/volume-host.ts';
@@ -52,6 +52,22 @@ export async function containerMounts(
   return mounts;
 }
 
+/** The devices of one container. Upstream: makeBlockVolumes in pkg/kubelet/kubelet_pods.go. Pure. */
+export function containerDevices({
+  container,
+  mounted,
+}: Pick<MountRequest, 'container' | 'mounted'>): readonly CriRequest<Device>[] {
+  return (container.volumeDevices ?? []).map(({ devicePath, name }) => {
+    if (!devicePath.startsWith('/'))
+      throw refused(`error DevicePath \`${devicePath}\` must be an absolute path`);
+    const volume = mounted(name);
+    if (volume?.place.kind !== 'device')
+      throw refused(`cannot find volume "${name}" to pass into container "${container.name}"`);
+    const permissions = volume.readOnly ? 'r' : 'mrw';
+    return { hostPath: volume.place.path, containerPath: devicePath, permissions };
+  });
+}
+
 async function oneMount(
   deps: ContainerMountsDeps,
   request: MountRequest,
@@ -61,7 +77,7 @@ async function oneMount(
 ): Promise<CriRequest<Mount>> {
   const { pod, container } = request;
   const volume = request.mounted(mount.name);
-  if (volume === undefined)
+  if (volume === undefined || volume.place.kind === 'device')
     throw refused(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
   const subPath = checkedSubPath(
     mount.subPathExpr === undefined || mount.subPathExpr === ''
@@ -81,10 +97,6 @@ async function oneMount(
     const spec = { image, userSpecifiedImage: volume.place.reference };
     return { ...common, hostPath: '', image: spec, imageSubPath: subPath };
   }
-  if (volume.place.kind === 'device')
-    throw refused(
-      `volume "${mount.name}" is a device and cannot be mounted into container "${container.name}"`,
-    );
   const hostPath =
     subPath === ''
       ? volume.place.path

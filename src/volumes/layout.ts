@@ -6,6 +6,8 @@ import { KubeletError } from '../base/errors.ts';
 export interface VolumeLayout {
   /** `<root>/pods`. */
   readonly podsDir: string;
+  /** `<root>/plugins`. */
+  readonly pluginsDir: string;
 }
 
 export function podDir({ podsDir }: VolumeLayout, uid: string): string {
@@ -14,6 +16,34 @@ export function podDir({ podsDir }: VolumeLayout, uid: string): string {
 
 export function volumesDir(layout: VolumeLayout, uid: string): string {
   return `${podDir(layout, uid)}/volumes`;
+}
+
+/** Where the links to devices are that a pod's containers get as they are. */
+export function volumeDevicesDir(layout: VolumeLayout, uid: string): string {
+  return `${podDir(layout, uid)}/volumeDevices`;
+}
+
+/** The link to a pod's device, and the mount beside it by which the node keeps that device. */
+export function deviceMap(
+  layout: VolumeLayout,
+  uid: string,
+  plugin: string,
+  name: string,
+): { readonly link: string; readonly target: string } {
+  const pluginDir = pluginDirName(plugin);
+  return {
+    link: `${volumeDevicesDir(layout, uid)}/${pluginDir}/${oneElement(name)}`,
+    target: `${layout.pluginsDir}/${pluginDir}/volumeDevices/${oneElement(name)}/${oneElement(uid)}`,
+  };
+}
+
+/** Where the file system of a local device is mounted once, for all pods. */
+export function localMountDir(layout: VolumeLayout, name: string): string {
+  return `${localMountsDir(layout)}/${oneElement(name)}`;
+}
+
+export function localMountsDir({ pluginsDir }: VolumeLayout): string {
+  return `${pluginsDir}/kubernetes.io/local-volume/mounts`;
 }
 
 /** `kubernetes.io/empty-dir` is `kubernetes.io~empty-dir` on disk. */

@@ -27,6 +27,15 @@ export class MountedVolumes {
     return [...this.#pods.keys()].map(asPodUid);
   }
 
+  /** Whether another pod on this node has this persistent volume. */
+  isMountedElsewhere(persistentVolume: string, uid: string): boolean {
+    return [...this.#pods].some(
+      ([other, volumes]) =>
+        other !== uid &&
+        [...volumes.values()].some(({ spec }) => spec.persistent?.metadata?.name === persistentVolume),
+    );
+  }
+
   set(uid: PodUid, volume: MountedVolume): void {
     const volumes = this.#pods.get(uid) ?? new Map<string, MountedVolume>();
     this.#pods.set(uid, volumes.set(volume.spec.name, volume));

@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { releaseLeftovers } from './device-steps.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 
 export interface OrphansDeps {
@@ -52,6 +53,7 @@ export class Orphans implements Component {
       if (signal.aborted) return;
       if (isOrphan(uid) && (await this.#clearOne(uid, signal))) cleared.push(uid);
     }
+    await releaseLeftovers(taking, taking.plugins, signal);
     for (const uid of this.#stuck.keys()) if (!names.includes(uid) || !isOrphan(uid)) this.#stuck.delete(uid);
     if (cleared.length > 0)
       log.info('Cleared what was left of pods nobody knows', {

@@ -16,6 +16,8 @@ export interface VolumeSpec {
   readonly mountOptions: readonly string[];
   /** What the claim is bound to; undefined for a volume that the pod itself describes. */
   readonly persistent: PersistentVolume | undefined;
+  /** Whether containers get the device itself, not a directory (volumeMode). */
+  readonly isBlock: boolean;
 }
 
 export type VolumeSource = Omit<Volume, 'name'> & Pick<PersistentVolumeSpec, 'local'>;
@@ -65,6 +67,24 @@ export interface VolumeStats {
   readonly inodesFree: number;
 }
 
+/** For kinds whose volumes containers may get as a device. The link in the pod's directory is made by who calls. */
+export interface BlockDevices {
+  /** Makes the device present on the node and says where it is. May be called again at any time. */
+  setUp(request: SetUpRequest, signal: AbortSignal): Promise<string>;
+  /** When the pod's link is gone; from what is on disk alone. `path` is where the link was. */
+  tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
+}
+
+/** For kinds that make something once per node for all its pods, in setUp: a device that is staged, a mount for all. */
+export interface NodeStep {
+  /** Which one a pod's volume belongs to, from what is on disk: the key that deviceKey gives for it. */
+  keyOf(volume: VolumeOnDisk): Promise<string | undefined>;
+  /** The keys of those that are on this node now, from what is on disk. */
+  known(): Promise<readonly string[]>;
+  /** Ends it: no pod of this node has a volume of this key any more, and none is being set up meanwhile. */
+  release(key: string, signal: AbortSignal): Promise<void>;
+}
+
 export interface VolumePlugin {
   /** As upstream names it: `kubernetes.io/empty-dir`. */
   readonly name: string;
@@ -77,8 +97,15 @@ export interface VolumePlugin {
   canServe(spec: VolumeSpec): boolean;
   /** Volumes with the same key are set up one after the other: they are one device. */
   deviceKey(spec: VolumeSpec): string | undefined;
+  /** The name by which controllers attach it to the node; undefined for what needs none. */
+  attachName(spec: VolumeSpec): string | undefined;
+  /** Absent: directories only. */
+  readonly block?: BlockDevices;
+  /** Absent: nothing of it is shared by the node's pods. */
+  readonly node?: NodeStep;
   /** What of the cluster its content comes from. */
   references(pod: Pod, spec: VolumeSpec): readonly ChangedObject[];
+  /** Ends soon after its signal is aborted: until then nobody else gets its device. */
   setUp(request: SetUpRequest, signal: AbortSignal): Promise<SetUpVolume>;
   tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
   /**
@@ -97,6 +124,7 @@ export const plainPlugin = {
   needsRefresh: false,
   isRemote: false,
   deviceKey: (): undefined => undefined,
+  attachName: (): undefined => undefined,
   references: (): readonly ChangedObject[] => [],
   tearDown: (): Promise<void> => Promise.resolve(),
   reconstruct: (): Promise<undefined> => Promise.resolve(undefined),

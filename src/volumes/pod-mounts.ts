@@ -6,6 +6,7 @@ import type { Pod } from '../api/k8s.ts';
 import type { PodActivity } from '../api/pod-activity.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted, describeError } from '../base/errors.ts';
+import type { VolumeSpec } from './plugin.ts';
 
 interface Failure {
   readonly error: unknown;
@@ -26,6 +27,8 @@ export class PodMounts {
   /** Wall clock: when the attempt under way was begun. */
   readonly #begun = new Map<string, number>();
   readonly #failures = new Map<string, Failure>();
+  /** What volumes were found to be, by their names. */
+  readonly #specs = new Map<string, VolumeSpec>();
   readonly #clock: Clock;
   readonly #onRetry: () => void;
   #retry: Timer | undefined;
@@ -59,6 +62,14 @@ export class PodMounts {
     });
     this.#attempts.set(volume, attempt);
     return attempt;
+  }
+
+  resolved(spec: VolumeSpec): void {
+    this.#specs.set(spec.name, spec);
+  }
+
+  specs(): readonly VolumeSpec[] {
+    return [...this.#specs.values()];
   }
 
   succeeded(volume: string): void {

@@ -20,5 +20,13 @@ export function pluginOf(plugins: readonly VolumePlugin[], volume: Volume): Volu
 }
 
 function plainSpec({ name, ...source }: Volume): VolumeSpec {
-  return { name, directoryName: name, source, readOnly: false, mountOptions: [], persistent: undefined };
+  return {
+    name,
+    directoryName: name,
+    source,
+    readOnly: false,
+    mountOptions: [],
+    persistent: undefined,
+    isBlock: false,
+  };
 }

@@ -4,6 +4,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../ap
 import type { PodObjects } from '../api/pod-objects.ts';
 import { describeError, KubeletError } from '../base/errors.ts';
 import type { VolumeSpec } from './plugin.ts';
+import { allContainers } from './pod-spec.ts';
 
 export type ClaimObjects = Pick<PodObjects, 'persistentVolume' | 'persistentVolumeClaim'>;
 
@@ -23,21 +24,34 @@ export async function resolveVolume(
       readOnly: volume.nfs?.readOnly === true,
       mountOptions: [],
       persistent: undefined,
+      isBlock: false,
     };
   const namespace = pod.metadata?.namespace ?? '';
+  let spec: VolumeSpec;
   try {
-    const bound = await objects.persistentVolumeClaim(namespace, claim.claimName, signal);
+    const bound = await fetched('PVC', objects.persistentVolumeClaim(namespace, claim.claimName, signal));
     checkClaim(bound);
     if (claim.madeForPod) checkOwner(pod, bound);
-    const persistent = await objects.persistentVolume(bound.spec?.volumeName ?? '', signal);
+    const volumeName = bound.spec?.volumeName ?? '';
+    const persistent = await fetched(`PV ${volumeName}`, objects.persistentVolume(volumeName, signal));
     checkBinding(persistent, bound);
-    return fromPersistent(name, persistent, claim.readOnly);
+    spec = fromPersistent(name, persistent, claim.readOnly);
   } catch (err) {
     if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
     const message = `error processing PVC ${namespace}/${claim.claimName}: ${describeError(err)}`;
     throw new KubeletError(kind, 'FailedMount', message, { cause: err });
   }
+  checkMode(pod, spec);
+  return spec;
+}
+
+async function fetched<T>(what: string, work: Promise<T>): Promise<T> {
+  return await work.catch((err: unknown) => {
+    const kind = err instanceof KubeletError ? err.kind : 'internal';
+    const message = `failed to fetch ${what} from API server: ${describeError(err)}`;
+    throw new KubeletError(kind, 'FailedMount', message, { cause: err });
+  });
 }
 
 interface ClaimReference {
@@ -76,17 +90,28 @@ function checkOwner(pod: Pod, { metadata }: PersistentVolumeClaim): void {
 function checkBinding(persistent: PersistentVolume, claim: PersistentVolumeClaim): void {
   const reference = persistent.spec?.claimRef;
   const name = persistent.metadata?.name ?? '';
-  if (reference === undefined) refuse(`PersistentVolume object ${name} has nil claimRef`);
+  if (reference === undefined)
+    refuse(
+      `found PV object ${name} but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim`,
+    );
   else if (reference.uid !== claim.metadata?.uid)
     refuse(
-      `PersistentVolume ${name} claimRef UID "${reference.uid ?? ''}" does not match PVC UID "${claim.metadata?.uid ?? ''}"`,
+      `found PV object ${name} but its pv.Spec.ClaimRef.UID ${reference.uid ?? ''} does not point to claim.UID ${claim.metadata?.uid ?? ''}`,
     );
+}
+
+/** What is a device cannot be mounted, and what is a directory is no device. */
+function checkMode(pod: Pod, { isBlock, name }: VolumeSpec): void {
+  const uses = (list: 'volumeMounts' | 'volumeDevices'): boolean =>
+    allContainers(pod).some((container) => (container[list] ?? []).some((each) => each.name === name));
+  if (isBlock && uses('volumeMounts'))
+    refuse(`volume ${name} has volumeMode Block, but is specified in volumeMounts`);
+  if (!isBlock && uses('volumeDevices'))
+    refuse(`volume ${name} has volumeMode Filesystem, but is specified in volumeDevices`);
 }
 
 function fromPersistent(name: string, persistent: PersistentVolume, readOnly: boolean): VolumeSpec {
   const { spec } = persistent;
-  if (spec?.volumeMode === 'Block')
-    refuse(`volume ${name} has volumeMode Block, but is specified in volumeMounts`);
   const { local, nfs, hostPath } = spec ?? {};
   return {
     name,
@@ -99,6 +124,7 @@ function fromPersistent(name: string, persistent: PersistentVolume, readOnly: bo
     readOnly: readOnly || nfs?.readOnly === true,
     mountOptions: spec?.mountOptions ?? [],
     persistent,
+    isBlock: spec?.volumeMode === 'Block',
   };
 }
 

@@ -2,38 +2,53 @@
 // an earlier life of the kubelet began. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
 // Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
 // a kind of volume that nobody here knows is left alone and named.
-import type { VolumeHost } from '../api/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import { pluginDirName, podDir, subPathsDir, type VolumeLayout, volumesDir } from './layout.ts';
+import { type DeviceStepsDeps, tearDownDevice, withNodeStep } from './device-steps.ts';
+import { pluginDirName, podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { type ObserveOperation, timed } from './timed.ts';
 
-export interface TearDownDeps {
-  readonly host: VolumeHost;
-  readonly layout: VolumeLayout;
+export interface TearDownDeps extends DeviceStepsDeps {
   readonly plugins: readonly VolumePlugin[];
   readonly clock: Clock;
   readonly observe: ObserveOperation;
 }
 
-/** A volume's directory that was found, with the plugin that made it. */
+/** A volume's directory, or the link to its device, that was found, with the plugin that made it. */
 export interface FoundVolume {
   readonly uid: string;
   readonly pluginDir: string;
   readonly directoryName: string;
   readonly path: string;
+  readonly isBlock: boolean;
   /** Undefined: of no kind that is known here. */
   readonly plugin: VolumePlugin | undefined;
 }
 
 /** What of a pod's volumes is on disk, as an earlier life of the kubelet may have left it. */
 export async function findVolumes(deps: TearDownDeps, uid: string): Promise<readonly FoundVolume[]> {
-  const root = volumesDir(deps.layout, uid);
-  const found: FoundVolume[] = [];
+  const { host, layout } = deps;
+  const directories = await findBelow(deps, uid, volumesDir(layout, uid), (path) =>
+    host.listDirectories(path),
+  );
+  const devices = await findBelow(deps, uid, volumeDevicesDir(layout, uid), (path) => host.listLinks(path));
+  return [
+    ...directories.map((each) => ({ ...each, isBlock: false })),
+    ...devices.map((each) => ({ ...each, isBlock: true })),
+  ];
+}
+
+async function findBelow(
+  deps: TearDownDeps,
+  uid: string,
+  root: string,
+  list: (path: string) => Promise<readonly string[]>,
+): Promise<readonly Omit<FoundVolume, 'isBlock'>[]> {
+  const found: Omit<FoundVolume, 'isBlock'>[] = [];
   for (const pluginDir of await deps.host.listDirectories(root)) {
     const plugin = deps.plugins.find(({ name }) => pluginDirName(name) === pluginDir);
-    for (const directoryName of await deps.host.listDirectories(`${root}/${pluginDir}`))
+    for (const directoryName of await list(`${root}/${pluginDir}`))
       found.push({ uid, pluginDir, directoryName, path: `${root}/${pluginDir}/${directoryName}`, plugin });
   }
   return found;
@@ -45,7 +60,7 @@ export async function tearDownPod(deps: TearDownDeps, uid: string, signal: Abort
   // Most pods without volumes have none of these, and are done with one look.
   const parts = await host.listDirectories(podDir(layout, uid));
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
-  if (parts.includes('volumes')) await tearDownVolumes(deps, uid, signal);
+  if (parts.includes('volumes') || parts.includes('volumeDevices')) await tearDownVolumes(deps, uid, signal);
   if (parts.includes('plugins'))
     await host.removeTree(`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`);
 }
@@ -57,26 +72,29 @@ async function tearDownVolumes(deps: TearDownDeps, uid: string, signal: AbortSig
   signal.throwIfAborted();
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   if (failures.length > 0) throw stillThere(failures);
-  const root = volumesDir(layout, uid);
-  for (const name of await host.listDirectories(root)) await host.removeEmpty(`${root}/${name}`);
-  await host.removeEmpty(root);
+  for (const root of [volumesDir(layout, uid), volumeDevicesDir(layout, uid)]) {
+    for (const name of await host.listDirectories(root)) await host.removeEmpty(`${root}/${name}`);
+    await host.removeEmpty(root);
+  }
 }
 
-async function tearDownVolume(
-  { clock, observe }: TearDownDeps,
-  volume: FoundVolume,
-  signal: AbortSignal,
-): Promise<void> {
+async function tearDownVolume(deps: TearDownDeps, volume: FoundVolume, signal: AbortSignal): Promise<void> {
   const { plugin, directoryName, pluginDir } = volume;
   try {
     if (plugin === undefined)
       throw new KubeletError('invalid', 'UnknownVolume', `volumes of ${pluginDir} are not known here`);
-    const name = { plugin: plugin.name, operation: 'volume_unmount' } as const;
-    await timed(clock, observe, name, () => plugin.tearDown(volume, signal));
+    const operation = volume.isBlock ? 'unmap_volume' : 'volume_unmount';
+    const name = { plugin: plugin.name, operation } as const;
+    await timed(deps.clock, deps.observe, name, () =>
+      withNodeStep(deps, plugin, volume, signal, () =>
+        volume.isBlock ? tearDownDevice(deps, plugin, volume, signal) : plugin.tearDown(volume, signal),
+      ),
+    );
   } catch (err) {
     if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
-    const message = `UnmountVolume.TearDown failed for volume "${directoryName}" : ${describeError(err)}`;
+    const what = volume.isBlock ? 'UnmapVolume.UnmapBlockVolume' : 'UnmountVolume.TearDown';
+    const message = `${what} failed for volume "${directoryName}" : ${describeError(err)}`;
     throw new KubeletError(kind, 'FailedUnmount', message, { cause: err });
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 
 export interface OperationName {
   readonly plugin: string;
-  readonly operation: 'volume_mount' | 'volume_unmount';
+  readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
 }
 
 export type ObserveOperation = (

@@ -5,7 +5,7 @@
 import type { EventSink } from '../api/events.ts';
 import type { Container, Pod, Volume } from '../api/k8s.ts';
 import type { PodActivity } from '../api/pod-activity.ts';
-import type { ChangedObject } from '../api/pod-objects.ts';
+import type { ChangedObject, PodObjects } from '../api/pod-objects.ts';
 import { type PodUid, podRef, podUid } from '../api/pod-ref.ts';
 import type { ContainerMounts, PodVolumes } from '../api/pod-volumes.ts';
 import { Channel } from '../base/channel.ts';
@@ -15,12 +15,13 @@ import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { raceAbort } from '../base/race-abort.ts';
 import { Slots } from '../base/slots.ts';
-import { type ContainerMountsDeps, containerMounts } from './container-mounts.ts';
-import { DeviceLocks } from './device-locks.ts';
+import { checkPersistent, nodeAffinity } from './check-persistent.ts';
+import { type ContainerMountsDeps, containerDevices, containerMounts } from './container-mounts.ts';
+import { setUpDevice } from './device-steps.ts';
 import { volumeDir } from './layout.ts';
 import { mountFailure } from './mount-failure.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
-import type { SetUpRequest, SetUpVolume, VolumePlugin } from './plugin.ts';
+import type { SetUpRequest, SetUpVolume, VolumePlugin, VolumeSpec } from './plugin.ts';
 import { PodMounts } from './pod-mounts.ts';
 import { usedVolumes, volumeOwner } from './pod-spec.ts';
 import { pluginOf, refersTo } from './refers-to.ts';
@@ -32,7 +33,7 @@ export interface VolumeManagerDeps {
   readonly mounts: MountedVolumes;
   readonly taking: TearDownDeps;
   readonly containers: ContainerMountsDeps;
-  readonly objects: ClaimObjects;
+  readonly objects: ClaimObjects & Pick<PodObjects, 'node'>;
   readonly events: EventSink;
   /** Told of each mount: how long it took, and how it ended. */
   readonly observe: ObserveOperation;
@@ -56,7 +57,6 @@ export class VolumeManager implements PodVolumes {
   /** Announces a pod whose object has changed, so that files made from it may have to. */
   readonly podChanged = new Channel<PodUid>();
   readonly #deps: VolumeManagerDeps;
-  readonly #locks = new DeviceLocks();
   readonly #slots: Slots;
   #order = 0;
   readonly #pods = new Map<PodUid, PodMounts>();
@@ -93,7 +93,10 @@ export class VolumeManager implements PodVolumes {
     const uid = podUid(pod);
     const mounted = (name: string): MountedVolume | undefined => this.#deps.mounts.get(uid, name);
     const request = { pod, container, mounted, expand: options.expand };
-    return { mounts: await containerMounts(this.#deps.containers, request, signal), devices: [] };
+    return {
+      mounts: await containerMounts(this.#deps.containers, request, signal),
+      devices: containerDevices(request),
+    };
   }
 
   async unmount(uid: PodUid, signal: AbortSignal): Promise<void> {
@@ -152,6 +155,17 @@ export class VolumeManager implements PodVolumes {
     );
   }
 
+  /** The names of volumes that are attached to this node and wanted or mounted here, for its status. Sorted. */
+  inUse(): readonly string[] {
+    const { mounts, taking } = this.#deps;
+    const wanted = [...this.#pods.values()].flatMap((pod) => pod.specs());
+    const mounted = mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ spec }) => spec));
+    const names = [...wanted, ...mounted].flatMap(
+      (spec) => taking.plugins.find((each) => each.canServe(spec))?.attachName(spec) ?? [],
+    );
+    return [...new Set(names)].sort();
+  }
+
   /** Ends attempts under way; what is mounted stays. */
   async stop(): Promise<void> {
     await Promise.all([...this.#pods.values()].map((mounts) => mounts.end(settleMs)));
@@ -186,20 +200,34 @@ export class VolumeManager implements PodVolumes {
     const { clock } = this.#deps;
     const { pod, signal } = mounts;
     const what = `mounting volume "${volume.name}"`;
-    let directoryName = volume.name;
+    let failed: Pick<VolumeSpec, 'name' | 'directoryName' | 'isBlock'> = {
+      name: volume.name,
+      directoryName: volume.name,
+      isBlock: false,
+    };
     try {
       const spec = await withDeadline({ clock, ms: resolveDeadlineMs, signal, what }, (within) =>
         resolveVolume(this.#deps.objects, pod, volume, within),
       );
-      directoryName = spec.directoryName;
+      failed = spec;
+      mounts.resolved(spec);
+      await this.#check(pod, spec, signal);
       const mounted = await this.#setUp(pod, spec, signal);
       if (mounts.hasEnded) return;
       mounts.succeeded(volume.name);
       this.#deps.mounts.set(podUid(pod), mounted);
     } catch (err) {
       if (signal.aborted) throw err;
-      throw this.#reportFailure(mounts, volume.name, directoryName, err);
+      throw this.#reportFailure(mounts, failed, err);
     }
+  }
+
+  async #check(pod: Pod, { persistent }: VolumeSpec, signal: AbortSignal): Promise<void> {
+    const { mounts, objects } = this.#deps;
+    await checkPersistent(persistent, {
+      node: () => objects.node(signal),
+      isMountedElsewhere: (name) => mounts.isMountedElsewhere(name, podUid(pod)),
+    });
   }
 
   async #setUp(pod: Pod, spec: MountedVolume['spec'], signal: AbortSignal): Promise<MountedVolume> {
@@ -209,10 +237,13 @@ export class VolumeManager implements PodVolumes {
     const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
     const request = { pod, spec, path, owner: volumeOwner(pod) };
     const what = `mounting volume "${spec.name}"`;
-    const name = { plugin: plugin.name, operation: 'volume_mount' } as const;
+    const operation = spec.isBlock ? 'map_volume' : 'volume_mount';
+    const name = { plugin: plugin.name, operation } as const;
     const done = await withDeadline({ clock, ms: plugin.deadlineMs, signal, what }, (within) =>
-      this.#locks.run(plugin.deviceKey(spec), within, () =>
-        timed(clock, observe, name, () => plugin.setUp(request, within)),
+      taking.locks.run(plugin.deviceKey(spec), within, () =>
+        timed(clock, observe, name, () =>
+          spec.isBlock ? setUpDevice(taking, plugin, request, within) : plugin.setUp(request, within),
+        ),
       ),
     ).catch(async (err: unknown) => await this.#keep(plugin, request, err));
     return { ...done, spec, plugin, mountedAtMs: clock.now() };
@@ -224,7 +255,8 @@ export class VolumeManager implements PodVolumes {
     const isAway = isKind(err, 'unavailable') || isKind(err, 'timeout');
     const isFirst = this.#deps.mounts.get(uid, spec.name) === undefined;
     const { directoryName } = spec;
-    const kept = isAway && isFirst ? await plugin.reconstruct({ uid, path, directoryName }) : undefined;
+    const mayKeep = isAway && isFirst && !spec.isBlock;
+    const kept = mayKeep ? await plugin.reconstruct({ uid, path, directoryName }) : undefined;
     if (kept === undefined) throw err;
     this.#deps.log.info('Volume keeps the content it has, since it cannot be brought up to date', {
       pod: podRef(pod),
@@ -241,18 +273,25 @@ export class VolumeManager implements PodVolumes {
       mounts.succeeded(volume.spec.name);
     } catch (err) {
       if (signal.aborted) throw err;
-      throw this.#reportFailure(mounts, volume.spec.name, volume.spec.directoryName, err);
+      throw this.#reportFailure(mounts, volume.spec, err);
     }
   }
 
   /** Tells the pod's owner by an event and the node's by a line, once per attempt. */
-  #reportFailure(mounts: PodMounts, name: string, directoryName: string, err: unknown): KubeletError {
+  #reportFailure(
+    mounts: PodMounts,
+    { name, directoryName, isBlock }: Pick<VolumeSpec, 'name' | 'directoryName' | 'isBlock'>,
+    err: unknown,
+  ): KubeletError {
     const { events, log } = this.#deps;
-    const message = `MountVolume.SetUp failed for volume "${directoryName}" : ${describeError(err)}`;
+    const isElsewhere = err instanceof KubeletError && err.reason === nodeAffinity;
+    const step = isElsewhere ? 'NodeAffinity check' : isBlock ? 'SetUpDevice' : 'SetUp';
+    const what = isBlock ? 'MapVolume' : 'MountVolume';
+    const message = `${what}.${step} failed for volume "${directoryName}" : ${describeError(err)}`;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
     const failure = new KubeletError(kind, 'FailedMount', message, { cause: err });
     const retryInMs = mounts.failed(name, failure);
-    events.pod(mounts.pod, { type: 'Warning', reason: 'FailedMount', message });
+    events.pod(mounts.pod, { type: 'Warning', reason: isBlock ? 'FailedMapVolume' : 'FailedMount', message });
     log.warn('Volume cannot be mounted', {
       pod: podRef(mounts.pod),
       volume: name,

@@ -6,21 +6,26 @@ import { KubeletError } from '../../base/errors.ts';
 
 const longestOutput = 2_000;
 
-/** Rejects with what the command said. */
-export function runCommand(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+/** Resolves to what the command wrote; rejects with what it complained of, its exit code in the details. */
+export function runCommand(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason);
       return;
     }
-    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     child.unref();
     let said = '';
+    let wrote = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (wrote.length < longestOutput) wrote += text;
+    });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       if (said.length < longestOutput) said += text;
     });
     const letGo = (): void => {
       signal.removeEventListener('abort', onAbort);
+      child.stdout.destroy();
       child.stderr.destroy();
     };
     const onAbort = (): void => {
@@ -36,7 +41,7 @@ export function runCommand(command: string, args: readonly string[], signal: Abo
     });
     child.once('close', (code, killedBy) => {
       letGo();
-      if (code === 0) resolve();
+      if (code === 0) resolve(wrote);
       else reject(commandFailed(command, code ?? killedBy, said));
     });
   });
@@ -53,5 +58,6 @@ function killGroup(pid: number): void {
 
 function commandFailed(command: string, how: number | string | null, said: string): KubeletError {
   const output = said.trim().slice(0, longestOutput);
-  return new KubeletError('unavailable', 'MountFailed', `${command} ended with ${how}: ${output}`);
+  const message = `${command} ended with ${how}: ${output}`;
+  return new KubeletError('unavailable', 'MountFailed', message, { details: { code: how } });
 }

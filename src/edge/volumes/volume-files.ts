@@ -1,11 +1,13 @@
 // The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, realpath, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type {
   Content,
   ContentOptions,
+  DeviceMap,
+  DeviceMount,
   DiskUsage,
   FileKind,
   FileSystemSpace,
@@ -19,6 +21,8 @@ import type {
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { raceAbort } from '../../base/race-abort.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
+import { mountDevice } from './mount-device.ts';
 import { runCommand } from './mount-helper.ts';
 import { MountPoints } from './mount-points.ts';
 import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
@@ -99,6 +103,13 @@ export class VolumeFiles implements VolumeHost {
     return await told(`cannot read directory ${path}`, async () => {
       const entries = (await orMissing(readdir(path, { withFileTypes: true }))) ?? [];
       return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    });
+  }
+
+  async listLinks(path: string): Promise<readonly string[]> {
+    return await told(`cannot read directory ${path}`, async () => {
+      const entries = (await orMissing(readdir(path, { withFileTypes: true }))) ?? [];
+      return entries.filter((entry) => entry.isSymbolicLink()).map((entry) => entry.name);
     });
   }
 
@@ -217,6 +228,42 @@ export class VolumeFiles implements VolumeHost {
       `cannot bind sub-path ${request.subPath}`,
       async () => await raceAbort(bindSubPath(deps, request), signal),
     );
+  }
+
+  async mapDevice(device: string, map: DeviceMap, signal: AbortSignal): Promise<void> {
+    const what = `cannot map device ${device}`;
+    await told(what, async () => await raceAbort(mapDevice(this.#mapping(signal), device, map), signal));
+  }
+
+  async unmapDevice(map: DeviceMap, signal: AbortSignal): Promise<void> {
+    await told(`cannot unmap ${map.link}`, async () => await unmapDevice(this.#mapping(signal), map));
+  }
+
+  async mountDevice(request: DeviceMount, signal: AbortSignal): Promise<void> {
+    await told(`cannot make directory ${request.target}`, async () => {
+      await mkdir(request.target, { recursive: true, mode: 0o750 });
+    });
+    await mountDevice((program, args) => runCommand(program, args, signal), request);
+  }
+
+  async unmountDevice(target: string): Promise<void> {
+    const plugins = `${dirname(this.#podsDir)}/plugins/`;
+    if (!target.startsWith(plugins) || target.split('/').includes('..'))
+      throw new KubeletError(
+        'invalid',
+        'OutsidePlugins',
+        `refusing to remove ${target}: not below ${plugins}`,
+      );
+    await this.unmount(target);
+    await told(`cannot remove ${target}`, async () => void (await orMissing(rmdir(target))));
+  }
+
+  #mapping(signal: AbortSignal): DeviceMapDeps {
+    return {
+      bind: async (source, target) => await this.bind(source, target, { readOnly: false }),
+      unmount: async (path) => await this.unmount(path),
+      losetup: async (args) => await runCommand('losetup', args, signal),
+    };
   }
 
   async answers(path: string, signal: AbortSignal): Promise<boolean> {

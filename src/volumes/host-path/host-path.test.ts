@@ -1,23 +1,15 @@
 import { expect, test } from 'vitest';
 import type { FileKind } from '../../api/volume-host.ts';
-import { aPod } from '../../testing/builders.ts';
 import { FakeVolumeHost } from '../../testing/fake-volume-host.ts';
+import { aSetUpRequest } from '../../testing/volume-requests.ts';
 import { hostPathPlugin } from './host-path.ts';
 
 async function tried(type: string | undefined, kind: FileKind | undefined, path = '/x/y'): Promise<string> {
   const host = new FakeVolumeHost('/root/pods');
   if (kind !== undefined) host.entries.set(path, kind);
   const hostPath = { path, ...(type === undefined ? {} : { type }) };
-  const spec = {
-    name: 'v',
-    directoryName: 'v',
-    source: { hostPath },
-    readOnly: false,
-    mountOptions: [],
-    persistent: undefined,
-  };
   const owner = { fsGroup: 7, onlyOnRootMismatch: false, user: undefined };
-  const request = { pod: aPod(), spec, path: '/root/pods/u/volumes/h/v', owner };
+  const request = aSetUpRequest('host-path', { hostPath }, { owner });
   try {
     const { place } = await hostPathPlugin({ host }).setUp(request, new AbortController().signal);
     expect(place).toEqual({ kind: 'path', path });

@@ -1,17 +1,21 @@
 // local: a directory of this machine that a PersistentVolume names, bound into the pod's directory. Upstream: pkg/volume/local.
+// A block device is given as it is, or its file system is mounted once for all pods, made first where nothing is on it.
 // Invariant: what is in it is never removed: the directory of the bind is removed only when it is empty.
+import type { VolumeHost } from '../../api/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { localMountDir, localMountsDir, type VolumeLayout } from '../layout.ts';
 import { mountedStats } from '../mounted-stats.ts';
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
-import { plainPlugin, type VolumePlugin } from '../plugin.ts';
+import { plainPlugin, type VolumePlugin, type VolumeSpec } from '../plugin.ts';
 
 export interface LocalDeps extends OwnershipDeps {
+  readonly layout: VolumeLayout;
   /** Whether another pod on this node has this persistent volume mounted. */
   readonly isMountedElsewhere: (persistentVolume: string, uid: string) => boolean;
 }
 
 export function localPlugin(deps: LocalDeps): VolumePlugin {
-  const { host } = deps;
+  const { host, layout } = deps;
   return {
     ...plainPlugin,
     name: 'kubernetes.io/local-volume',
@@ -19,10 +23,19 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
     deadlineMs: Number.POSITIVE_INFINITY,
     canServe: ({ source }) => source.local !== undefined,
     // The group of its files is set by the first pod that mounts it, so two must not do it at once.
-    deviceKey: ({ source }) => source.local?.path,
+    deviceKey: ({ directoryName }) => keyOf(directoryName),
+    block: { setUp: async ({ spec }) => await checkedDevice(host, spec), tearDown: () => Promise.resolve() },
+    node: {
+      // Directories share nothing.
+      keyOf: async ({ directoryName }) =>
+        (await host.kindOf(localMountDir(layout, directoryName))) === undefined
+          ? undefined
+          : keyOf(directoryName),
+      known: async () => (await host.listDirectories(localMountsDir(layout))).map(keyOf),
+      release: async (key) => await host.unmountDevice(localMountDir(layout, key.slice(keyOf('').length))),
+    },
     async setUp(request, signal) {
       const { pod, spec, path } = request;
-      const source = spec.source.local?.path ?? '';
       const done = { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true } as const;
       const isMine = !spec.readOnly && !deps.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '');
       if ((await host.mountsBelow(path)).some((mount) => mount.path === path)) {
@@ -30,13 +43,10 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
         if (isMine) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: true }, signal);
         return done;
       }
-      if (!source.startsWith('/') || source.split('/').includes('..'))
-        throw new KubeletError('invalid', 'FailedMount', `invalid path: ${source}`);
-      if ((await host.kindOf(source)) !== 'directory')
-        throw new KubeletError('invalid', 'FailedMount', `local volume path "${source}" is not a directory`);
+      const directory = await directoryOf(deps, spec, signal);
       await host.makeDirectory(path, 0o750);
       try {
-        await host.bind(source, path, { readOnly: spec.readOnly });
+        await host.bind(directory, path, { readOnly: spec.readOnly });
       } catch (err) {
         await host.removeEmpty(path);
         throw err;
@@ -51,4 +61,39 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
     },
     stats: async (path) => await mountedStats(host, path),
   };
+}
+
+function keyOf(persistentVolume: string): string {
+  return `local-volume/${persistentVolume}`;
+}
+
+function checkedPath({ source }: VolumeSpec): string {
+  const path = source.local?.path ?? '';
+  if (path.startsWith('/') && !path.split('/').includes('..')) return path;
+  throw new KubeletError('invalid', 'FailedMount', `invalid path: ${path}`);
+}
+
+async function checkedDevice(host: VolumeHost, spec: VolumeSpec): Promise<string> {
+  const path = checkedPath(spec);
+  if ((await host.kindOf(path)) === 'block-device') return path;
+  throw new KubeletError('invalid', 'FailedMapVolume', `${path} is not a block device`);
+}
+
+/** Itself, or where the file system of the device is mounted for all pods. */
+async function directoryOf(
+  { host, layout }: LocalDeps,
+  spec: VolumeSpec,
+  signal: AbortSignal,
+): Promise<string> {
+  const path = checkedPath(spec);
+  const kind = await host.kindOf(path);
+  if (kind === 'directory') return path;
+  if (kind !== 'block-device')
+    throw new KubeletError('invalid', 'FailedMount', 'only directory and block device are supported');
+  const target = localMountDir(layout, spec.directoryName);
+  if ((await host.mountsBelow(target)).some((mount) => mount.path === target)) return target;
+  const { readOnly, mountOptions: options, source } = spec;
+  const fsType = source.local?.fsType ?? '';
+  await host.mountDevice({ device: path, target, fsType, options, readOnly }, signal);
+  return target;
 }

@@ -1,0 +1,105 @@
+// Gives a pod a device as it is: a link in the pod's directory, from which the runtime takes it, and beside it a mount of the
+// device's file that is kept open, so that another device cannot come under the same name meanwhile.
+// Upstream: pkg/volume/util (MapBlockVolume, UnmapBlockVolume) and volumepathhandler, whose layout this is.
+// Invariants: may be called again at any time and finishes what was begun; nothing is removed but our own link, the empty file
+// of the mount and the empty directory it is in.
+import {
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rmdir,
+  stat,
+  symlink,
+  unlink,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { DeviceMap } from '../../api/volume-host.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { errorCode } from '../host/syscalls-errors.ts';
+
+export interface DeviceMapDeps {
+  readonly bind: (source: string, target: string) => Promise<void>;
+  readonly unmount: (path: string) => Promise<void>;
+  readonly losetup: (args: readonly string[]) => Promise<unknown>;
+  /** `/sys/block`; another in tests. */
+  readonly sysBlock?: string;
+}
+
+export async function mapDevice(
+  deps: DeviceMapDeps,
+  device: string,
+  { link, target }: DeviceMap,
+): Promise<void> {
+  const real = await realpath(device);
+  if (!(await stat(real)).isBlockDevice())
+    throw new KubeletError('invalid', 'NotADevice', `${device} is not a block device`);
+  await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+  await mkdir(dirname(link), { recursive: true, mode: 0o750 });
+  if (!(await isDevice(target))) {
+    await (await open(target, 'a', 0o640)).close();
+    await deps.bind(real, target);
+  }
+  // The name of a device may be another's after a reboot: it is always linked anew.
+  await removeLink(link);
+  await symlink(real, link);
+  if ((await loopOf(deps, target)) === undefined) await deps.losetup(['-f', target]);
+}
+
+export async function unmapDevice(deps: DeviceMapDeps, { link, target }: DeviceMap): Promise<void> {
+  const loop = await loopOf(deps, target);
+  if (loop !== undefined) await deps.losetup(['-d', loop]);
+  await removeLink(link);
+  await deps.unmount(target);
+  await quietly(removeEmptyFile(target));
+  await quietly(rmdir(dirname(target)));
+}
+
+/** The loop device that keeps the file open, as the kernel tells it. */
+async function loopOf(
+  { sysBlock = '/sys/block' }: DeviceMapDeps,
+  target: string,
+): Promise<string | undefined> {
+  for (const name of (await readdir(sysBlock)).filter((each) => each.startsWith('loop'))) {
+    const backing = await readFile(join(sysBlock, name, 'loop/backing_file'), 'utf8').catch(() => '');
+    if (backing.trim().replace(/ *\(deleted\)$/, '') === target) return `/dev/${name}`;
+  }
+  return undefined;
+}
+
+async function isDevice(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isBlockDevice();
+  } catch (err) {
+    if (errorCode(err) === 'ENOENT') return false;
+    throw err;
+  }
+}
+
+async function removeLink(path: string): Promise<void> {
+  try {
+    if (!(await lstat(path)).isSymbolicLink())
+      throw new KubeletError('conflict', 'EEXIST', `${path} is not the link it should be`);
+    await unlink(path);
+  } catch (err) {
+    if (errorCode(err) !== 'ENOENT') throw err;
+  }
+}
+
+async function removeEmptyFile(path: string): Promise<void> {
+  const found = await lstat(path);
+  if (!found.isFile() || found.size > 0)
+    throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it is not ours`);
+  await unlink(path);
+}
+
+/** Not there is fine; other pods' mounts in the directory are, too. */
+async function quietly(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (err) {
+    if (!['ENOENT', 'ENOTEMPTY'].includes(errorCode(err) ?? '')) throw err;
+  }
+}
