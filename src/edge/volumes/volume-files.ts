@@ -255,7 +255,7 @@ export class VolumeFiles implements VolumeHost {
         `refusing to remove ${target}: not below ${plugins}`,
       );
     await this.unmount(target);
-    await told(`cannot remove ${target}`, async () => void (await orMissing(rmdir(target))));
+    await told(`cannot remove ${target}`, async () => await orMissing(rmdir(target)));
   }
 
   #mapping(signal: AbortSignal): DeviceMapDeps {
