@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import type { ContainerStatus } from '../../api/k8s.ts';
+import { aContainer, aPod } from '../../testing/builders.ts';
+import { chooseContainer, hasContainer } from './choose-container.ts';
+
+const status = (over: Partial<ContainerStatus>): ContainerStatus => ({
+  name: 'c',
+  image: 'i',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  ...over,
+});
+const ended = (containerID: string) => ({ terminated: { exitCode: 1, containerID } });
+const waiting = (reason: string) => ({ state: { waiting: { reason } } });
+
+const cases: readonly (readonly [
+  name: string,
+  over: Partial<ContainerStatus>,
+  previous: boolean,
+  want: string,
+])[] = [
+  ['runs', { state: { running: {} }, containerID: 'r://1' }, false, 'r://1'],
+  ['ended', { state: ended('r://1') }, false, 'r://1'],
+  ['could not start, another ended before', { state: ended(''), lastState: ended('r://0') }, false, 'r://0'],
+  ['could not start', { state: ended('') }, false, 'container "c" in pod "p" is terminated'],
+  ['waits to be restarted', { ...waiting('CrashLoopBackOff'), lastState: ended('r://0') }, false, 'r://0'],
+  [
+    'waits, the one before never started',
+    { ...waiting('CrashLoopBackOff'), lastState: ended('') },
+    false,
+    'container "c" in pod "p" is terminated',
+  ],
+  [
+    'waits to be made',
+    waiting('ContainerCreating'),
+    false,
+    'container "c" in pod "p" is waiting to start: ContainerCreating',
+  ],
+  [
+    'pull failed',
+    waiting('ErrImagePull'),
+    false,
+    'container "c" in pod "p" is waiting to start: image can\'t be pulled',
+  ],
+  [
+    'pull backs off',
+    waiting('ImagePullBackOff'),
+    false,
+    'container "c" in pod "p" is waiting to start: trying and failing to pull image',
+  ],
+  ['no state', { state: {} }, false, 'container "c" in pod "p" is waiting to start - no logs yet'],
+  ['previous', { state: { running: {} }, lastState: ended('r://0'), containerID: 'r://1' }, true, 'r://0'],
+  [
+    'no previous',
+    { state: { running: {} }, containerID: 'r://1' },
+    true,
+    'previous terminated container "c" in pod "p" not found',
+  ],
+  [
+    'previous without a container',
+    { state: { running: {} }, lastState: ended('') },
+    true,
+    'previous terminated container "c" in pod "p" not found',
+  ],
+];
+
+for (const [name, over, previous, want] of cases) {
+  test(`chooseContainer: ${name}`, () => {
+    const chosen = chooseContainer('p', { containerStatuses: [status(over)] }, 'c', previous);
+    expect('id' in chosen ? chosen.id : chosen.why).toBe(want);
+  });
+}
+
+test('init and ephemeral containers are found; what has no status is not available', () => {
+  const running = status({ name: 'x', state: { running: {} }, containerID: 'r://x' });
+  const of = (key: string, name = 'x') => chooseContainer('p', { [key]: [running] }, name, false);
+  expect(of('initContainerStatuses')).toEqual({ id: 'r://x' });
+  expect(of('ephemeralContainerStatuses')).toEqual({ id: 'r://x' });
+  expect(of('containerStatuses', 'y')).toEqual({ why: 'container "y" in pod "p" is not available' });
+});
+
+test('a pod has its containers, init containers and ephemeral ones', () => {
+  const pod = aPod({ containers: [aContainer({ name: 'a' })] });
+  const spec = {
+    containers: pod.spec?.containers ?? [],
+    initContainers: [aContainer({ name: 'b' })],
+    ephemeralContainers: [{ name: 'd', image: 'i' }],
+  };
+  expect(['a', 'b', 'd', 'e'].map((name) => hasContainer({ ...pod, spec }, name))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ]);
+});

@@ -1,0 +1,178 @@
+// Finds where in a container's log files the answer begins: by lines from the end, by time, or at the beginning of the current
+// file. Upstream: the first half of ReadLogs in staging/src/k8s.io/cri-client/pkg/logs.
+// differs from upstream: lines from the end and lines since a time are looked for in rotated files as well; there, a log that was
+// rotated a moment ago has none.
+import { KubeletError } from '../../base/errors.ts';
+import type { LogFile, LogFiles, LogTarget, RotatedLog } from './log-files.ts';
+import { LineReader } from './log-line.ts';
+import type { LogOptions } from './log-options.ts';
+import { BackwardScan, ForwardScan, TailCount } from './tail-scan.ts';
+import type { Instant } from './timestamp.ts';
+
+/** Oldest first; the last one is what the container writes to, as far as that is there. */
+export interface OpenedLog {
+  readonly files: readonly LogFile[];
+  /** Where in the first one. */
+  readonly startAt: number;
+  /** How long the last one was when it was opened. */
+  readonly endAt: number;
+}
+
+const blockBytes = 64 * 1024;
+
+export async function openLog(
+  files: LogFiles,
+  target: LogTarget,
+  { since, tailLines }: Pick<LogOptions, 'since' | 'tailLines'>,
+): Promise<OpenedLog> {
+  const opened: LogFile[] = [];
+  try {
+    const history = new History(files, target);
+    const newest = (await history.current()) ?? (await history.older());
+    if (newest === undefined) {
+      throw new KubeletError(
+        'not-found',
+        'NoLog',
+        `failed to open log file ${JSON.stringify(target.path)}: no such file`,
+      );
+    }
+    opened.unshift(newest);
+    const endAt = newest.compressed ? Number.POSITIVE_INFINITY : await newest.size();
+    if (tailLines !== undefined) {
+      return { startAt: await tailStart(opened, history, tailLines, endAt), files: opened, endAt };
+    }
+    if (since !== undefined) await addSince(opened, history, since);
+    return { startAt: 0, files: opened, endAt };
+  } catch (err) {
+    await Promise.all(opened.map((file) => file.close()));
+    throw err;
+  }
+}
+
+/** The files of one log from the newest to the oldest, each opened when it is asked for. */
+class History {
+  readonly #files: LogFiles;
+  readonly #target: LogTarget;
+  #currentIdentity = '';
+  #left: RotatedLog[] | undefined;
+
+  constructor(files: LogFiles, target: LogTarget) {
+    this.#files = files;
+    this.#target = target;
+  }
+
+  async current(): Promise<LogFile | undefined> {
+    const { containerId, path } = this.#target;
+    const file = await this.#files.open(path, containerId);
+    this.#currentIdentity = file?.identity ?? '';
+    return file;
+  }
+
+  async older(): Promise<LogFile | undefined> {
+    // The current one may have been rotated since it was opened.
+    this.#left ??= (await this.#files.rotated(this.#target.path)).filter(
+      ({ identity }) => identity !== this.#currentIdentity,
+    );
+    for (let next = this.#left.pop(); next !== undefined; next = this.#left.pop()) {
+      const file = await this.#files.open(next.path, this.#target.containerId);
+      if (file !== undefined) return file;
+    }
+    return undefined;
+  }
+}
+
+/** Adds older files until the lines are found; returns where they begin in the oldest. */
+async function tailStart(opened: LogFile[], history: History, lines: number, endAt: number): Promise<number> {
+  if (lines === 0 && Number.isFinite(endAt)) return endAt;
+  const count = new TailCount(lines);
+  for (let size = endAt; ; ) {
+    const file = opened[0];
+    if (file === undefined) return 0;
+    const start = file.compressed ? await forwardStart(file, count) : await backwardStart(file, size, count);
+    if (start !== undefined) return start;
+    const older = await history.older();
+    if (older === undefined) return 0;
+    opened.unshift(older);
+    size = older.compressed ? Number.POSITIVE_INFINITY : await older.size();
+  }
+}
+
+async function backwardStart(file: LogFile, size: number, count: TailCount): Promise<number | undefined> {
+  const scan = new BackwardScan(count);
+  const buffer = Buffer.allocUnsafe(blockBytes);
+  for (let right = size; right > 0; ) {
+    const left = Math.max(0, right - blockBytes);
+    const block = buffer.subarray(0, right - left);
+    const length = await readFully(file, block, left);
+    const start = scan.block(block.subarray(0, length), left);
+    if (start !== undefined) return start;
+    right = left;
+  }
+  return undefined;
+}
+
+async function forwardStart(file: LogFile, count: TailCount): Promise<number | undefined> {
+  const whole = new ForwardScan();
+  await eachBlock(file, (block) => {
+    whole.push(block);
+    return true;
+  });
+  const found = count.passFile(whole.ends, whole.last);
+  if (found === undefined) return undefined;
+  const again = new ForwardScan();
+  let start: number | undefined;
+  await eachBlock(file, (block) => {
+    start = again.push(block, found.afterEnd);
+    return start === undefined;
+  });
+  return start;
+}
+
+/** Adds older files until one begins before that time. */
+async function addSince(opened: LogFile[], history: History, since: Instant): Promise<void> {
+  for (;;) {
+    const file = opened[0];
+    const first = file === undefined ? undefined : await firstTime(file);
+    if (first !== undefined && !isAfter(first, since)) return;
+    const older = await history.older();
+    if (older === undefined) return;
+    opened.unshift(older);
+  }
+}
+
+/** Of the first line that is one, as far as there is one near the beginning. */
+export async function firstTime(file: LogFile): Promise<Instant | undefined> {
+  const buffer = Buffer.allocUnsafe(blockBytes);
+  const length = await readFully(file, buffer, 0);
+  const line = new LineReader();
+  for (let from = 0; from < length; ) {
+    const end = buffer.subarray(0, length).indexOf(0x0a, from);
+    const to = end < 0 ? length : end + 1;
+    if (line.read(buffer, from, to)) return { seconds: line.time.seconds, nanos: line.time.nanos };
+    from = to;
+  }
+  return undefined;
+}
+
+export function isAfter(a: Instant, b: Instant): boolean {
+  return a.seconds > b.seconds || (a.seconds === b.seconds && a.nanos > b.nanos);
+}
+
+async function readFully(file: LogFile, buffer: Buffer, at: number): Promise<number> {
+  let length = 0;
+  while (length < buffer.length) {
+    const read = await file.read(buffer.subarray(length), at + length);
+    if (read === 0) break;
+    length += read;
+  }
+  return length;
+}
+
+async function eachBlock(file: LogFile, take: (block: Buffer) => boolean): Promise<void> {
+  const buffer = Buffer.allocUnsafe(blockBytes);
+  for (let at = 0; ; ) {
+    const length = await file.read(buffer, at);
+    if (length === 0 || !take(buffer.subarray(0, length))) return;
+    at += length;
+  }
+}

@@ -1,0 +1,228 @@
+// Reads a container's log as bytes that can be answered, and follows it while the container runs: over rotation, truncation and
+// a reader that is slow. Upstream: ReadLogs and waitLogs in staging/src/k8s.io/cri-client/pkg/logs.
+// Invariants: nothing is read before the one who asked takes what was read before; a follower skips no file of a log, however
+// often it was rotated meanwhile, as long as the file is still there; whether the container runs is asked before its log is read
+// to the end, so that the last words of one that ended are told; whatever ends it, every file is closed.
+import type { Clock } from '../../base/clock.ts';
+import { isAbort } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import type { LogFile, LogFiles, LogTarget } from './log-files.ts';
+import { LogFilter } from './log-filter.ts';
+import type { LogOptions } from './log-options.ts';
+import { firstTime, isAfter, openLog } from './open-log.ts';
+import type { Turns } from './turns.ts';
+
+export interface ReadLogDeps {
+  readonly files: LogFiles;
+  readonly turns: Pick<Turns, 'take'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface LogRequest extends LogTarget {
+  readonly options: LogOptions;
+  /** Whether the container can still write. */
+  readonly isRunning: () => boolean;
+  /** Tells when that may have changed. Returns the way to be told no more. */
+  readonly onChange: (listener: () => void) => () => void;
+}
+
+const chunkBytes = 64 * 1024;
+/** Where events get lost, a follower is at most so late. */
+const safetyPollMs = 5_000;
+/** A log that never rests is looked at so often, to take many lines at once. */
+const gatherMs = 10;
+/** A runtime that was told to begin a new file may still have lines for the old one. */
+const rotationQuietMs = 100;
+
+/** Its first value is empty, and comes when the log could be opened. Ends when the signal is aborted. */
+export async function* readLog(
+  deps: ReadLogDeps,
+  request: LogRequest,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void> {
+  const reading = new LogReading(deps, request, signal);
+  try {
+    await reading.open();
+    yield new Uint8Array();
+    yield* reading.chunks();
+  } catch (err) {
+    if (!isAbort(err) && !signal.aborted) throw err;
+  } finally {
+    await reading.close();
+  }
+}
+
+class LogReading {
+  readonly #deps: ReadLogDeps;
+  readonly #request: LogRequest;
+  readonly #signal: AbortSignal;
+  readonly #filter: LogFilter;
+  readonly #buffer = Buffer.allocUnsafe(chunkBytes);
+  /** Oldest first; the first one is being read. */
+  #files: LogFile[] = [];
+  #at = 0;
+  #endAt = 0;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: ReadLogDeps, request: LogRequest, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#signal = signal;
+    this.#filter = new LogFilter(request.options);
+  }
+
+  async open(): Promise<void> {
+    const { endAt, files, startAt } = await openLog(this.#deps.files, this.#request, this.#request.options);
+    this.#files = [...files];
+    this.#at = startAt;
+    this.#endAt = endAt;
+  }
+
+  async close(): Promise<void> {
+    const files = this.#files;
+    this.#files = [];
+    await Promise.all(files.map((file) => file.close()));
+    if (this.#filter.unreadableLines === 0) return;
+    this.#deps.log.v(2).info('Left out lines that are in no log format', {
+      path: this.#request.path,
+      lines: this.#filter.unreadableLines,
+    });
+  }
+
+  async *chunks(): AsyncGenerator<Uint8Array, void> {
+    const { follow, tailLines } = this.#request.options;
+    while (this.#files.length > 1) {
+      yield* this.#drain(Number.POSITIVE_INFINITY);
+      if (this.#filter.isDone) return;
+      yield* this.#pass();
+    }
+    if (follow) {
+      yield* this.#follow();
+    } else {
+      yield* this.#drain(this.#endAt);
+      // As upstream: who asked for a number of lines gets no more than whole ones.
+      if (tailLines !== undefined) return;
+    }
+    if (!this.#filter.isDone) yield this.#filter.finish();
+  }
+
+  /** Hands on what is there, up to `endAt`. */
+  async *#drain(endAt: number): AsyncGenerator<Uint8Array, boolean> {
+    const file = this.#files[0];
+    let got = false;
+    if (file === undefined) return got;
+    while (this.#at < endAt && !this.#filter.isDone) {
+      this.#signal.throwIfAborted();
+      const wanted = Math.min(chunkBytes, endAt - this.#at);
+      const length = await file.read(this.#buffer.subarray(0, wanted), this.#at);
+      if (length === 0) break;
+      await this.#deps.turns.take(length);
+      this.#at += length;
+      got = true;
+      const out = this.#filter.push(this.#buffer.subarray(0, length));
+      if (out.length > 0) yield out;
+    }
+    return got;
+  }
+
+  /** On to the next file, which is there already. */
+  async *#pass(): AsyncGenerator<Uint8Array, void> {
+    const rest = this.#filter.finish();
+    if (rest.length > 0) yield rest;
+    const file = this.#files.shift();
+    this.#at = 0;
+    await file?.close();
+  }
+
+  async *#follow(): AsyncGenerator<Uint8Array, void> {
+    for (;;) {
+      const wasRunning = this.#request.isRunning();
+      const got = yield* this.#drain(Number.POSITIVE_INFINITY);
+      if (this.#filter.isDone) return;
+      if (got || (await this.#wasEmptied())) continue;
+      const next = await this.#next();
+      if (next !== undefined) {
+        // From here on it is closed with the others.
+        this.#files.push(next);
+        await this.#deps.clock.sleep(rotationQuietMs, this.#signal);
+        yield* this.#drain(Number.POSITIVE_INFINITY);
+        if (this.#filter.isDone) return;
+        yield* this.#pass();
+        continue;
+      }
+      if (!wasRunning) return;
+      await this.#untilChange();
+    }
+  }
+
+  /** Whether the file was cut: then it is read from its beginning. */
+  async #wasEmptied(): Promise<boolean> {
+    const file = this.#files[0];
+    if (file === undefined || file.compressed || (await file.size()) >= this.#at) return false;
+    this.#at = 0;
+    this.#filter.restart();
+    return true;
+  }
+
+  /** The file that goes on where this one ends; undefined while this is the one that is written to. */
+  async #next(): Promise<LogFile | undefined> {
+    const { files } = this.#deps;
+    const { containerId, path } = this.#request;
+    const own = this.#files[0]?.identity;
+    if ((await files.identity(path)) === own) return undefined;
+    const rotated = await files.rotated(path);
+    const index = rotated.findIndex(({ identity }) => identity === own);
+    const newer = index < 0 ? rotated : rotated.slice(index + 1);
+    for (const candidate of newer) {
+      const file = await files.open(candidate.path, containerId);
+      if (file === undefined) continue;
+      if (index >= 0 || (await this.#goesOnIn(file))) return file;
+      await file.close();
+    }
+    const current = await files.open(path, containerId);
+    if (current?.identity !== own) return current;
+    await current?.close();
+    return undefined;
+  }
+
+  /** For a file that is not among the rotated any more, having been compressed or deleted: those that begin after its end. */
+  async #goesOnIn(file: LogFile): Promise<boolean> {
+    const first = await firstTime(file);
+    return first !== undefined && this.#filter.lines > 0 && isAfter(first, this.#filter.lastTime);
+  }
+
+  /** Until there may be something to read, or the container may have ended. */
+  async #untilChange(): Promise<void> {
+    const { clock, files } = this.#deps;
+    const { isRunning, onChange, path } = this.#request;
+    await clock.sleep(Math.max(0, this.#lookedAtMs + gatherMs - clock.monotonic()), this.#signal);
+    this.#signal.throwIfAborted();
+    let wake = (): void => undefined;
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const watching = files.watch(path, wake);
+    const unsubscribe = onChange(wake);
+    const timer = clock.setTimer(safetyPollMs, wake);
+    this.#signal.addEventListener('abort', wake, { once: true });
+    try {
+      // What happened before the watch was in place.
+      if (!isRunning() || (await this.#isBehind())) return;
+      await woken;
+    } finally {
+      watching.close();
+      unsubscribe();
+      timer.cancel();
+      this.#signal.removeEventListener('abort', wake);
+      this.#lookedAtMs = clock.monotonic();
+    }
+  }
+
+  async #isBehind(): Promise<boolean> {
+    const file = this.#files[0];
+    if (file === undefined || file.compressed) return true;
+    const [size, identity] = await Promise.all([file.size(), this.#deps.files.identity(this.#request.path)]);
+    return size !== this.#at || (identity !== undefined && identity !== file.identity);
+  }
+}
