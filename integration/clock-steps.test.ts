@@ -1,0 +1,103 @@
+// The node's clock is set by an hour while pods run, on a real containerd: nothing that runs is touched, what waits goes
+// on waiting as long as it had to, and what ends does so in its time.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Pod } from '../src/api/k8s.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { container, deaf, manifest, obedient } from './support/manifest.ts';
+import { OwnPods } from './support/own-pods.ts';
+import { containerStatus, untilContainer, untilRunning } from './support/pod-state.ts';
+import { untilNoTraces } from './support/pod-traces.ts';
+import { SetClock, whyNoFakeTime } from './support/set-clock.ts';
+
+const hour = 3600;
+const title = whyNoFakeTime === undefined ? 'clock steps' : `clock steps (skipped: ${whyNoFakeTime})`;
+
+describe.skipIf(whyNoFakeTime !== undefined)(title, () => {
+  describeOnRig('of an hour', () => {
+    let rig: Rig;
+    let kubelet: Kubelet;
+    let clock: SetClock;
+    const own = new OwnPods(() => kubelet);
+
+    beforeAll(async () => {
+      rig = await startRig();
+      clock = new SetClock(rig.ground.dir);
+      kubelet = await rig.kubelet({
+        env: clock.env,
+        config: {
+          featureGates: { KubeletCrashLoopBackOffMax: true },
+          crashLoopBackOff: { maxContainerRestartPeriod: '3s' },
+        },
+      });
+    });
+    afterAll(() => rig.stop());
+
+    const steps = [
+      ['forward', hour],
+      ['back again', 0],
+      ['back', -hour],
+      ['forward again', 0],
+    ] as const;
+
+    test('what runs goes on, what crashes is started again, what is new starts, what goes ends', async () => {
+      const probe = { exec: { command: ['true'] }, periodSeconds: 1 };
+      const steady = await own.start(
+        'steady',
+        manifest('steady', {
+          containers: [container('main', obedient, { readinessProbe: probe, livenessProbe: probe })],
+        }),
+      );
+      own.write('crash', manifest('crash', { containers: [container('main', 'exit 7')] }));
+      for (const [way, seconds] of steps) {
+        const name = way.replace(' ', '-');
+        const leaving = await own.start(
+          `leaves-${name}`,
+          manifest(`leaves-${name}`, {
+            terminationGracePeriodSeconds: 2,
+            containers: [container('main', deaf)],
+          }),
+        );
+        const restarts = await restartsOf(kubelet, 'crash');
+        clock.set(seconds);
+        own.remove(`leaves-${name}`);
+        const fresh = await own.start(`new-${name}`);
+        // Its start tells that the kubelet's clock was really set.
+        const offByMs = Date.parse(fresh.status?.startTime ?? '') - Date.now() - seconds * 1000;
+        expect(Math.abs(offByMs), way).toBeLessThan(600_000);
+        await untilContainer(
+          kubelet,
+          'crash',
+          `is started once more after the clock went ${way}`,
+          ({ restartCount }) => restartCount > restarts,
+        );
+        await untilNoTraces(rig, kubelet, leaving);
+        own.remove(`new-${name}`);
+        expect(lasting(await untilRunning(kubelet, 'steady')), way).toEqual(lasting(steady));
+      }
+    });
+  });
+});
+
+async function restartsOf(kubelet: Kubelet, name: string): Promise<number> {
+  const pod = await untilContainer(kubelet, name, 'has run', ({ lastState, state }) =>
+    [state?.terminated, lastState?.terminated].some((end) => end !== undefined),
+  );
+  return containerStatus(pod).restartCount;
+}
+
+/** What must not change while nothing happens to a pod. */
+function lasting({ status }: Pod): unknown {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return {
+    containers: status?.containerStatuses?.map(({ containerID, restartCount, state }) => ({
+      containerID,
+      restartCount,
+      state,
+    })),
+    ready: ready?.lastTransitionTime,
+    startTime: status?.startTime,
+    podIP: status?.podIP,
+  };
+}
