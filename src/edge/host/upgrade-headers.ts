@@ -1,0 +1,41 @@
+// What of a request's headers goes on to the server that it is passed to. Pure.
+// Invariant: order, spelling and repetition stay (clients offer protocols one header each); who asked is for us alone.
+// Upstream: apimachinery/pkg/util/proxy, and the authenticators that take the token off the request.
+import type { IncomingMessage } from 'node:http';
+
+/** Hop by hop, or about who asks. The body of an upgrade is empty. */
+const kept: ReadonlySet<string> = new Set(['authorization', 'transfer-encoding', 'expect']);
+/** How browsers, which cannot set headers, send a token. */
+const tokenProtocol = 'base64url.bearer.authorization.k8s.io.';
+
+type Request = Pick<IncomingMessage, 'rawHeaders' | 'method'> & {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+};
+
+/** Names and values in turn, as Node takes them. */
+export function forwardedHeaders(request: Request): string[] {
+  const { rawHeaders } = request;
+  const headers: string[] = [];
+  const forwardedFor: string[] = [];
+  let sized = false;
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const [name = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]];
+    const lower = name.toLowerCase();
+    if (lower === 'x-forwarded-for') forwardedFor.push(value);
+    else if (lower === 'sec-websocket-protocol') addProtocols(headers, name, value);
+    else if (!kept.has(lower)) headers.push(name, value);
+    sized ||= lower === 'content-length';
+  }
+  const { remoteAddress } = request.socket;
+  if (remoteAddress !== undefined) forwardedFor.push(remoteAddress.replace(/^::ffff:/, ''));
+  if (forwardedFor.length > 0) headers.push('X-Forwarded-For', forwardedFor.join(', '));
+  // Without it Node would announce a body in chunks.
+  if (!sized && request.method !== 'GET') headers.push('Content-Length', '0');
+  return headers;
+}
+
+function addProtocols(headers: string[], name: string, value: string): void {
+  const protocols = value.split(',').map((each) => each.trim());
+  const offered = protocols.filter((each) => !each.startsWith(tokenProtocol));
+  if (offered.length > 0) headers.push(name, offered.join(', '));
+}

@@ -1,0 +1,168 @@
+// /exec, /attach, /portForward and /run: find who is meant, ask the runtime, and send the client on to the runtime's streaming
+// server. Upstream: getExec, getAttach, getPortForward, getRun in pkg/kubelet/server/server.go, and what they call in
+// pkg/kubelet/kubelet_pods.go. Codes and texts are upstream's, in its order of checks.
+import { type CriRuntime, rpcErrorText } from '../../api/cri.ts';
+import type { HttpAnswer } from '../../api/http.ts';
+import { podFullName } from '../../api/pod-ref.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { errorResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';
+import {
+  containerSpec,
+  findPod,
+  isMeant,
+  readySandbox,
+  runningContainer,
+  type TargetPod,
+  type TargetRuntime,
+} from './find-target.ts';
+import { parseExecStreams, parsePorts } from './stream-options.ts';
+
+export interface StreamDeps {
+  readonly desired: { all(): readonly TargetPod[] };
+  readonly cri: TargetRuntime & Pick<CriRuntime, 'exec' | 'attach' | 'portForward' | 'execSync'>;
+}
+
+export interface StreamHandlers {
+  readonly exec: RouteHandler;
+  readonly attach: RouteHandler;
+  readonly portForward: RouteHandler;
+  readonly run: RouteHandler;
+}
+
+export function streamHandlers(deps: StreamDeps): StreamHandlers {
+  return {
+    exec: (request) => exec(deps, request),
+    attach: (request) => attach(deps, request),
+    portForward: (request) => portForward(deps, request),
+    run: (request) => run(deps, request),
+  };
+}
+
+async function exec(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
+  const streams = parseExecStreams(request.query);
+  if ('wrong' in streams) return refusal(400, streams.wrong);
+  const target = targetOf(deps, request);
+  if (target === undefined) return noPod;
+  return streamed(request, async (signal) => {
+    const containerId = await meantContainer(deps, request, target, signal);
+    if (containerId === undefined) return failed(noContainer(request));
+    if (!request.upgrade) return upgradeRequired;
+    const cmd = request.query.getAll('command');
+    const { url } = await deps.cri.exec({ containerId, cmd, ...streams.value }, { signal });
+    return { proxyTo: url };
+  });
+}
+
+async function attach(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
+  const streams = parseExecStreams(request.query);
+  if ('wrong' in streams) return refusal(400, streams.wrong);
+  const target = targetOf(deps, request);
+  if (target === undefined) return noPod;
+  return streamed(request, async (signal) => {
+    const name = request.params['containerName'] ?? '';
+    const fullName = podFullName(target.pod);
+    const containerId = await runningContainer(deps.cri, target, name, signal);
+    const notThere = failed(`container ${name} not found in pod ${fullName}`);
+    if (containerId === undefined) return notThere;
+    if (!isMeant(target, request.params['uid'])) return failed(`pod ${fullName} not found`);
+    const spec = containerSpec(target.pod, name);
+    if (spec === undefined) return notThere;
+    if (!request.upgrade) return upgradeRequired;
+    // Whether there is a terminal was settled when the container was made.
+    const tty = spec.tty === true;
+    // differs from upstream: there a client that does not know of the terminal and wants both outputs is refused.
+    const stderr = streams.value.stderr && !tty;
+    const { url } = await deps.cri.attach({ containerId, ...streams.value, stderr, tty }, { signal });
+    return { proxyTo: url };
+  });
+}
+
+async function portForward(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
+  const ports = parsePorts(request);
+  if ('wrong' in ports) return refusal(400, ports.wrong);
+  const target = targetOf(deps, request);
+  if (target === undefined) return noPod;
+  if (!isMeant(target, request.params['uid'])) return refusal(404, 'pod not found');
+  return streamed(request, async (signal) => {
+    const podSandboxId = await readySandbox(deps.cri, target, signal);
+    if (podSandboxId === undefined) return failed(`pod not found ("${podFullName(target.pod)}")`);
+    if (!request.upgrade) return upgradeRequired;
+    const { url } = await deps.cri.portForward({ podSandboxId, port: ports.value }, { signal });
+    return { proxyTo: url };
+  });
+}
+
+/** Runs a command to its end and answers with what it printed, both outputs one after the other. */
+async function run(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
+  const target = targetOf(deps, request);
+  if (target === undefined) return noPod;
+  try {
+    const { signal } = request;
+    const containerId = await meantContainer(deps, request, target, signal);
+    if (containerId === undefined) return failed(noContainer(request));
+    // Not the parameter of exec, and no quoting: that is how it has always been.
+    const command = request.query.get('cmd') ?? '';
+    const cmd = command.split(' ');
+    const { exitCode, stderr, stdout } = await deps.cri.execSync(
+      { containerId, cmd, timeout: 0n },
+      { signal },
+    );
+    if (exitCode !== 0) {
+      const said = new TextDecoder().decode(stderr);
+      return failed(`command '${command}' exited with ${exitCode}: ${said}`);
+    }
+    const body = Buffer.concat([stdout, stderr]);
+    const headers: Record<string, string> = body.length === 0 ? {} : { 'content-type': 'application/json' };
+    return { status: 200, headers, body };
+  } catch (err) {
+    if (!(err instanceof KubeletError)) throw err;
+    return failed(rpcErrorText(err));
+  }
+}
+
+const noPod = refusal(404, 'pod does not exist');
+/** Upstream's code for it, though the client is at fault. */
+const upgradeRequired = errorResponse(500, 'Upgrade request required');
+/** As long as the runtime keeps the address of a stream that nobody has come for. */
+const addressSeconds = 60;
+
+function failed(message: string): HttpAnswer {
+  return refusal(500, message);
+}
+
+function noContainer({ params }: RoutedRequest): string {
+  return `container not found ("${params['containerName']}")`;
+}
+
+function targetOf({ desired }: StreamDeps, { params }: RoutedRequest): TargetPod | undefined {
+  return findPod(desired.all(), params['podNamespace'], params['podID']);
+}
+
+async function meantContainer(
+  { cri }: StreamDeps,
+  { params }: RoutedRequest,
+  target: TargetPod,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  // differs from upstream: there exec and run pay no heed to the UID, and run in another pod of that name.
+  if (!isMeant(target, params['uid'])) return undefined;
+  return await runningContainer(cri, target, params['containerName'] ?? '', signal);
+}
+
+/** The runtime's refusals become answers. Upstream: streaming.WriteError. */
+async function streamed(
+  request: RoutedRequest,
+  ask: (signal: AbortSignal) => Promise<HttpAnswer>,
+): Promise<HttpAnswer> {
+  try {
+    return await ask(request.signal);
+  } catch (err) {
+    if (!(err instanceof KubeletError)) throw err;
+    const text = rpcErrorText(err);
+    if (err.reason === 'NOT_FOUND') return refusal(404, text);
+    if (err.reason === 'RESOURCE_EXHAUSTED') {
+      return refusal(429, text, { 'retry-after': String(addressSeconds) });
+    }
+    return failed(text);
+  }
+}
