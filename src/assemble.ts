@@ -21,6 +21,7 @@ import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
 import { assembleServer } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
+import { assembleStreams } from './assemble/streams.ts';
 import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
@@ -349,6 +350,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const explain = (): ReturnType<typeof explainPods> =>
     explainPods({ desired, lifecycles, observed, events, clock, activities });
   const serving = assembleServing({ ...input, host: edges.certs });
+  const streams = assembleStreams({ ...input, desired, cri, log: component('server') });
   const servers = assembleServer({
     ...input,
     knowledge: {
@@ -360,7 +362,7 @@ export function assemble(input: AssembleInput): Kubelet {
       probeMetrics: () => probeMetrics.render(),
       explain,
     },
-    handlers: {},
+    handlers: { ...streams.handlers },
     log: component('server'),
   });
   // Pods arrive last: who works on them is there by then.

@@ -8,6 +8,7 @@ import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
 import { hookHttp } from './host/hook-http.ts';
+import type { ProxyUpgrade } from './host/http-exchange.ts';
 import { httpGet } from './host/http-get.ts';
 import { kubeletIdRange } from './host/id-range.ts';
 import { killProcess } from './host/kill-process.ts';
@@ -17,6 +18,7 @@ import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
 import { readTail } from './host/read-tail.ts';
 import { recordFiles } from './host/record-files.ts';
+import { UpgradeProxy, type UpgradeProxyOptions } from './host/upgrade-proxy.ts';
 import { watchPath } from './host/watch-dir.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
@@ -65,6 +67,10 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,
+    upgradeProxy: (options: UpgradeProxyOptions): ProxyUpgrade => {
+      const proxy = new UpgradeProxy(options);
+      return (...args) => proxy.proxy(...args);
+    },
     nodeHost,
     certs: certificateHost(clock),
     volumes: (podsDir: string) => new VolumeFiles({ podsDir, now: () => clock.now() }),

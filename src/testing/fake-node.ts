@@ -281,6 +281,7 @@ export class FakeNode {
         imageHost: this.#imageHost(),
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
+        upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         nodeHost: fakeHost,
         certs: this.certs,
         volumes: () => this.volumes,

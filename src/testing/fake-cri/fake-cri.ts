@@ -71,10 +71,13 @@ export class FakeCri implements CriRuntime, CriImages {
   readonly #handlers: Handlers;
   readonly #programs = new Map<string, Program>();
   readonly #conditions = new Map<string, Condition>();
+  /** What clients were promised, for who serves them. */
+  readonly streaming: FakeStreaming;
 
   constructor(options: FakeCriOptions) {
     this.#options = options;
     const state = new FakeState(options.clock, options.seed ?? 'fake-cri');
+    this.streaming = new FakeStreaming(state);
     const emit = this.#emit.bind(this);
     this.#state = state;
     this.#gate = new Gate(options.clock, () => this.faults);
@@ -103,7 +106,7 @@ export class FakeCri implements CriRuntime, CriImages {
       containers: this.#containers,
       sandboxes: this.#sandboxes,
       stats: this.#stats,
-      streaming: new FakeStreaming(state),
+      streaming: this.streaming,
       conditions: () => ['RuntimeReady', 'NetworkReady'].map((type) => this.#condition(type)),
       cgroupDriver: options.cgroupDriver,
     });

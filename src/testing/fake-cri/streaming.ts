@@ -1,5 +1,5 @@
-// Exec, Attach and PortForward of the fake runtime: they answer with an address, as the runtime does, and nobody
-// listens there.
+// Exec, Attach and PortForward of the fake runtime: they answer with an address, as the runtime does. Nobody listens there
+// unless a test has the fake's streaming server (stream-server.ts). Invariant: an address is good for one connection.
 import {
   type AttachRequest,
   ContainerState,
@@ -9,8 +9,17 @@ import {
 import { rpcError, unknownError } from './rpc-error.ts';
 import type { FakeState } from './state.ts';
 
+/** What a client that comes to an address has been promised. */
+export type PromisedStream =
+  | { readonly what: 'exec'; readonly request: ExecRequest }
+  | { readonly what: 'attach'; readonly request: AttachRequest }
+  | { readonly what: 'portforward'; readonly request: PortForwardRequest };
+
 export class FakeStreaming {
+  /** Where clients are sent. */
+  base = 'http://127.0.0.1:1';
   readonly #state: FakeState;
+  readonly #promised = new Map<string, PromisedStream>();
   #answered = 0;
 
   constructor(state: FakeState) {
@@ -24,7 +33,7 @@ export class FakeStreaming {
     );
     this.#checkStreams(request, 'or');
     return this.#url(
-      'exec',
+      { what: 'exec', request },
       container.state === ContainerState.CONTAINER_RUNNING,
       'container is not running',
     );
@@ -34,7 +43,7 @@ export class FakeStreaming {
     const container = this.#state.container(request.containerId, () => 'failed to find container in store');
     this.#checkStreams(request, 'and');
     return this.#url(
-      'attach',
+      { what: 'attach', request },
       container.state === ContainerState.CONTAINER_RUNNING,
       'container is not running',
     );
@@ -42,7 +51,7 @@ export class FakeStreaming {
 
   portForward(request: PortForwardRequest): { url: string } {
     const sandbox = this.#state.sandbox(request.podSandboxId, (text) => `failed to find sandbox "${text}"`);
-    return this.#url('portforward', sandbox.ready, 'sandbox container is not running');
+    return this.#url({ what: 'portforward', request }, sandbox.ready, 'sandbox container is not running');
   }
 
   #checkStreams(request: ExecRequest | AttachRequest, word: 'and' | 'or'): void {
@@ -54,8 +63,17 @@ export class FakeStreaming {
     }
   }
 
-  #url(what: string, isRunning: boolean, why: string): { url: string } {
+  /** Undefined for what was never promised, and the second time. */
+  take(path: string): PromisedStream | undefined {
+    const promised = this.#promised.get(path);
+    this.#promised.delete(path);
+    return promised;
+  }
+
+  #url(promised: PromisedStream, isRunning: boolean, why: string): { url: string } {
     if (!isRunning) throw unknownError(why);
-    return { url: `http://127.0.0.1:1/${what}/fake${this.#answered++}` };
+    const path = `/${promised.what}/fake${this.#answered++}`;
+    this.#promised.set(path, promised);
+    return { url: `${this.base}${path}` };
   }
 }

@@ -1,0 +1,110 @@
+// The fake runtime's streaming server: takes up what Exec, Attach and PortForward promised. As far as a proxy can tell it behaves
+// as the real ones: it switches to SPDY or WebSocket, and refuses what it did not promise. On a WebSocket a command really runs
+// (in the fake's shell) and its outputs and status come on their channels; on SPDY whatever comes is sent back.
+// Upstream: kubelet/pkg/cri/streaming, which runtimes use.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { FakeCri } from './fake-cri.ts';
+import type { PromisedStream } from './streaming.ts';
+
+const protocols = ['v4.channel.k8s.io', 'v4.base64.channel.k8s.io', 'channel.k8s.io'];
+
+export interface StreamServer {
+  readonly url: string;
+  /** The requests that came, as they came. */
+  readonly requests: readonly IncomingMessage[];
+  /** Connections that are open now. */
+  readonly open: number;
+  /** As when the runtime is killed. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+export async function serveStreams(cri: FakeCri): Promise<StreamServer> {
+  const sockets = new Set<Socket>();
+  const requests: IncomingMessage[] = [];
+  const server = createServer((_request, response) => response.writeHead(404).end('404 page not found\n'));
+  const webSockets = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (offered) => protocols.find((each) => offered.has(each)) ?? false,
+  });
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+  });
+  server.on('upgrade', (request, socket: Socket, head) => {
+    requests.push(request);
+    const promised = cri.streaming.take(request.url ?? '');
+    if (promised === undefined) {
+      refuse(socket);
+    } else if (request.headers.upgrade?.toLowerCase() === 'websocket') {
+      webSockets.handleUpgrade(request, socket, head, (client) => void serveChannels(cri, promised, client));
+    } else {
+      echoSpdy(request, socket, head);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  cri.streaming.base = url;
+  const cut = (): void => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  return {
+    url,
+    requests,
+    get open() {
+      return sockets.size;
+    },
+    cut,
+    close: async () => {
+      cut();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function refuse(socket: Socket): void {
+  const body = '404 page not found\n';
+  socket.end(`HTTP/1.1 404 Not Found\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+}
+
+function echoSpdy(request: IncomingMessage, socket: Socket, head: Buffer): void {
+  const offered = String(request.headers['x-stream-protocol-version'] ?? '').split(',');
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: SPDY/3.1'];
+  if (offered[0] !== '') lines.push(`X-Stream-Protocol-Version: ${offered[0]}`);
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  socket.write(head);
+  socket.pipe(socket);
+}
+
+/** Channels: 0 input, 1 and 2 the outputs, 3 how it ended, 4 the terminal's size. */
+async function serveChannels(cri: FakeCri, promised: PromisedStream, client: WebSocket): Promise<void> {
+  const send = (channel: number, bytes: Uint8Array): void =>
+    client.send(Buffer.concat([Buffer.from([channel]), bytes]));
+  client.on('error', () => client.terminate());
+  // A server begins by saying nothing on each of its channels.
+  for (const channel of [1, 2, 3]) send(channel, new Uint8Array());
+  if (promised.what !== 'exec') return;
+  const { cmd, containerId } = promised.request;
+  const { exitCode, stderr, stdout } = await cri.execSync({ containerId, cmd, timeout: 0n });
+  if (stdout.length > 0) send(1, stdout);
+  if (stderr.length > 0) send(2, stderr);
+  send(3, Buffer.from(JSON.stringify(statusOf(exitCode))));
+  client.close();
+}
+
+function statusOf(exitCode: number): object {
+  if (exitCode === 0) return { metadata: {}, status: 'Success' };
+  return {
+    metadata: {},
+    status: 'Failure',
+    reason: 'NonZeroExitCode',
+    message: `command terminated with non-zero exit code: exit status ${exitCode}`,
+    details: { causes: [{ reason: 'ExitCode', message: String(exitCode) }] },
+  };
+}
