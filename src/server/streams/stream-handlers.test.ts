@@ -12,229 +12,231 @@ import { bodyText, httpRequest } from '../fixtures/requests.ts';
 import type { HttpAnswer, HttpRequest } from '../http-message.ts';
 import { type StreamHandlers, streamHandlers } from './stream-handlers.ts';
 
-let clock: FakeClock;
-let cri: FakeCri;
-let desired: { uid: ReturnType<typeof podUid>; pod: Pod; source: string }[];
-let handlers: StreamHandlers;
+describe('stream handlers', () => {
+  let clock: FakeClock;
+  let cri: FakeCri;
+  let desired: { uid: ReturnType<typeof podUid>; pod: Pod; source: string }[];
+  let handlers: StreamHandlers;
 
-beforeEach(() => {
-  clock = new FakeClock();
-  cri = new FakeCri({ clock });
-  desired = [];
-  handlers = streamHandlers({ desired: { all: () => desired }, cri });
-});
+  beforeEach(() => {
+    clock = new FakeClock();
+    cri = new FakeCri({ clock });
+    desired = [];
+    handlers = streamHandlers({ desired: { all: () => desired }, cri });
+  });
 
-afterEach(() => cri.close());
+  afterEach(() => cri.close());
 
-/** Wanted, and running. */
-async function given(pod: Pod, source = 'api', running: readonly string[] = ['c']): Promise<string> {
-  desired.push({ uid: podUid(pod), pod, source });
-  const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
-  const labels = { [criLabels.podUid]: uid };
-  const metadata = { name, namespace, uid };
-  const { podSandboxId } = await cri.runPodSandbox({ config: { metadata, labels } });
-  for (const container of running) await startContainer(podSandboxId, container, labels);
-  return podSandboxId;
-}
+  /** Wanted, and running. */
+  async function given(pod: Pod, source = 'api', running: readonly string[] = ['c']): Promise<string> {
+    desired.push({ uid: podUid(pod), pod, source });
+    const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
+    const labels = { [criLabels.podUid]: uid };
+    const metadata = { name, namespace, uid };
+    const { podSandboxId } = await cri.runPodSandbox({ config: { metadata, labels } });
+    for (const container of running) await startContainer(podSandboxId, container, labels);
+    return podSandboxId;
+  }
 
-async function startContainer(
-  podSandboxId: string,
-  name: string,
-  labels: Record<string, string>,
-): Promise<string> {
-  const linux = { securityContext: { namespaceOptions: { pid: NamespaceMode.CONTAINER } } };
-  const command = ['sleep', '100000'];
-  const image = { image: fakeBusybox.name };
-  const config = { metadata: { name }, image, command, linux, labels };
-  const { containerId } = await cri.createContainer({ podSandboxId, config, sandboxConfig: {} });
-  await cri.startContainer({ containerId });
-  return containerId;
-}
+  async function startContainer(
+    podSandboxId: string,
+    name: string,
+    labels: Record<string, string>,
+  ): Promise<string> {
+    const linux = { securityContext: { namespaceOptions: { pid: NamespaceMode.CONTAINER } } };
+    const command = ['sleep', '100000'];
+    const image = { image: fakeBusybox.name };
+    const config = { metadata: { name }, image, command, linux, labels };
+    const { containerId } = await cri.createContainer({ podSandboxId, config, sandboxConfig: {} });
+    await cri.startContainer({ containerId });
+    return containerId;
+  }
 
-const spdy = { upgrade: true, headers: { connection: 'Upgrade', upgrade: 'SPDY/3.1' } };
+  const spdy = { upgrade: true, headers: { connection: 'Upgrade', upgrade: 'SPDY/3.1' } };
 
-/** `exec /default/p/c?output=1`, as the router hands it on. */
-function ask(line: string, more: Partial<HttpRequest> = spdy): Promise<HttpAnswer> {
-  const [what = '', target = ''] = line.split(' ');
-  const request = httpRequest(`POST ${target}`, more);
-  const [podNamespace = '', podID = '', third = '', fourth] = request.path.slice(1).split('/');
-  const below: Record<string, string> =
-    what === 'portForward'
-      ? third === ''
-        ? {}
-        : { uid: third }
-      : fourth === undefined
-        ? { containerName: third }
-        : { uid: third, containerName: fourth };
-  const handle = handlers[what as keyof StreamHandlers];
-  return Promise.resolve(handle({ ...request, params: { podNamespace, podID, ...below } }));
-}
+  /** `exec /default/p/c?output=1`, as the router hands it on. */
+  function ask(line: string, more: Partial<HttpRequest> = spdy): Promise<HttpAnswer> {
+    const [what = '', target = ''] = line.split(' ');
+    const request = httpRequest(`POST ${target}`, more);
+    const [podNamespace = '', podID = '', third = '', fourth] = request.path.slice(1).split('/');
+    const below: Record<string, string> =
+      what === 'portForward'
+        ? third === ''
+          ? {}
+          : { uid: third }
+        : fourth === undefined
+          ? { containerName: third }
+          : { uid: third, containerName: fourth };
+    const handle = handlers[what as keyof StreamHandlers];
+    return Promise.resolve(handle({ ...request, params: { podNamespace, podID, ...below } }));
+  }
 
-async function told(answer: Promise<HttpAnswer>): Promise<string> {
-  const got = await answer;
-  return 'proxyTo' in got ? `→ ${got.proxyTo}` : `${got.status} ${await bodyText(got)}`;
-}
+  async function told(answer: Promise<HttpAnswer>): Promise<string> {
+    const got = await answer;
+    return 'proxyTo' in got ? `→ ${got.proxyTo}` : `${got.status} ${await bodyText(got)}`;
+  }
 
-const lastCall = (method: string): unknown => cri.calls.findLast((call) => call.method === method)?.request;
+  const lastCall = (method: string): unknown => cri.calls.findLast((call) => call.method === method)?.request;
 
-describe('exec', () => {
-  test('asks the runtime for the container that runs, and hands the client on', async () => {
-    await given(aPod());
-    expect(await told(ask('exec /default/p/c?output=1&input=1&command=sh&command=-c&command=a+b'))).toBe(
-      '→ http://127.0.0.1:1/exec/fake0',
-    );
-    expect(lastCall('Exec')).toMatchObject({
-      cmd: ['sh', '-c', 'a b'],
-      stdin: true,
-      stdout: true,
-      stderr: false,
-      tty: false,
+  describe('exec', () => {
+    test('asks the runtime for the container that runs, and hands the client on', async () => {
+      await given(aPod());
+      expect(await told(ask('exec /default/p/c?output=1&input=1&command=sh&command=-c&command=a+b'))).toBe(
+        '→ http://127.0.0.1:1/exec/fake0',
+      );
+      expect(lastCall('Exec')).toMatchObject({
+        cmd: ['sh', '-c', 'a b'],
+        stdin: true,
+        stdout: true,
+        stderr: false,
+        tty: false,
+      });
+    });
+
+    test.each([
+      ['/default/p/c', '400 you must specify at least 1 of stdin, stdout, stderr'],
+      ['/default/q/c?output=1', '404 pod does not exist'],
+      ['/other/p/c?output=1', '404 pod does not exist'],
+      ['/default/p/x?output=1', '500 container not found ("x")'],
+      ['/default/p/dead?output=1', '500 container not found ("dead")'],
+      ['/default/p/another-uid/c?output=1', '500 container not found ("c")'],
+      ['/default/p/uid-p/c?output=1', '→ http://127.0.0.1:1/exec/fake0'],
+    ])('%s: %s', async (target, want) => {
+      const sandbox = await given(aPod());
+      const labels = { [criLabels.podUid]: 'uid-p' };
+      const containerId = await startContainer(sandbox, 'dead', labels);
+      await clock.until(cri.stopContainer({ containerId, timeout: 0n }), 60_000);
+      expect(await told(ask(`exec ${target}`))).toBe(want);
+    });
+
+    test('init, sidecar and ephemeral containers are found like others', async () => {
+      const pod = aPod({
+        initContainers: [aContainer({ name: 'side', restartPolicy: 'Always' })],
+        ephemeralContainers: [{ ...aContainer({ name: 'debug' }) }],
+      });
+      await given(pod, 'api', ['side', 'c', 'debug']);
+      for (const name of ['side', 'debug']) {
+        expect(await told(ask(`exec /default/p/${name}?output=1`))).toMatch(/^→/);
+        expect(await told(ask(`attach /default/p/${name}?output=1`))).toMatch(/^→/);
+      }
+    });
+
+    test('of a pod that was made anew under its name, the new one is meant', async () => {
+      await given(aPod({ uid: 'old' }));
+      await given(aPod({ uid: 'new' }));
+      await ask('exec /default/p/c?output=1');
+      const { containers } = await cri.listContainers({
+        filter: { labelSelector: { [criLabels.podUid]: 'new' } },
+      });
+      expect(lastCall('Exec')).toMatchObject({ containerId: containers[0]?.id });
+    });
+
+    test('a static pod is found by the UID of its mirror pod, which is what clients know', async () => {
+      await given(aPod({ name: 'web-node1' }), 'file');
+      expect(await told(ask('exec /default/web-node1/mirror-uid/c?output=1'))).toMatch(/^→/);
+      expect(await told(ask('portForward /default/web-node1/mirror-uid'))).toMatch(/^→/);
+    });
+
+    test('without an upgrade nothing is asked of the runtime', async () => {
+      await given(aPod());
+      expect(await told(ask('exec /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
+      expect(await told(ask('attach /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
+      expect(await told(ask('portForward /default/p', {}))).toBe('500 Upgrade request required\n');
+      expect(cri.calls.map(({ method }) => method)).not.toContain('Exec');
+    });
+
+    test.each([
+      ['NOT_FOUND', 404, 'rpc error: code = NotFound desc = no'],
+      ['RESOURCE_EXHAUSTED', 429, 'rpc error: code = ResourceExhausted desc = no'],
+      ['UNKNOWN', 500, 'rpc error: code = Unknown desc = no'],
+      ['UNAVAILABLE', 500, 'rpc error: code = Unavailable desc = no'],
+    ])('the runtime says %s: %i', async (reason, status, body) => {
+      await given(aPod());
+      cri.faults.fail('exec', new KubeletError('internal', reason, 'no'));
+      const answer = await ask('exec /default/p/c?output=1');
+      expect([(answer as { status: number }).status, await bodyText(answer)]).toEqual([status, body]);
+      if (status === 429) expect(answer).toMatchObject({ headers: { 'retry-after': '60' } });
+    });
+
+    test('a client that goes takes its question to the runtime along', async () => {
+      await given(aPod());
+      cri.faults.stall('exec');
+      const abort = new AbortController();
+      const asked = ask('exec /default/p/c?output=1', { ...spdy, signal: abort.signal });
+      await clock.settle();
+      abort.abort(new Aborted('the client went away'));
+      await expect(asked).rejects.toThrow('the client went away');
     });
   });
 
-  test.each([
-    ['/default/p/c', '400 you must specify at least 1 of stdin, stdout, stderr'],
-    ['/default/q/c?output=1', '404 pod does not exist'],
-    ['/other/p/c?output=1', '404 pod does not exist'],
-    ['/default/p/x?output=1', '500 container not found ("x")'],
-    ['/default/p/dead?output=1', '500 container not found ("dead")'],
-    ['/default/p/another-uid/c?output=1', '500 container not found ("c")'],
-    ['/default/p/uid-p/c?output=1', '→ http://127.0.0.1:1/exec/fake0'],
-  ])('%s: %s', async (target, want) => {
-    const sandbox = await given(aPod());
-    const labels = { [criLabels.podUid]: 'uid-p' };
-    const containerId = await startContainer(sandbox, 'dead', labels);
-    await clock.until(cri.stopContainer({ containerId, timeout: 0n }), 60_000);
-    expect(await told(ask(`exec ${target}`))).toBe(want);
-  });
-
-  test('init, sidecar and ephemeral containers are found like others', async () => {
-    const pod = aPod({
-      initContainers: [aContainer({ name: 'side', restartPolicy: 'Always' })],
-      ephemeralContainers: [{ ...aContainer({ name: 'debug' }) }],
+  describe('attach', () => {
+    test('the terminal is what the container has, whatever the client thinks', async () => {
+      await given(aPod({ containers: [aContainer({ tty: true, stdin: true })] }));
+      await ask('attach /default/p/c?output=1&error=1&input=1');
+      expect(lastCall('Attach')).toMatchObject({ tty: true, stdin: true, stdout: true, stderr: false });
+      await given(aPod({ name: 'q' }));
+      await ask('attach /default/q/c?output=1&tty=1');
+      expect(lastCall('Attach')).toMatchObject({ tty: false, stdout: true, stderr: false });
     });
-    await given(pod, 'api', ['side', 'c', 'debug']);
-    for (const name of ['side', 'debug']) {
-      expect(await told(ask(`exec /default/p/${name}?output=1`))).toMatch(/^→/);
-      expect(await told(ask(`attach /default/p/${name}?output=1`))).toMatch(/^→/);
-    }
-  });
 
-  test('of a pod that was made anew under its name, the new one is meant', async () => {
-    await given(aPod({ uid: 'old' }));
-    await given(aPod({ uid: 'new' }));
-    await ask('exec /default/p/c?output=1');
-    const { containers } = await cri.listContainers({
-      filter: { labelSelector: { [criLabels.podUid]: 'new' } },
-    });
-    expect(lastCall('Exec')).toMatchObject({ containerId: containers[0]?.id });
-  });
-
-  test('a static pod is found by the UID of its mirror pod, which is what clients know', async () => {
-    await given(aPod({ name: 'web-node1' }), 'file');
-    expect(await told(ask('exec /default/web-node1/mirror-uid/c?output=1'))).toMatch(/^→/);
-    expect(await told(ask('portForward /default/web-node1/mirror-uid'))).toMatch(/^→/);
-  });
-
-  test('without an upgrade nothing is asked of the runtime', async () => {
-    await given(aPod());
-    expect(await told(ask('exec /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
-    expect(await told(ask('attach /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
-    expect(await told(ask('portForward /default/p', {}))).toBe('500 Upgrade request required\n');
-    expect(cri.calls.map(({ method }) => method)).not.toContain('Exec');
-  });
-
-  test.each([
-    ['NOT_FOUND', 404, 'rpc error: code = NotFound desc = no'],
-    ['RESOURCE_EXHAUSTED', 429, 'rpc error: code = ResourceExhausted desc = no'],
-    ['UNKNOWN', 500, 'rpc error: code = Unknown desc = no'],
-    ['UNAVAILABLE', 500, 'rpc error: code = Unavailable desc = no'],
-  ])('the runtime says %s: %i', async (reason, status, body) => {
-    await given(aPod());
-    cri.faults.fail('exec', new KubeletError('internal', reason, 'no'));
-    const answer = await ask('exec /default/p/c?output=1');
-    expect([(answer as { status: number }).status, await bodyText(answer)]).toEqual([status, body]);
-    if (status === 429) expect(answer).toMatchObject({ headers: { 'retry-after': '60' } });
-  });
-
-  test('a client that goes takes its question to the runtime along', async () => {
-    await given(aPod());
-    cri.faults.stall('exec');
-    const abort = new AbortController();
-    const asked = ask('exec /default/p/c?output=1', { ...spdy, signal: abort.signal });
-    await clock.settle();
-    abort.abort(new Aborted('the client went away'));
-    await expect(asked).rejects.toThrow('the client went away');
-  });
-});
-
-describe('attach', () => {
-  test('the terminal is what the container has, whatever the client thinks', async () => {
-    await given(aPod({ containers: [aContainer({ tty: true, stdin: true })] }));
-    await ask('attach /default/p/c?output=1&error=1&input=1');
-    expect(lastCall('Attach')).toMatchObject({ tty: true, stdin: true, stdout: true, stderr: false });
-    await given(aPod({ name: 'q' }));
-    await ask('attach /default/q/c?output=1&tty=1');
-    expect(lastCall('Attach')).toMatchObject({ tty: false, stdout: true, stderr: false });
-  });
-
-  test.each([
-    ['/default/p/c', '400 you must specify at least 1 of stdin, stdout, stderr'],
-    ['/default/q/c?output=1', '404 pod does not exist'],
-    ['/default/p/x?output=1', '500 container x not found in pod p_default'],
-    ['/default/p/another-uid/c?output=1', '500 pod p_default not found'],
-    ['/default/p/stranger?output=1', '500 container stranger not found in pod p_default'],
-  ])('%s: %s', async (target, want) => {
-    await given(aPod(), 'api', ['c', 'stranger']);
-    expect(await told(ask(`attach ${target}`))).toBe(want);
-  });
-});
-
-describe('portForward', () => {
-  test('to the sandbox that is ready, with the ports of a WebSocket', async () => {
-    const podSandboxId = await given(aPod({ hostNetwork: true }));
-    expect(await told(ask('portForward /default/p'))).toBe('→ http://127.0.0.1:1/portforward/fake0');
-    expect(lastCall('PortForward')).toMatchObject({ podSandboxId, port: [] });
-    await ask('portForward /default/p?port=80,81', { upgrade: true, headers: { upgrade: 'websocket' } });
-    expect(lastCall('PortForward')).toMatchObject({ podSandboxId, port: [80, 81] });
-  });
-
-  test('refusals', async () => {
-    const webSocket = { upgrade: true, headers: { upgrade: 'websocket' } };
-    const podSandboxId = await given(aPod());
-    expect(await told(ask('portForward /default/p', webSocket))).toBe(
-      '400 query parameter "port" is required',
-    );
-    expect(await told(ask('portForward /default/q'))).toBe('404 pod does not exist');
-    expect(await told(ask('portForward /default/p/another-uid'))).toBe('404 pod not found');
-    await clock.until(cri.stopPodSandbox({ podSandboxId }), 60_000);
-    expect(await told(ask('portForward /default/p'))).toBe('500 pod not found ("p_default")');
-  });
-});
-
-describe('run', () => {
-  const run = async (query: string): Promise<string> =>
-    told(clock.until(ask(`run /default/p/c?${query}`, {}), 60_000));
-
-  test('answers with both outputs, one after the other', async () => {
-    await given(aPod());
-    const answer = await clock.until(ask('run /default/p/c?cmd=echo+a++b', {}), 60_000);
-    expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
-    expect(await bodyText(answer)).toBe('a  b\n');
-    expect(lastCall('ExecSync')).toMatchObject({ cmd: ['echo', 'a', '', 'b'], timeout: 0n });
-    expect(await clock.until(ask('run /default/p/c?cmd=true', {}), 60_000)).toMatchObject({
-      status: 200,
-      headers: {},
+    test.each([
+      ['/default/p/c', '400 you must specify at least 1 of stdin, stdout, stderr'],
+      ['/default/q/c?output=1', '404 pod does not exist'],
+      ['/default/p/x?output=1', '500 container x not found in pod p_default'],
+      ['/default/p/another-uid/c?output=1', '500 pod p_default not found'],
+      ['/default/p/stranger?output=1', '500 container stranger not found in pod p_default'],
+    ])('%s: %s', async (target, want) => {
+      await given(aPod(), 'api', ['c', 'stranger']);
+      expect(await told(ask(`attach ${target}`))).toBe(want);
     });
   });
 
-  test('what goes wrong', async () => {
-    await given(aPod());
-    expect(await run('cmd=cat+/none')).toBe(
-      "500 command 'cat /none' exited with 1: cat: can't open '/none': No such file or directory\n",
-    );
-    expect(await run('cmd=/no/such')).toMatch(/^500 rpc error: code = Unknown desc = failed to exec/);
-    expect(await told(ask('run /default/p/x?cmd=true', {}))).toBe('500 container not found ("x")');
-    expect(await told(ask('run /default/q/c?cmd=true', {}))).toBe('404 pod does not exist');
+  describe('portForward', () => {
+    test('to the sandbox that is ready, with the ports of a WebSocket', async () => {
+      const podSandboxId = await given(aPod({ hostNetwork: true }));
+      expect(await told(ask('portForward /default/p'))).toBe('→ http://127.0.0.1:1/portforward/fake0');
+      expect(lastCall('PortForward')).toMatchObject({ podSandboxId, port: [] });
+      await ask('portForward /default/p?port=80,81', { upgrade: true, headers: { upgrade: 'websocket' } });
+      expect(lastCall('PortForward')).toMatchObject({ podSandboxId, port: [80, 81] });
+    });
+
+    test('refusals', async () => {
+      const webSocket = { upgrade: true, headers: { upgrade: 'websocket' } };
+      const podSandboxId = await given(aPod());
+      expect(await told(ask('portForward /default/p', webSocket))).toBe(
+        '400 query parameter "port" is required',
+      );
+      expect(await told(ask('portForward /default/q'))).toBe('404 pod does not exist');
+      expect(await told(ask('portForward /default/p/another-uid'))).toBe('404 pod not found');
+      await clock.until(cri.stopPodSandbox({ podSandboxId }), 60_000);
+      expect(await told(ask('portForward /default/p'))).toBe('500 pod not found ("p_default")');
+    });
+  });
+
+  describe('run', () => {
+    const run = async (query: string): Promise<string> =>
+      told(clock.until(ask(`run /default/p/c?${query}`, {}), 60_000));
+
+    test('answers with both outputs, one after the other', async () => {
+      await given(aPod());
+      const answer = await clock.until(ask('run /default/p/c?cmd=echo+a++b', {}), 60_000);
+      expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
+      expect(await bodyText(answer)).toBe('a  b\n');
+      expect(lastCall('ExecSync')).toMatchObject({ cmd: ['echo', 'a', '', 'b'], timeout: 0n });
+      expect(await clock.until(ask('run /default/p/c?cmd=true', {}), 60_000)).toMatchObject({
+        status: 200,
+        headers: {},
+      });
+    });
+
+    test('what goes wrong', async () => {
+      await given(aPod());
+      expect(await run('cmd=cat+/none')).toBe(
+        "500 command 'cat /none' exited with 1: cat: can't open '/none': No such file or directory\n",
+      );
+      expect(await run('cmd=/no/such')).toMatch(/^500 rpc error: code = Unknown desc = failed to exec/);
+      expect(await told(ask('run /default/p/x?cmd=true', {}))).toBe('500 container not found ("x")');
+      expect(await told(ask('run /default/q/c?cmd=true', {}))).toBe('404 pod does not exist');
+    });
   });
 });
