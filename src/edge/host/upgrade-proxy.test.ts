@@ -41,7 +41,7 @@ interface Front {
   /** Every tunnel that there was. */
   readonly tunnels: Promise<void>[];
   /** As when the kubelet stops. */
-  close(): void;
+  readonly close: () => void;
 }
 
 /** A port that passes every upgrade on to `url`. */
@@ -382,7 +382,7 @@ describe('UpgradeProxy', () => {
     close();
     await Promise.all(tunnels);
     expect(proxy.open).toBe(0);
-    await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
+    for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
   });
 
   describe('TLS towards the server', () => {
