@@ -1,15 +1,18 @@
-// Passes on what `kubectl logs`, exec, attach and port-forward ask: to the kubelet of the pod's node, on its own port.
+// Passes on what `kubectl logs`, exec, attach, port-forward and get --raw …/nodes/NAME/proxy/… ask: to the kubelet of the pod's
+// node or to that node's, on its own port, by the server's own certificate.
 // Upstream: pkg/registry/core/{pod,node}/rest and apimachinery/pkg/util/proxy.
-// Invariant: a real server speaks SPDY to kubelets, so a WebSocket is refused here and kubectl falls back to SPDY.
+// Invariant: a real server translates the newest WebSocket protocols into SPDY; here they are refused, so that kubectl falls back
+// to SPDY. Those that runtimes know are passed through, as older servers do.
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Node, Pod } from '../../api/k8s.ts';
+import { UpgradeProxy } from '../../edge/host/upgrade-proxy.ts';
 import { ApiError, badRequest, notFound } from './api-error.ts';
 import { authorize } from './authorize.ts';
 import { type ApiServerDouble, adminUser, callOf, errorResponse } from './double.ts';
 import type { KeyPair } from './pki.ts';
-import type { RawRequest, User } from './request.ts';
+import type { Call, RawRequest, User } from './request.ts';
 import { resourceOf } from './resources.ts';
 
 interface Target {
@@ -62,9 +65,7 @@ export class KubeletProxy {
     user: User | undefined,
   ): void {
     try {
-      if (String(request.headers.upgrade).toLowerCase() === 'websocket') {
-        throw badRequest('websocket: upgrade to SPDY instead');
-      }
+      if (isNewWebSocket(request)) throw badRequest('websocket: upgrade to SPDY instead');
       const raw: RawRequest = {
         method: request.method ?? 'GET',
         path: request.url ?? '/',
@@ -75,38 +76,20 @@ export class KubeletProxy {
       };
       const target = this.#target(double, raw, user);
       if (target === undefined) throw badRequest('there is nothing to upgrade');
-      this.#tunnel(target, request, socket, head);
+      // Never rejects.
+      void this.#streams(target).proxy(request, socket, head, urlOf(target, this.#secure));
     } catch (err) {
-      refuse(socket, err);
+      socket.on('error', () => socket.destroy());
+      socket.end(refusal(err));
     }
   }
 
-  #tunnel(target: Target, request: IncomingMessage, socket: Socket, head: Buffer): void {
-    const headers: Record<string, string | string[]> = {};
-    for (const [name, value] of Object.entries(request.headers)) {
-      if (value !== undefined && name !== 'authorization' && name !== 'host') headers[name] = value;
-    }
-    const outgoing = this.#open(target, request.method ?? 'GET', headers);
-    outgoing.on('error', (err) => refuse(socket, unreachable(target, err)));
-    outgoing.once('upgrade', (response, upstream, firstBytes) => {
-      const lines = [`HTTP/1.1 ${response.statusCode} ${response.statusMessage}`];
-      for (let at = 0; at < response.rawHeaders.length; at += 2) {
-        lines.push(`${response.rawHeaders[at]}: ${response.rawHeaders[at + 1]}`);
-      }
-      socket.write(`${lines.join('\r\n')}\r\n\r\n`);
-      socket.write(firstBytes);
-      upstream.write(head);
-      upstream.pipe(socket).pipe(upstream);
-      upstream.on('error', () => socket.destroy());
-      upstream.once('close', () => socket.destroy());
-      socket.once('close', () => upstream.destroy());
+  #streams(target: Target): UpgradeProxy {
+    return new UpgradeProxy({
+      idleMs: 0,
+      tls: { rejectUnauthorized: false, ...this.#client },
+      answer: (err) => refusal(unreachable(target, err)),
     });
-    // An answer instead of an upgrade: what is wrong, in the kubelet's words.
-    outgoing.once('response', (response) => {
-      socket.write(`HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\nconnection: close\r\n\r\n`);
-      response.pipe(socket);
-    });
-    outgoing.end();
   }
 
   #open({ host, path, port }: Target, method: string, headers: Record<string, string | string[]>) {
@@ -116,27 +99,50 @@ export class KubeletProxy {
       : httpRequest(options);
   }
 
-  /** Where the pod's kubelet is; undefined when the request is none for a kubelet. */
+  /** Which kubelet, and what of it; undefined when the request is none for a kubelet. */
   #target(double: ApiServerDouble, raw: RawRequest, user: User | undefined): Target | undefined {
     const url = new URL(raw.path, 'http://double');
-    const match = /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/(log|exec|attach|portforward)$/.exec(
-      url.pathname,
-    );
-    const kind = kubeletPaths[match?.[1] ?? ''];
-    if (kind === undefined) return undefined;
     // Tokens are for requests; who comes here with one acts as the administrator.
-    const call = callOf(raw, url, user ?? adminUser);
-    authorize(call, double.store);
-    const pod = double.objects.get('pods', call.namespace, call.name);
-    if (pod === undefined) throw notFound(resourceOf('pods'), call.name);
-    const node = double.objects.get('nodes', '', pod.spec?.nodeName ?? '');
-    if (node === undefined) throw badRequest(`pod ${call.name} does not have a host assigned`);
-    const container = kind === 'portForward' ? '' : `/${containerOf(pod, url)}`;
-    const query = new URLSearchParams(url.search);
-    query.delete('container');
-    const rest = query.size === 0 ? '' : `?${kubeletQuery(query)}`;
-    return { ...endpointOf(node), path: `/${kind}/${call.namespace}/${call.name}${container}${rest}` };
+    const asked = (): Call => {
+      const call = callOf(raw, url, user ?? adminUser);
+      authorize(call, double.store);
+      return call;
+    };
+    const below = /^\/api\/v1\/nodes\/[^/]+\/proxy(\/.*)?$/.exec(url.pathname);
+    if (below !== null) {
+      const { name } = asked();
+      const node = double.objects.get('nodes', '', name);
+      if (node === undefined) throw notFound(resourceOf('nodes'), name);
+      return { ...endpointOf(node), path: `${below[1] ?? '/'}${url.search}` };
+    }
+    const kind = kubeletPaths[podStream.exec(url.pathname)?.[1] ?? ''];
+    return kind === undefined ? undefined : podTarget(double, kind, asked(), url);
   }
+}
+
+const podStream = /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/(log|exec|attach|portforward)$/;
+
+function podTarget(double: ApiServerDouble, kind: string, call: Call, url: URL): Target {
+  const pod = double.objects.get('pods', call.namespace, call.name);
+  if (pod === undefined) throw notFound(resourceOf('pods'), call.name);
+  const node = double.objects.get('nodes', '', pod.spec?.nodeName ?? '');
+  if (node === undefined) throw badRequest(`pod ${call.name} does not have a host assigned`);
+  const container = kind === 'portForward' ? '' : `/${containerOf(pod, url)}`;
+  const query = new URLSearchParams(url.search);
+  query.delete('container');
+  const rest = query.size === 0 ? '' : `?${kubeletQuery(query)}`;
+  return { ...endpointOf(node), path: `/${kind}/${call.namespace}/${call.name}${container}${rest}` };
+}
+
+/** Of the protocols that runtimes do not speak, which a real server translates. */
+function isNewWebSocket({ headers }: IncomingMessage): boolean {
+  if (String(headers.upgrade).toLowerCase() !== 'websocket') return false;
+  const offered = String(headers['sec-websocket-protocol'] ?? '').split(',');
+  return !offered.some((each) => /^(v4\.)?(base64\.)?channel\.k8s\.io$/.test(each.trim()));
+}
+
+function urlOf({ host, path, port }: Target, secure: boolean): string {
+  return `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`;
 }
 
 /** The kubelet's names for what kubectl asks the server. */
@@ -150,13 +156,19 @@ function kubeletQuery(query: URLSearchParams): string {
   return renamed.toString();
 }
 
-function containerOf(pod: Pod, url: URL): string {
-  const asked = url.searchParams.get('container');
-  if (asked !== null && asked !== '') return asked;
-  const preferred = pod.metadata?.annotations?.['kubectl.kubernetes.io/default-container'];
-  const name = preferred ?? pod.spec?.containers[0]?.name;
-  if (name === undefined) throw badRequest('a container name must be specified');
-  return name;
+function containerOf({ metadata, spec }: Pod, url: URL): string {
+  const pod = metadata?.name ?? '';
+  const { containers = [], ephemeralContainers = [], initContainers = [] } = spec ?? {};
+  const asked = url.searchParams.get('container') ?? '';
+  if (asked !== '') {
+    const all = [...initContainers, ...containers, ...ephemeralContainers];
+    if (all.some(({ name }) => name === asked)) return asked;
+    throw badRequest(`container ${asked} is not valid for pod ${pod}`);
+  }
+  const [only, ...others] = containers.map(({ name }) => name);
+  if (only !== undefined && others.length === 0) return only;
+  const choice = [only, ...others].join(' ');
+  throw badRequest(`a container name must be specified for pod ${pod}, choose one of: [${choice}]`);
 }
 
 function endpointOf(node: Node): Pick<Target, 'host' | 'port'> {
@@ -176,11 +188,9 @@ function unreachable(target: Target, err: Error): ApiError {
   );
 }
 
-function refuse(socket: Socket, err: unknown): void {
-  if (socket.destroyed) return;
+function refusal(err: unknown): string {
   const { body, headers, status } = errorResponse(err);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  socket.end(
-    `HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\nconnection: close\r\n\r\n${typeof body === 'string' ? body : ''}`,
-  );
+  const text = typeof body === 'string' ? body : '';
+  return `HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\nconnection: close\r\n\r\n${text}`;
 }
