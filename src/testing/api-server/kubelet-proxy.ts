@@ -137,7 +137,7 @@ function podTarget(double: ApiServerDouble, kind: string, call: Call, url: URL):
 /** Of the protocols that runtimes do not speak, which a real server translates. */
 function isNewWebSocket({ headers }: IncomingMessage): boolean {
   if (String(headers.upgrade).toLowerCase() !== 'websocket') return false;
-  const offered = String(headers['sec-websocket-protocol'] ?? '').split(',');
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',');
   return !offered.some((each) => /^(v4\.)?(base64\.)?channel\.k8s\.io$/.test(each.trim()));
 }
 
