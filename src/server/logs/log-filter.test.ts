@@ -40,6 +40,13 @@ const cases: readonly (readonly [name: string, input: string, over: Partial<Filt
       { timestamps: true },
       `${t1} out 1\n2024-01-01T00:00:02.500000000Z err 1\n2024-01-01T00:00:02.500000000Z out 2\n2024-01-01T00:00:03.000000000+01:00 x\n`,
     ],
+    [
+      'times that are longer than what was cut off',
+      '2024-01-01T00:00:01Z stdout F a\n2024-01-01T00:00:02Z stdout F b\n2024-01-01T00:00:03Z stdout P c\n',
+      { timestamps: true },
+      '2024-01-01T00:00:01.000000000Z a\n2024-01-01T00:00:02.000000000Z b\n2024-01-01T00:00:03.000000000Z c',
+    ],
+    ['nothing but zeros is no time', `${'\0'.repeat(19)}Z stdout F x\n${t1} stdout F y\n`, {}, 'y\n'],
     ['cut lines are joined', cut, {}, 'abcdef\nnext\n'],
     [
       'a joined line has one time, of its beginning',

@@ -58,7 +58,6 @@ class LogReading {
   readonly #request: LogRequest;
   readonly #signal: AbortSignal;
   readonly #filter: LogFilter;
-  readonly #buffer = Buffer.allocUnsafe(chunkBytes);
   /** Oldest first; the first one is being read. */
   #files: LogFile[] = [];
   #at = 0;
@@ -115,12 +114,12 @@ class LogReading {
     while (this.#at < endAt && !this.#filter.isDone) {
       this.#signal.throwIfAborted();
       const wanted = Math.min(chunkBytes, endAt - this.#at);
-      const length = await file.read(this.#buffer.subarray(0, wanted), this.#at);
+      const length = await file.read(this.#filter.space(wanted), this.#at);
       if (length === 0) break;
       await this.#deps.turns.take(length);
       this.#at += length;
       got = true;
-      const out = this.#filter.push(this.#buffer.subarray(0, length));
+      const out = this.#filter.filled(length);
       if (out.length > 0) yield out;
     }
     return got;

@@ -18,11 +18,38 @@ export class TimestampReader {
   offsetMinutes = 0;
   /** Whether it was written as formatTimestamp would write it. */
   isFixedWidth = false;
+  /** The second of the last time, as it was written and as a number without regard to its zone. */
+  readonly #lastSecond = new Uint8Array(19);
+  #wallSeconds = 0;
+  #hasSecond = false;
 
   /** Whether [from, to) is a time, with any number of decimals and a zone. */
   read(bytes: Uint8Array, from: number, to: number): boolean {
     // YYYY-MM-DDThh:mm:ss
     if (to - from < 20) return false;
+    if (!this.#isSameSecond(bytes, from) && !this.#readSecond(bytes, from)) return false;
+    const zone = this.#fraction(bytes, from + 19, to);
+    if (zone < 0 || !this.#zone(bytes, zone, to)) return false;
+    this.isFixedWidth =
+      zone === from + 29 && bytes[from + 19] === 0x2e && (bytes[zone] === 0x5a || this.offsetMinutes !== 0);
+    this.seconds = this.#wallSeconds - this.offsetMinutes * 60;
+    return true;
+  }
+
+  isBefore({ nanos, seconds }: Instant): boolean {
+    return this.seconds < seconds || (this.seconds === seconds && this.nanos < nanos);
+  }
+
+  /** Most lines are of the same second as the one before. */
+  #isSameSecond(bytes: Uint8Array, from: number): boolean {
+    if (!this.#hasSecond) return false;
+    const last = this.#lastSecond;
+    for (let at = 18; at >= 0; at--) if (bytes[from + at] !== last[at]) return false;
+    return true;
+  }
+
+  #readSecond(bytes: Uint8Array, from: number): boolean {
+    this.#hasSecond = false;
     const year = digits(bytes, from, 4);
     const month = digits(bytes, from + 5, 2);
     const day = digits(bytes, from + 8, 2);
@@ -33,21 +60,10 @@ export class TimestampReader {
     if (bytes[from + 13] !== 0x3a || bytes[from + 16] !== 0x3a) return false;
     if (year < 0 || month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return false;
     if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) return false;
-    const zone = this.#fraction(bytes, from + 19, to);
-    if (zone < 0 || !this.#zone(bytes, zone, to)) return false;
-    this.isFixedWidth =
-      zone === from + 29 && bytes[from + 19] === 0x2e && (bytes[zone] === 0x5a || this.offsetMinutes !== 0);
-    this.seconds =
-      daysSinceEpoch(year, month, day) * 86_400 +
-      hour * 3_600 +
-      minute * 60 +
-      second -
-      this.offsetMinutes * 60;
+    this.#wallSeconds = daysSinceEpoch(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    for (let at = 0; at < 19; at++) this.#lastSecond[at] = bytes[from + at] as number;
+    this.#hasSecond = true;
     return true;
-  }
-
-  isBefore({ nanos, seconds }: Instant): boolean {
-    return this.seconds < seconds || (this.seconds === seconds && this.nanos < nanos);
   }
 
   /** Where the zone begins; -1 when there is a point with nothing behind it. */
