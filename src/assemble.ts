@@ -171,10 +171,11 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
   });
   const { hugePageSizes } = input.machine;
+  const cgroups = edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes });
   const resources = assembleResources({
     ...input,
     hugePageSizes,
-    cgroups: edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes }),
+    cgroups,
     desired,
     lifecycles,
     events,
@@ -212,7 +213,7 @@ export function assemble(input: AssembleInput): Kubelet {
     images: images.manager,
     files: edges.files,
     cgroups: resources.pods ?? noCgroups,
-    podCgroups: config.cgroupDriver === 'systemd' ? undefined : resources.pods,
+    podCgroups: resources.pods,
     events,
     objects,
     volumes: volume.manager,
@@ -388,6 +389,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const close = (): void => {
     cri.close();
     api?.close();
+    cgroups?.close();
   };
   return { components, stores, workers, events, explain, checks, close };
 }
