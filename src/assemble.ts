@@ -364,6 +364,10 @@ export function assemble(input: AssembleInput): Kubelet {
       explain,
     },
     handlers: { ...streams.handlers },
+    proxyUpgrade: streams.proxyUpgrade,
+    certificate: serving.certificate,
+    api: api?.client,
+    metrics: metrics.registry,
     log: component('server'),
   });
   // Pods arrive last: who works on them is there by then.
@@ -379,9 +383,10 @@ export function assemble(input: AssembleInput): Kubelet {
     status,
     ...volume.components,
     ...podWork,
-    ...(cluster?.node ?? []),
+    // A node that says Ready can be reached.
     ...serving.components,
     ...servers,
+    ...(cluster?.node ?? []),
     ...podSources(input, desired),
     ...(cluster === undefined ? [] : [cluster.source]),
   ];

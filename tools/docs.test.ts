@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
+import { HttpMetrics } from '../src/server/http-metrics.ts';
 import { ClusterMetrics } from '../src/stats/cluster-metrics.ts';
 import { KubeletMetrics } from '../src/stats/kubelet-metrics.ts';
 
@@ -55,6 +56,7 @@ describe('docs/metrics.md', () => {
   restClientMetrics(metrics.registry);
   const cluster = new ClusterMetrics({ registry: metrics.registry, mirrorPods: () => 0, nowMs: () => 0 });
   cluster.observeStatusSync(0);
+  expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   test('lists exactly the metrics there are', () => {
     const listed = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
     expect(new Set(listed)).toEqual(new Set([...metrics.names(), ...new ProbeMetrics().names()]));

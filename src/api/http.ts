@@ -22,6 +22,8 @@ export interface HttpRequest {
 export interface ClientCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
+  /** What the certificate's subject names by the OID of Kubernetes' UIDs; empty where it does not. */
+  readonly uid: string;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
   /** SHA-256 over the whole certificate, lower-case hex. */
@@ -48,15 +50,3 @@ export interface ProxyAnswer {
 export type HttpAnswer = HttpResponse | ProxyAnswer;
 
 export type HttpHandler = (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
-
-/** The certificate a server shows, from files or from who obtains one. */
-export interface ServingCertificate {
-  readonly certPem: string;
-  readonly keyPem: string;
-}
-
-/** Who has the serving certificate. Undefined until there is one; `changed` announces every new one. */
-export interface ServingCertificates {
-  current(): ServingCertificate | undefined;
-  readonly changed: { subscribe(listener: () => void): () => void };
-}

@@ -16,8 +16,16 @@ import { kubeletVersion } from './version.ts';
 const lines = (text: string): readonly string[] => text.trim().split('\n');
 
 describe('flags', () => {
+  const shared = allFlags.filter(({ spec }) => spec.own !== true);
+
+  test('those of our own are few', () => {
+    expect(allFlags.filter((entry) => !shared.includes(entry)).map(({ name }) => name)).toEqual([
+      'allow-get-streams',
+    ]);
+  });
+
   test('names, types, defaults and deprecations are those of upstream', () => {
-    const ours = allFlags.map((entry) =>
+    const ours = shared.map((entry) =>
       [
         entry.name,
         entry.short ?? '',

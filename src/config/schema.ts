@@ -54,6 +54,8 @@ export interface FlagSpec {
   /** What to say when it is used; `false`: in good standing. A flag of a config field is deprecated unless it says so. */
   readonly deprecated?: string | false;
   readonly doc?: string;
+  /** Not one of upstream's. */
+  readonly own?: true;
 }
 
 export interface Field<T> {

@@ -14,11 +14,13 @@ import { httpGet } from './host/http-get.ts';
 import { kubeletIdRange } from './host/id-range.ts';
 import { killProcess } from './host/kill-process.ts';
 import { listenHttp } from './host/listen-http.ts';
+import { listenHttps } from './host/listen-https.ts';
 import { nodeHost } from './host/node-host.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
 import { readTail } from './host/read-tail.ts';
 import { recordFiles } from './host/record-files.ts';
+import { textFile } from './host/text-file.ts';
 import { UpgradeProxy, type UpgradeProxyOptions } from './host/upgrade-proxy.ts';
 import { watchPath } from './host/watch-dir.ts';
 import { probeEdges } from './probe/probe-edges.ts';
@@ -70,6 +72,8 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       const proxy = new UpgradeProxy(options);
       return (...args) => proxy.proxy(...args);
     },
+    listenSecure: listenHttps,
+    textFile: textFile(clock),
     nodeHost,
     certs: certificateHost(clock),
     volumes: (podsDir: string) => new VolumeFiles({ podsDir, now: () => clock.now() }),

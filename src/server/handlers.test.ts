@@ -3,8 +3,9 @@ import type { Pod, PodStatus } from '../api/k8s.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
 import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
 import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
-import { knowledgeHandlers, readOnlyHandler } from './handlers.ts';
+import { knowledgeHandlers, readOnlyRoutes } from './handlers.ts';
 import type { HttpHandler, HttpResponse } from './http-message.ts';
+import { route } from './router.ts';
 
 const uid = asPodUid('u1');
 
@@ -78,7 +79,7 @@ function bench() {
     probeMetrics: () => 'prober_probe_total 1\n',
     explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
-  const handle = readOnlyHandler(handlers);
+  const handle = route(readOnlyRoutes(handlers));
   return { desired, statuses, observed, handle };
 }
 

@@ -4,7 +4,7 @@
 import { type HealthCheck, healthHandlers } from './health.ts';
 import { type HttpHandler, jsonResponse, type RouteHandler, textResponse } from './http-message.ts';
 import { type ListedPods, type ListedStatuses, PodList, RunningPods, type SeenPods } from './pod-list.ts';
-import { route } from './router.ts';
+import { type Route, route } from './router.ts';
 import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
 
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -54,8 +54,8 @@ export function metricsHandler(render: () => string | Promise<string>): RouteHan
 }
 
 /** The read-only port, 10255: no authentication, so nothing that acts and nothing that tells secrets. */
-export function readOnlyHandler(handlers: RouteHandlers): HttpHandler {
-  return route(routesOf(readOnlySettings, handlers));
+export function readOnlyRoutes(handlers: RouteHandlers): readonly Route[] {
+  return routesOf(readOnlySettings, handlers);
 }
 
 /** A gate that is off leaves a row without a handler here. */

@@ -14,6 +14,7 @@ test.each([
     config: { healthzBindAddress: '127.0.0.1', healthzPort, address: '0.0.0.0', readOnlyPort },
     checks: [],
     handlers: {},
+    metrics: { counted: (_type, _routes, handler) => handler },
     listen: async ({ flag, host, port }) => {
       asked.push(`${host}:${port} ${flag}`);
       return { host, port, close: async () => undefined };

@@ -1,10 +1,12 @@
 // The ports without TLS: health on its own, and the read-only one where it is asked for. Upstream: ListenAndServeKubeletReadOnlyServer
 // and the healthz server of cmd/kubelet/app.
 import type { Logger } from '../base/log.ts';
-import { healthHandler, readOnlyHandler } from './handlers.ts';
+import { healthHandler, readOnlyRoutes } from './handlers.ts';
 import type { HealthCheck } from './health.ts';
 import type { HttpHandler } from './http-message.ts';
+import type { HttpMetrics } from './http-metrics.ts';
 import { HttpServer, type Listening } from './http-server.ts';
+import { route } from './router.ts';
 import type { RouteHandlers } from './routes.ts';
 
 export interface PlainPortsDeps {
@@ -17,6 +19,7 @@ export interface PlainPortsDeps {
   };
   readonly checks: readonly HealthCheck[];
   readonly handlers: RouteHandlers;
+  readonly metrics: Pick<HttpMetrics, 'counted'>;
   readonly listen: (options: {
     readonly host: string;
     readonly port: number;
@@ -27,7 +30,15 @@ export interface PlainPortsDeps {
   readonly log: Logger;
 }
 
-export function plainPorts({ checks, config, handlers, listen, log }: PlainPortsDeps): readonly HttpServer[] {
+export function plainPorts({
+  checks,
+  config,
+  handlers,
+  listen,
+  log,
+  metrics,
+}: PlainPortsDeps): readonly HttpServer[] {
+  const routes = readOnlyRoutes(handlers);
   const ports = [
     {
       name: 'healthz',
@@ -41,7 +52,7 @@ export function plainPorts({ checks, config, handlers, listen, log }: PlainPorts
       host: config.address,
       port: config.readOnlyPort,
       flag: '--read-only-port',
-      handler: readOnlyHandler(handlers),
+      handler: metrics.counted('readonly', routes, route(routes)),
     },
   ];
   return ports

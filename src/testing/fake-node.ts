@@ -2,6 +2,7 @@
 // Invariant: nothing real is touched, so that time, faults and restarts are the test's alone.
 
 import type { CallOptions } from '../api/cri.ts';
+import type { HttpAnswer, HttpHandler, HttpRequest } from '../api/http.ts';
 import type { Pod, PodStatus } from '../api/k8s.ts';
 import type { PodKill } from '../api/pod-kill.ts';
 import type { PodObjects } from '../api/pod-objects.ts';
@@ -96,6 +97,7 @@ export class FakeNode {
   #kubelet: Kubelet | undefined;
   #stop: (() => Promise<void>) | undefined;
   #life = new AbortController();
+  #secure: HttpHandler | undefined;
 
   /** The cluster this node belongs to, if it is told to belong to one. */
   readonly api: ApiServerDouble | undefined;
@@ -179,6 +181,12 @@ export class FakeNode {
   told(uid: string): readonly string[] {
     const events = this.#running.events.recent(asPodUid(uid));
     return events.map(({ reason, message }) => `${reason}: ${message}`);
+  }
+
+  /** What the secure port answers. */
+  async ask(request: HttpRequest): Promise<HttpAnswer> {
+    if (this.#secure === undefined) throw new Error('the secure port is closed');
+    return await this.#secure(request);
   }
 
   /** By the UID that the manifest gave. */
@@ -282,6 +290,14 @@ export class FakeNode {
         httpGet: () => Promise.reject(new Error('no network in memory')),
         listen: () => Promise.reject(new Error('no ports in memory')),
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
+        listenSecure: async ({ handler, host, port }) => {
+          this.#secure = handler;
+          return { host, port, close: async () => undefined };
+        },
+        textFile: {
+          read: async (path) => this.files.get(path) ?? '',
+          watch: () => ({ close: () => undefined }),
+        },
         nodeHost: fakeHost,
         certs: this.certs,
         volumes: () => this.volumes,

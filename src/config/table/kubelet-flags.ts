@@ -5,6 +5,10 @@ import { cadvisorFlags } from './cadvisor-flags.ts';
 const goneWithEviction = 'Eviction thresholds (evictionHard, evictionSoft) replace it.';
 
 export const kubeletFlags = {
+  allowGetStreams: boolean({
+    flag: { name: 'allow-get-streams', deprecated: false, own: true },
+    doc: "Let GET requests run commands, attach and forward ports with the verb get on nodes/proxy, as upstream's kubelet does. Otherwise they need the verb create.",
+  }),
   bootstrapKubeconfig: text({
     flag: { name: 'bootstrap-kubeconfig', deprecated: false },
     doc: 'Kubeconfig with which a client certificate is requested when --kubeconfig does not exist yet. The result is written to --kubeconfig, its key and certificate to --cert-dir.',

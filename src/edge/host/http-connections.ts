@@ -12,18 +12,25 @@ export interface Exchange {
   readonly abort: AbortController;
   /** It may go on for as long as the client likes, so a server that closes does not wait for it. */
   streaming: boolean;
+  /** All of its answer was given to the connection. */
+  answered: boolean;
 }
 
 export class HttpConnections {
   readonly #exchanges = new Map<Connection, Set<Exchange>>();
+  /** What is not a connection yet, or carries one. */
+  readonly #sockets = new Set<Socket>();
+  readonly #retired = new WeakSet<Connection>();
   #closing = false;
 
   get closing(): boolean {
     return this.#closing;
   }
 
-  get size(): number {
-    return this.#exchanges.size;
+  /** A socket on which a connection may come to be, to be destroyed with the rest in the end. */
+  track(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
   }
 
   add(connection: Connection): void {
@@ -37,7 +44,7 @@ export class HttpConnections {
   }
 
   begin(connection: Connection): Exchange {
-    const exchange: Exchange = { abort: new AbortController(), streaming: false };
+    const exchange: Exchange = { abort: new AbortController(), streaming: false, answered: false };
     this.#exchanges.get(connection)?.add(exchange);
     return exchange;
   }
@@ -45,6 +52,23 @@ export class HttpConnections {
   end(connection: Connection, exchange: Exchange): void {
     this.#exchanges.get(connection)?.delete(exchange);
     if (this.#closing) this.#endIdle();
+    else if (this.#retired.has(connection) && this.isIdle(connection)) endSoon(connection);
+  }
+
+  /** Whether the answer under way on it is to be the last. */
+  isLast(connection: Connection): boolean {
+    return this.#closing || this.#retired.has(connection);
+  }
+
+  /** These take no further requests; what is under way on them goes on to its end. */
+  retire(which: (connection: Connection) => boolean): void {
+    for (const connection of this.#exchanges.keys()) {
+      if (!which(connection)) continue;
+      this.#retired.add(connection);
+      if ('destroySoon' in connection) {
+        if (this.isIdle(connection)) connection.destroySoon();
+      } else connection.close();
+    }
   }
 
   /** Idle connections end now, streams are asked to, answers under way may go on. */
@@ -57,6 +81,7 @@ export class HttpConnections {
   endAll(): void {
     for (const exchange of this.#all()) exchange.abort.abort(serverCloses());
     for (const connection of this.#exchanges.keys()) connection.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   *#all(): Iterable<Exchange> {

@@ -36,7 +36,7 @@ export interface ExchangeOptions {
   readonly limits: HttpLimits;
   readonly connections: HttpConnections;
   /** The client's certificate of a connection. */
-  readonly certificateOf?: (socket: Socket) => ClientCertificate | undefined;
+  readonly certificateOf?: (connection: Connection) => ClientCertificate | undefined;
   readonly proxyUpgrade?: ProxyUpgrade | undefined;
   /** Gets what a handler threw. */
   readonly onError?: ((err: unknown, request?: HttpRequest) => void) | undefined;
@@ -64,7 +64,7 @@ export async function answerRequest(
   const exchange = connections.begin(connection);
   response.once('close', () => {
     connections.end(connection, exchange);
-    if (!response.writableFinished) exchange.abort.abort(new Aborted('the client went away'));
+    if (!exchange.answered) exchange.abort.abort(new Aborted('the client went away'));
   });
   if (declaredBytes(message) > limits.bodyBytes) {
     send(response, { ...internalError, status: 413, body: 'request body too large\n' }, true);
@@ -75,7 +75,7 @@ export async function answerRequest(
   const answer = await handle(options, message, exchange, false);
   discardBody(message, limits.bodyBytes);
   const result = 'proxyTo' in answer ? upgradeRequired : answer;
-  await write(options, response, result, exchange, connections.closing);
+  await write(options, response, result, exchange, connections.isLast(connection));
 }
 
 /** Answers a request to speak another protocol: by handing the connection on, or with an answer that ends it. Never rejects. */
@@ -156,7 +156,7 @@ function parseRequest(
       headers: message.headers,
       signal: exchange.abort.signal,
       upgrade,
-      certificate: options.certificateOf?.(message.socket),
+      certificate: options.certificateOf?.(connectionOf(message)),
       readBody: (mostBytes) => readBody(message, mostBytes, exchange.abort.signal),
     };
   } catch {
@@ -208,6 +208,7 @@ async function write(
   if (typeof body === 'string' || body instanceof Uint8Array) {
     // The socket's own time-out: nothing was taken for that long.
     response.setTimeout(stalledMs, () => response.destroy());
+    exchange.answered = true;
     send(response, { ...result, body }, last);
     return;
   }
@@ -216,6 +217,8 @@ async function write(
   if (options.connections.closing) exchange.abort.abort(new Aborted('the server closes'));
   try {
     await sendStream(response, { ...result, body }, signal, stalledMs, last);
+    exchange.answered = true;
+    response.end();
   } catch (err) {
     // Cut off in the middle, so that nobody takes what came for the whole.
     response.destroy();
@@ -264,7 +267,6 @@ async function sendStream(
       if (next.done === true) break;
       if (!(response as ServerResponse).write(next.value)) await drained(response, signal, stalledMs);
     }
-    response.end();
   } finally {
     // Not waited for: a source that is stuck would keep the exchange open.
     Promise.resolve(chunks.return?.()).catch(() => undefined);

@@ -121,7 +121,9 @@ const clientErrors: Readonly<Record<string, string>> = {
 
 /** What is no request gets one line and no second chance. */
 function refuseMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
-  if (err.code === 'ECONNRESET' || !socket.writable) {
+  // Who does not get through the handshake of TLS cannot be told anything.
+  const unheard = /^(ECONNRESET|EPROTO|ERR_TLS|ERR_SSL)/.test(err.code ?? '');
+  if (unheard || !socket.writable) {
     socket.destroy();
     return;
   }

@@ -1,0 +1,109 @@
+// Who sends a request: by client certificate, by bearer token, or nobody in particular where that is allowed.
+// Upstream: DelegatingAuthenticatorConfig in k8s.io/apiserver/pkg/authentication/authenticatorfactory, with its order: a
+// certificate first, then tokens; one proof that holds is enough; a proof that does not hold is not anonymous.
+import type { ClientCertificate, HttpRequest } from '../../api/http.ts';
+import type { Clock } from '../../base/clock.ts';
+import { describeError, isAbortOf, KubeletError } from '../../base/errors.ts';
+import { anonymousUser, type UserInfo, withAuthenticatedGroup } from './user.ts';
+
+export interface AuthenticateDeps {
+  /** Whether certificates count: there is an authority that vouches for clients. */
+  readonly certificates: boolean;
+  /** The gate AllowParsingUserUIDFromCertAuth. */
+  readonly certificateUids: boolean;
+  /** Whose token it is; undefined where tokens do not count. */
+  readonly tokens: { userOf(token: string, signal: AbortSignal): Promise<UserInfo | undefined> } | undefined;
+  readonly anonymous: boolean;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** `problem` is for the log: a client is not told what was wrong with its proof. */
+export type Authentication = { readonly user: UserInfo } | { readonly problem: string };
+
+export async function authenticate(deps: AuthenticateDeps, request: HttpRequest): Promise<Authentication> {
+  const problems: string[] = [];
+  const certificate = deps.certificates ? request.certificate : undefined;
+  if (certificate !== undefined) {
+    const problem = certificate.problem ?? whyNotNow(certificate, deps.clock.now());
+    if (problem !== undefined) problems.push(`client certificate: ${problem}`);
+    else if (certificate.commonName !== '')
+      return { user: withAuthenticatedGroup(certified(certificate, deps)) };
+  }
+  if (deps.tokens !== undefined) {
+    try {
+      for (const token of tokensOf(request)) {
+        const user = await deps.tokens.userOf(token, request.signal);
+        if (user !== undefined) return { user: withAuthenticatedGroup(user) };
+        problems.push('invalid bearer token');
+      }
+    } catch (err) {
+      if (isAbortOf(err, request.signal)) throw err;
+      problems.push(describeError(err));
+    }
+  }
+  if (problems.length > 0) return { problem: problems.join(', ') };
+  return deps.anonymous ? { user: anonymousUser } : { problem: 'no credentials' };
+}
+
+/** A connection may outlive the certificate it was made with. */
+function whyNotNow({ notAfterMs, notBeforeMs }: ClientCertificate, nowMs: number): string | undefined {
+  return nowMs < notBeforeMs || nowMs > notAfterMs ? 'has expired or is not yet valid' : undefined;
+}
+
+function certified(certificate: ClientCertificate, { certificateUids }: AuthenticateDeps): UserInfo {
+  return {
+    name: certificate.commonName,
+    uid: certificateUids ? certificate.uid : '',
+    groups: certificate.organizations,
+    extra: { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${certificate.sha256}`] },
+  };
+}
+
+function* tokensOf(request: HttpRequest): Iterable<string> {
+  const header = first(request.headers['authorization']).trim();
+  const [scheme = '', token = ''] = header.split(' ');
+  if (scheme.toLowerCase() === 'bearer' && token !== '') yield token;
+  const carried = request.upgrade ? tokenProtocol(request) : undefined;
+  if (carried !== undefined) yield carried;
+}
+
+const tokenProtocolPrefix = 'base64url.bearer.authorization.k8s.io.';
+
+/** A browser cannot set headers of a WebSocket, so a token may come as one of the protocols it offers. */
+function tokenProtocol(request: HttpRequest): string | undefined {
+  const { kept, tokens } = splitProtocols(request.headers['sec-websocket-protocol']);
+  const [encoded] = tokens;
+  if (encoded === undefined) return undefined;
+  if (tokens.length > 1) throw invalidProtocol('multiple base64.bearer.authorization tokens specified');
+  if (!/^[A-Za-z0-9_-]*$/.test(encoded) || encoded.length % 4 === 1)
+    throw invalidProtocol('invalid base64.bearer.authorization token encoding');
+  const token = Buffer.from(encoded, 'base64url').toString('utf8');
+  if (token.includes('\uFFFD')) throw invalidProtocol('invalid base64.bearer.authorization token');
+  if (token === '') return undefined;
+  if (kept.length === 0) throw invalidProtocol('missing additional subprotocol');
+  return token;
+}
+
+/** The protocols a client offers, without those that are tokens: what may be told to others. */
+export function splitProtocols(header: string | readonly string[] | undefined): {
+  readonly kept: readonly string[];
+  readonly tokens: readonly string[];
+} {
+  const all = (typeof header === 'string' ? [header] : (header ?? []))
+    .flatMap((each) => each.split(','))
+    .map((each) => each.trim());
+  return {
+    kept: all.filter((each) => !each.startsWith(tokenProtocolPrefix)),
+    tokens: all
+      .filter((each) => each.startsWith(tokenProtocolPrefix))
+      .map((each) => each.slice(tokenProtocolPrefix.length)),
+  };
+}
+
+function invalidProtocol(message: string): KubeletError {
+  return new KubeletError('invalid', 'InvalidToken', message);
+}
+
+function first(header: string | readonly string[] | undefined): string {
+  return (typeof header === 'string' ? header : header?.[0]) ?? '';
+}

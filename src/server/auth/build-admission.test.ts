@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { silentLogger } from '../../base/log.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { buildAdmission } from './build-admission.ts';
+
+function build(given: {
+  readonly clientCAFile?: string;
+  readonly webhook?: boolean;
+  readonly anonymous?: boolean;
+  readonly mode?: string;
+  readonly api?: boolean;
+}): unknown {
+  const ms = { ms: 1000 };
+  return buildAdmission({
+    config: {
+      authentication: {
+        x509: { clientCAFile: given.clientCAFile ?? '' },
+        webhook: { enabled: given.webhook ?? false, cacheTTL: ms },
+        anonymous: { enabled: given.anonymous ?? false },
+      },
+      authorization: {
+        mode: given.mode ?? 'AlwaysAllow',
+        webhook: { cacheAuthorizedTTL: ms, cacheUnauthorizedTTL: ms },
+      },
+    },
+    api: given.api === true ? { create: () => Promise.reject(new Error('not asked')) } : undefined,
+    nodeName: 'n',
+    settings: { fineGrained: true, allowGetStreams: false, certificateUids: true },
+    hashKey: new Uint8Array(32),
+    random: () => 0,
+    clock: new FakeClock(0),
+    log: silentLogger,
+  });
+}
+
+test.each([
+  [{ anonymous: true }],
+  [{ clientCAFile: '/ca.crt' }],
+  [{ webhook: true, mode: 'Webhook', api: true }],
+])('%o can be had', (given) => {
+  expect(build(given)).toBeTypeOf('function');
+});
+
+test.each([
+  [{}, 'no authentication method configured'],
+  [{ webhook: true }, 'no client provided, cannot use webhook authentication'],
+  [{ anonymous: true, mode: 'Webhook' }, 'no client provided, cannot use webhook authorization'],
+])('%o cannot: %s', (given, message) => {
+  expect(() => build(given)).toThrow(message);
+});

@@ -1,0 +1,82 @@
+// Authentication and authorization as configured. Upstream: BuildAuth in cmd/kubelet/app/auth.go.
+import type { ApiClient } from '../../api/api-client.ts';
+import type { Clock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import type { Admit } from '../router.ts';
+import { AccessReviews } from './access-reviews.ts';
+import { type AdmitDeps, admission } from './admit.ts';
+import { TokenReviews } from './token-reviews.ts';
+
+export interface AuthConfiguration {
+  readonly authentication: {
+    readonly x509: { readonly clientCAFile: string };
+    readonly webhook: { readonly enabled: boolean; readonly cacheTTL: { readonly ms: number } };
+    readonly anonymous: { readonly enabled: boolean };
+  };
+  readonly authorization: {
+    readonly mode: string;
+    readonly webhook: {
+      readonly cacheAuthorizedTTL: { readonly ms: number };
+      readonly cacheUnauthorizedTTL: { readonly ms: number };
+    };
+  };
+}
+
+export interface BuildAuthDeps {
+  readonly config: AuthConfiguration;
+  /** Undefined on a node that stands alone. */
+  readonly api: Pick<ApiClient, 'create'> | undefined;
+  readonly nodeName: string;
+  readonly settings: AdmitDeps['settings'] & { readonly certificateUids: boolean };
+  /** For hashes of tokens, made anew in every life. */
+  readonly hashKey: Uint8Array;
+  readonly random: () => number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Throws when the configuration asks for what cannot be had: as upstream, the kubelet does not start then. */
+export function buildAdmission(deps: BuildAuthDeps): Admit {
+  const { config, clock, log, settings } = deps;
+  return admission({
+    authentication: {
+      certificates: config.authentication.x509.clientCAFile !== '',
+      certificateUids: settings.certificateUids,
+      tokens: tokenReviews(deps),
+      anonymous: config.authentication.anonymous.enabled,
+      clock,
+    },
+    access: accessReviews(deps),
+    settings,
+    log,
+  });
+}
+
+function tokenReviews({ api, clock, config, hashKey, random }: BuildAuthDeps): TokenReviews | undefined {
+  const { anonymous, webhook, x509 } = config.authentication;
+  if (!webhook.enabled) {
+    if (x509.clientCAFile === '' && !anonymous.enabled) throw refused('no authentication method configured');
+    return undefined;
+  }
+  if (api === undefined) throw refused('no client provided, cannot use webhook authentication');
+  return new TokenReviews({ api, clock, random, ttlMs: webhook.cacheTTL.ms, hashKey });
+}
+
+function accessReviews({ api, clock, config, nodeName, random }: BuildAuthDeps): AccessReviews | undefined {
+  const { mode, webhook } = config.authorization;
+  if (mode === 'AlwaysAllow') return undefined;
+  if (api === undefined) throw refused('no client provided, cannot use webhook authorization');
+  return new AccessReviews({
+    api,
+    clock,
+    random,
+    nodeName,
+    allowedTtlMs: webhook.cacheAuthorizedTTL.ms,
+    deniedTtlMs: webhook.cacheUnauthorizedTTL.ms,
+  });
+}
+
+function refused(message: string): KubeletError {
+  return new KubeletError('invalid', 'InvalidAuthentication', message);
+}

@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { TokenReview } from '../../api/k8s.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { TokenReviews } from './token-reviews.ts';
+
+const { signal } = new AbortController();
+const minuteMs = 60_000;
+
+function bench(ttlMs = 2 * minuteMs) {
+  const clock = new FakeClock(0);
+  const bodies: unknown[] = [];
+  const api = {
+    next: async (): Promise<NonNullable<TokenReview['status']>> => ({
+      authenticated: true,
+      user: { username: 'bob' },
+    }),
+    create: async <T>(_path: string, body: unknown): Promise<T> => {
+      bodies.push(body);
+      return { status: await api.next() } as T;
+    },
+  };
+  const reviews = new TokenReviews({ api, clock, random: () => 0, ttlMs, hashKey: new Uint8Array(32) });
+  return { api, bodies, clock, reviews };
+}
+
+describe('token reviews', () => {
+  let b = bench();
+  beforeEach(() => {
+    b = bench();
+  });
+
+  test('ask without audiences, once for as long as the answer is kept', async () => {
+    expect(await b.reviews.userOf('t', signal)).toEqual({ name: 'bob', uid: '', groups: [], extra: {} });
+    await b.clock.advance(2 * minuteMs - 1);
+    await b.reviews.userOf('t', signal);
+    expect(b.bodies).toEqual([
+      { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: 't' } },
+    ]);
+    await b.clock.advance(2);
+    await b.reviews.userOf('t', signal);
+    expect(b.bodies).toHaveLength(2);
+  });
+
+  test('a plain no is kept as well', async () => {
+    b.api.next = async () => ({ authenticated: false });
+    expect(await b.reviews.userOf('t', signal)).toBeUndefined();
+    expect(await b.reviews.userOf('t', signal)).toBeUndefined();
+    expect(b.bodies).toHaveLength(1);
+  });
+
+  test('a no with an error is told and not kept', async () => {
+    b.api.next = async () => ({ error: 'token has expired' });
+    await expect(b.reviews.userOf('t', signal)).rejects.toThrow('token has expired');
+    await expect(b.reviews.userOf('t', signal)).rejects.toThrow('token has expired');
+    expect(b.bodies).toHaveLength(2);
+  });
+
+  test('nothing is kept where that is the setting', async () => {
+    b = bench(0);
+    await b.reviews.userOf('t', signal);
+    await b.reviews.userOf('t', signal);
+    expect(b.bodies).toHaveLength(2);
+  });
+
+  test('many at once ask once; another token is asked about on its own', async () => {
+    await Promise.all(['a', 'a', 'b', 'a'].map((token) => b.reviews.userOf(token, signal)));
+    expect(b.bodies).toHaveLength(2);
+  });
+
+  test('one that hangs holds up only who asked, and only until its deadline', async () => {
+    const { next } = b.api;
+    b.api.next = () => new Promise(() => undefined);
+    const hung = b.reviews.userOf('hangs', signal);
+    const leaves = new AbortController();
+    const left = b.reviews.userOf('hangs', leaves.signal);
+    leaves.abort();
+    await expect(left).rejects.toThrow('aborted');
+    b.api.next = next;
+    expect(await b.reviews.userOf('other', signal)).toMatchObject({ name: 'bob' });
+    const failed = expect(hung).rejects.toMatchObject({ kind: 'timeout' });
+    await b.clock.advance(10_000);
+    await failed;
+    expect(await b.reviews.userOf('hangs', signal)).toMatchObject({ name: 'bob' });
+  });
+
+  const errors = [
+    ['InternalError', 5],
+    ['TooManyRequests', 5],
+    ['ConnectionBroken', 5],
+    ['ConnectionRefused', 1],
+    ['Forbidden', 1],
+  ] as const;
+  for (const [reason, attempts] of errors) {
+    test(`${reason} is tried ${attempts} times and not kept`, async () => {
+      b.api.next = () => Promise.reject(new KubeletError('internal', reason, 'broken'));
+      const failed = expect(b.reviews.userOf('t', signal)).rejects.toThrow('broken');
+      await b.clock.advance(9_000);
+      await failed;
+      expect(b.bodies).toHaveLength(attempts);
+      b.api.next = async () => ({ authenticated: true, user: { username: 'bob' } });
+      expect(await b.reviews.userOf('t', signal)).toMatchObject({ name: 'bob' });
+    });
+  }
+});

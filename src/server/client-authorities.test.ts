@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Logger, silentLogger } from '../base/log.ts';
+import { TestAuthority } from '../testing/api-server/pki.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { ClientAuthorities } from './client-authorities.ts';
+
+const [one, two] = [new TestAuthority().cert, new TestAuthority().cert];
+
+function bench() {
+  const clock = new FakeClock();
+  const errors: string[] = [];
+  const log: Logger = { ...silentLogger, error: (message) => void errors.push(message) };
+  const disk = { text: one, changed: () => undefined as void, closed: false };
+  const authorities = new ClientAuthorities({
+    path: '/ca.crt',
+    file: {
+      read: async () => {
+        if (disk.text === 'missing') throw new Error('ENOENT');
+        return disk.text;
+      },
+      watch: (_path, onChange) => {
+        disk.changed = onChange;
+        return { close: () => void (disk.closed = true) };
+      },
+    },
+    clock,
+    log,
+  });
+  let changes = 0;
+  authorities.changed.subscribe(() => {
+    changes += 1;
+  });
+  return { authorities, clock, disk, errors, changes: () => changes };
+}
+
+describe('client authorities', () => {
+  let b = bench();
+  beforeEach(() => {
+    b = bench();
+  });
+
+  test.each([
+    ['missing', 'ENOENT'],
+    ['nothing here', '/ca.crt has no certificates in PEM'],
+    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', 'that cannot be read'],
+  ])('without a bundle the kubelet does not start: %s', async (text, message) => {
+    b.disk.text = text;
+    await expect(b.authorities.start(new AbortController().signal)).rejects.toThrow(message);
+  });
+
+  test('follow the file by its events and by the clock, until they are stopped', async () => {
+    const stop = new AbortController();
+    const { stopped } = await b.authorities.start(stop.signal);
+    expect([b.authorities.pem(), b.changes()]).toEqual([one, 0]);
+    b.disk.text = `words\n${one}\nmore words\n${two}`;
+    b.disk.changed();
+    await b.clock.advance(0);
+    expect([b.authorities.pem(), b.changes()]).toEqual([one + two, 1]);
+    b.disk.text = two;
+    await b.clock.advance(59_000);
+    expect(b.changes()).toBe(1);
+    await b.clock.advance(1_000);
+    expect([b.authorities.pem(), b.changes()]).toEqual([two, 2]);
+    stop.abort();
+    await stopped;
+    b.disk.text = one;
+    await b.clock.advance(120_000);
+    expect([b.authorities.pem(), b.disk.closed]).toEqual([two, true]);
+  });
+
+  test('a file that is gone or broken for a while changes nothing', async () => {
+    const stop = new AbortController();
+    const { stopped } = await b.authorities.start(stop.signal);
+    for (const text of ['missing', '']) {
+      b.disk.text = text;
+      b.disk.changed();
+      await b.clock.advance(0);
+    }
+    expect([b.authorities.pem(), b.changes(), b.errors.length]).toEqual([one, 0, 2]);
+    b.disk.text = two;
+    await b.clock.advance(60_000);
+    expect(b.authorities.pem()).toBe(two);
+    stop.abort();
+    await stopped;
+  });
+});
