@@ -1,5 +1,5 @@
 // Builds the kubelet command: src/main.ts and all it needs → dist/kubelet/main.mjs, what is imported lazily in
-// chunks of its own, and beside it decode-worker.mjs, which runs in a thread. bin/kubelet runs the result.
+// chunks of its own, and beside it decode-worker.mjs and usage-thread.mjs, which run in threads. bin/kubelet runs the result.
 // Names are kept and so are line breaks' meaning: a stack trace from a node in the field must be readable without
 // a source map, since parsing maps at start costs memory. Only white space and syntax are shortened.
 import { existsSync, rmSync } from 'node:fs';
@@ -8,10 +8,16 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
-const entries = ['main', 'decode-worker'];
+const entries = {
+  main: 'main',
+  'decode-worker': 'decode-worker',
+  'usage-thread': 'edge/volumes/usage-thread',
+};
 const outdir = join(root, 'dist', 'kubelet');
 
-const entryPoints = Object.fromEntries(entries.map((name) => [name, join(root, 'src', `${name}.ts`)]));
+const entryPoints = Object.fromEntries(
+  Object.entries(entries).map(([name, source]) => [name, join(root, 'src', `${source}.ts`)]),
+);
 for (const entry of Object.values(entryPoints)) {
   if (existsSync(entry)) continue;
   console.error(`build: ${entry} does not exist`);

@@ -76,6 +76,11 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     textFile: textFile(clock),
     nodeHost,
     certs: certificateHost(clock),
-    volumes: (podsDir: string) => new VolumeFiles({ podsDir, now: () => clock.now() }),
+    volumes: (podsDir: string) =>
+      new VolumeFiles({
+        podsDir,
+        now: () => clock.now(),
+        usageThread: new URL('usage-thread.mjs', beside),
+      }),
   };
 }

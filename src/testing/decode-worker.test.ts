@@ -20,7 +20,7 @@ import {
   type ManifestOrigin,
   makeManifest,
 } from '../sources/manifest-pods.ts';
-import { checkLeaks, type LeakCheck } from './leaks.ts';
+import { checkLeaks, type LeakCheck, threads } from './leaks.ts';
 
 const mebibyte = 2 ** 20;
 const origin: ManifestOrigin = {
@@ -56,11 +56,6 @@ beforeEach(() => {
 });
 
 afterEach(() => leaks.assertNone());
-
-/** A thread that goes on shows as its port; told as one of the types that the check watches. */
-function threads(): readonly string[] {
-  return process.getActiveResourcesInfo().map((name) => (name === 'MessagePort' ? 'PipeWrap' : name));
-}
 
 async function script(text: string): Promise<URL> {
   const path = join(await mkdtemp(join(root, 'script-')), 'script.mjs');

@@ -1,42 +1,39 @@
 // How much a directory holds, and how much room its file system has. Upstream: pkg/volume/util/fs (DiskUsage, Info).
 // Invariants: no link is followed, no other file system entered; a file with several names counts once; entries are looked
-// at in slices, so that the event loop goes on beside a tree of any size.
-import type { BigIntStats } from 'node:fs';
+// at in slices, so that the event loop goes on, and a large tree is left to a thread of its own.
 import { lstat, statfs } from 'node:fs/promises';
 import type { DiskUsage, FileSystemSpace } from '../../api/volume-host.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
 import { directorySlices } from './directory-slices.ts';
-
-const blockBytes = 512n;
+import { isGone, UsageCount } from './usage-count.ts';
 
 export async function diskUsage(path: string, signal: AbortSignal): Promise<DiskUsage> {
+  const counted = await smallDiskUsage(path, Number.POSITIVE_INFINITY, signal);
+  if (counted === undefined) throw new Error('more entries than there are numbers');
+  return counted;
+}
+
+/** Undefined when there are more entries than these: nothing is known then. */
+export async function smallDiskUsage(
+  path: string,
+  mostEntries: number,
+  signal: AbortSignal,
+): Promise<DiskUsage | undefined> {
   const root = await lstat(path, { bigint: true });
-  const seen = new Set<bigint>();
-  let blocks = 0n;
-  let inodes = 0;
-  const count = (stat: BigIntStats): void => {
-    if (stat.nlink > 1n && !stat.isDirectory()) {
-      if (seen.has(stat.ino)) return;
-      seen.add(stat.ino);
-    }
-    blocks += stat.blocks;
-    inodes++;
-  };
-  count(root);
+  const count = new UsageCount(root);
   const directories = root.isDirectory() ? [path] : [];
+  let entries = 0;
   for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
-    for await (const entries of existing(directorySlices(directory))) {
+    for await (const found of existing(directorySlices(directory))) {
       signal.throwIfAborted();
-      const slice = entries.map(({ name }) => `${directory}/${name}`);
-      const stats = await Promise.all(slice.map((each) => orGone(lstat(each, { bigint: true }), undefined)));
-      for (const [index, stat] of stats.entries()) {
-        if (stat === undefined || stat.dev !== root.dev) continue;
-        count(stat);
-        if (stat.isDirectory()) directories.push(slice[index] ?? '');
-      }
+      entries += found.length;
+      if (entries > mostEntries) return undefined;
+      const slice = found.map(({ name }) => `${directory}/${name}`);
+      const stats = await Promise.all(slice.map((each) => orGone(lstat(each, { bigint: true }))));
+      for (const [index, stat] of stats.entries())
+        if (stat !== undefined && count.add(stat)) directories.push(slice[index] ?? '');
     }
   }
-  return { bytes: Number(blocks * blockBytes), inodes };
+  return count.total();
 }
 
 export async function fileSystemSpace(path: string): Promise<FileSystemSpace> {
@@ -59,16 +56,11 @@ async function* existing<T>(slices: AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-/** Files come and go while we look. */
-async function orGone<T, U>(work: Promise<T>, gone: U): Promise<T | U> {
+async function orGone<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (err) {
-    if (isGone(err)) return gone;
+    if (isGone(err)) return undefined;
     throw err;
   }
-}
-
-function isGone(err: unknown): boolean {
-  return ['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '');
 }

@@ -29,13 +29,16 @@ import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscal
 import { changeOwnership } from './ownership.ts';
 import { PodTree } from './pod-tree.ts';
 import { bindSubPath } from './sub-path.ts';
-import { diskUsage, fileSystemSpace } from './usage.ts';
+import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage.ts';
+import { usageInThread } from './usage-thread-client.ts';
 import { writeContent } from './write-content.ts';
 
 export interface VolumeFilesOptions {
   /** `<root>/pods`: nothing outside it is ever removed or unmounted. */
   readonly podsDir: string;
   readonly now: () => number;
+  /** The entry point of the thread that measures large trees; without it they are measured beside everything else. */
+  readonly usageThread?: URL;
   /** The machine's mount commands; others in tests. */
   readonly commands?: { readonly mount: string; readonly umount: string; readonly stat: string };
 }
@@ -44,6 +47,8 @@ export interface VolumeFilesOptions {
 const mostLayers = 64;
 /** How long umount may wait for a server before the mount is detached. */
 const helperPatienceMs = 5_000;
+/** Counting so many costs less than the start of a thread; nearly every volume has fewer. */
+const inlineEntries = 2_000;
 
 export class VolumeFiles implements VolumeHost {
   readonly #podsDir: string;
@@ -51,6 +56,7 @@ export class VolumeFiles implements VolumeHost {
   readonly #commands: NonNullable<VolumeFilesOptions['commands']>;
   readonly #points = new MountPoints();
   readonly #tree: PodTree;
+  readonly #usageThread: URL | undefined;
   #syscalls: Promise<MountSyscalls> | undefined;
   /** Whether tmpfs takes `noswap`; unknown until one was mounted. */
   #noswap: boolean | undefined;
@@ -58,6 +64,7 @@ export class VolumeFiles implements VolumeHost {
   constructor(options: VolumeFilesOptions) {
     this.#podsDir = options.podsDir;
     this.#now = options.now;
+    this.#usageThread = options.usageThread;
     this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
     this.#tree = new PodTree({ podsDir: options.podsDir, mountsBelow: (path) => this.#points.below(path) });
   }
@@ -289,7 +296,12 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async usage(path: string, signal: AbortSignal): Promise<DiskUsage> {
-    return await told(`cannot measure ${path}`, async () => await diskUsage(path, signal));
+    return await told(`cannot measure ${path}`, async () => {
+      const script = this.#usageThread;
+      if (script === undefined) return await diskUsage(path, signal);
+      const counted = await smallDiskUsage(path, inlineEntries, signal);
+      return counted ?? (await usageInThread(script, path, signal));
+    });
   }
 
   async space(path: string): Promise<FileSystemSpace> {

@@ -1,0 +1,164 @@
+// An attacker in a process of its own swaps directories and files of a volume for links that lead out, as fast as the kernel
+// lets it, while the kubelet binds sub-paths, makes directories, gives files to a group and removes the volume. Whatever the
+// kubelet's calls end with, nothing outside the volume may be mounted, made, changed or removed.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { VolumeFiles } from './volume-files.ts';
+
+/** Says one line when it has begun; ends with a number: how often it swapped. */
+const swapper = `
+const { renameSync } = require('node:fs');
+const pairs = process.argv.slice(1).map((each) => each.split('='));
+const move = (from, to) => { try { renameSync(from, to); } catch { return; } };
+let swaps = 0, over = false;
+process.on('SIGTERM', () => { over = true; });
+console.log('begun');
+const turn = () => {
+  for (let at = 0; at < 200; at++) {
+    for (const [good, evil] of pairs) {
+      move(good, good + '.kept'); move(evil, good);
+      move(good, evil); move(good + '.kept', good);
+    }
+    swaps++;
+  }
+  if (over) { console.log(swaps); process.exit(0); }
+  setImmediate(turn);
+};
+turn();
+`;
+
+describe.runIf(canMount)('a volume under attack (root needed)', () => {
+  const signal = new AbortController().signal;
+  let ground: MountGround;
+  let files: VolumeFiles;
+  let volume: string;
+  let outside: string;
+  let attacker: ChildProcess | undefined;
+
+  beforeEach(async () => {
+    ground = await mountGround();
+    files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
+    volume = join(ground.podsDir, 'u/volumes/kubernetes.io~empty-dir/v');
+    outside = join(ground.directory, 'outside');
+    for (const path of [volume, join(volume, 'd/inner'), join(outside, 'inner')])
+      mkdirSync(path, { recursive: true });
+    writeFileSync(join(volume, 'd/inner/mine'), 'mine');
+    writeFileSync(join(volume, 'file'), 'mine');
+    writeFileSync(join(outside, 'inner/theirs'), 'theirs', { mode: 0o600 });
+    writeFileSync(join(outside, 'secret'), 'theirs', { mode: 0o600 });
+    chmodSync(outside, 0o700);
+    chmodSync(join(outside, 'inner'), 0o700);
+    symlinkSync(outside, join(volume, 'evil'));
+    symlinkSync(join(outside, 'secret'), join(volume, 'evil-file'));
+  });
+  afterEach(async () => {
+    attacker?.kill('SIGKILL');
+    await ground.clear();
+  });
+
+  async function attack(...pairs: readonly (readonly [string, string])[]): Promise<() => Promise<number>> {
+    const args = pairs.map(([good, evil]) => `${join(volume, good)}=${join(volume, evil)}`);
+    const child = spawn(process.execPath, ['-e', swapper, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    attacker = child;
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => {
+      said += text.toString();
+    });
+    await once(child.stdout, 'data');
+    return async () => {
+      child.kill('SIGTERM');
+      if (child.exitCode === null) await once(child, 'close');
+      return Number(said.trim().split('\n').at(-1));
+    };
+  }
+
+  /** Everything outside, as it was made: names, owners, modes, contents. */
+  const untouched = async (): Promise<void> => {
+    expect(readdirSync(outside).sort()).toEqual(['inner', 'secret']);
+    expect(readdirSync(join(outside, 'inner'))).toEqual(['theirs']);
+    for (const [name, mode] of [
+      ['.', 0o700],
+      ['inner', 0o700],
+      ['secret', 0o600],
+      ['inner/theirs', 0o600],
+    ] as const) {
+      const stat = statSync(join(outside, name));
+      expect([name, stat.uid, stat.gid, stat.mode & 0o7777]).toEqual([name, 0, 0, mode]);
+    }
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('theirs');
+  };
+  const target = (index: number): string => join(ground.podsDir, `u/volume-subpaths/v/c/${index}`);
+
+  test('sub-paths: what is bound is the volume’s own, however often it is tried', async () => {
+    const end = await attack(['d', 'evil'], ['file', 'evil-file']);
+    const ends = { bound: 0, refused: 0 };
+    for (let turn = 0; turn < 200; turn++) {
+      const subPath = turn % 2 === 0 ? 'd/inner' : 'file';
+      const request = { volumePath: volume, subPath, target: target(turn), create: false };
+      const bound = await files.bindSubPath(request, signal).then(
+        () => true,
+        () => false,
+      );
+      ends[bound ? 'bound' : 'refused']++;
+      if (!bound) continue;
+      if (subPath === 'file') expect(await readFile(target(turn), 'utf8')).toBe('mine');
+      else expect(await readdir(target(turn))).toEqual(['mine']);
+      await files.unmount(target(turn));
+    }
+    expect(await end()).toBeGreaterThan(0);
+    // Both happened, otherwise nothing was tested.
+    expect(Math.min(ends.bound, ends.refused)).toBeGreaterThan(0);
+    await untouched();
+    expect(await ground.mounts()).toEqual([]);
+  }, 120_000);
+
+  test('sub-paths that are made: nothing is made outside', async () => {
+    const end = await attack(['d', 'evil']);
+    for (let turn = 0; turn < 300; turn++) {
+      const request = {
+        volumePath: volume,
+        subPath: `d/new-${turn}/deep`,
+        target: target(turn),
+        create: true,
+      };
+      await files.bindSubPath(request, signal).catch(() => undefined);
+      await files.unmount(target(turn));
+    }
+    expect(await end()).toBeGreaterThan(0);
+    await untouched();
+    expect(readdirSync(join(volume, 'd')).length).toBeGreaterThan(1);
+  }, 120_000);
+
+  test('fsGroup: neither directories nor files outside change their group or mode', async () => {
+    const end = await attack(['d', 'evil'], ['file', 'evil-file']);
+    for (let turn = 0; turn < 150; turn++) {
+      const request = { path: volume, fsGroup: 2000 + turn, readOnly: false, onlyOnRootMismatch: false };
+      await files.changeOwnership(request, signal);
+    }
+    expect(await end()).toBeGreaterThan(0);
+    await untouched();
+    // And it did its work: the root comes last.
+    expect(statSync(volume).gid).toBe(2149);
+  }, 120_000);
+
+  test('removal: links go, what they lead to stays', async () => {
+    const names = Array.from({ length: 12 }, (_, at) => `d-${at}`);
+    for (const name of names) {
+      mkdirSync(join(volume, name, 'inner/deeper'), { recursive: true });
+      for (let at = 0; at < 20; at++) writeFileSync(join(volume, name, `inner/${at}`), '');
+      symlinkSync(outside, join(volume, `evil-${name}`));
+    }
+    const end = await attack(...names.map((name) => [name, `evil-${name}`] as const));
+    for (let turn = 0; turn < 30; turn++) await files.removeTree(volume).catch(() => undefined);
+    expect(await end()).toBeGreaterThan(0);
+    await untouched();
+    await files.removeTree(volume);
+    expect(existsSync(volume)).toBe(false);
+    await untouched();
+  }, 120_000);
+});
