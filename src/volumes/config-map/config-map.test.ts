@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import type { ConfigMap, ConfigMapVolumeSource } from '../../api/k8s.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import { contentTexts } from '../../testing/content-texts.ts';
+import { aSetUpRequest } from '../../testing/volume-requests.ts';
+import { configMapKind } from './config-map.ts';
+
+const there: ConfigMap = {
+  data: { a: '1', b: '2' },
+  binaryData: { c: Buffer.from([0, 255]).toString('base64') },
+};
+const signal = new AbortController().signal;
+
+function kindOver(found: ConfigMap | KubeletError) {
+  return configMapKind({
+    configMap: (_, name) => {
+      if (found instanceof KubeletError) return Promise.reject(found);
+      return name === 'cm'
+        ? Promise.resolve(found)
+        : Promise.reject(new KubeletError('not-found', 'NotFound', `configmaps "${name}" not found`));
+    },
+  });
+}
+
+async function files(
+  configMap: ConfigMapVolumeSource,
+  found: ConfigMap | KubeletError = there,
+): Promise<unknown> {
+  const request = aSetUpRequest('configmap', { configMap });
+  try {
+    return contentTexts(await kindOver(found).collect(request, signal));
+  } catch (err) {
+    return describeError(err);
+  }
+}
+
+const cases: readonly (readonly [string, ConfigMapVolumeSource, unknown])[] = [
+  ['all keys, text and binary', { name: 'cm' }, { a: '644 1', b: '644 2', c: '644 \u0000\ufffd' }],
+  ['default mode', { name: 'cm', defaultMode: 0o400 }, { a: '400 1', b: '400 2', c: '400 \u0000\ufffd' }],
+  [
+    'chosen keys, their paths and modes',
+    {
+      name: 'cm',
+      defaultMode: 0o400,
+      items: [
+        { key: 'a', path: 'x/y', mode: 0o600 },
+        { key: 'b', path: 'z' },
+      ],
+    },
+    { 'x/y': '600 1', z: '400 2' },
+  ],
+  [
+    'a key that is missing',
+    { name: 'cm', items: [{ key: 'q', path: 'q' }] },
+    'configmap references non-existent config key: q',
+  ],
+  ['a key that may be missing', { name: 'cm', optional: true, items: [{ key: 'q', path: 'q' }] }, {}],
+  ['no such object', { name: 'none' }, 'configmap "none" not found'],
+  ['no such object, and it may be missing', { name: 'none', optional: true }, {}],
+];
+for (const [name, source, want] of cases) test(name, async () => expect(await files(source)).toEqual(want));
+
+test('an API server that is away is not an object that is missing', async () => {
+  const away = new KubeletError('unavailable', 'Away', 'connection refused');
+  expect(await files({ name: 'cm', optional: true }, away)).toBe('connection refused');
+});
+
+test('it lies on disk, follows its object, and serves nothing else', () => {
+  const kind = kindOver(there);
+  const { pod, spec } = aSetUpRequest('configmap', { configMap: { name: 'cm' } });
+  expect(kind.references(pod, spec)).toEqual([{ kind: 'ConfigMap', namespace: 'default', name: 'cm' }]);
+  expect([kind.inMemory, kind.canServe(spec), kind.canServe({ ...spec, source: { secret: {} } })]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import type { DownwardAPIVolumeFile } from '../../api/k8s.ts';
+import { describeError } from '../../base/errors.ts';
+import { aContainer, aPod } from '../../testing/builders.ts';
+import { contentTexts } from '../../testing/content-texts.ts';
+import { aSetUpRequest } from '../../testing/volume-requests.ts';
+import { downwardApiKind } from './downward-api.ts';
+
+const pod = aPod({
+  name: 'web',
+  uid: 'u-1',
+  labels: { b: '2', a: 'say "x"' },
+  annotations: { note: 'two\nlines' },
+  containers: [
+    aContainer({ name: 'c', resources: { requests: { cpu: '250m' }, limits: { memory: '64Mi' } } }),
+  ],
+});
+
+async function files(items: DownwardAPIVolumeFile[], defaultMode?: number): Promise<unknown> {
+  const downwardAPI = { items, ...(defaultMode === undefined ? {} : { defaultMode }) };
+  const kind = downwardApiKind(() => ({ cpu: '4', memory: '8Gi' }));
+  const request = aSetUpRequest('downward-api', { downwardAPI }, { pod });
+  try {
+    return contentTexts(await kind.collect(request, new AbortController().signal));
+  } catch (err) {
+    return describeError(err);
+  }
+}
+const field = (fieldPath: string, path = 'f'): DownwardAPIVolumeFile => ({ path, fieldRef: { fieldPath } });
+const resource = (name: string, divisor?: string): DownwardAPIVolumeFile => ({
+  path: 'f',
+  resourceFieldRef: { containerName: 'c', resource: name, ...(divisor === undefined ? {} : { divisor }) },
+});
+
+const cases: readonly (readonly [string, DownwardAPIVolumeFile[], unknown])[] = [
+  ['name', [field('metadata.name')], { f: '644 web' }],
+  ['namespace', [field('metadata.namespace')], { f: '644 default' }],
+  ['uid', [field('metadata.uid')], { f: '644 u-1' }],
+  ['all labels, sorted and quoted', [field('metadata.labels')], { f: '644 a="say \\"x\\""\nb="2"' }],
+  ['one label', [field("metadata.labels['b']")], { f: '644 2' }],
+  ['a label that is not there', [field("metadata.labels['z']")], { f: '644 ' }],
+  ['annotations', [field('metadata.annotations')], { f: '644 note="two\\nlines"' }],
+  ['what a container asked for', [resource('requests.cpu', '1m')], { f: '644 250' }],
+  ['what it is limited to', [resource('limits.memory', '1Mi')], { f: '644 64' }],
+  ['no limit: what the node has', [resource('limits.cpu')], { f: '644 4' }],
+  [
+    'a path that is cleaned, a mode of its own',
+    [{ ...field('metadata.name', 'a//b'), mode: 0o400 }],
+    { 'a/b': '400 web' },
+  ],
+];
+for (const [name, items, want] of cases) test(name, async () => expect(await files(items)).toEqual(want));
+
+test('default mode, and a field that there is not', async () => {
+  expect(await files([field('metadata.name')], 0o440)).toEqual({ f: '440 web' });
+  expect(await files([field('spec.nothing')])).toContain('spec.nothing');
+});

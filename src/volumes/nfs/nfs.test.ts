@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { KubeletError } from '../../base/errors.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeVolumeHost } from '../../testing/fake-volume-host.ts';
+import { aSetUpRequest } from '../../testing/volume-requests.ts';
+import type { VolumeSpec } from '../plugin.ts';
+import { nfsPlugin } from './nfs.ts';
+
+const signal = new AbortController().signal;
+const nfs = { server: 'files.example.com', path: '/export' };
+
+function world() {
+  const host = new FakeVolumeHost('/root/pods');
+  const clock = new FakeClock();
+  return { host, clock, plugin: nfsPlugin({ host, clock }) };
+}
+
+const cases: readonly (readonly [string, Partial<VolumeSpec>, string])[] = [
+  ['plain', {}, ''],
+  ['read-only', { readOnly: true }, 'ro'],
+  ['options of the volume', { mountOptions: ['vers=4.2', 'hard'] }, 'vers=4.2,hard'],
+  ['both, none twice', { mountOptions: ['ro', 'hard'], readOnly: true }, 'ro,hard'],
+];
+for (const [name, spec, options] of cases)
+  test(`mounted ${name}`, async () => {
+    const { host, plugin } = world();
+    const request = aSetUpRequest('nfs', { nfs }, { spec });
+    const { readOnly, managed, place } = await plugin.setUp(request, signal);
+    expect(place).toEqual({ kind: 'path', path: request.path });
+    expect([readOnly, managed]).toEqual([spec.readOnly === true, false]);
+    expect(host.mounts).toEqual([{ path: request.path, fsType: 'nfs4', options }]);
+    // Again: not twice.
+    await plugin.setUp(request, signal);
+    expect(host.mounts).toHaveLength(1);
+  });
+
+test('a mount that fails leaves no directory; one that happened all the same is kept', async () => {
+  const { host, plugin } = world();
+  const request = aSetUpRequest('nfs', { nfs });
+  host.breaks('mountWithHelper', () =>
+    Promise.reject(new KubeletError('unavailable', 'MountFailed', 'denied')),
+  );
+  await expect(plugin.setUp(request, signal)).rejects.toThrow('denied');
+  expect(host.entries.has(request.path)).toBe(false);
+  host.breaks('mountWithHelper', () => {
+    host.mounts.push({ path: request.path, fsType: 'nfs4', options: '' });
+    return Promise.reject(new KubeletError('unavailable', 'MountFailed', 'killed'));
+  });
+  await expect(plugin.setUp(request, signal)).rejects.toThrow('killed');
+  expect(host.entries.has(request.path)).toBe(true);
+  await plugin.tearDown({ uid: 'uid-p', directoryName: 'v', path: request.path }, signal);
+  expect([host.mounts, host.entries.has(request.path)]).toEqual([[], false]);
+});
+
+test('what it uses is asked of a server that answers, within a time', async () => {
+  const { host, clock, plugin } = world();
+  const { path } = aSetUpRequest('nfs', { nfs });
+  expect(await clock.until(plugin.stats(path, signal))).toMatchObject({ capacityBytes: 1_000 });
+  host.breaks('answers', () => new Promise(() => undefined));
+  expect(await clock.until(plugin.stats(path, signal))).toBeUndefined();
+});

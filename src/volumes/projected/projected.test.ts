@@ -1,0 +1,122 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Pod, VolumeProjection } from '../../api/k8s.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import { aPod } from '../../testing/builders.ts';
+import { contentTexts } from '../../testing/content-texts.ts';
+import { FakePodObjects } from '../../testing/fake-pod-objects.ts';
+import { aSetUpRequest, nobody } from '../../testing/volume-requests.ts';
+import type { VolumeOwner } from '../plugin.ts';
+import { projectedKind } from './projected.ts';
+
+describe('projected', () => {
+  let objects: FakePodObjects;
+  beforeEach(() => {
+    objects = new FakePodObjects();
+    objects.putConfigMap('cm', { k: 'v' });
+    objects.putSecret('s', { user: 'me' });
+    objects.anchors.set('bundle', 'PEM').set('example.com/s', 'PEM of the signer');
+  });
+
+  const kind = () => projectedKind({ objects, allocatable: () => ({}) });
+  async function files(
+    sources: VolumeProjection[],
+    { owner = nobody, pod = aPod({ serviceAccountName: 'sa' }) }: { owner?: VolumeOwner; pod?: Pod } = {},
+  ): Promise<unknown> {
+    const request = aSetUpRequest('projected', { projected: { sources } }, { owner, pod });
+    try {
+      return contentTexts(await kind().collect(request, new AbortController().signal));
+    } catch (err) {
+      return describeError(err);
+    }
+  }
+  const token = { serviceAccountToken: { path: 'token', expirationSeconds: 600, audience: 'vault' } };
+  const bundle = (over: object): VolumeProjection => ({ clusterTrustBundle: { path: 'ca', ...over } });
+
+  const cases: readonly (readonly [string, VolumeProjection[], unknown])[] = [
+    ['no sources', [], {}],
+    ['a config map', [{ configMap: { name: 'cm' } }], { k: '644 v' }],
+    ['a secret', [{ secret: { name: 's', items: [{ key: 'user', path: 'u' }] } }], { u: '644 me' }],
+    [
+      'the pod’s own fields',
+      [{ downwardAPI: { items: [{ path: 'n', fieldRef: { fieldPath: 'metadata.name' } }] } }],
+      { n: '644 p' },
+    ],
+    ['a token', [token], { token: '644 token-1' }],
+    ['a trust bundle', [bundle({ name: 'bundle' })], { ca: '644 PEM' }],
+    [
+      'of a signer',
+      [bundle({ signerName: 'example.com/s', labelSelector: {} })],
+      { ca: '644 PEM of the signer' },
+    ],
+    ['a trust bundle that may be missing', [bundle({ name: 'none', optional: true })], { ca: '644 ' }],
+    ['a trust bundle that is missing', [bundle({ name: 'none' })], 'clustertrustbundles "none" not found'],
+    [
+      'neither name nor signer',
+      [bundle({})],
+      'ClusterTrustBundle projection requires either name or signerName to be set',
+    ],
+    [
+      'of two with one path the later wins',
+      [{ configMap: { name: 'cm' } }, { secret: { name: 's', items: [{ key: 'user', path: 'k' }] } }],
+      { k: '644 me' },
+    ],
+    [
+      'all that fail are named',
+      [{ configMap: { name: 'x' } }, { configMap: { name: 'cm' } }, { secret: { name: 'y' } }],
+      '[configmap "x" not found, secret "y" not found]',
+    ],
+    [
+      'a certificate is refused by name',
+      [{ podCertificate: { signerName: 'a.b/c', keyType: 'ED25519' } }],
+      'projected source podCertificate is not supported',
+    ],
+  ];
+  for (const [name, sources, want] of cases)
+    test(name, async () => expect(await files(sources)).toEqual(want));
+
+  const owners: readonly (readonly [string, Partial<VolumeOwner>, string])[] = [
+    ['of a user: his alone', { user: 1000 }, '600 of 1000'],
+    ['of a group: the group’s share comes with the volume’s', { fsGroup: 7 }, '600'],
+    ['of both', { user: 1000, fsGroup: 7 }, '600 of 1000'],
+  ];
+  for (const [name, owner, want] of owners)
+    test(`tokens and trust bundles ${name}`, async () =>
+      expect(await files([token, bundle({ name: 'bundle' })], { owner: { ...nobody, ...owner } })).toEqual({
+        token: `${want} token-1`,
+        ca: `${want} PEM`,
+      }));
+
+  test('a token is asked for this very pod', async () => {
+    await files([token]);
+    expect(objects.tokenRequests.map(({ spec }) => spec)).toEqual([
+      {
+        audiences: ['vault'],
+        expirationSeconds: 600,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'uid-p' },
+      },
+    ]);
+  });
+
+  test('a token request that fails fails the volume', async () => {
+    objects.token = new KubeletError('forbidden', 'Forbidden', 'no such audience');
+    expect(await files([token])).toBe('no such audience');
+  });
+
+  test('it lies in memory, and follows what its sources come from', () => {
+    const sources = [
+      { configMap: { name: 'cm' } },
+      { secret: { name: 's' } },
+      token,
+      bundle({ name: 'bundle' }),
+      bundle({ signerName: 'example.com/s' }),
+    ];
+    const { pod, spec } = aSetUpRequest('projected', { projected: { sources } });
+    expect(kind().inMemory).toBe(true);
+    expect(kind().references(pod, spec)).toEqual([
+      { kind: 'ConfigMap', namespace: 'default', name: 'cm' },
+      { kind: 'Secret', namespace: 'default', name: 's' },
+      { kind: 'ClusterTrustBundle', namespace: '', name: 'bundle' },
+      { kind: 'TrustBundleSigner', namespace: '', name: 'example.com/s' },
+    ]);
+  });
+});

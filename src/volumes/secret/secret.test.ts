@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import type { SecretVolumeSource } from '../../api/k8s.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import { contentTexts } from '../../testing/content-texts.ts';
+import { aSetUpRequest } from '../../testing/volume-requests.ts';
+import { secretKind } from './secret.ts';
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const kind = secretKind({
+  secret: (namespace, name) =>
+    namespace === 'default' && name === 's'
+      ? Promise.resolve({ data: { user: base64('me'), password: base64('hunter2') } })
+      : Promise.reject(new KubeletError('not-found', 'NotFound', `secrets "${name}" not found`)),
+});
+
+async function files(secret: SecretVolumeSource): Promise<unknown> {
+  try {
+    return contentTexts(
+      await kind.collect(aSetUpRequest('secret', { secret }), new AbortController().signal),
+    );
+  } catch (err) {
+    return describeError(err);
+  }
+}
+
+const cases: readonly (readonly [string, SecretVolumeSource, unknown])[] = [
+  ['all keys', { secretName: 's' }, { user: '644 me', password: '644 hunter2' }],
+  [
+    'a chosen key',
+    { secretName: 's', defaultMode: 0o400, items: [{ key: 'password', path: 'p' }] },
+    { p: '400 hunter2' },
+  ],
+  [
+    'a key that is missing',
+    { secretName: 's', items: [{ key: 'q', path: 'q' }] },
+    'references non-existent secret key: q',
+  ],
+  ['a key that may be missing', { secretName: 's', optional: true, items: [{ key: 'q', path: 'q' }] }, {}],
+  ['no such object', { secretName: 'none' }, 'secret "none" not found'],
+  ['no such object, and it may be missing', { secretName: 'none', optional: true }, {}],
+  ['no name', {}, 'secret "" not found'],
+];
+for (const [name, source, want] of cases) test(name, async () => expect(await files(source)).toEqual(want));
+
+test('it lies in memory and follows its object', () => {
+  const { pod, spec } = aSetUpRequest('secret', { secret: { secretName: 's' } });
+  expect(kind.inMemory).toBe(true);
+  expect(kind.references(pod, spec)).toEqual([{ kind: 'Secret', namespace: 'default', name: 's' }]);
+});
