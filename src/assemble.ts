@@ -21,6 +21,7 @@ import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
 import { assembleServer } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
+import { assembleStats, type StatsEdge } from './assemble/stats.ts';
 import { assembleStreams } from './assemble/streams.ts';
 import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
@@ -63,7 +64,16 @@ import type { PodWorkers } from './workers/pod-workers.ts';
 export interface Edges
   extends Omit<
     RealEdges,
-    'cri' | 'files' | 'cgroups' | 'manifests' | 'decode' | 'imageHost' | 'nodeHost' | 'volumes' | 'certs'
+    | 'cri'
+    | 'files'
+    | 'cgroups'
+    | 'manifests'
+    | 'decode'
+    | 'imageHost'
+    | 'nodeHost'
+    | 'volumes'
+    | 'certs'
+    | 'stats'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -74,6 +84,7 @@ export interface Edges
   readonly imageHost: ImageHost;
   readonly nodeHost: NodeHost;
   readonly certs: CertificateHost;
+  readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
 }
 
 export interface AssembleInput {
@@ -213,7 +224,7 @@ export function assemble(input: AssembleInput): Kubelet {
     images: images.manager,
     files: edges.files,
     cgroups: resources.pods ?? noCgroups,
-    podCgroups: resources.pods,
+    podCgroups: config.cgroupDriver === 'systemd' ? undefined : resources.pods,
     events,
     objects,
     volumes: volume.manager,
@@ -352,6 +363,15 @@ export function assemble(input: AssembleInput): Kubelet {
     explainPods({ desired, lifecycles, observed, events, clock, activities });
   const serving = assembleServing({ ...input, host: edges.certs });
   const streams = assembleStreams({ ...input, desired, cri, log: component('server') });
+  const stats = assembleStats({
+    ...input,
+    cgroups,
+    cri,
+    observed,
+    volumes: volume.stats,
+    metrics,
+    log: component('stats'),
+  });
   const servers = assembleServer({
     ...input,
     knowledge: {
@@ -363,7 +383,7 @@ export function assemble(input: AssembleInput): Kubelet {
       probeMetrics: () => probeMetrics.render(),
       explain,
     },
-    handlers: { ...streams.handlers },
+    handlers: { ...streams.handlers, ...stats.handlers },
     proxyUpgrade: streams.proxyUpgrade,
     certificate: serving.certificate,
     api: api?.client,
@@ -385,6 +405,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...podWork,
     // A node that says Ready can be reached.
     ...serving.components,
+    ...stats.components,
     ...servers,
     ...(cluster?.node ?? []),
     ...podSources(input, desired),
@@ -394,7 +415,6 @@ export function assemble(input: AssembleInput): Kubelet {
   const close = (): void => {
     cri.close();
     api?.close();
-    cgroups?.close();
   };
   return { components, stores, workers, events, explain, checks, close };
 }

@@ -6,8 +6,13 @@ import { describe, expect, test } from 'vitest';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
+import { cadvisorFamilies } from '../src/stats/cadvisor-metrics.ts';
 import { ClusterMetrics } from '../src/stats/cluster-metrics.ts';
+import { DiskMetrics } from '../src/stats/disk-metrics.ts';
 import { KubeletMetrics } from '../src/stats/kubelet-metrics.ts';
+import { processMetrics } from '../src/stats/process-metrics.ts';
+import { resourceFamilies } from '../src/stats/resource-metrics.ts';
+import { fakeStatsEdge } from '../src/testing/fake-stats-edge.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -57,10 +62,42 @@ describe('docs/metrics.md', () => {
   const cluster = new ClusterMetrics({ registry: metrics.registry, mirrorPods: () => 0, nowMs: () => 0 });
   cluster.observeStatusSync(0);
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
-  test('lists exactly the metrics there are', () => {
-    const listed = [...read('docs/metrics.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name ?? '');
-    expect(new Set(listed)).toEqual(new Set([...metrics.names(), ...new ProbeMetrics().names()]));
-  });
+  processMetrics(metrics.registry, fakeStatsEdge.own);
+  expect(new DiskMetrics(metrics.registry)).toBeDefined();
+
+  /** Rows by the path they are listed under: name, type, and the names of labels. */
+  const sections = new Map(
+    read('docs/metrics.md')
+      .split(/^## /m)
+      .slice(1)
+      .map((section) => [
+        /^`(\S+)`/.exec(section)?.[1] ?? '',
+        [...section.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*)\|/gm)].map(([, name, type, labels = '']) => ({
+          name,
+          type,
+          labels: (labels.match(/\w+/g) ?? []).toSorted(),
+        })),
+      ]),
+  );
+  const described = (all: ReturnType<typeof metrics.registry.describe>) =>
+    all.map(({ labels, name, type }) => ({ name, type, labels: labels.toSorted() }));
+  const byName = (a: { name?: string | undefined }, b: { name?: string | undefined }): number =>
+    (a.name ?? '') < (b.name ?? '') ? -1 : 1;
+
+  test.each([
+    ['/metrics', () => metrics.registry.describe()],
+    ['/metrics/probes', () => new ProbeMetrics().describe()],
+  ])('lists exactly the metrics of %s, with their types and labels', (path, all) =>
+    expect(sections.get(path)).toEqual(described(all())),
+  );
+  test.each([
+    ['/metrics/resource', resourceFamilies],
+    ['/metrics/cadvisor', cadvisorFamilies],
+  ])('lists exactly the metrics of %s, with their types', (path, all) =>
+    expect(sections.get(path)?.map(({ name, type }) => ({ name, type }))).toEqual(
+      all.map(({ name, type }) => ({ name, type })).toSorted(byName),
+    ),
+  );
 });
 
 describe('links', () => {

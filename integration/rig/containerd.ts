@@ -179,6 +179,15 @@ export class Containerd {
     await this.stop('SIGKILL');
   }
 
+  /** Stops it in its tracks: it takes calls and answers none, until resume(). */
+  pause(): void {
+    if (this.#id !== undefined) signalProcess(this.#id, 'SIGSTOP');
+  }
+
+  resume(): void {
+    if (this.#id !== undefined) signalProcess(this.#id, 'SIGCONT');
+  }
+
   ctr(...args: readonly string[]): Promise<string> {
     return mustRun('ctr', ['--address', this.paths.socket, '--namespace', 'k8s.io', ...args]);
   }

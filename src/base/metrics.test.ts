@@ -67,6 +67,23 @@ test('collectors run before each rendering; a cleared gauge shows nothing', () =
   expect([text.includes('"up"'), text.includes('"down"')]).toEqual([false, true]);
 });
 
+test('without labels a counter and a histogram are there from the beginning; what has no sample is not shown', () => {
+  const metrics = new Metrics();
+  metrics.counter({ name: 'c', help: 'C.' });
+  metrics.histogram({ name: 'h', help: 'H.', buckets: [1] });
+  metrics.gauge({ name: 'g', help: 'G.' });
+  metrics.counter({ name: 'l', help: 'L.', labels: ['x'] });
+  expect(metrics.render()).toBe(
+    '# HELP c C.\n# TYPE c counter\nc 0\n# HELP h H.\n# TYPE h histogram\nh_bucket{le="1"} 0\nh_bucket{le="+Inf"} 0\nh_sum 0\nh_count 0\n',
+  );
+  expect(metrics.describe()).toEqual([
+    { name: 'c', type: 'counter', labels: [] },
+    { name: 'g', type: 'gauge', labels: [] },
+    { name: 'h', type: 'histogram', labels: [] },
+    { name: 'l', type: 'counter', labels: ['x'] },
+  ]);
+});
+
 test('a name is taken once', () => {
   const metrics = new Metrics();
   metrics.counter({ name: 'c', help: '' });

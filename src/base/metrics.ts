@@ -1,5 +1,6 @@
 // Counters, gauges and histograms, and their text for a Prometheus scrape. Upstream: component-base/metrics.
-// Invariants: a series exists from its first touch; rendering reads and changes nothing; an observation costs one map look-up.
+// Invariants: a series exists from its first touch, and a counter or histogram without labels from the beginning; rendering reads
+// and changes nothing; an observation costs one map look-up.
 
 export interface MetricSpec<L extends string> {
   readonly name: string;
@@ -9,8 +10,14 @@ export interface MetricSpec<L extends string> {
 
 export type LabelValues<L extends string> = Readonly<Record<L, string>>;
 
-interface Family {
+/** What a family is, without what it holds. */
+export interface FamilyDescription {
   readonly name: string;
+  readonly type: string;
+  readonly labels: readonly string[];
+}
+
+interface Family extends FamilyDescription {
   render(): string;
 }
 
@@ -37,9 +44,14 @@ export class Metrics {
     this.#collectors.push(collect);
   }
 
-  /** Names and help of every metric, for the documentation and its test. */
+  /** Of every metric, for the documentation and its test. */
+  describe(): readonly FamilyDescription[] {
+    const sorted = this.#families.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    return sorted.map(({ labels, name, type }) => ({ name, type, labels }));
+  }
+
   names(): readonly string[] {
-    return this.#families.map((family) => family.name).sort();
+    return this.describe().map(({ name }) => name);
   }
 
   render(): string {
@@ -66,18 +78,20 @@ export function exponentialBuckets(start: number, factor: number, count: number)
 
 class Values<L extends string> {
   readonly name: string;
+  readonly type: string;
+  readonly labels: readonly L[];
   readonly #spec: MetricSpec<L>;
-  readonly #type: string;
   protected readonly values = new Map<string, number>();
 
   constructor(spec: MetricSpec<L>, type: string) {
     this.name = spec.name;
+    this.type = type;
+    this.labels = spec.labels ?? [];
     this.#spec = spec;
-    this.#type = type;
   }
 
   protected key(labels: LabelValues<L>): string {
-    return labelText(this.#spec.labels ?? [], labels);
+    return labelText(this.labels, labels);
   }
 
   /** Drops one series, for something that has gone. */
@@ -89,18 +103,25 @@ class Values<L extends string> {
     const lines = [...this.values].map(
       ([labels, value]) => `${this.name}${braces(labels)} ${numberText(value)}\n`,
     );
-    return header(this.#spec, this.#type) + lines.join('');
+    return lines.length === 0 ? '' : header(this.#spec, this.type) + lines.join('');
   }
 }
 
 export class Counter<L extends string> extends Values<L> {
   constructor(spec: MetricSpec<L>) {
     super(spec, 'counter');
+    if (this.labels.length === 0) this.values.set('', 0);
   }
 
   inc(labels: LabelValues<L>, by = 1): void {
     const key = this.key(labels);
     this.values.set(key, (this.values.get(key) ?? 0) + by);
+  }
+
+  /** For what somebody else counts: it never falls. */
+  raiseTo(labels: LabelValues<L>, value: number): void {
+    const key = this.key(labels);
+    this.values.set(key, Math.max(this.values.get(key) ?? 0, value));
   }
 }
 
@@ -127,22 +148,22 @@ interface Series {
 
 export class Histogram<L extends string> {
   readonly name: string;
+  readonly type = 'histogram';
+  readonly labels: readonly L[];
   readonly #spec: MetricSpec<L> & { readonly buckets: readonly number[] };
   readonly #series = new Map<string, Series>();
 
   constructor(spec: MetricSpec<L> & { readonly buckets: readonly number[] }) {
     this.name = spec.name;
+    this.labels = spec.labels ?? [];
     this.#spec = spec;
+    if (this.labels.length === 0) this.#add('');
   }
 
   observe(labels: LabelValues<L>, value: number): void {
-    const { buckets, labels: names = [] } = this.#spec;
-    const key = labelText(names, labels);
-    let series = this.#series.get(key);
-    if (series === undefined) {
-      series = { counts: Array.from({ length: buckets.length + 1 }, () => 0), sum: 0 };
-      this.#series.set(key, series);
-    }
+    const { buckets } = this.#spec;
+    const key = labelText(this.labels, labels);
+    const series = this.#series.get(key) ?? this.#add(key);
     const at = buckets.findIndex((bound) => value <= bound);
     const index = at === -1 ? buckets.length : at;
     series.counts[index] = (series.counts[index] ?? 0) + 1;
@@ -151,14 +172,22 @@ export class Histogram<L extends string> {
 
   /** Drops one series, for something that has gone. */
   remove(labels: LabelValues<L>): void {
-    this.#series.delete(labelText(this.#spec.labels ?? [], labels));
+    this.#series.delete(labelText(this.labels, labels));
   }
 
   render(): string {
+    if (this.#series.size === 0) return '';
     return (
-      header(this.#spec, 'histogram') +
+      header(this.#spec, this.type) +
       [...this.#series].map(([key, series]) => this.#lines(key, series)).join('')
     );
+  }
+
+  #add(key: string): Series {
+    const counts = Array.from({ length: this.#spec.buckets.length + 1 }, () => 0);
+    const series = { counts, sum: 0 };
+    this.#series.set(key, series);
+    return series;
   }
 
   #lines(key: string, series: Series): string {
@@ -174,12 +203,14 @@ export class Histogram<L extends string> {
   }
 }
 
-function header(spec: MetricSpec<string>, type: string): string {
+/** The two lines that begin a family. */
+export function header(spec: Pick<MetricSpec<string>, 'name' | 'help'>, type: string): string {
   const help = spec.help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
   return `# HELP ${spec.name} ${help}\n# TYPE ${spec.name} ${type}\n`;
 }
 
-function labelText<L extends string>(names: readonly L[], labels: LabelValues<L>): string {
+/** `a="1",b="2"`, escaped. */
+export function labelText<L extends string>(names: readonly L[], labels: LabelValues<L>): string {
   return names.map((name) => `${name}="${escapeLabel(labels[name])}"`).join(',');
 }
 
@@ -191,7 +222,8 @@ function braces(labels: string): string {
   return labels === '' ? '' : `{${labels}}`;
 }
 
-function numberText(value: number): string {
+/** A value as Prometheus' text format has it. */
+export function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
   if (value === Number.NEGATIVE_INFINITY) return '-Inf';
   return String(value);

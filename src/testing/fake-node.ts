@@ -29,6 +29,7 @@ import { memoryClient } from './api-server/memory-client.ts';
 import { FakeCgroups } from './fake-cgroups.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
+import { fakeStatsEdge } from './fake-stats-edge.ts';
 import { FakeVolumeHost } from './fake-volume-host.ts';
 import { MemoryCertificates } from './memory-certificates.ts';
 import { memoryRecords } from './memory-records.ts';
@@ -301,6 +302,7 @@ export class FakeNode {
         nodeHost: fakeHost,
         certs: this.certs,
         volumes: () => this.volumes,
+        stats: () => fakeStatsEdge,
       },
     });
   }

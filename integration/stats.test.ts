@@ -1,0 +1,199 @@
+// Statistics of real containers: what they use of CPU, memory, network and disk, as the summary and the metrics tell it; and what
+// is told while the runtime does not answer.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { PodJson, Summary } from '../src/stats/summary.ts';
+import { shapeFaults } from '../src/testing/fixtures/summary-keys.ts';
+import { type ParsedFamily, parsePrometheusText, sampleOf } from '../src/testing/prometheus-text.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { untilLogged } from './support/container-log.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+import { untilRunning } from './support/pod-state.ts';
+
+const mebibyte = 1024 ** 2;
+const heldBytes = 24 * mebibyte;
+const servedBytes = 300_000;
+
+const pods = {
+  busy: manifest('busy', {
+    containers: [
+      container('main', "trap 'exit 0' TERM; while :; do :; done", {
+        resources: { limits: { cpu: '300m', memory: '64Mi' } },
+      }),
+    ],
+  }),
+  idle: manifest('idle', {
+    volumes: [{ name: 'data', emptyDir: {} }],
+    containers: [
+      container(
+        'main',
+        `dd if=/dev/zero of=/data/file bs=1M count=3 2>/dev/null; echo written; ${obedient}`,
+        {
+          volumeMounts: [{ name: 'data', mountPath: '/data' }],
+        },
+      ),
+    ],
+  }),
+  holder: manifest('holder', {
+    containers: [
+      container('main', `dd if=/dev/zero of=/dev/shm/x bs=1M count=24 2>/dev/null; echo held; ${obedient}`),
+    ],
+  }),
+  web: manifest('web', {
+    containers: [
+      container('main', `mkdir /www; head -c ${servedBytes} /dev/zero > /www/file; httpd -f -p 8080 -h /www`),
+    ],
+  }),
+} as const;
+
+describeOnRig('statistics', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+
+  beforeAll(async () => {
+    rig = await startRig();
+    kubelet = await rig.kubelet();
+    for (const [name, pod] of Object.entries(pods)) kubelet.writeManifest(name, pod);
+    for (const name of Object.keys(pods)) await untilRunning(kubelet, name);
+    for (const name of ['idle', 'holder']) await untilLogged(kubelet, await running(name), 1);
+  });
+  afterAll(() => rig.stop());
+
+  async function running(name: string) {
+    const pod = await kubelet.pod(name);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    return pod;
+  }
+
+  async function ask(path: string): Promise<string> {
+    const response = await kubelet.get(kubelet.readOnlyPort, path);
+    expect([path, response.status]).toEqual([path, 200]);
+    return response.text();
+  }
+  const summary = async (query = ''): Promise<Summary> =>
+    JSON.parse(await ask(`/stats/summary${query}`)) as Summary;
+  const metrics = async (path: string): Promise<ReadonlyMap<string, ParsedFamily>> =>
+    parsePrometheusText(await ask(path));
+  const podOf = ({ pods: all }: Summary, name: string): PodJson => {
+    const found = all.find(({ podRef }) => podRef.name === `${name}-${kubelet.nodeName}`);
+    if (found === undefined) throw new Error(`the summary has no pod ${name}`);
+    return found;
+  };
+
+  test('the summary has the recorded shape, and a busy container uses more than an idle one', async () => {
+    // The runtime measures what containers have written now and then.
+    const told = await waitFor(
+      async () => {
+        const each = await summary();
+        const [data] = podOf(each, 'idle').volume ?? [];
+        return data?.usedBytes !== undefined && data.usedBytes >= 3 * mebibyte ? each : undefined;
+      },
+      'the volume to be measured',
+      40_000,
+    );
+    expect(shapeFaults(told)).toEqual([]);
+    const cores = (name: string): number => (podOf(told, name).containers[0]?.cpu?.usageNanoCores ?? 0) / 1e9;
+    expect(cores('busy')).toBeGreaterThan(0.03);
+    expect(cores('busy')).toBeLessThan(0.5);
+    expect(cores('busy')).toBeGreaterThan(4 * cores('idle'));
+    const held = podOf(told, 'holder').containers[0]?.memory?.workingSetBytes ?? 0;
+    expect(held).toBeGreaterThanOrEqual(heldBytes);
+    expect(held).toBeLessThan(heldBytes + 8 * mebibyte);
+    const busy = podOf(told, 'busy');
+    expect(busy.memory?.availableBytes).toBeLessThan(64 * mebibyte);
+    expect(busy.process_stats).toEqual({ process_count: 1 });
+    expect(podOf(told, 'idle').volume?.[0]).toMatchObject({ name: 'data' });
+    expect(podOf(told, 'idle')['ephemeral-storage']?.usedBytes).toBeGreaterThanOrEqual(3 * mebibyte);
+    expect(told.node.cpu?.usageCoreNanoSeconds).toBeGreaterThan(busy.cpu?.usageCoreNanoSeconds ?? 0);
+    expect(told.node.runtime?.imageFs?.capacityBytes).toBeGreaterThan(0);
+    expect(told.node.systemContainers?.map(({ name }) => name)).toContain('pods');
+  });
+
+  test('CPU and memory alone, and by POST', async () => {
+    const told = await summary('?only_cpu_and_memory=true');
+    expect(Object.keys(podOf(told, 'busy'))).toEqual([
+      'podRef',
+      'startTime',
+      'containers',
+      'cpu',
+      'memory',
+      'swap',
+    ]);
+    const url = `http://127.0.0.1:${kubelet.readOnlyPort}/stats/summary`;
+    const posted = await fetch(url, { method: 'POST', signal: AbortSignal.timeout(10_000) });
+    expect([posted.status, ((await posted.json()) as Summary).node.nodeName]).toEqual([
+      200,
+      kubelet.nodeName,
+    ]);
+  });
+
+  test('what is sent over the network is counted', async () => {
+    const sent = async (): Promise<number> => podOf(await summary(), 'web').network?.txBytes ?? 0;
+    const before = await sent();
+    const { status } = await running('web');
+    const response = await fetch(`http://${status?.podIP}:8080/file`, {
+      signal: AbortSignal.timeout(10_000),
+    });
+    expect((await response.arrayBuffer()).byteLength).toBe(servedBytes);
+    await waitFor(async () => (await sent()) >= before + servedBytes, 'what was sent to be counted', 40_000);
+  });
+
+  test('metrics of resources, of cgroups and of the kubelet parse, and agree', async () => {
+    const pod = `busy-${kubelet.nodeName}`;
+    const resource = await metrics('/metrics/resource');
+    const cadvisor = await metrics('/metrics/cadvisor');
+    const used = sampleOf(resource, 'container_cpu_usage_seconds_total', { pod, container: 'main' });
+    expect(used.value).toBeGreaterThan(0.1);
+    expect(used.atMs).toBeGreaterThan(Date.now() - 60_000);
+    expect(sampleOf(resource, 'resource_scrape_error').value).toBe(0);
+    const own = { pod, container: 'main' };
+    expect(sampleOf(cadvisor, 'container_cpu_usage_seconds_total', own).value).toBeGreaterThan(0.1);
+    expect(sampleOf(cadvisor, 'container_spec_cpu_quota', own).value).toBe(30_000);
+    expect(sampleOf(cadvisor, 'container_spec_memory_limit_bytes', own).value).toBe(64 * mebibyte);
+    expect(sampleOf(cadvisor, 'container_cpu_cfs_throttled_periods_total', own).value).toBeGreaterThan(0);
+    expect(sampleOf(cadvisor, 'container_processes', own).value).toBe(1);
+    expect(sampleOf(cadvisor, 'container_file_descriptors', own).value).toBeGreaterThan(0);
+    expect(sampleOf(cadvisor, 'container_network_receive_bytes_total', { pod }).value).toBeGreaterThan(0);
+    expect(sampleOf(cadvisor, 'container_fs_usage_bytes', { id: '/' }).value).toBeGreaterThan(0);
+    expect(sampleOf(cadvisor, 'machine_memory_bytes').value).toBeGreaterThan(heldBytes);
+    expect(sampleOf(cadvisor, 'container_scrape_error').value).toBe(0);
+    const kubeletOwn = await metrics('/metrics');
+    expect(sampleOf(kubeletOwn, 'process_resident_memory_bytes').value).toBeGreaterThan(10 * mebibyte);
+    expect(
+      sampleOf(kubeletOwn, 'kubelet_container_log_filesystem_used_bytes', { pod }).value,
+    ).toBeGreaterThanOrEqual(0);
+    await metrics('/metrics/probes');
+  });
+
+  test('scrapes leave no file open', async () => {
+    const open = async (): Promise<number> => sampleOf(await metrics('/metrics'), 'process_open_fds').value;
+    const paths = ['/metrics', '/metrics/resource', '/metrics/cadvisor', '/stats/summary'];
+    await Promise.all(paths.map(ask));
+    const before = await open();
+    for (let round = 0; round < 5; round++) await Promise.all([...paths, ...paths].map(ask));
+    // Connections of this test itself are among them.
+    expect(await open()).toBeLessThan(before + 12);
+  });
+
+  test('a runtime that does not answer: what the kernel tells is there all the same', async () => {
+    rig.containerd.pause();
+    try {
+      const told = await waitFor(
+        async () => {
+          const each = await summary();
+          return each.node.runtime?.imageFs === undefined ? each : undefined;
+        },
+        'a summary without the runtime',
+        40_000,
+      );
+      expect(podOf(told, 'busy').containers[0]?.cpu?.usageCoreNanoSeconds).toBeGreaterThan(0);
+      const resource = await metrics('/metrics/resource');
+      expect(sampleOf(resource, 'resource_scrape_error').value).toBe(0);
+      await metrics('/metrics/cadvisor');
+    } finally {
+      rig.containerd.resume();
+    }
+  });
+});

@@ -1,0 +1,181 @@
+// The room of statistics: what is read from where, which cgroups are the node's own, and who answers the paths that tell it.
+import type { CgroupReader } from '../api/cgroup-usage.ts';
+import type { Cgroups } from '../api/cgroups.ts';
+import type { CriImages, CriRuntime } from '../api/cri.ts';
+import type { CpuTopology } from '../api/host-usage.ts';
+import type { NodeLoadSource } from '../api/node-usage.ts';
+import type { ObservedPod } from '../api/observed.ts';
+import type { VolumeStatsSource } from '../api/volume-stats.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import { describeError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import type { MachineFacts } from '../edge/host/machine.ts';
+import type { StatsHostOptions } from '../edge/stats/stats-host.ts';
+import { metricsHandler } from '../server/handlers.ts';
+import { jsonResponse, refusal } from '../server/http-message.ts';
+import type { RouteHandlers } from '../server/routes.ts';
+import type { MachineEntry } from '../stats/cadvisor-entry.ts';
+import type { CgroupPlaces } from '../stats/cgroup-places.ts';
+import type { SystemCgroup } from '../stats/collect-usage.ts';
+import { DiskMetrics } from '../stats/disk-metrics.ts';
+import type { KubeletMetrics } from '../stats/kubelet-metrics.ts';
+import { type OwnFiguresSource, processMetrics } from '../stats/process-metrics.ts';
+import { Stats, type StatsDeps } from '../stats/stats.ts';
+import type { NodeHost } from './node-facts.ts';
+
+/** What is read, on a machine or in a test. */
+export interface StatsEdge {
+  readonly cgroups: CgroupReader | undefined;
+  readonly host: StatsDeps['host'] & {
+    ownCgroup(version: 1 | 2): string | undefined;
+    topology(): CpuTopology;
+  };
+  readonly own: OwnFiguresSource & { close(): void };
+  readonly bootedAtMs: number;
+  pause(): Promise<void>;
+}
+
+export interface StatsInput {
+  readonly config: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly gates: FeatureGates;
+  readonly machine: MachineFacts;
+  readonly nodeName: string;
+  readonly edges: {
+    readonly stats: (options: StatsHostOptions) => StatsEdge;
+    readonly nodeHost: NodeHost;
+  };
+  /** How names of cgroups are spelled; undefined: the machine has none. */
+  readonly cgroups: Pick<Cgroups, 'path' | 'nameOf'> | undefined;
+  readonly cri: Pick<CriRuntime, 'listContainerStats' | 'listPodSandboxStats' | 'status'> &
+    Pick<CriImages, 'imageFsInfo'>;
+  readonly observed: { all(): ReadonlyMap<unknown, ObservedPod> };
+  readonly volumes: VolumeStatsSource;
+  readonly metrics: KubeletMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface AssembledStats {
+  readonly handlers: RouteHandlers;
+  /** For who decides by what is used. */
+  readonly load: NodeLoadSource;
+  readonly components: readonly Component[];
+}
+
+export function assembleStats(input: StatsInput): AssembledStats {
+  const { cgroups, config, cri, flags, gates, machine, metrics } = input;
+  const edge = input.edges.stats({
+    memoryBytes: Number(machine.memoryBytes),
+    swapBytes: Number(machine.swapBytes ?? 0n),
+    onUnreadable: (path, err) => stats.unreadable(path, err),
+  });
+  const places = cgroups === undefined || !config.cgroupsPerQOS ? undefined : cgroupPlaces(config, cgroups);
+  const stats = new Stats({
+    ...input,
+    cgroups: edge.cgroups,
+    host: edge.host,
+    pause: () => edge.pause(),
+    runtime: cri,
+    places,
+    system: systemCgroups(input, edge, places),
+    rootDir: flags.rootDir,
+    podLogsDir: config.podLogsDir,
+    machine: once(() => machineEntry(input, edge)),
+    sandboxImage: once(() => sandboxImage(input)),
+    settings: { nodeName: input.nodeName, bootedAtMs: edge.bootedAtMs, psi: gates.KubeletPSI },
+  });
+  processMetrics(metrics.registry, edge.own);
+  const disk = new DiskMetrics(metrics.registry);
+  const closing: Component = {
+    name: 'process-figures',
+    start: (signal) => {
+      const stopped = new Promise<void>((resolve) =>
+        signal.addEventListener('abort', () => resolve(edge.own.close()), { once: true }),
+      );
+      return Promise.resolve({ stopped });
+    },
+  };
+  return { handlers: handlersOf(stats, metrics, disk), load: stats, components: [stats, closing] };
+}
+
+function handlersOf(stats: Stats, metrics: KubeletMetrics, disk: DiskMetrics): RouteHandlers {
+  return {
+    summary: async ({ query }) => {
+      const only = query.getAll('only_cpu_and_memory');
+      try {
+        const summary = await stats.summary(only.length === 1 && only[0] === 'true');
+        // As go-restful writes it.
+        return jsonResponse(JSON.stringify(summary, undefined, 1));
+      } catch (err) {
+        return refusal(500, `Internal Error: ${describeError(err)}`);
+      }
+    },
+    resourceMetrics: metricsHandler(() => stats.resourceMetrics()),
+    cadvisorMetrics: metricsHandler(() => stats.cadvisorMetrics()),
+    metrics: metricsHandler(async () => {
+      disk.show(await stats.disk());
+      return metrics.render();
+    }),
+  };
+}
+
+function cgroupPlaces(config: KubeletConfiguration, cgroups: Pick<Cgroups, 'path' | 'nameOf'>): CgroupPlaces {
+  const root = [...config.cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
+  return {
+    root: cgroups.path(root),
+    classes: [[], ['burstable'], ['besteffort']].map((parts) => cgroups.path([...root, ...parts])),
+    uidOf: (path) => /^pod(.+)$/.exec(cgroups.nameOf(path).at(-1) ?? '')?.[1],
+  };
+}
+
+/** Where the operator says nothing, the kubelet's own is where it runs; the top is the machine, not the kubelet. */
+function systemCgroups(input: StatsInput, edge: StatsEdge, places: CgroupPlaces | undefined) {
+  const { config, flags } = input;
+  const startedAtMs = input.clock.now();
+  return (): readonly SystemCgroup[] => {
+    const own = config.kubeletCgroups || edge.host.ownCgroup(edge.cgroups?.version ?? 2) || '';
+    const named = [
+      { name: 'kubelet', path: own, startedAtMs },
+      { name: 'runtime', path: flags.runtimeCgroups },
+      { name: 'misc', path: config.systemCgroups },
+      { name: 'pods', path: places?.root ?? '' },
+    ];
+    return named.filter(({ path }) => path !== '' && path !== '/');
+  };
+}
+
+async function machineEntry(input: StatsInput, edge: StatsEdge): Promise<MachineEntry> {
+  const { bootID, kernelVersion, machineID, osImage, swapBytes, systemUUID } =
+    await input.edges.nodeHost.identity();
+  return {
+    bootId: bootID,
+    machineId: machineID,
+    systemUuid: systemUUID,
+    ...edge.host.topology(),
+    memoryBytes: Number(input.machine.memoryBytes),
+    swapBytes,
+    kernelVersion,
+    osVersion: osImage,
+  };
+}
+
+/** Dashboards take what has no image for no container. */
+async function sandboxImage({ cri, flags }: StatsInput): Promise<string> {
+  const told = await cri.status({ verbose: true }, { timeoutMs: 2_000 }).catch(() => undefined);
+  const found = /"sandboxImage":\s*"([^"]+)"/.exec(told?.info['config'] ?? '')?.[1];
+  return found ?? flags.podInfraContainerImage;
+}
+
+/** Learnt when first wanted. */
+function once<T>(learn: () => Promise<T>): () => Promise<T> {
+  let known: Promise<T> | undefined;
+  return () => {
+    known ??= learn();
+    return known;
+  };
+}

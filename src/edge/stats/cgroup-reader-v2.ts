@@ -1,0 +1,152 @@
+// Reads what control groups of version 2 use: one hierarchy, a directory per cgroup.
+// Upstream: opencontainers/cgroups/fs2 and cadvisor's container/libcontainer.
+import type {
+  CgroupDetails,
+  CgroupReader,
+  CgroupUsage,
+  DeviceIo,
+  MemoryUsage,
+} from '../../api/cgroup-usage.ts';
+import { weightToShares } from '../../api/cpu-shares.ts';
+import { oldest, pidsOf } from './cgroup-reader-v1.ts';
+import { type DiskNames, deviceIo } from './disk-names.ts';
+import { fieldOf, type KernelFiles } from './kernel-files.ts';
+import { readMachinePressure, readPressure } from './pressure.ts';
+
+export interface CgroupReaderV2Options {
+  readonly files: KernelFiles;
+  readonly root: string;
+  readonly disks: DiskNames;
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  /** In use on the whole machine: the top has no file for it. */
+  readonly usedSwapBytes: () => number;
+  readonly now: () => number;
+}
+
+export class CgroupReaderV2 implements CgroupReader {
+  readonly version = 2;
+  readonly #options: CgroupReaderV2Options;
+  readonly #files: KernelFiles;
+
+  constructor(options: CgroupReaderV2Options) {
+    this.#options = options;
+    this.#files = options.files;
+  }
+
+  usage(path: string): CgroupUsage | undefined {
+    const directory = this.#place(path);
+    const cpu = this.#files.text(`${directory}/cpu.stat`);
+    const memory = this.#memory(path, directory);
+    if (cpu === undefined && memory === undefined) return undefined;
+    return {
+      path,
+      atMs: this.#options.now(),
+      cpuNs: cpu === undefined ? undefined : (fieldOf(cpu, 'usage_usec') ?? 0) * 1000,
+      memory,
+      pressure: path === '/' ? readMachinePressure(this.#files) : readPressure(this.#files, directory),
+      processes: this.processes(path).length,
+    };
+  }
+
+  details(path: string): CgroupDetails | undefined {
+    const createdAtMs = this.createdAtMs(path);
+    if (createdAtMs === undefined) return undefined;
+    const directory = this.#place(path);
+    const number = (file: string): number => this.#files.number(`${directory}/${file}`) ?? 0;
+    const text = (file: string): string => this.#files.text(`${directory}/${file}`) ?? '';
+    const events = text('memory.events');
+    const threadsMax = number('pids.max');
+    return {
+      createdAtMs,
+      ...cpuDetails(text('cpu.stat'), text('cpu.max'), number('cpu.weight')),
+      maxMemoryBytes: number('memory.peak'),
+      memoryFailures: fieldOf(events, 'max') ?? 0,
+      kernelMemoryBytes: fieldOf(text('memory.stat'), 'kernel') ?? 0,
+      memoryReservationBytes: number('memory.min'),
+      rawSwapLimitBytes: path === '/' ? this.#options.swapBytes : number('memory.swap.max'),
+      oomKills: fieldOf(events, 'oom_kill') ?? 0,
+      threads: number('pids.current'),
+      threadsMax: Number.isFinite(threadsMax) ? threadsMax : 0,
+      io: v2Io(text('io.stat'), this.#options.disks),
+    };
+  }
+
+  children(path: string): readonly string[] {
+    const below = path === '/' ? '' : path;
+    return this.#files.directories(this.#place(path)).map((name) => `${below}/${name}`);
+  }
+
+  processes(path: string): readonly number[] {
+    return pidsOf(this.#files.text(`${this.#place(path)}/cgroup.procs`) ?? '');
+  }
+
+  createdAtMs(path: string): number | undefined {
+    const directory = this.#place(path);
+    return oldest(this.#files, [directory, `${directory}/cgroup.events`]);
+  }
+
+  #place(path: string): string {
+    return `${this.#options.root}${path === '/' ? '' : path}`;
+  }
+
+  #memory(path: string, directory: string): MemoryUsage | undefined {
+    const { memoryBytes, swapBytes, usedSwapBytes } = this.#options;
+    const stat = this.#files.text(`${directory}/memory.stat`);
+    if (stat === undefined) return undefined;
+    const number = (file: string): number | undefined => this.#files.number(`${directory}/${file}`);
+    const isTop = path === '/';
+    const rssBytes = fieldOf(stat, 'anon') ?? 0;
+    const cacheBytes = fieldOf(stat, 'file') ?? 0;
+    const inactiveFileBytes = fieldOf(stat, 'inactive_file') ?? 0;
+    // The top has no such file: anonymous and file pages are what v1 calls its usage.
+    const usageBytes = isTop ? rssBytes + cacheBytes : number('memory.current');
+    if (usageBytes === undefined) return undefined;
+    return {
+      usageBytes,
+      workingSetBytes: Math.max(usageBytes - inactiveFileBytes, 0),
+      rssBytes,
+      cacheBytes,
+      mappedFileBytes: fieldOf(stat, 'file_mapped') ?? 0,
+      activeFileBytes: fieldOf(stat, 'active_file') ?? 0,
+      inactiveFileBytes,
+      swapBytes: isTop ? usedSwapBytes() : (number('memory.swap.current') ?? 0),
+      pageFaults: fieldOf(stat, 'pgfault') ?? 0,
+      majorPageFaults: fieldOf(stat, 'pgmajfault') ?? 0,
+      limitBytes: isTop ? memoryBytes : (number('memory.max') ?? Number.POSITIVE_INFINITY),
+      swapLimitBytes: isTop ? swapBytes : number('memory.swap.max'),
+    };
+  }
+}
+
+/** `max` is `100000 100000`, or `max 100000` without a limit. */
+function cpuDetails(stat: string, max: string, weight: number) {
+  const [quota = 'max', period = '0'] = max.trim().split(' ');
+  return {
+    cpuUserNs: (fieldOf(stat, 'user_usec') ?? 0) * 1000,
+    cpuSystemNs: (fieldOf(stat, 'system_usec') ?? 0) * 1000,
+    periods: fieldOf(stat, 'nr_periods') ?? 0,
+    throttledPeriods: fieldOf(stat, 'nr_throttled') ?? 0,
+    throttledNs: (fieldOf(stat, 'throttled_usec') ?? 0) * 1000,
+    cpuShares: weight === 0 ? 0 : Number(weightToShares(BigInt(weight))),
+    cpuPeriodUs: Number(period),
+    cpuQuotaUs: quota === 'max' || quota === '' ? undefined : Number(quota),
+  };
+}
+
+/** Lines are `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`. */
+export function v2Io(text: string, disks: DiskNames): readonly DeviceIo[] {
+  return text.split('\n').flatMap((line) => {
+    const [device = '', ...pairs] = line.split(' ');
+    if (pairs.length === 0) return [];
+    const values = Object.fromEntries(pairs.map((pair) => pair.split('=')));
+    return [
+      deviceIo(disks, device, {
+        readBytes: Number(values['rbytes'] ?? 0),
+        writeBytes: Number(values['wbytes'] ?? 0),
+        reads: Number(values['rios'] ?? 0),
+        writes: Number(values['wios'] ?? 0),
+      }),
+    ];
+  });
+}

@@ -1,0 +1,267 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CgroupReaderV1 } from './cgroup-reader-v1.ts';
+import { CgroupReaderV2 } from './cgroup-reader-v2.ts';
+import { DiskTable } from './disk-names.ts';
+import { KernelFiles } from './kernel-files.ts';
+
+let made: string;
+beforeEach(async () => {
+  made = await mkdtemp(join(tmpdir(), 'cgroup-readers-'));
+});
+afterEach(() => rm(made, { recursive: true }));
+
+async function lay(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(made, name)), { recursive: true });
+    await writeFile(join(made, name), text);
+  }
+}
+
+const diskstats = '   8       0 sda 1 2 3 4 5 6 7 8 9 10 11 0 0 0 0 0 0\n';
+const common = {
+  files: new KernelFiles(),
+  disks: new DiskTable(
+    () => diskstats,
+    () => 0,
+  ),
+  memoryBytes: 1_000_000,
+  swapBytes: 500,
+  now: () => 7,
+};
+const psi =
+  'some avg10=1.50 avg60=0.25 avg300=0.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n';
+const pressure = {
+  some: { totalUs: 12, avg10: 1.5, avg60: 0.25, avg300: 0 },
+  full: { totalUs: 3, avg10: 0, avg60: 0, avg300: 0 },
+};
+
+describe('version 1', () => {
+  const reader = (): CgroupReaderV1 =>
+    new CgroupReaderV1({
+      ...common,
+      mountPoints: new Map(
+        ['cpu', 'cpuacct', 'memory', 'pids', 'blkio'].map((name) => [name, join(made, name)]),
+      ),
+      beside: join(made, 'unified'),
+    });
+  const files = {
+    'cpuacct/p/c/cpuacct.usage': '123456789\n',
+    'cpuacct/p/c/cpuacct.stat': 'user 7\nsystem 5\n',
+    'cpu/p/c/cgroup.procs': '12\n13\n',
+    'cpu/p/c/cpu.stat': 'nr_periods 4\nnr_throttled 2\nthrottled_time 9\n',
+    'cpu/p/c/cpu.shares': '512\n',
+    'cpu/p/c/cpu.cfs_period_us': '100000\n',
+    'cpu/p/c/cpu.cfs_quota_us': '20000\n',
+    'memory/p/c/memory.usage_in_bytes': '1000\n',
+    'memory/p/c/memory.stat':
+      'cache 1\nrss 2\ninactive_file 3\npgfault 4\ntotal_cache 300\ntotal_rss 200\ntotal_mapped_file 60\ntotal_swap 10\ntotal_pgfault 8\ntotal_pgmajfault 1\ntotal_inactive_file 250\ntotal_active_file 50\n',
+    'memory/p/c/memory.limit_in_bytes': '4000\n',
+    'memory/p/c/memory.memsw.limit_in_bytes': '5000\n',
+    'memory/p/c/memory.soft_limit_in_bytes': '9223372036854771712\n',
+    'memory/p/c/memory.max_usage_in_bytes': '2000\n',
+    'memory/p/c/memory.failcnt': '6\n',
+    'memory/p/c/memory.kmem.usage_in_bytes': '77\n',
+    'memory/p/c/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 3\n',
+    'memory/p/c/cgroup.clone_children': '0\n',
+    'pids/p/c/pids.current': '11\n',
+    'pids/p/c/pids.max': 'max\n',
+    'blkio/p/c/blkio.throttle.io_service_bytes_recursive':
+      '8:0 Read 4096\n8:0 Write 8192\n8:0 Sync 0\n9:1 Read 5\nTotal 12288\n',
+    'blkio/p/c/blkio.throttle.io_serviced_recursive': '8:0 Read 1\n8:0 Write 2\nTotal 3\n',
+    'unified/p/c/cpu.pressure': psi,
+    'unified/p/c/memory.pressure': psi,
+  };
+
+  test('usage: with all below, working set without file pages nobody looks at', async () => {
+    await lay(files);
+    const none = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
+    expect(reader().usage('/p/c')).toEqual({
+      path: '/p/c',
+      atMs: 7,
+      cpuNs: 123_456_789,
+      memory: {
+        usageBytes: 1000,
+        workingSetBytes: 750,
+        rssBytes: 200,
+        cacheBytes: 300,
+        mappedFileBytes: 60,
+        activeFileBytes: 50,
+        inactiveFileBytes: 250,
+        swapBytes: 10,
+        pageFaults: 8,
+        majorPageFaults: 1,
+        limitBytes: 4000,
+        swapLimitBytes: 1000,
+      },
+      pressure: { cpu: pressure, memory: pressure, io: { some: none, full: none } },
+      processes: 2,
+    });
+  });
+
+  test('details', async () => {
+    await lay(files);
+    expect(reader().details('/p/c')).toEqual({
+      createdAtMs: expect.any(Number),
+      cpuUserNs: 70_000_000,
+      cpuSystemNs: 50_000_000,
+      periods: 4,
+      throttledPeriods: 2,
+      throttledNs: 9,
+      cpuShares: 512,
+      cpuPeriodUs: 100_000,
+      cpuQuotaUs: 20_000,
+      maxMemoryBytes: 2000,
+      memoryFailures: 6,
+      kernelMemoryBytes: 77,
+      memoryReservationBytes: Number.POSITIVE_INFINITY,
+      rawSwapLimitBytes: 5000,
+      oomKills: 3,
+      threads: 11,
+      threadsMax: 0,
+      io: [
+        { device: '/dev/sda', major: 8, minor: 0, readBytes: 4096, writeBytes: 8192, reads: 1, writes: 2 },
+        { device: '', major: 9, minor: 1, readBytes: 5, writeBytes: 0, reads: 0, writes: 0 },
+      ],
+    });
+  });
+
+  test('no limits: infinite, and the machine has its own', async () => {
+    await lay({
+      'memory/memory.usage_in_bytes': '1000\n',
+      'memory/memory.stat': 'total_inactive_file 2000\n',
+      'memory/p/memory.usage_in_bytes': '1\n',
+      'memory/p/memory.stat': 'total_rss 1\n',
+      'memory/p/memory.limit_in_bytes': '9223372036854771712\n',
+      'memory/p/memory.memsw.limit_in_bytes': '9223372036854771712\n',
+    });
+    expect(reader().usage('/')?.memory).toMatchObject({
+      workingSetBytes: 0,
+      limitBytes: 1_000_000,
+      swapLimitBytes: 500,
+    });
+    expect(reader().usage('/p')?.memory).toMatchObject({
+      limitBytes: Number.POSITIVE_INFINITY,
+      swapLimitBytes: Number.POSITIVE_INFINITY,
+    });
+  });
+
+  test('one that has gone, or goes while it is read, is nothing', async () => {
+    expect([reader().usage('/gone'), reader().details('/gone'), reader().createdAtMs('/gone')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    await lay({ 'memory/p/memory.usage_in_bytes': '1000\n' });
+    expect(reader().usage('/p')).toBeUndefined();
+    expect(reader().children('/gone')).toEqual([]);
+  });
+
+  test('children', async () => {
+    await lay({ 'memory/p/a/x': '', 'memory/p/b/x': '', 'memory/p/file': '' });
+    expect([reader().children('/p').toSorted(), reader().children('/')]).toEqual([['/p/a', '/p/b'], ['/p']]);
+  });
+});
+
+describe('version 2', () => {
+  const reader = (): CgroupReaderV2 => new CgroupReaderV2({ ...common, root: made, usedSwapBytes: () => 44 });
+  const stat =
+    'anon 200\nfile 300\nkernel 77\nfile_mapped 60\ninactive_file 250\nactive_file 50\npgfault 8\npgmajfault 1\n';
+  const files = {
+    'p/c/cpu.stat':
+      'usage_usec 123\nuser_usec 70\nsystem_usec 50\nnr_periods 4\nnr_throttled 2\nthrottled_usec 9\n',
+    'p/c/cpu.max': '20000 100000\n',
+    'p/c/cpu.weight': '20\n',
+    'p/c/memory.stat': stat,
+    'p/c/memory.current': '1000\n',
+    'p/c/memory.max': 'max\n',
+    'p/c/memory.min': '0\n',
+    'p/c/memory.peak': '2000\n',
+    'p/c/memory.swap.current': '10\n',
+    'p/c/memory.swap.max': '0\n',
+    'p/c/memory.events': 'low 0\nhigh 0\nmax 6\noom 4\noom_kill 3\n',
+    'p/c/pids.current': '11\n',
+    'p/c/pids.max': '100\n',
+    'p/c/cgroup.procs': '12\n',
+    'p/c/cpu.pressure': psi,
+    'p/c/memory.pressure': psi,
+    'p/c/io.pressure': psi,
+    'p/c/io.stat': '8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n',
+  };
+
+  test('usage', async () => {
+    await lay(files);
+    expect(reader().usage('/p/c')).toEqual({
+      path: '/p/c',
+      atMs: 7,
+      cpuNs: 123_000,
+      memory: {
+        usageBytes: 1000,
+        workingSetBytes: 750,
+        rssBytes: 200,
+        cacheBytes: 300,
+        mappedFileBytes: 60,
+        activeFileBytes: 50,
+        inactiveFileBytes: 250,
+        swapBytes: 10,
+        pageFaults: 8,
+        majorPageFaults: 1,
+        limitBytes: Number.POSITIVE_INFINITY,
+        swapLimitBytes: 0,
+      },
+      pressure: { cpu: pressure, memory: pressure, io: pressure },
+      processes: 1,
+    });
+  });
+
+  test('details', async () => {
+    await lay(files);
+    expect(reader().details('/p/c')).toEqual({
+      createdAtMs: expect.any(Number),
+      cpuUserNs: 70_000,
+      cpuSystemNs: 50_000,
+      periods: 4,
+      throttledPeriods: 2,
+      throttledNs: 9_000,
+      cpuShares: 500,
+      cpuPeriodUs: 100_000,
+      cpuQuotaUs: 20_000,
+      maxMemoryBytes: 2000,
+      memoryFailures: 6,
+      kernelMemoryBytes: 77,
+      memoryReservationBytes: 0,
+      rawSwapLimitBytes: 0,
+      oomKills: 3,
+      threads: 11,
+      threadsMax: 100,
+      io: [
+        { device: '/dev/sda', major: 8, minor: 0, readBytes: 4096, writeBytes: 8192, reads: 1, writes: 2 },
+      ],
+    });
+  });
+
+  test('the machine: pages stand in for the file that the top lacks', async () => {
+    await lay({ 'cpu.stat': 'usage_usec 9\n', 'memory.stat': stat });
+    expect(reader().usage('/')).toMatchObject({
+      cpuNs: 9_000,
+      memory: {
+        usageBytes: 500,
+        workingSetBytes: 250,
+        limitBytes: 1_000_000,
+        swapBytes: 44,
+        swapLimitBytes: 500,
+      },
+    });
+  });
+
+  test('one that goes while it is read is nothing', async () => {
+    await lay({ 'p/memory.stat': stat });
+    expect([reader().usage('/p'), reader().usage('/gone'), reader().details('/gone')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});

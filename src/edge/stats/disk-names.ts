@@ -1,0 +1,95 @@
+// Which disk a pair of numbers is, and what each disk has done. Upstream: cadvisor's machine info (DiskMap) and fs (getDiskStatsMap).
+import type { DeviceIo } from '../../api/cgroup-usage.ts';
+import type { DiskCounters } from '../../api/host-usage.ts';
+
+export interface DiskNames {
+  /** `/dev/vda` for `254:0`; empty when there is none. */
+  nameOf(numbers: string): string;
+}
+
+export interface Disk {
+  readonly numbers: string;
+  readonly name: string;
+  readonly counters: DiskCounters;
+}
+
+export function parseDisks(text: string): readonly Disk[] {
+  return text.split('\n').flatMap((line) => {
+    const [major, minor, name, ...values] = line.trim().split(/\s+/);
+    if (name === undefined || values.length < 11) return [];
+    const [
+      reads,
+      readsMerged,
+      sectorsRead,
+      readMs,
+      writes,
+      writesMerged,
+      sectorsWritten,
+      writeMs,
+      inProgress,
+      ioMs,
+      weightedMs,
+    ] = values.map(Number) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const counters = {
+      reads,
+      readsMerged,
+      sectorsRead,
+      readMs,
+      writes,
+      writesMerged,
+      sectorsWritten,
+      writeMs,
+      inProgress,
+      ioMs,
+      weightedMs,
+    };
+    return [{ numbers: `${major}:${minor}`, name: `/dev/${name}`, counters }];
+  });
+}
+
+/** How long a pair of numbers that no disk has is believed to have none. */
+const believedMs = 60_000;
+
+/** Looks again for numbers it does not know, now and then: disks come and go. */
+export class DiskTable implements DiskNames {
+  readonly #read: () => string;
+  readonly #monotonic: () => number;
+  #names = new Map<string, string>();
+  #readAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(read: () => string, monotonic: () => number) {
+    this.#read = read;
+    this.#monotonic = monotonic;
+  }
+
+  nameOf(numbers: string): string {
+    const known = this.#names.get(numbers);
+    if (known !== undefined) return known;
+    const nowMs = this.#monotonic();
+    if (nowMs - this.#readAtMs < believedMs) return '';
+    this.#readAtMs = nowMs;
+    this.#names = new Map(parseDisks(this.#read()).map((disk) => [disk.numbers, disk.name]));
+    return this.#names.get(numbers) ?? '';
+  }
+}
+
+export function deviceIo(
+  disks: DiskNames,
+  numbers: string,
+  amounts: Pick<DeviceIo, 'readBytes' | 'writeBytes' | 'reads' | 'writes'>,
+): DeviceIo {
+  const [major = 0, minor = 0] = numbers.split(':').map(Number);
+  return { device: disks.nameOf(numbers), major, minor, ...amounts };
+}

@@ -1,0 +1,153 @@
+// Reads what the machine itself and its processes use. Upstream: cadvisor's machine, fs and libcontainer packages and
+// pkg/kubelet/stats/pidlimit. Holds no state. Invariant: a process that ends while it is looked at has nothing.
+import { lstat, readdir } from 'node:fs/promises';
+import type {
+  CpuTopology,
+  DeviceFileSystem,
+  FilesUsage,
+  InterfaceUsage,
+  ProcessDetails,
+  TaskCounts,
+} from '../../api/host-usage.ts';
+import type { FileSystemSpace } from '../../api/volume-host.ts';
+import { errorCode } from '../host/syscalls-errors.ts';
+import { fileSystemSpace } from '../volumes/usage.ts';
+import { parseDisks } from './disk-names.ts';
+import { defaultInterface, parseInterfaces } from './interfaces.ts';
+import type { KernelFiles } from './kernel-files.ts';
+import { deviceMounts } from './mounted-devices.ts';
+
+const blockBytes = 512;
+/** Descriptors whose kind is looked up, of one process: one that holds more is not counted to the last socket. */
+const mostLinks = 10_000;
+
+export interface HostReaderOptions {
+  readonly files: KernelFiles;
+  /** Where the kernel shows its processes. */
+  readonly proc?: string;
+}
+
+export class HostReader {
+  readonly #files: KernelFiles;
+  readonly #proc: string;
+
+  constructor({ files, proc = '/proc' }: HostReaderOptions) {
+    this.#files = files;
+    this.#proc = proc;
+  }
+
+  /** As a process sees them: those of its network namespace. Without one, the machine's own. */
+  interfaces(pid?: number): readonly InterfaceUsage[] {
+    return parseInterfaces(this.#files.text(`${this.#proc}/${pid ?? 'self'}/net/dev`) ?? '');
+  }
+
+  /** The one by which the default route leaves. */
+  defaultInterface(): string | undefined {
+    return defaultInterface(this.#files.text(`${this.#proc}/net/route`) ?? '');
+  }
+
+  tasks(): TaskCounts {
+    const bounds = ['pid_max', 'threads-max'].flatMap(
+      (name) => this.#files.number(`${this.#proc}/sys/kernel/${name}`) ?? [],
+    );
+    const current = /\/(\d+) \d+\s*$/.exec(this.#files.text(`${this.#proc}/loadavg`) ?? '')?.[1];
+    return {
+      max: bounds.length === 0 ? undefined : Math.min(...bounds),
+      current: current === undefined ? undefined : Number(current),
+    };
+  }
+
+  processDetails(pid: number): ProcessDetails {
+    const directory = `${this.#proc}/${pid}/fd`;
+    const names = this.#files.names(directory);
+    const isSocket = (name: string): boolean =>
+      this.#files.link(`${directory}/${name}`)?.startsWith('socket:') === true;
+    return { descriptors: names.length, sockets: names.slice(0, mostLinks).filter(isSocket).length };
+  }
+
+  /** The cgroup of this process; undefined where its controllers disagree. */
+  ownCgroup(version: 1 | 2): string | undefined {
+    const text = this.#files.text(`${this.#proc}/self/cgroup`) ?? '';
+    const pathOf = (controller: string): string | undefined =>
+      text
+        .split('\n')
+        .map((line) => line.split(':'))
+        .find(([, controllers]) => controllers?.split(',').includes(controller))?.[2];
+    if (version === 2) return pathOf('');
+    const cpu = pathOf('cpu');
+    return cpu === pathOf('memory') ? cpu : undefined;
+  }
+
+  topology(): CpuTopology {
+    const text = this.#files.text(`${this.#proc}/cpuinfo`) ?? '';
+    const values = (key: string): readonly string[] =>
+      [...text.matchAll(new RegExp(`^${key}\\s*: (.*)$`, 'gm'))].map((found) => found[1] ?? '');
+    const cores = values('processor').length;
+    const sockets = values('physical id');
+    const ids = values('core id');
+    const pairs = new Set(ids.map((id, index) => `${sockets[index] ?? 0}/${id}`));
+    return {
+      cores,
+      physicalCores: pairs.size === 0 ? cores : pairs.size,
+      sockets: Math.max(new Set(sockets).size, 1),
+    };
+  }
+
+  space(path: string): Promise<FileSystemSpace> {
+    return fileSystemSpace(path);
+  }
+
+  /** Each device once, also when it is mounted several times. */
+  async deviceFileSystems(): Promise<readonly DeviceFileSystem[]> {
+    const disks = parseDisks(this.#files.text(`${this.#proc}/diskstats`) ?? '');
+    const mounts = deviceMounts(this.#files.text(`${this.#proc}/self/mountinfo`) ?? '');
+    const found = await Promise.all(
+      mounts.map(async ({ device, numbers, mountPoint }) => {
+        const space = await fileSystemSpace(mountPoint).catch(() => undefined);
+        if (space === undefined) return [];
+        const { capacityBytes, usedBytes, inodes, inodesFree } = space;
+        const disk = disks.find((each) => each.numbers === numbers)?.counters;
+        return [{ device, capacityBytes, usedBytes, inodes, inodesFree, disk }];
+      }),
+    );
+    return found.flat();
+  }
+
+  /** Of the files that lie in a directory; undefined when it is not there. */
+  async filesIn(directory: string): Promise<FilesUsage | undefined> {
+    try {
+      const entries = await readdir(directory, { withFileTypes: true });
+      const stats = await Promise.all(
+        entries
+          .filter((entry) => !entry.isDirectory())
+          .map(({ name }) => lstat(`${directory}/${name}`).catch(() => undefined)),
+      );
+      const there = stats.filter((stat) => stat !== undefined);
+      return {
+        bytes: there.reduce((sum, { blocks }) => sum + blocks * blockBytes, 0),
+        inodes: there.length,
+      };
+    } catch (err) {
+      if (errorCode(err) === 'ENOENT') return undefined;
+      throw err;
+    }
+  }
+
+  /** One file; undefined when it is not there. */
+  async file(path: string): Promise<FilesUsage | undefined> {
+    try {
+      return { bytes: (await lstat(path)).blocks * blockBytes, inodes: 1 };
+    } catch (err) {
+      if (errorCode(err) === 'ENOENT') return undefined;
+      throw err;
+    }
+  }
+
+  /** The soft limit of open files; -1: unlimited; undefined: unknown. */
+  softOpenFiles(pid: number): number | undefined {
+    const limits = this.#files.text(`${this.#proc}/${pid}/limits`) ?? '';
+    const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
+    if (soft === undefined) return undefined;
+    return soft === 'unlimited' ? -1 : Number(soft);
+  }
+}

@@ -1,0 +1,23 @@
+// What went over network interfaces, as /proc/<pid>/net/dev tells it. Upstream: cadvisor's container/libcontainer (scanInterfaceStats).
+import type { InterfaceUsage } from '../../api/host-usage.ts';
+
+/** Not shown: loopback, and the machine's ends of other namespaces' links, which are counted there. */
+const ignored = ['lo', 'veth', 'docker', 'nerdctl'];
+
+export function parseInterfaces(text: string): readonly InterfaceUsage[] {
+  return text
+    .split('\n')
+    .slice(2)
+    .flatMap((line) => {
+      const [name = '', ...values] = line.replace(':', ' ').trim().split(/\s+/);
+      if (values.length !== 16 || ignored.some((prefix) => name.toLowerCase().startsWith(prefix))) return [];
+      const [rxBytes = 0, rxPackets = 0, rxErrors = 0, rxDropped = 0] = values.slice(0, 4).map(Number);
+      const [txBytes = 0, txPackets = 0, txErrors = 0, txDropped = 0] = values.slice(8, 12).map(Number);
+      return [{ name, rxBytes, rxPackets, rxErrors, rxDropped, txBytes, txPackets, txErrors, txDropped }];
+    });
+}
+
+export function defaultInterface(routes: string): string | undefined {
+  const rows = routes.split('\n').map((line) => line.split(/\s+/));
+  return rows.find(([, to, , , , , , mask]) => to === '00000000' && mask === '00000000')?.[0];
+}

@@ -1,0 +1,143 @@
+// What this process itself uses, and how its event loop and its memory do. Upstream: the process collector of
+// prometheus/client_golang; Node's own figures stand in for Go's.
+// Invariant: nothing is watched before somebody has asked once.
+import {
+  type IntervalHistogram,
+  monitorEventLoopDelay,
+  PerformanceObserver,
+  performance,
+} from 'node:perf_hooks';
+import type { KernelFiles } from './kernel-files.ts';
+
+const pageBytes = 4096;
+const ticksPerSecond = 100;
+/** What Go shows for no limit: the largest unsigned number. */
+const unlimited = 2 ** 64;
+/** How often the loop is looked at, once somebody wants to know. */
+const delayResolutionMs = 50;
+
+/** By the numbers that V8 gives them. */
+const gcKinds: Readonly<Record<number, string>> = { 1: 'minor', 4: 'major', 8: 'incremental', 16: 'weakcb' };
+
+interface GcEntry {
+  readonly duration: number;
+  readonly detail?: { readonly kind: number };
+}
+
+export interface OwnFigures {
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+  readonly virtualBytes: number;
+  readonly virtualMaxBytes: number;
+  readonly openFiles: number;
+  readonly maxFiles: number;
+  readonly startedAtSeconds: number;
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+  readonly heapTotalBytes: number;
+  readonly heapUsedBytes: number;
+  readonly externalBytes: number;
+  readonly loopUtilization: number;
+  /** Since the last look; undefined on the first one. */
+  readonly loopDelay:
+    | {
+        readonly meanSeconds: number;
+        readonly p50Seconds: number;
+        readonly p99Seconds: number;
+        readonly maxSeconds: number;
+      }
+    | undefined;
+}
+
+export class OwnProcess {
+  readonly version = process.version;
+  readonly #files: KernelFiles;
+  #delay: IntervalHistogram | undefined;
+  #collections: PerformanceObserver | undefined;
+  #utilization = performance.eventLoopUtilization();
+
+  constructor(files: KernelFiles) {
+    this.#files = files;
+  }
+
+  read(): OwnFigures {
+    // What comes after the name, which may hold anything but a closing parenthesis.
+    const stat = (this.#files.text('/proc/self/stat') ?? '').split(') ').at(-1)?.split(' ') ?? [];
+    const bootSeconds = Number(/^btime (\d+)$/m.exec(this.#files.text('/proc/stat') ?? '')?.[1] ?? 0);
+    const { heapTotal, heapUsed, external } = process.memoryUsage();
+    const [receivedBytes, sentBytes] = this.#octets();
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, this.#utilization);
+    this.#utilization = now;
+    return {
+      cpuSeconds: (Number(stat[11] ?? 0) + Number(stat[12] ?? 0)) / ticksPerSecond,
+      residentBytes: Number(stat[21] ?? 0) * pageBytes,
+      virtualBytes: Number(stat[20] ?? 0),
+      virtualMaxBytes: this.#limit('Max address space'),
+      // Without the one by which they are counted.
+      openFiles: Math.max(this.#files.names('/proc/self/fd').length - 1, 0),
+      maxFiles: this.#limit('Max open files'),
+      startedAtSeconds: bootSeconds + Number(stat[19] ?? 0) / ticksPerSecond,
+      receivedBytes,
+      sentBytes,
+      heapTotalBytes: heapTotal,
+      heapUsedBytes: heapUsed,
+      externalBytes: external,
+      loopUtilization: utilization,
+      loopDelay: this.#loopDelay(),
+    };
+  }
+
+  /** Tells of each garbage collection from now on. */
+  watchCollections(seen: (kind: string, seconds: number) => void): void {
+    if (this.#collections !== undefined) return;
+    this.#collections = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as readonly GcEntry[])
+        seen(gcKinds[entry.detail?.kind ?? 0] ?? 'other', entry.duration / 1000);
+    });
+    this.#collections.observe({ entryTypes: ['gc'] });
+  }
+
+  close(): void {
+    this.#delay?.disable();
+    this.#collections?.disconnect();
+    this.#delay = undefined;
+    this.#collections = undefined;
+  }
+
+  #loopDelay(): OwnFigures['loopDelay'] {
+    const delay = this.#delay;
+    if (delay === undefined) {
+      this.#delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
+      this.#delay.enable();
+      return undefined;
+    }
+    // The figures are the length of whole rounds: what is over the resolution is the delay.
+    const seconds = (nanoseconds: number): number =>
+      Number.isFinite(nanoseconds) ? Math.max(nanoseconds / 1e9 - delayResolutionMs / 1000, 0) : 0;
+    const figures = {
+      meanSeconds: seconds(delay.mean),
+      p50Seconds: seconds(delay.percentile(50)),
+      p99Seconds: seconds(delay.percentile(99)),
+      maxSeconds: seconds(delay.max),
+    };
+    delay.reset();
+    return figures;
+  }
+
+  #limit(name: string): number {
+    const text = this.#files.text('/proc/self/limits') ?? '';
+    const soft = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1];
+    return soft === undefined || soft === 'unlimited' ? unlimited : Number(soft);
+  }
+
+  /** Of the network namespace this process is in, as Go's client tells it. */
+  #octets(): readonly [number, number] {
+    const [names, values] = (this.#files.text('/proc/self/net/netstat') ?? '')
+      .split('\n')
+      .filter((line) => line.startsWith('IpExt:'))
+      .map((line) => line.split(' '));
+    const value = (name: string): number => Number(values?.[names?.indexOf(name) ?? -1] ?? 0);
+    return [value('InOctets'), value('OutOctets')];
+  }
+}

@@ -1,0 +1,45 @@
+// Reads pressure stall information. On a machine whose controllers are on v1, the unified hierarchy beside it still has it, as
+// runtimes put their processes there too. Upstream: opencontainers/cgroups/fs2/psi.go.
+import type { CgroupUsage, Pressure, PressureLine } from '../../api/cgroup-usage.ts';
+import type { KernelFiles } from './kernel-files.ts';
+
+const none: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
+
+export function parsePressure(text: string): Pressure {
+  return { some: lineOf(text, 'some'), full: lineOf(text, 'full') };
+}
+
+/** `directory` on v2; undefined where the kernel has none for it. */
+export function readPressure(files: KernelFiles, directory: string): CgroupUsage['pressure'] {
+  const cpu = files.text(`${directory}/cpu.pressure`);
+  if (cpu === undefined) return undefined;
+  return {
+    cpu: parsePressure(cpu),
+    memory: parsePressure(files.text(`${directory}/memory.pressure`) ?? ''),
+    io: parsePressure(files.text(`${directory}/io.pressure`) ?? ''),
+  };
+}
+
+/** Of the whole machine. */
+export function readMachinePressure(
+  files: KernelFiles,
+  directory = '/proc/pressure',
+): CgroupUsage['pressure'] {
+  const cpu = files.text(`${directory}/cpu`);
+  if (cpu === undefined) return undefined;
+  return {
+    cpu: parsePressure(cpu),
+    memory: parsePressure(files.text(`${directory}/memory`) ?? ''),
+    io: parsePressure(files.text(`${directory}/io`) ?? ''),
+  };
+}
+
+function lineOf(text: string, kind: string): PressureLine {
+  const found = new RegExp(
+    `^${kind} avg10=([\\d.]+) avg60=([\\d.]+) avg300=([\\d.]+) total=(\\d+)$`,
+    'm',
+  ).exec(text);
+  if (found === null) return none;
+  const [avg10 = 0, avg60 = 0, avg300 = 0, totalUs = 0] = found.slice(1).map(Number);
+  return { totalUs, avg10, avg60, avg300 };
+}

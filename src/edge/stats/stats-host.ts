@@ -1,0 +1,55 @@
+// What stats are read from on a real machine: its control groups, itself, and this process.
+import type { CgroupReader } from '../../api/cgroup-usage.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Hierarchies } from '../cgroup/hierarchies.ts';
+import { CgroupReaderV1 } from './cgroup-reader-v1.ts';
+import { CgroupReaderV2 } from './cgroup-reader-v2.ts';
+import { DiskTable } from './disk-names.ts';
+import { HostReader } from './host-reader.ts';
+import { KernelFiles } from './kernel-files.ts';
+import { OwnProcess } from './own-process.ts';
+
+export interface StatsHostOptions {
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  readonly onUnreadable: (path: string, err: unknown) => void;
+}
+
+export type StatsHost = ReturnType<typeof statsHost>;
+
+export function statsHost(
+  clock: Clock,
+  hierarchies: Hierarchies | undefined,
+  { memoryBytes, onUnreadable, swapBytes }: StatsHostOptions,
+) {
+  const files = new KernelFiles({ onUnreadable });
+  const disks = new DiskTable(
+    () => files.text('/proc/diskstats') ?? '',
+    () => clock.monotonic(),
+  );
+  const common = { files, disks, memoryBytes, swapBytes, now: () => clock.now() };
+  return {
+    cgroups: readerOf(hierarchies, common),
+    host: new HostReader({ files }),
+    own: new OwnProcess(files),
+    /** Of the whole machine, when it was started. */
+    bootedAtMs: Number(/^btime (\d+)$/m.exec(files.text('/proc/stat') ?? '')?.[1] ?? 0) * 1000,
+    /** Lets everything else have its turn. */
+    pause: () => new Promise<void>((resolve) => void setImmediate(resolve)),
+  };
+}
+
+function readerOf(
+  hierarchies: Hierarchies | undefined,
+  common: Omit<ConstructorParameters<typeof CgroupReaderV1>[0], 'mountPoints'>,
+): CgroupReader | undefined {
+  if (hierarchies === undefined) return undefined;
+  if (hierarchies.version === 1) return new CgroupReaderV1({ ...common, ...hierarchies });
+  const usedSwapBytes = (): number => {
+    const text = common.files.text('/proc/meminfo') ?? '';
+    const kilobytes = (name: string): number =>
+      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0);
+    return (kilobytes('SwapTotal') - kilobytes('SwapFree')) * 1024;
+  };
+  return new CgroupReaderV2({ ...common, root: hierarchies.root, usedSwapBytes });
+}
