@@ -15,6 +15,7 @@ import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { explainPods } from './assemble/explain.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
+import { type LogHost, logHandlers } from './assemble/logs.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
 import { podObjects } from './assemble/objects.ts';
 import { assembleProbes } from './assemble/probes.ts';
@@ -74,6 +75,7 @@ export interface Edges
     | 'volumes'
     | 'certs'
     | 'stats'
+    | 'logs'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -85,6 +87,7 @@ export interface Edges
   readonly nodeHost: NodeHost;
   readonly certs: CertificateHost;
   readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
+  readonly logs: LogHost;
 }
 
 export interface AssembleInput {
@@ -383,7 +386,11 @@ export function assemble(input: AssembleInput): Kubelet {
       probeMetrics: () => probeMetrics.render(),
       explain,
     },
-    handlers: { ...streams.handlers, ...stats.handlers },
+    handlers: {
+      ...streams.handlers,
+      ...stats.handlers,
+      ...logHandlers({ ...input, edges: edges.logs, desired, statuses, observed, log: component('logs') }),
+    },
     proxyUpgrade: streams.proxyUpgrade,
     certificate: serving.certificate,
     api: api?.client,

@@ -1,6 +1,6 @@
 // A control plane for one node of the rig: the API server's double on a port of loopback, with the Node authorizer on, and
 // kubeconfigs for the kubelet and for kubectl.
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -88,10 +88,21 @@ export class Cluster {
     );
   }
 
+  get #kubectlEnv(): NodeJS.ProcessEnv {
+    return { ...process.env, KUBECONFIG: this.#adminConfig, HOME: '/nonexistent' };
+  }
+
+  /** For what goes on until it is ended; its errors go to the test's own. */
+  startKubectl(...args: readonly string[]): ChildProcess {
+    return spawn(kubectlPath ?? 'kubectl', [...args], {
+      env: this.#kubectlEnv,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+
   /** What it prints. Rejects with what it says when it fails. */
   async kubectl(...args: readonly string[]): Promise<string> {
-    const env = { ...process.env, KUBECONFIG: this.#adminConfig, HOME: '/nonexistent' };
-    const options = { env, timeout: deadlineMs };
+    const options = { env: this.#kubectlEnv, timeout: deadlineMs };
     const { stdout } = await promisify(execFile)(kubectlPath ?? 'kubectl', [...args], options);
     return stdout;
   }
@@ -119,7 +130,8 @@ export async function startCluster(rig: Rig, nodeName: string): Promise<Cluster>
     sign: authority.sign,
     caPem: authority.cert,
   });
-  const proxy = new KubeletProxy(adminCertificate(authority));
+  // The rig's kubelets listen on loopback alone, whatever address their node has.
+  const proxy = new KubeletProxy(adminCertificate(authority), { host: '127.0.0.1' });
   const front = await serveDouble(double, { authority, proxy });
   const write = (name: string, client: ReturnType<typeof adminCertificate>): string => {
     const path = join(rig.ground.dir, `${name}.kubeconfig`);

@@ -1,14 +1,19 @@
 // `kubectl logs`: reading containers' logs, plugged into the port that answers it.
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
-import type { LogEdges } from '../edge/host/log-edges.ts';
 import { type ContainerLogsDeps, containerLogs } from '../server/logs/container-logs.ts';
-import { Turns } from '../server/logs/turns.ts';
+import type { LogFiles } from '../server/logs/log-files.ts';
+import { Turns, type TurnsDeps } from '../server/logs/turns.ts';
 import type { RouteHandlers } from '../server/routes.ts';
+
+/** What reading logs needs of the machine. */
+export interface LogHost extends Pick<TurnsDeps, 'nextTurn'> {
+  readonly files: LogFiles;
+}
 
 export interface LogsInput extends Pick<ContainerLogsDeps, 'desired' | 'statuses' | 'observed'> {
   readonly gates: { readonly PodLogsQuerySplitStreams: boolean };
-  readonly edges: LogEdges;
+  readonly edges: LogHost;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -14,6 +14,7 @@ import { kubeletIdRange } from './host/id-range.ts';
 import { killProcess } from './host/kill-process.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { listenHttps } from './host/listen-https.ts';
+import { logEdges } from './host/log-edges.ts';
 import { nodeHost } from './host/node-host.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
@@ -76,6 +77,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     },
     listenSecure: listenHttps,
     textFile: textFile(clock),
+    logs: logEdges(),
     nodeHost,
     certs: certificateHost(clock),
     stats: (options: StatsHostOptions) => statsHost(clock, hierarchies, options),

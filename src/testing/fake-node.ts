@@ -32,6 +32,7 @@ import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
 import { fakeStatsEdge } from './fake-stats-edge.ts';
 import { FakeVolumeHost } from './fake-volume-host.ts';
 import { MemoryCertificates } from './memory-certificates.ts';
+import { memoryLogs } from './memory-logs.ts';
 import { memoryRecords } from './memory-records.ts';
 
 const fakeHost: NodeHost = {
@@ -294,6 +295,10 @@ export class FakeNode {
         listenSecure: async ({ handler, host, port }) => {
           this.#secure = handler;
           return { host, port, close: async () => undefined };
+        },
+        logs: {
+          files: memoryLogs(this.files),
+          nextTurn: (fn) => void this.clock.setTimer(0, fn),
         },
         textFile: {
           read: async (path) => this.files.get(path) ?? '',

@@ -11,6 +11,7 @@ import { UpgradeProxy } from '../../edge/host/upgrade-proxy.ts';
 import { ApiError, badRequest, notFound } from './api-error.ts';
 import { authorize } from './authorize.ts';
 import { type ApiServerDouble, adminUser, callOf, errorResponse } from './double.ts';
+import { checkLogAnswer, logQuery, passOn } from './log-answer.ts';
 import type { KeyPair } from './pki.ts';
 import type { Call, RawRequest, User } from './request.ts';
 import { resourceOf } from './resources.ts';
@@ -19,6 +20,8 @@ interface Target {
   readonly host: string;
   readonly port: number;
   readonly path: string;
+  /** The pod whose log it is. */
+  readonly logOf?: string;
 }
 
 const kubeletPaths: Readonly<Record<string, string>> = {
@@ -31,11 +34,16 @@ const kubeletPaths: Readonly<Record<string, string>> = {
 export class KubeletProxy {
   readonly #client: KeyPair | undefined;
   readonly #secure: boolean;
+  readonly #host: string | undefined;
 
-  /** `client`: the certificate that the kubelet is to know the server by. */
-  constructor(client: KeyPair | undefined, options: { readonly secure?: boolean } = {}) {
+  /** `client`: the certificate that the kubelet is to know the server by; `host`: where kubelets listen, if not at their node's. */
+  constructor(
+    client: KeyPair | undefined,
+    options: { readonly secure?: boolean; readonly host?: string } = {},
+  ) {
     this.#client = client;
     this.#secure = options.secure ?? true;
+    this.#host = options.host;
   }
 
   /** False when the request is none for a kubelet. */
@@ -49,11 +57,11 @@ export class KubeletProxy {
       outgoing.on('error', (err) => reject(unreachable(target, err)));
       outgoing.end(raw.body);
     });
+    if (target.logOf !== undefined) await checkLogAnswer(answer, target.logOf);
     const type = answer.headers['content-type'];
     response.writeHead(answer.statusCode ?? 502, type === undefined ? {} : { 'content-type': type });
     response.flushHeaders();
-    for await (const chunk of answer as AsyncIterable<Uint8Array>) response.write(chunk);
-    response.end();
+    await passOn(answer, response);
     return true;
   }
 
@@ -99,8 +107,13 @@ export class KubeletProxy {
       : httpRequest(options);
   }
 
-  /** Which kubelet, and what of it; undefined when the request is none for a kubelet. */
   #target(double: ApiServerDouble, raw: RawRequest, user: User | undefined): Target | undefined {
+    const target = this.#nodeTarget(double, raw, user);
+    return target && { ...target, host: this.#host ?? target.host };
+  }
+
+  /** Which kubelet, and what of it; undefined when the request is none for a kubelet. */
+  #nodeTarget(double: ApiServerDouble, raw: RawRequest, user: User | undefined): Target | undefined {
     const url = new URL(raw.path, 'http://double');
     // Tokens are for requests; who comes here with one acts as the administrator.
     const asked = (): Call => {
@@ -128,10 +141,12 @@ function podTarget(double: ApiServerDouble, kind: string, call: Call, url: URL):
   const node = double.objects.get('nodes', '', pod.spec?.nodeName ?? '');
   if (node === undefined) throw badRequest(`pod ${call.name} does not have a host assigned`);
   const container = kind === 'portForward' ? '' : `/${containerOf(pod, url)}`;
-  const query = new URLSearchParams(url.search);
+  const isLog = kind === kubeletPaths['log'];
+  const query = isLog ? logQuery(url.searchParams) : new URLSearchParams(url.search);
   query.delete('container');
   const rest = query.size === 0 ? '' : `?${kubeletQuery(query)}`;
-  return { ...endpointOf(node), path: `/${kind}/${call.namespace}/${call.name}${container}${rest}` };
+  const path = `/${kind}/${call.namespace}/${call.name}${container}${rest}`;
+  return { ...endpointOf(node), path, ...(isLog && { logOf: call.name }) };
 }
 
 /** Of the protocols that runtimes do not speak, which a real server translates. */

@@ -1,0 +1,220 @@
+// `kubectl logs` from end to end: kubectl, the API server's double, the built command's secure port, a real containerd's files.
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, renameSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import type { Pod } from '../src/api/k8s.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { logPath } from './support/container-log.ts';
+import { container, type ManifestOver, manifest, obedient } from './support/manifest.ts';
+
+/** Says when it is asked to, by a file; otherwise it waits. */
+const speaker = `trap 'echo goodbye; exit 0' TERM; echo one; echo two >&2; echo three; ${obedient.slice(obedient.indexOf('while'))}`;
+const longLine = 40_000;
+
+describeOnRig('container logs', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+  const followers: ChildProcess[] = [];
+
+  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+  const run = (name: string, over: ManifestOver): void => {
+    const { metadata, spec } = manifest(name, { nodeName: 'node1', ...over });
+    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+  };
+  const logs = (...args: readonly string[]): Promise<string> => cluster.kubectl('logs', ...args);
+  const refused = (...args: readonly string[]): Promise<string> =>
+    logs(...args).then(
+      (text) => `not refused: ${text}`,
+      (err: Error & { readonly stderr?: string }) => err.stderr ?? err.message,
+    );
+  const told = (what: string, is: (text: string) => boolean, ...args: readonly string[]): Promise<string> =>
+    waitFor(
+      async () => {
+        const text = await logs(...args);
+        return is(text) && text;
+      },
+      what,
+      { timeoutMs: 60_000, everyMs: 200 },
+    );
+  const follow = (...args: readonly string[]) => {
+    const child = cluster.startKubectl('logs', '-f', ...args);
+    followers.push(child);
+    let text = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    const ended = once(child, 'close');
+    return {
+      ended: async (): Promise<string> => {
+        await ended;
+        return text;
+      },
+      until: (part: string): Promise<boolean> =>
+        waitFor(
+          () => text.includes(part),
+          `"${part}" from a follower that has ${JSON.stringify(text)}`,
+          60_000,
+        ),
+      text: (): string => text,
+      stop: async (): Promise<void> => {
+        child.kill();
+        await ended;
+      },
+    };
+  };
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
+    await cluster.untilNodeReady();
+    run('speaker', { containers: [container('main', speaker)] });
+    run('crasher', { containers: [container('main', 'echo attempt; exit 1')] });
+    run('stages', {
+      initContainers: [container('first', 'echo from init')],
+      containers: [container('a', `echo from a; ${obedient}`), container('b', `echo from b; ${obedient}`)],
+    });
+    run('nowhere', { containers: [container('main', 'true', { image: 'registry.invalid/none:1' })] });
+    const long = `head -c ${longLine} /dev/zero | tr '\\0' x; echo; printf '\\001\\377 binary\\n'; printf unfinished; ${obedient}`;
+    run('long', { containers: [container('main', long)] });
+    const sixty = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.1; done';
+    run('counter', { restartPolicy: 'Never', containers: [container('main', sixty)] });
+  });
+  afterAll(async () => {
+    for (const child of followers) child.kill();
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  describe.skipIf(whyNoKubectl !== undefined)(
+    `kubectl${whyNoKubectl === undefined ? '' : `: ${whyNoKubectl}`}`,
+    () => {
+      test('a follower of a container that ends gets all of it and ends by itself', async () => {
+        tellWhenFailed();
+        await cluster.untilPod(
+          'counter',
+          'to run',
+          ({ phase }) => phase === 'Running' || phase === 'Succeeded',
+        );
+        const all = Array.from({ length: 60 }, (_, index) => `line ${index + 1}\n`).join('');
+        expect(await follow('counter').ended()).toBe(all);
+        await cluster.untilPod('counter', 'to end', ({ phase }) => phase === 'Succeeded');
+        expect(await logs('counter', '--tail=2')).toBe('line 59\nline 60\n');
+      });
+
+      test('what a container wrote: all, the last lines, since a time, with times, limited', async () => {
+        tellWhenFailed();
+        await cluster.untilReady('speaker');
+        const three = (text: string): boolean => text.split('\n').length === 4;
+        const text = await told('three lines', three, 'speaker');
+        expect(text.split('\n').toSorted()).toEqual(['', 'one', 'three', 'two']);
+        const stamped = (await logs('speaker', '--timestamps')).trimEnd().split('\n');
+        for (const line of stamped)
+          expect(line).toMatch(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}\S+ (one|two|three)$/);
+        expect(await logs('speaker', '--tail=1')).toBe(`${stamped[2]?.split(' ')[1]}\n`);
+        expect(await logs('speaker', '--tail=0')).toBe('');
+        expect(await logs('speaker', '--limit-bytes=5')).toBe(text.slice(0, 5));
+        expect(await logs('speaker', '--since=1h')).toBe(text);
+        expect(await logs('speaker', '--since-time=2020-01-01T00:00:00Z')).toBe(text);
+        expect(await logs('speaker', '--since-time=2100-01-01T00:00:00Z')).toBe('');
+      });
+
+      test('every container of a pod, by name or all at once', async () => {
+        tellWhenFailed();
+        await cluster.untilReady('stages');
+        expect(await logs('stages', '-c', 'first')).toBe('from init\n');
+        expect(await told('b', (text) => text !== '', 'stages', '-c', 'b')).toBe('from b\n');
+        const all = await told(
+          'a',
+          (text) => text.includes('from a'),
+          'stages',
+          '--all-containers',
+          '--prefix',
+        );
+        expect(all.trimEnd().split('\n').toSorted()).toEqual([
+          '[pod/stages/a] from a',
+          '[pod/stages/b] from b',
+          '[pod/stages/first] from init',
+        ]);
+      });
+
+      test('the container before, and why there is none', async () => {
+        tellWhenFailed();
+        await cluster.untilPod(
+          'crasher',
+          'to be restarted',
+          ({ containerStatuses }) => (containerStatuses?.[0]?.restartCount ?? 0) > 0,
+        );
+        expect(await logs('crasher', '--previous')).toBe('attempt\n');
+        expect(await refused('speaker', '--previous')).toContain(
+          'previous terminated container "main" in pod "speaker" not found',
+        );
+        await cluster.untilPod('nowhere', 'to fail to pull', ({ containerStatuses }) =>
+          /ErrImagePull|ImagePullBackOff/.test(containerStatuses?.[0]?.state?.waiting?.reason ?? ''),
+        );
+        expect(await refused('nowhere')).toMatch(
+          /container "main" in pod "nowhere" is waiting to start: (image can't be pulled|trying and failing to pull image)/,
+        );
+        expect(await refused('speaker', '-c', 'none')).toContain(
+          'container none is not valid for pod speaker',
+        );
+      });
+
+      test('a line longer than the runtime writes at once is one line, and bytes stay what they are', async () => {
+        tellWhenFailed();
+        await cluster.untilReady('long');
+        const text = await told('the binary line', (got) => got.includes('binary'), 'long');
+        const [long, binary] = text.split('\n');
+        expect(long).toBe('x'.repeat(longLine));
+        expect(binary).toBe('\u0001\ufffd binary');
+        expect((await logs('long', '--tail=2')).length).toBeGreaterThan(longLine);
+      });
+
+      test('a follower goes on over a rotation by the runtime, and hears the last words', async () => {
+        tellWhenFailed();
+        const pod = await cluster.untilReady('speaker');
+        const follower = follow('speaker');
+        await follower.until('three');
+        const path = logPath(kubelet, pod);
+        renameSync(path, `${path}.20240101-000000`);
+        const containerId = idOf(pod);
+        await rig.cri.reopenContainerLog({ containerId });
+        await waitFor(() => readdirSync(path.slice(0, path.lastIndexOf('/'))).length === 2, 'a new log file');
+        // Nothing is in it yet, and still the last lines are there.
+        expect((await logs('speaker', '--tail=2')).split('\n')).toHaveLength(3);
+        await cluster.kubectl('delete', 'pod', 'speaker', '--wait=false');
+        const text = await follower.ended();
+        expect(text.split('\n').toSorted()).toEqual(['', 'goodbye', 'one', 'three', 'two']);
+        await cluster.untilGone('speaker');
+      });
+
+      test('a static pod by the name that the API has for it', async () => {
+        tellWhenFailed();
+        kubelet.writeManifest(
+          'fixed',
+          manifest('fixed', { containers: [container('main', `echo fixed; ${obedient}`)] }),
+        );
+        await cluster.untilReady('fixed-node1');
+        expect(await told('its line', (text) => text !== '', 'fixed-node1')).toBe('fixed\n');
+      });
+
+      test('followers end when the kubelet stops', async () => {
+        tellWhenFailed();
+        const follower = follow('stages', '-c', 'a');
+        await follower.until('from a');
+        await kubelet.stop();
+        await follower.ended();
+      });
+    },
+  );
+});
+
+function idOf(pod: Pod): string {
+  return (pod.status?.containerStatuses?.[0]?.containerID ?? '').replace(/^.*:\/\//, '');
+}
