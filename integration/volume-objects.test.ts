@@ -1,0 +1,241 @@
+// Volumes whose content and kind come from the cluster, on real mounts, devices and containers: objects that are missing, come,
+// change and go; a token that is refused; claims that lead to block devices; a kubelet that is killed again and again meanwhile.
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import type { Pod, PodSpec } from '../src/api/k8s.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { mountsBelow } from './rig/mounts.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { mustRun } from './rig/process.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+
+describeOnRig('volumes from the cluster', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
+    await cluster.untilNodeReady();
+  });
+  afterAll(async () => {
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+  const create = (name: string, over: Partial<PodSpec>): Pod => {
+    const { metadata, spec } = manifest(name, { nodeName: 'node1', ...over });
+    return cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+  };
+  const end = async (name: string): Promise<void> => {
+    cluster.double.objects.delete('pods', 'default', name);
+    await cluster.untilGone(name);
+  };
+  const volumeDir = (pod: Pod, plugin: string, name: string): string =>
+    join(kubelet.rootDir, 'pods', pod.metadata?.uid ?? '', 'volumes', `kubernetes.io~${plugin}`, name);
+  const inContainer = async (pod: Pod, script: string): Promise<string> => {
+    const id = pod.status?.containerStatuses?.[0]?.containerID ?? '';
+    const { stdout } = await rig.cri.execSync({
+      containerId: id.replace('containerd://', ''),
+      cmd: ['sh', '-c', script],
+      timeout: 20n,
+    });
+    return new TextDecoder().decode(stdout);
+  };
+  const putConfig = (value: string): void => {
+    const known = cluster.double.objects.get('configmaps', 'default', 'cm');
+    const metadata = { name: 'cm', namespace: 'default' };
+    if (known === undefined) cluster.double.objects.create('configmaps', { metadata, data: { k: value } });
+    else cluster.double.objects.update('configmaps', { ...known, data: { k: value } });
+  };
+  const messages = (reason: string): readonly (string | undefined)[] =>
+    cluster.double.objects
+      .list('events', 'default')
+      .filter((event) => event.reason === reason)
+      .map(({ message }) => message);
+  const untilTold = async (reason: string, text: string): Promise<void> =>
+    void (await waitFor(
+      () => messages(reason).some((message) => message?.includes(text)),
+      `an event ${reason}: ${text}`,
+      60_000,
+    ));
+
+  test('a ConfigMap that is missing, appears, changes and disappears; a sub-path keeps its first content', async () => {
+    tellWhenFailed();
+    const volumeMounts = [
+      { name: 'v', mountPath: '/v' },
+      { name: 'v', mountPath: '/part', subPath: 'k' },
+    ];
+    const created = create('follower', {
+      volumes: [{ name: 'v', configMap: { name: 'cm' } }],
+      containers: [container('main', obedient, { volumeMounts })],
+    });
+    await untilTold('FailedMount', 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found');
+    expect(existsSync(volumeDir(created, 'configmap', 'v'))).toBe(false);
+    putConfig('one');
+    const pod = await cluster.untilReady('follower');
+    expect(await inContainer(pod, 'cat /v/k /part')).toBe('oneone');
+    putConfig('two');
+    await waitFor(async () => (await inContainer(pod, 'cat /v/k')) === 'two', 'the file to follow', 30_000);
+    expect(await inContainer(pod, 'cat /part')).toBe('one');
+    cluster.double.objects.delete('configmaps', 'default', 'cm');
+    putConfig('three');
+    await waitFor(async () => (await inContainer(pod, 'cat /v/k')) === 'three', 'the file to follow', 30_000);
+    const told = (): number =>
+      cluster.double.objects
+        .list('events', 'default')
+        .reduce((sum, { count = 1, reason }) => sum + (reason === 'FailedMount' ? count : 0), 0);
+    const before = told();
+    cluster.double.objects.delete('configmaps', 'default', 'cm');
+    await waitFor(() => told() > before, 'the disappearance to be told', 60_000);
+    expect(await inContainer(pod, 'cat /v/k')).toBe('three');
+    await end('follower');
+    putConfig('one');
+  });
+
+  test('secrets and tokens lie in memory, their files are their owner’s, and none of them is logged', async () => {
+    tellWhenFailed();
+    const word = 'a-very-secret-word';
+    cluster.double.objects.create('secrets', {
+      metadata: { name: 'hush', namespace: 'default' },
+      data: { word: Buffer.from(word).toString('base64') },
+    });
+    const refused = { verb: 'create', resource: 'serviceaccounts', subresource: 'token' } as const;
+    cluster.double.faults.fail(refused, { code: 403, times: 2 });
+    create('keeper', {
+      securityContext: { runAsUser: 1000, fsGroup: 2000 },
+      volumes: [
+        { name: 'hush', secret: { secretName: 'hush', defaultMode: 0o400 } },
+        {
+          name: 'own',
+          projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds: 600 } }] },
+        },
+      ],
+      containers: [
+        container('main', obedient, {
+          volumeMounts: [
+            { name: 'hush', mountPath: '/hush' },
+            { name: 'own', mountPath: '/own' },
+          ],
+        }),
+      ],
+    });
+    await untilTold('FailedMount', 'MountVolume.SetUp failed for volume "own"');
+    const pod = await cluster.untilReady('keeper');
+    const looked = await inContainer(
+      pod,
+      'cat /hush/word; echo; stat -L -c "%a %u %g" /hush/word /own/token; id -u',
+    );
+    expect(looked).toBe(`${word}\n440 0 2000\n640 1000 2000\n1000\n`);
+    const token = readFileSync(join(volumeDir(pod, 'projected', 'own'), 'token'), 'utf8');
+    const table = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+    for (const [plugin, name] of [
+      ['secret', 'hush'],
+      ['projected', 'own'],
+    ] as const)
+      expect(table.filter((line) => line.includes(` ${volumeDir(pod, plugin, name)} `))).toEqual([
+        expect.stringContaining(' - tmpfs tmpfs '),
+      ]);
+    await end('keeper');
+    const said = kubelet.log.lines().join('\n');
+    for (const secret of [word, Buffer.from(word).toString('base64'), token])
+      expect(said).not.toContain(secret);
+  });
+
+  const claim = (name: string, spec: object): void => {
+    const { objects } = cluster.double;
+    const bound = objects.create('persistentvolumeclaims', {
+      metadata: { name, namespace: 'default' },
+      spec: { accessModes: ['ReadWriteOnce'], volumeName: name },
+    });
+    objects.patch('persistentvolumeclaims', 'default', name, { status: { phase: 'Bound' } }, 'status');
+    const claimRef = { namespace: 'default', name, uid: bound.metadata?.uid ?? '' };
+    objects.create('persistentvolumes', { metadata: { name }, spec: { claimRef, ...spec } });
+  };
+
+  test('a claim leads to a block device, as it is and with its file system', async () => {
+    tellWhenFailed();
+    const image = join(rig.ground.dir, 'disk.img');
+    writeFileSync(image, 'written on the disk\n');
+    truncateSync(image, 16 * 1024 * 1024);
+    const device = (await mustRun('losetup', ['-f', '--show', image])).trim();
+    try {
+      claim('raw', { local: { path: device }, volumeMode: 'Block' });
+      claim('formatted', { local: { path: device }, volumeMode: 'Filesystem' });
+      const uses = (claimName: string) => [{ name: 'v', persistentVolumeClaim: { claimName } }];
+      create('raw', {
+        volumes: uses('raw'),
+        containers: [
+          container('main', obedient, { volumeDevices: [{ name: 'v', devicePath: '/dev/xvda' }] }),
+        ],
+      });
+      const raw = await cluster.untilReady('raw');
+      expect(await inContainer(raw, 'head -n 1 /dev/xvda; [ -b /dev/xvda ] && echo device')).toBe(
+        'written on the disk\ndevice\n',
+      );
+      await inContainer(raw, 'dd if=/dev/zero of=/dev/xvda bs=4096 count=4 2>/dev/null');
+      await end('raw');
+      // Nothing is on it any more: it gets a file system.
+      create('formatted', {
+        securityContext: { fsGroup: 2000 },
+        volumes: uses('formatted'),
+        containers: [container('main', obedient, { volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
+      });
+      const formatted = await cluster.untilReady('formatted');
+      await inContainer(formatted, 'echo kept > /v/file');
+      expect(statSync(volumeDir(formatted, 'local-volume', 'formatted')).gid).toBe(2000);
+      await kubelet.kill9();
+      await kubelet.start();
+      await end('formatted');
+      const plugins = join(kubelet.rootDir, 'plugins');
+      await waitFor(() => mountsBelow(plugins).length === 0, 'the device to be let go of', 60_000);
+      const loops = await mustRun('losetup', ['-n', '-O', 'NAME,BACK-FILE']);
+      expect(loops.split('\n').filter((line) => line.includes(rig.ground.dir))).toHaveLength(1);
+    } finally {
+      await mustRun('losetup', ['-d', device]);
+    }
+  });
+
+  test('killed again and again while pods start: nothing is mounted twice, nothing is left', async () => {
+    tellWhenFailed();
+    const names = Array.from({ length: 8 }, (_, at) => `cut-${at}`);
+    const volumes = [
+      { name: 'disk', emptyDir: {} },
+      { name: 'memory', emptyDir: { medium: 'Memory' } },
+      { name: 'config', configMap: { name: 'cm' } },
+      { name: 'hush', secret: { secretName: 'hush' } },
+    ];
+    const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+    const pods = names.map((name) =>
+      create(name, { volumes, containers: [container('main', obedient, { volumeMounts })] }),
+    );
+    const podsDir = join(kubelet.rootDir, 'pods');
+    // At moments that differ: as soon as so many mounts are there.
+    for (const count of [1, 5, 9]) {
+      await waitFor(() => mountsBelow(podsDir).length >= count, `${count} mounts`, {
+        timeoutMs: 60_000,
+        everyMs: 2,
+      });
+      await kubelet.kill9();
+      await kubelet.start();
+    }
+    for (const name of names) await cluster.untilReady(name);
+    const mounts = mountsBelow(podsDir);
+    expect(mounts.length).toBe(new Set(mounts).size);
+    // Memory, secret and the token of the service account, for each.
+    expect(mounts).toHaveLength(3 * names.length);
+    for (const name of names) cluster.double.objects.delete('pods', 'default', name);
+    for (const name of names) await cluster.untilGone(name);
+    expect(mountsBelow(podsDir)).toEqual([]);
+    const left = (): readonly string[] =>
+      readdirSync(podsDir).filter((uid) => pods.some(({ metadata }) => metadata?.uid === uid));
+    await waitFor(() => left().length === 0, 'their directories to go', 60_000);
+  }, 240_000);
+});
