@@ -9,6 +9,7 @@ import type { PodUid } from './api/pod-ref.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
 import type { VolumeHost } from './api/volume-host.ts';
 import { assembleAdmission, nodeRefusal } from './assemble/admission.ts';
+import { assembleAllocation } from './assemble/allocation.ts';
 import { assembleServing, type CertificateHost } from './assemble/certs.ts';
 import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
@@ -186,11 +187,21 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const { hugePageSizes } = input.machine;
   const cgroups = edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes });
+  const allocation = assembleAllocation({
+    ...input,
+    rootDir: input.flags.rootDir,
+    desired,
+    files: edges.stateFiles,
+    metrics: metrics.resizes,
+    log: component,
+  });
+  // Pods as they were allocated, which is how they are run, counted and told.
+  const { wanted } = allocation;
   const resources = assembleResources({
     ...input,
     hugePageSizes,
     cgroups,
-    desired,
+    desired: wanted,
     lifecycles,
     events,
   });
@@ -232,6 +243,7 @@ export function assemble(input: AssembleInput): Kubelet {
     objects,
     volumes: volume.manager,
     probes: probeResults,
+    resizes: allocation.runtime,
     hookHttp: edges.hookHttp,
     starts: metrics.starts,
     userNamespaces: new UserNamespaces({
@@ -306,7 +318,8 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component('probes'),
   });
   const status = new StatusLoop({
-    desired: { get: (uid) => desired.get(uid)?.pod },
+    desired: { get: (uid) => wanted.get(uid)?.pod },
+    resizes: allocation.status,
     observed: { get: (uid) => observed.get(uid), isSeen: (uid) => pleg.isSeen(uid) },
     lifecycles,
     statuses,
@@ -320,20 +333,30 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('status'),
   });
-  for (const { changed } of [desired, observed, lifecycles, probeResults])
+  for (const { changed } of [wanted, observed, lifecycles, probeResults, allocation.conditions])
     changed.subscribe((uid) => status.poke(uid));
   const admission = assembleAdmission({
     ...input,
     host: edges.nodeHost,
     resources,
     observed,
+    statuses,
     ownNode: () => cluster?.ownNode.get(),
     kill: (uid, kill) => workers.kill(uid, kill),
     preempted: (resource) => metrics.countPreemption(resource),
     events,
   });
+  const resizes = allocation.resizes({
+    observed,
+    lifecycles,
+    statuses,
+    admission,
+    allocatable: resources.allocatable,
+    maySwap: (pod, container) => runtime.maySwap(pod, container),
+    events,
+  });
   const { workers, components: podWork } = podWorkers({
-    desired,
+    desired: wanted,
     observed,
     pleg,
     runtime,
@@ -341,8 +364,13 @@ export function assemble(input: AssembleInput): Kubelet {
       refusePod: (pod) =>
         refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
         nodeRefusal(input, pod),
-      admit: (pod, signal) => admission.admit(pod, signal),
+      admit: async (pod, signal) => {
+        const refusal = await admission.admit(pod, signal);
+        if (refusal === undefined) resizes.admitted(pod);
+        return refusal;
+      },
     },
+    resizes: resizes.workers,
     lifecycles,
     events,
     probes: probeResults,
@@ -401,6 +429,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const components = [
     ...(cluster?.first ?? []),
     events,
+    allocation.store,
     ...resources.components,
     ...objectLoops,
     ...images.components,
@@ -409,6 +438,7 @@ export function assemble(input: AssembleInput): Kubelet {
     probes,
     status,
     ...volume.components,
+    ...resizes.components,
     ...podWork,
     // A node that says Ready can be reached.
     ...serving.components,

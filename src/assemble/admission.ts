@@ -1,9 +1,9 @@
 // Plugs admission together: what runs, what the node is and has, and who can end a pod. Nothing is decided here.
 import type { EventSink } from '../api/events.ts';
-import type { Node, Pod } from '../api/k8s.ts';
+import type { Node, Pod, PodStatus } from '../api/k8s.ts';
 import { isDown, type ObservedPod } from '../api/observed.ts';
 import type { PodKill } from '../api/pod-kill.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import { type PodUid, podUid } from '../api/pod-ref.ts';
 import { formatAmounts, type ResourceAmounts } from '../api/resource-amounts.ts';
 import type { Logger } from '../base/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
@@ -21,6 +21,8 @@ export interface AdmissionInput {
   readonly host: { architecture(): string };
   readonly resources: { active(): readonly Pod[]; allocatable(): ResourceAmounts; readonly maxPods: number };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
+  /** What is known of a pod by now, which the pod its source gave does not have yet. */
+  readonly statuses: { get(uid: PodUid): PodStatus | undefined };
   /** The node's object where there is one. */
   readonly ownNode: () => Node | undefined;
   readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
@@ -30,9 +32,13 @@ export interface AdmissionInput {
 }
 
 export function assembleAdmission(input: AdmissionInput): Admission {
-  const { events, gates, kill, observed, preempted, resources } = input;
+  const { events, gates, kill, observed, preempted, resources, statuses } = input;
   return new Admission({
-    active: () => resources.active(),
+    active: () =>
+      resources.active().map((pod) => {
+        const status = statuses.get(podUid(pod));
+        return status === undefined ? pod : { ...pod, status };
+      }),
     runs: (uid) => !isDown(observed.get(uid)),
     node: () => nodeAsItIs(input),
     kill,

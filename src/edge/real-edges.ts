@@ -68,6 +68,8 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       workingDirectory: process.cwd(),
       home: process.env['HOME'] ?? '',
     },
+    /** State that outlives the kubelet, one small file each. */
+    stateFiles: { read: recordFiles.read, write: recordFiles.write },
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

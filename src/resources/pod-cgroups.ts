@@ -1,7 +1,7 @@
 // Makes a pod's own cgroup before its sandbox, removes it after its containers, and finds those that nobody wants.
 // Upstream: pkg/kubelet/cm/pod_container_manager_linux.go. Holds no state. Invariant: processes are killed only in cgroups
 // of pods that have ended.
-import type { CgroupName, Cgroups } from '../api/cgroups.ts';
+import type { CgroupName, CgroupSettings, Cgroups } from '../api/cgroups.ts';
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { podQosClass } from '../api/qos.ts';
@@ -11,7 +11,17 @@ import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.t
 export interface PodCgroupsDeps {
   readonly cgroups: Pick<
     Cgroups,
-    'create' | 'kill' | 'remove' | 'removeIdle' | 'children' | 'path' | 'nameOf'
+    | 'create'
+    | 'update'
+    | 'kill'
+    | 'remove'
+    | 'removeIdle'
+    | 'children'
+    | 'path'
+    | 'nameOf'
+    | 'cpu'
+    | 'memoryLimitBytes'
+    | 'memoryUsageBytes'
   >;
   /** The cgroup of all pods. */
   readonly root: CgroupName;
@@ -20,6 +30,10 @@ export interface PodCgroupsDeps {
 
 const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
 const prefix = 'pod';
+/** As cgroup v1 tells that there is no limit: the largest whole number of pages. */
+const unlimitedFrom = 2n ** 62n;
+
+type PodAmounts = Pick<CgroupSettings, 'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes'>;
 
 export class PodCgroups {
   readonly #deps: PodCgroupsDeps;
@@ -51,6 +65,34 @@ export class PodCgroups {
       const message = `failed to create container for [${name.join(' ')}] : ${describeError(err)}`;
       throw new KubeletError(kind, 'FailedCreatePodContainer', message);
     }
+  }
+
+  /** What of its settings a resize can change. */
+  wanted(pod: Pod): PodAmounts {
+    const all = podCgroupSettings(pod, this.#deps.policy);
+    const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes } = all;
+    return {
+      ...(cpuShares === undefined ? {} : { cpuShares }),
+      ...(cpuQuotaUs === undefined ? {} : { cpuQuotaUs }),
+      ...(cpuPeriodUs === undefined ? {} : { cpuPeriodUs }),
+      ...(memoryLimitBytes === undefined ? {} : { memoryLimitBytes }),
+    };
+  }
+
+  /** The same as the kernel has it; -1: no limit. */
+  async amounts(pod: Pod): Promise<PodAmounts> {
+    const { cgroups } = this.#deps;
+    const name = this.nameOf(pod);
+    const limit = await cgroups.memoryLimitBytes(name);
+    return { ...(await cgroups.cpu(name)), memoryLimitBytes: limit > unlimitedFrom ? -1n : limit };
+  }
+
+  async set(pod: Pod, settings: CgroupSettings): Promise<void> {
+    await this.#deps.cgroups.update(this.nameOf(pod), settings);
+  }
+
+  async memoryUsageBytes(pod: Pod): Promise<bigint> {
+    return await this.#deps.cgroups.memoryUsageBytes(this.nameOf(pod));
   }
 
   /** Whatever class the pod had. What still runs in it is killed: its containers have ended. */

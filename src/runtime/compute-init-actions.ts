@@ -5,12 +5,21 @@
 import type { Container, Pod } from '../api/k8s.ts';
 import { latestContainer, neverRan, type ObservedContainer, type ObservedPod } from '../api/observed.ts';
 import { isSidecar, restartsAfterKill } from '../api/restart-policy.ts';
-import { containerChanged, restartView, shouldStart, startAction } from './container-actions.ts';
+import { judgeResize, type ResizeVerdict } from './compute-resize.ts';
+import {
+  containerChanged,
+  restartView,
+  shouldStart,
+  startAction,
+  stopForResize,
+} from './container-actions.ts';
 import type { DecideOptions, StartAction, StopCause, StopContainer } from './pod-action.ts';
 
 export interface InitActions {
   readonly stops: readonly StopContainer[];
   readonly starts: readonly StartAction[];
+  /** Of sidecars that run. */
+  readonly resizes: readonly ResizeVerdict[];
   /** Regular containers may run. */
   readonly initialized: boolean;
   /** One failed and may not be tried again: so has the pod. */
@@ -21,6 +30,7 @@ export interface InitActions {
 interface Verdict {
   readonly begin?: boolean;
   readonly stop?: StopContainer;
+  readonly resize?: ResizeVerdict;
   /** The next one may go. */
   readonly passed?: boolean;
   readonly failed?: boolean;
@@ -33,6 +43,7 @@ export function computeInitActions(
 ): InitActions {
   const containers = pod.spec?.initContainers ?? [];
   const stops: StopContainer[] = [];
+  const resizes: ResizeVerdict[] = [];
   const begin: number[] = [];
   const apps = appsInSandbox(pod, seen);
   let initialized = containers.length === 0 || apps.some(isUp);
@@ -46,18 +57,20 @@ export function computeInitActions(
       continue;
     }
     if (laterMade && !isSidecar(container)) continue;
-    if (verdict.failed === true) return { stops: [], starts: [], initialized: false, failed: true };
+    if (verdict.failed === true)
+      return { stops: [], starts: [], resizes: [], initialized: false, failed: true };
     if (verdict.passed === true) {
       if (index === containers.length - 1) initialized = true;
       else if (!laterMade) begin.push(index + 1);
     }
     if (verdict.stop !== undefined) stops.push(verdict.stop);
+    if (verdict.resize !== undefined) resizes.push(verdict.resize);
     if (verdict.begin === true) begin.push(index);
     laterMade = true;
   }
   if (!laterMade) begin.push(0);
   const starts = begin.reverse().map((index) => startAction('init', containers[index] as Container, seen));
-  return { stops: stops.reverse(), starts, initialized, failed: false };
+  return { stops: stops.reverse(), starts, resizes: resizes.reverse(), initialized, failed: false };
 }
 
 function inSandbox(seen: ObservedPod | undefined, name: string): ObservedContainer | undefined {
@@ -111,7 +124,8 @@ function hasFailed({ exitCode, reason }: ObservedContainer): boolean {
 }
 
 /** It lets the next one go once it has started, however well it does afterwards. */
-function judgeSidecar(container: Container, current: ObservedContainer, { probes }: DecideOptions): Verdict {
+function judgeSidecar(container: Container, current: ObservedContainer, options: DecideOptions): Verdict {
+  const { probes } = options;
   const { name } = container;
   const again = (why: string, cause: StopCause): Verdict => ({
     begin: true,
@@ -128,7 +142,10 @@ function judgeSidecar(container: Container, current: ObservedContainer, { probes
   if (container.livenessProbe !== undefined && probes?.get(current.id, 'liveness') === 'failure') {
     return { passed: true, ...again(`Init container ${name} failed liveness probe`, 'liveness') };
   }
-  return { passed: true };
+  const resize = judgeResize(container, current, options.resize);
+  if (resize === undefined) return { passed: true };
+  if (!resize.restart) return { passed: true, resize };
+  return { passed: true, begin: true, stop: stopForResize(container, current), resize };
 }
 
 function stopInit(

@@ -1,13 +1,21 @@
 // Decides what brings the runtime to the pod's spec. Pure: no clock, no I/O, no log.
 // Upstream: kuberuntime_manager.go computePodActions and util.PodSandboxChanged.
 // Invariant: the order of the list is the order of execution: the pod or single containers stop first, then the sandbox, then
-// starts: ephemeral containers, init containers, regular ones.
+// resizes of what runs on, then starts: ephemeral containers, init containers, regular ones.
 import type { Container, Pod } from '../api/k8s.ts';
 import { latestContainer, neverRan, type ObservedContainer, type ObservedPod } from '../api/observed.ts';
 import type { SandboxId } from '../api/pod-ref.ts';
 import { isSidecar, restartsAfterKill } from '../api/restart-policy.ts';
 import { computeInitActions } from './compute-init-actions.ts';
-import { containerChanged, restartView, shouldStart, startAction, startNew } from './container-actions.ts';
+import { judgeResize, type ResizeVerdict, resizeAction } from './compute-resize.ts';
+import {
+  containerChanged,
+  restartView,
+  shouldStart,
+  startAction,
+  startNew,
+  stopForResize,
+} from './container-actions.ts';
 import type { DecideOptions, PodAction, StartAction, StopCause, StopContainer } from './pod-action.ts';
 
 export interface SandboxChange {
@@ -87,16 +95,23 @@ function actionsInSandbox(
   const init = computeInitActions(pod, seen, options);
   if (init.failed) return [{ do: 'stop-pod', why: initFailed }];
   const first = [...ephemeralStarts(pod, seen), ...init.starts];
-  if (!init.initialized) return [...init.stops, ...first];
+  // differs from upstream: before every start, so that a sidecar that is made anew with more fits into the pod's cgroup.
+  if (!init.initialized) return [...init.stops, ...asList(resizeAction(init.resizes)), ...first];
   const stops: StopContainer[] = [];
   const starts: StartAction[] = [];
+  const resizes: ResizeVerdict[] = [...init.resizes];
   let kept = 0;
   for (const container of pod.spec?.containers ?? []) {
     const current = latestContainer(seen, container.name);
     const stop = current === undefined ? undefined : stopOf(pod, container, current, options);
     if (stop !== undefined) stops.push(stop);
     if (current?.state === 'running') {
-      if (stop === undefined) kept += 1;
+      const resize = stop === undefined ? judgeResize(container, current, options.resize) : undefined;
+      if (resize !== undefined) resizes.push(resize);
+      if (resize?.restart === true) {
+        stops.push(stopForResize(container, current));
+        starts.push(startAction('app', container, seen));
+      } else if (stop === undefined) kept += 1;
       else if (startsAgain(pod, container, current, options))
         starts.push(startAction('app', container, seen));
     } else if (shouldStart(pod, container, current, options)) {
@@ -105,7 +120,11 @@ function actionsInSandbox(
   }
   // Sidecars do not keep a pod alive.
   if (kept === 0 && starts.length === 0) return [{ do: 'stop-pod', why: allEnded }];
-  return [...init.stops, ...stops, ...first, ...starts];
+  return [...init.stops, ...stops, ...asList(resizeAction(resizes)), ...first, ...starts];
+}
+
+function asList(action: PodAction | undefined): readonly PodAction[] {
+  return action === undefined ? [] : [action];
 }
 
 /** They may come while the pod is still being initialized, and none of them is started twice. */

@@ -10,7 +10,7 @@ import {
   startWasCut,
 } from '../api/observed.ts';
 import { type RestartView, restartsAfter } from '../api/restart-policy.ts';
-import type { ContainerKind, DecideOptions, StartAction } from './pod-action.ts';
+import type { ContainerKind, DecideOptions, StartAction, StopContainer } from './pod-action.ts';
 
 type Named = Pick<Container | EphemeralContainer, 'name' | 'image'>;
 
@@ -61,6 +61,11 @@ export function startNew(
 
 export function containerChanged(container: Named, current: ObservedContainer): boolean {
   return current.hash !== containerHashText(container);
+}
+
+/** It is made anew with what it was allocated, whatever the restart policy says. */
+export function stopForResize({ name }: Named, { id }: ObservedContainer): StopContainer {
+  return { do: 'stop-container', id, name, why: `Container ${name} resize requires restart`, cause: 'other' };
 }
 
 /** The spec of a container of any kind. */

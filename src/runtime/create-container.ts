@@ -77,6 +77,8 @@ export async function createContainer(
   try {
     const id = await withReason('CreateContainerError', async () => {
       if (replaces !== undefined) await removeNeverRan(deps, context, replaces);
+      // On its way to the disk while the runtime works; whoever starts the container waits for it.
+      deps.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
       const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
       return (await cri.createContainer(request, { signal })).containerId;
     });

@@ -53,7 +53,7 @@ export function swapLimits(
 }
 
 /** Burstable containers that ask for memory and may have more of it. */
-function mayUseSwap(pod: Pod, container: Container, { swap }: MemorySettings): boolean {
+export function mayUseSwap(pod: Pod, container: Container, { swap }: Pick<MemorySettings, 'swap'>): boolean {
   if (swap.behavior !== 'LimitedSwap' || isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return false;
   const [request, limit] = [memory(container, 'requests'), memory(container, 'limits')];
   return request !== limit && !(request === 0n && limit === 0n);

@@ -1,6 +1,8 @@
 // What can be done to a pod on the runtime, as data. The order of a list of actions is the order of execution.
+import type { ResourceRequirements } from '../api/k8s.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
 import type { ProbeResultsView } from '../api/probe-results.ts';
+import type { ResizeAmounts } from '../api/resize.ts';
 
 export type ContainerKind = 'ephemeral' | 'init' | 'app';
 
@@ -31,6 +33,24 @@ export type StartAction =
       readonly id: ContainerId;
     };
 
+/** A container that runs on with other amounts. */
+export interface ContainerResize {
+  readonly id: ContainerId;
+  readonly name: string;
+  readonly desired: ResizeAmounts;
+  /** What it was last given. */
+  readonly current: ResizeAmounts;
+}
+
+/** The pod's own cgroup and its running containers come to what was allocated, in the order of the lists. */
+export type ResizePod = {
+  readonly do: 'resize-pod';
+  readonly memory: readonly ContainerResize[];
+  readonly cpu: readonly ContainerResize[];
+  /** Containers are made anew for it: the pod's own cgroup follows in both resources. */
+  readonly restarts: boolean;
+};
+
 export type PodAction =
   /** Every container and sandbox of the pod ends. */
   | { readonly do: 'stop-pod'; readonly why: string }
@@ -39,10 +59,19 @@ export type PodAction =
   /** `changed`: there was one before. */
   | { readonly do: 'create-sandbox'; readonly attempt: number; readonly changed: boolean }
   | StopContainer
+  | ResizePod
   | StartAction;
+
+/** Absent where resizes are not allowed: the gate is off, or the pod is static. */
+export interface ResizeView {
+  /** What a container was last given; undefined when nobody remembers. */
+  actuated(container: string): ResourceRequirements | undefined;
+}
 
 export interface DecideOptions {
   readonly probes?: Pick<ProbeResultsView, 'get'> | undefined;
   /** Feature gate ContainerRestartRules. */
   readonly restartRules?: boolean | undefined;
+  /** What running containers have; absent where they cannot be resized. */
+  readonly resize?: ResizeView | undefined;
 }

@@ -2,7 +2,7 @@
 // Upstream: kuberuntime_manager.go SyncPod, KillPod, and kuberuntime_gc.go. Holds no state.
 // Invariants: heavy calls of all pods share a bounded number of slots, the pod that came first being served first;
 // a container that fails to start does not keep the next one from starting.
-import type { Pod } from '../api/k8s.ts';
+import type { Container, Pod } from '../api/k8s.ts';
 import { type ObservedPod, readySandbox } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
@@ -12,9 +12,11 @@ import { containerSpec } from './container-actions.ts';
 import { createSandbox } from './create-sandbox.ts';
 import { computeGarbage, isEmpty, removeContainers, removeLogs, removeSandboxes } from './garbage.ts';
 import { unlinkLogs } from './log-links.ts';
+import { mayUseSwap } from './memory-limits.ts';
 import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
-import type { PodAction } from './pod-action.ts';
+import type { PodAction, ResizeView } from './pod-action.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
+import { resizePod } from './resize-pod.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
 import { startContainer } from './start-container.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
@@ -31,6 +33,10 @@ export interface PodIdentity {
 export interface SyncResult {
   /** Whether anything was done that an inspection should look at. */
   readonly acted: boolean;
+  /** Running containers may have been given other amounts: what the runtime tells of them has to be asked anew. */
+  readonly resized: boolean;
+  /** Why a resize failed; undefined when none did. */
+  readonly resizeFailure: string | undefined;
   /** Containers that are not up, and why. */
   readonly waiting: Readonly<Record<string, WaitingReason>>;
   /** When to try again although nothing changes; undefined: no need. */
@@ -77,6 +83,7 @@ export class PodRuntime {
         if (seen !== undefined) await unlinkLogs(deps, seen, stale);
         await removeContainers(deps, stale, signal);
       },
+      'resize-pod': async (context, action) => await resizePod(deps, context, action),
       'create-sandbox': async (context, { attempt }) => {
         const first = context.starting.flatMap((name) => containerSpec(context.pod, name) ?? []);
         await createSandbox(deps, context, { attempt, first });
@@ -96,7 +103,8 @@ export class PodRuntime {
     signal: AbortSignal,
   ): Promise<SyncResult> {
     const { containerRestartRules, events, probes } = this.#deps;
-    const actions = computePodActions(pod, seen, { probes, restartRules: containerRestartRules });
+    const restartRules = containerRestartRules;
+    const actions = computePodActions(pod, seen, { probes, restartRules, resize: this.#resizeView(pod) });
     const [ends, rest] = [actions.filter(isEnd), actions.filter((action) => !isEnd(action))];
     if (rest.some((action) => action.do === 'create-sandbox' && action.changed)) {
       const message = 'Pod sandbox changed, it will be killed and re-created.';
@@ -113,6 +121,8 @@ export class PodRuntime {
     }
     return {
       acted: context.acted,
+      resized: context.resized,
+      resizeFailure: context.resizeFailure,
       waiting: context.waiting,
       retryInMs: context.retries.length === 0 ? undefined : Math.min(...context.retries),
       failure: context.failure,
@@ -145,8 +155,16 @@ export class PodRuntime {
       waiting: {},
       retries: [],
       acted: false,
+      resized: false,
+      resizeFailure: undefined,
       failure: undefined,
     };
+  }
+
+  #resizeView(pod: Pod): ResizeView | undefined {
+    const { resizes } = this.#deps;
+    if (resizes?.allowed(pod) !== true) return undefined;
+    return { actuated: (name) => resizes.actuated(podUid(pod), name) };
   }
 
   async #mount(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -220,6 +238,14 @@ export class PodRuntime {
     this.#deps.userNamespaces.release(pod.uid);
   }
 
+  /** Whether a container may use swap: how much of it depends on what it asks for. */
+  maySwap(pod: Pod, container: Container): boolean {
+    const { resources } = this.#deps.settings;
+    return (
+      resources.swap.controller && resources.cgroupVersion === 2 && mayUseSwap(pod, container, resources)
+    );
+  }
+
   /** The pods of which something lies on the disk or that have a cgroup, wanted or not. */
   async leftovers(): Promise<readonly PodIdentity[]> {
     const { cgroups, files, settings } = this.#deps;
@@ -252,7 +278,7 @@ export class PodRuntime {
 }
 
 function isEnd(action: PodAction): boolean {
-  return action.do === 'stop-pod' || action.do === 'stop-container';
+  return action.do === 'stop-pod' || action.do === 'stop-container' || action.do === 'resize-pod';
 }
 
 /** An init container that did not start keeps everything after it from starting; a sidecar only itself. */

@@ -115,6 +115,7 @@ async function createAndStart(
   const { id, restartCount } = made;
   try {
     if (options.created === undefined) tell('Created', `Created container: ${container.name}`);
+    await withReason('CreateContainerConfigError', async () => await deps.resizes?.saved());
     await withReason('RunContainerError', () => cri.startContainer({ containerId: id }, { signal }), {
       containerId: id,
     });

@@ -1,12 +1,15 @@
 // What one sync of a pod works with: the edges it calls and the state its executors share.
+
+import type { CgroupSettings } from '../api/cgroups.ts';
 import type { CriRequest, CriRuntime } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
 import type { Mount, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
-import type { Container, Pod } from '../api/k8s.ts';
+import type { Container, Pod, ResourceRequirements } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import type { PodActivity } from '../api/pod-activity.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodObjects } from '../api/pod-objects.ts';
+import type { PodUid } from '../api/pod-ref.ts';
 import type { PodVolumes } from '../api/pod-volumes.ts';
 import type { ProbeResultsView } from '../api/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
@@ -76,6 +79,30 @@ export interface RuntimeCgroups {
 export interface PodCgroups {
   /** Made, or brought to the pod's spec, before its sandbox is. */
   ensure(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** What it is to have by its spec; what is not said is not limited by it. */
+  wanted(pod: Pod): PodAmounts;
+  /** What the kernel holds it to now; -1: not at all. */
+  amounts(pod: Pod): Promise<PodAmounts>;
+  set(pod: Pod, settings: CgroupSettings): Promise<void>;
+  memoryUsageBytes(pod: Pod): Promise<bigint>;
+}
+
+export type PodAmounts = Pick<
+  CgroupSettings,
+  'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs' | 'memoryLimitBytes'
+>;
+
+/** What containers were given, for who resizes them. */
+export interface RuntimeResizes {
+  /** Whether this pod's containers may be resized while they run. */
+  allowed(pod: Pod): boolean;
+  actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
+  /** The container is made, or was updated, with these. */
+  actuate(uid: PodUid, container: string, resources: ResourceRequirements): void;
+  /** Resolves when what pods were allocated and given would survive a kill. */
+  saved(): Promise<void>;
+  /** How long a resize took. */
+  took(ms: number, success: boolean): void;
 }
 
 export interface PodUsers {
@@ -107,6 +134,8 @@ export interface PodRuntimeDeps {
   readonly volumes: PodVolumes;
   readonly probes: Pick<ProbeResultsView, 'get'>;
   readonly podCgroups?: PodCgroups | undefined;
+  /** Absent: pods have what they ask for, and keep it. */
+  readonly resizes?: RuntimeResizes | undefined;
   readonly hookHttp: HookHttp;
   readonly userNamespaces: PodUsers;
   readonly starts?: StartCounts | undefined;
@@ -150,5 +179,8 @@ export interface SyncContext {
   readonly retries: number[];
   /** Whether the runtime was asked to change anything. */
   acted: boolean;
+  /** Running containers may have other amounts than before. */
+  resized: boolean;
+  resizeFailure: string | undefined;
   failure: unknown;
 }

@@ -2,6 +2,7 @@
 // Owns the registry. Invariant: names, types, labels and buckets are upstream's, so that dashboards go on working.
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
+import { ResizeMetrics } from './resize-metrics.ts';
 import { StartMetrics } from './start-metrics.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 
@@ -32,6 +33,7 @@ export class KubeletMetrics {
   readonly images = new ImageMetrics(this.registry);
   readonly volumes = new VolumeMetrics(this.registry);
   readonly starts = new StartMetrics(this.registry);
+  readonly resizes = new ResizeMetrics(this.registry);
   readonly #operations = this.registry.counter({
     name: 'kubelet_runtime_operations_total',
     help: 'Calls to the container runtime, by operation.',

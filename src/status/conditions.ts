@@ -2,7 +2,8 @@
 // Upstream: pkg/kubelet/status/generate.go, and updateLastTransitionTime in status_manager.go.
 import type { ContainerStatus, Pod, PodCondition } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
-import { apiTime, noTime, present } from './api-fields.ts';
+import type { ResizeCondition, ResizeConditions } from '../api/resize-conditions.ts';
+import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
 import { isSidecar, statusOf } from './pod-traits.ts';
 import type { StatusGates } from './status-gates.ts';
 
@@ -30,6 +31,7 @@ export interface ConditionsView {
   /** Conditions others own, which readiness gates may name. */
   readonly foreign: readonly PodCondition[];
   readonly before: readonly PodCondition[];
+  readonly resize?: ResizeConditions | undefined;
   /** The pod had reached its end before: only the sandbox can still change. */
   readonly final: boolean;
   readonly gates: StatusGates;
@@ -53,7 +55,31 @@ export function computeConditions(view: ConditionsView): PodCondition[] {
     ...view.foreign.map((condition) =>
       condition.type === sharedCondition ? stamp(view, condition) : condition,
     ),
+    ...resizeCondition(view, 'PodResizePending', view.resize?.pending),
+    ...resizeCondition(view, 'PodResizeInProgress', view.resize?.inProgress),
     ...own.map(([type, verdict]) => settle(view, type, verdict)),
+  ];
+}
+
+/** As it was told: its times and generation are those of the resize, not of the pod. */
+function resizeCondition(
+  view: ConditionsView,
+  type: string,
+  told: ResizeCondition | undefined,
+): readonly PodCondition[] {
+  if (told === undefined || !view.gates.InPlacePodVerticalScaling) return [];
+  const old = view.before.find((condition) => condition.type === type);
+  const tracks = view.gates.PodObservedGenerationTracking || (old?.observedGeneration ?? 0) !== 0;
+  return [
+    present<PodCondition>({
+      type,
+      observedGeneration: tracks && told.generation !== 0 ? told.generation : undefined,
+      status: 'True',
+      lastProbeTime: apiTime(told.toldMs),
+      lastTransitionTime: apiTime(told.sinceMs),
+      reason: nonEmpty(told.reason),
+      message: nonEmpty(told.message),
+    }),
   ];
 }
 

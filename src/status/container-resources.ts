@@ -9,17 +9,22 @@ import { present } from './api-fields.ts';
 const leastLimitMilli = 10n;
 const leastRequestMilli = 2n;
 
-/** `old`: the status of the same container while it already ran; its values stand where the runtime says nothing. */
+/**
+ * `wanted`: what was allocated. `old`: the status of the same container while it already ran; its values stand where the
+ * runtime says nothing. `actuated`: what it was last given.
+ */
 export function enactedResources(
   wanted: ResourceRequirements | undefined,
   seen: ObservedContainer,
   old: ContainerStatus | undefined,
+  actuated?: ResourceRequirements | undefined,
 ): ResourceRequirements {
-  const before = seen.state === 'running' ? old?.resources : undefined;
-  const told = seen.state === 'running' ? (seen.resources ?? {}) : {};
+  const running = seen.state === 'running';
+  const before = running ? old?.resources : undefined;
+  const told = running ? (seen.resources ?? {}) : {};
   return present<ResourceRequirements>({
     limits: enactedLimits(wanted?.limits, told, before?.limits),
-    requests: enactedRequests(wanted?.requests, told, before?.requests),
+    requests: enactedRequests(wanted?.requests, told, before?.requests, running ? actuated : undefined),
     claims: wanted?.claims !== undefined && wanted.claims.length > 0 ? wanted.claims : undefined,
   });
 }
@@ -46,12 +51,17 @@ function enactedRequests(
   wanted: ResourceList | undefined,
   told: ObservedResources,
   before: ResourceList | undefined,
+  actuated: ResourceRequirements | undefined,
 ): ResourceList | undefined {
   if (nonEmptyMap(wanted) === undefined) return undefined;
   const cpu = enactedCpu(wanted?.cpu, told.cpuRequestMilli, leastRequestMilli);
   return present<ResourceList>({
     ...wanted,
     ...given('cpu', told.cpuRequestMilli === undefined ? before?.cpu : cpu),
+    // The kernel knows nothing of it: what the container was given is what it requests.
+    ...(actuated === undefined || wanted?.memory === undefined
+      ? {}
+      : given('memory', actuated.requests?.memory ?? '0')),
   });
 }
 

@@ -5,6 +5,7 @@ import type {
   ContainerStateTerminated,
   ContainerStatus,
   ContainerUser,
+  ResourceRequirements,
   VolumeMount,
   VolumeMountStatus,
 } from '../api/k8s.ts';
@@ -42,6 +43,8 @@ export function lostState(when: 'terminated' | 'deleted'): ContainerStateTermina
 export interface NodeView {
   readonly runtimeName: string;
   readonly supportsRecursiveReadOnly: boolean;
+  /** What a container was last given; undefined when nobody remembers. */
+  readonly actuated?: ((container: string) => ResourceRequirements | undefined) | undefined;
   readonly gates: StatusGates;
 }
 
@@ -65,7 +68,12 @@ export function observedStatus(
     containerID,
     ...(node.gates.InPlacePodVerticalScaling && {
       allocatedResources: nonEmptyMap(spec.resources?.requests),
-      resources: enactedResources(spec.resources, seen, ranBefore ? old : undefined),
+      resources: enactedResources(
+        spec.resources,
+        seen,
+        ranBefore ? old : undefined,
+        node.actuated?.(spec.name),
+      ),
     }),
     volumeMounts: volumeMountStatuses(
       spec.volumeMounts,

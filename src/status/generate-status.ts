@@ -4,11 +4,19 @@
 // its own result as the previous status, gives the same result again.
 // Upstream: generateAPIPodStatus and convertStatusToAPIStatus in pkg/kubelet/kubelet_pods.go, and what SetPodStatus and
 // TerminatePod in pkg/kubelet/status/status_manager.go add to it.
-import type { Container, ContainerStatus, Pod, PodCondition, PodStatus } from '../api/k8s.ts';
+import type {
+  Container,
+  ContainerStatus,
+  Pod,
+  PodCondition,
+  PodStatus,
+  ResourceRequirements,
+} from '../api/k8s.ts';
 import { firstTakenUpMs, isDown, type ObservedPod } from '../api/observed.ts';
 import type { PodKill } from '../api/pod-kill.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { podQosClass } from '../api/qos.ts';
+import type { ResizeConditions } from '../api/resize-conditions.ts';
 import { apiTime, nonEmpty, present } from './api-fields.ts';
 import { computeConditions, ownedConditions, sharedCondition, stampCondition } from './conditions.ts';
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
@@ -35,6 +43,10 @@ export interface StatusInput {
   /** As upstream has them by default, unless told. */
   readonly gates?: StatusGates;
   readonly supportsRecursiveReadOnly?: boolean;
+  /** Of the pod's resize, if there is one. */
+  readonly resize?: ResizeConditions | undefined;
+  /** What a container was last given; undefined when nobody remembers. */
+  readonly actuated?: (container: string) => ResourceRequirements | undefined;
 }
 
 export function generatePodStatus(input: StatusInput): PodStatus {
@@ -58,6 +70,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
       phase,
       foreign: foreignConditions(input, old),
       before: old.conditions ?? [],
+      resize: podIsTerminal ? undefined : input.resize,
       final: ended && isTerminalPhase(old.phase),
       gates,
       nowMs: input.nowMs,
@@ -103,6 +116,7 @@ function allContainerStatuses(input: StatusInput, old: PodStatus, podIsTerminal:
     waiting: lifecycle.state === 'syncing' ? lifecycle.waiting : {},
     supportsRecursiveReadOnly: input.supportsRecursiveReadOnly ?? false,
     gates: gatesOf(input),
+    actuated: input.actuated,
     probes: input.probes,
   };
   const some = (statuses: ContainerStatus[]): ContainerStatus[] | undefined =>

@@ -3,10 +3,11 @@
 // Owns PodStatuses (sole writer). Invariants: only real changes are announced; nothing is said of a pod before it was
 // looked at; a pod nobody wants and nobody works on has no status; a container that ended for good never seems alive again.
 import { isDeepStrictEqual } from 'node:util';
-import type { Pod, PodStatus } from '../api/k8s.ts';
+import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s.ts';
 import { type ObservedPod, startWasCut } from '../api/observed.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod-ref.ts';
+import type { ResizeConditions } from '../api/resize-conditions.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
@@ -27,6 +28,12 @@ export interface StatusNode {
   supportsRecursiveReadOnly?(pod: Pod): boolean;
 }
 
+/** What is known of resizes, and what containers were given. */
+export interface StatusResizes {
+  conditions(uid: PodUid): ResizeConditions | undefined;
+  actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
+}
+
 export interface StatusLoopDeps {
   readonly desired: { get(uid: PodUid): Pod | undefined };
   readonly observed: {
@@ -41,6 +48,7 @@ export interface StatusLoopDeps {
   readonly log: Logger;
   readonly probes?: ProbeView;
   readonly gates?: StatusGates;
+  readonly resizes?: StatusResizes | undefined;
   /** Told of every status after it was stored: the way to the API server. */
   readonly sink?: (uid: PodUid, pod: Pod, status: PodStatus) => void;
 }
@@ -101,7 +109,7 @@ export class StatusLoop implements Component {
   }
 
   #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
-    const { observed, node, clock, probes, gates } = this.#deps;
+    const { observed, node, clock, probes, gates, resizes } = this.#deps;
     return {
       pod,
       observed: withoutCutStarts(observed.get(uid)),
@@ -113,6 +121,8 @@ export class StatusLoop implements Component {
       supportsRecursiveReadOnly: node.supportsRecursiveReadOnly?.(pod) ?? false,
       ...(probes === undefined ? {} : { probes }),
       ...(gates === undefined ? {} : { gates }),
+      resize: resizes?.conditions(uid),
+      ...(resizes === undefined ? {} : { actuated: (name: string) => resizes.actuated(uid, name) }),
     };
   }
 

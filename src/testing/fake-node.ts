@@ -82,6 +82,8 @@ export class FakeNode {
   readonly records = new Map<string, string>();
   /** Keys and certificates; they outlive a kubelet. */
   readonly certs = new MemoryCertificates();
+  /** State that outlives a kubelet, by path. */
+  readonly stateFiles = new Map<string, string>();
   /** What probes over the network hear; to be replaced by a test. */
   readonly probes = {
     http: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
@@ -273,6 +275,7 @@ export class FakeNode {
         cgroups: () => this.cgroups,
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
+        stateFiles: this.#stateFiles(),
         probes: this.probes,
         probeResultFile: () => ({
           read: async () => this.probeResultFile,
@@ -356,6 +359,16 @@ export class FakeNode {
       watch: (_path, onChange) => {
         this.#watchers.add(onChange);
         return { close: () => void this.#watchers.delete(onChange) };
+      },
+    };
+  }
+
+  #stateFiles(): Edges['stateFiles'] {
+    const { signal: life } = this.#life;
+    return {
+      read: async (path) => this.stateFiles.get(path),
+      write: async (path, text) => {
+        if (!life.aborted) this.stateFiles.set(path, text);
       },
     };
   }

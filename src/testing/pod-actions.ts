@@ -83,6 +83,12 @@ export function text(action: PodAction): string {
       return `${action.changed ? 'next' : 'first'} sandbox ${action.attempt}`;
     case 'stop-container':
       return `stop ${action.id} of ${action.name}: ${action.why} (${action.cause})`;
+    case 'resize-pod': {
+      const list = (resizes: typeof action.cpu): string =>
+        resizes.map(({ name }) => name).join(' ') || 'none';
+      const restarts = action.restarts ? ', with restarts' : '';
+      return `resize: memory of ${list(action.memory)}, cpu of ${list(action.cpu)}${restarts}`;
+    }
     case 'start-container':
       return `start ${action.kind} ${action.name}${action.replaces === undefined ? '' : ` for ${action.replaces}`}`;
     case 'start-created':

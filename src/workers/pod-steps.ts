@@ -63,11 +63,11 @@ export class PodSteps {
   }
 
   /** Sees the outcome of our own action at once; when that fails, the next run begins with another look. */
-  async look(uid: PodUid, signal: AbortSignal): Promise<void> {
+  async look(uid: PodUid, signal: AbortSignal, anew = false): Promise<void> {
     const record = this.#records.get(uid);
     if (record !== undefined) record.mustLook = true;
     try {
-      await this.#deps.pleg.refresh(uid, signal);
+      await this.#deps.pleg.refresh(uid, signal, anew);
     } catch (err) {
       if (!isAbort(err)) this.#tell(record, 'FailedSync', `error determining status: ${describeError(err)}`);
       throw err;
@@ -92,18 +92,21 @@ export class PodSteps {
   }
 
   async #sync(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, observed, runtime, settings } = this.#deps;
+    const { desired, observed, resizes, runtime, settings } = this.#deps;
     const wanted = desired.get(uid);
     if (wanted === undefined) return true;
     const record = this.#records.enter(uid, { state: 'syncing' });
     const refusal = record.admitted ? undefined : await this.#admit(uid, record, signal);
     if (refusal !== undefined) return await this.#reject(uid, refusal, true, signal);
     this.#records.tellSyncing(uid, undefined, 'bringing the runtime to the spec');
+    resizes?.check(uid);
     const result = await runtime
       .sync(wanted.pod, observed.get(uid), wanted.order, signal)
       .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
     this.#records.tellSyncing(uid, result.waiting, explainWaiting(result.waiting));
-    if (result.acted) await this.look(uid, signal);
+    if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
+    if (result.acted) await this.look(uid, signal, result.resized);
+    if (result.resized === true) resizes?.check(uid);
     if (result.failure !== undefined) throw result.failure;
     record.lastFailure = '';
     await this.#collect(uid, signal);

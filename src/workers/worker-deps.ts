@@ -39,13 +39,16 @@ export interface WorkerObserved {
 
 export interface WorkerPleg {
   isSeen(uid: PodUid): boolean;
-  refresh(uid: PodUid, signal: AbortSignal): Promise<ObservedPod | undefined>;
+  /** `anew`: also what is not known to have changed. */
+  refresh(uid: PodUid, signal: AbortSignal, anew?: boolean): Promise<ObservedPod | undefined>;
   readonly answered: Subscribable<void>;
 }
 
 /** What one sync came to. */
 export interface WorkerSync {
   readonly acted: boolean;
+  readonly resized?: boolean;
+  readonly resizeFailure?: string | undefined;
   readonly waiting: Readonly<Record<string, WaitingReason>>;
   readonly retryInMs: number | undefined;
   readonly failure: unknown;
@@ -87,12 +90,19 @@ export interface WorkerPolicy {
   admit?(pod: Pod, signal: AbortSignal): Promise<PodRefusal | undefined>;
 }
 
+/** Whether running containers have what the pod was allocated, and who is to know. */
+export interface WorkerResizes {
+  check(uid: PodUid): void;
+  failed(uid: PodUid, message: string): void;
+}
+
 export interface PodWorkersDeps {
   readonly desired: WorkerDesired;
   readonly observed: WorkerObserved;
   readonly pleg: WorkerPleg;
   readonly runtime: WorkerRuntime;
   readonly policy: WorkerPolicy;
+  readonly resizes?: WorkerResizes | undefined;
   readonly lifecycles: PodLifecycles;
   readonly events: EventSink;
   /** Pods of which only files are left. */

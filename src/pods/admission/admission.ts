@@ -34,22 +34,53 @@ const preemptionMessage = 'Preempted in order to admit critical pod';
 export class Admission {
   readonly #deps: AdmissionDeps;
   readonly #admitted = new Set<PodUid>();
+  /** One after the other: each counts on what the one before it took. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
   }
 
   async admit(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
-    const { events } = this.#deps;
-    const refusal = await this.#makeRoom(pod, signal);
-    if (refusal === undefined) this.#admitted.add(podUid(pod));
-    else events.pod(pod, { type: 'Warning', ...refusal });
-    return refusal;
+    return await this.#inTurn(signal, async () => {
+      const { events } = this.#deps;
+      const refusal = await this.#makeRoom(pod, this.#others(pod), signal);
+      if (refusal === undefined) this.#admitted.add(podUid(pod));
+      else events.pod(pod, { type: 'Warning', ...refusal });
+      return refusal;
+    });
   }
 
-  async #makeRoom(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
+  /** Whether the pod was admitted in this life. */
+  holds(uid: PodUid): boolean {
+    return this.#admitted.has(uid);
+  }
+
+  /** Whether there is room for an admitted pod with what it asks for now. A critical one has room made, as when it came. */
+  async resize(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
+    return await this.#inTurn(signal, async () => {
+      const { active, runs } = this.#deps;
+      const own = podUid(pod);
+      const others = active().filter((each) => {
+        const uid = podUid(each);
+        return uid !== own && (this.#admitted.has(uid) || runs(uid));
+      });
+      return await this.#makeRoom(pod, others, signal);
+    });
+  }
+
+  async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(async () => {
+      signal.throwIfAborted();
+      return await work();
+    });
+    this.#last = turn.catch(() => undefined);
+    return await turn;
+  }
+
+  async #makeRoom(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Refusal | undefined> {
     const { node, preempted, settings } = this.#deps;
-    const answer = admitPod({ pod, others: this.#others(pod), node: node(), ...settings });
+    const answer = admitPod({ pod, others, node: node(), ...settings });
     if (!answer.admit) return { reason: answer.reason, message: answer.message };
     for (const other of answer.preempt) {
       await this.#preempt(other, pod);

@@ -23,8 +23,8 @@ export function findShortages(
   allocatable: ResourceAmounts,
   options: RequestOptions,
 ): readonly Shortage[] {
-  const requests = requestsOf(pod, options);
-  const used = others.map((other) => requestsOf(other, options));
+  const requests = requestsOf(pod, options, false);
+  const used = others.map((other) => requestsOf(other, options, true));
   const room = amountOf(allocatable, 'pods').value();
   const count = BigInt(others.length);
   const tooMany = count + 1n > room ? [{ resource: 'pods', requested: 1n, used: count, capacity: room }] : [];
@@ -43,11 +43,15 @@ export function findShortages(
 
 /** What one pod counts with, in the measure of a shortage. */
 export function requestOf(pod: Pod, resource: string, options: RequestOptions): bigint {
-  return resource === 'pods' ? 1n : measure(requestsOf(pod, options), resource);
+  return resource === 'pods' ? 1n : measure(requestsOf(pod, options, true), resource);
 }
 
-function requestsOf(pod: Pod, { podLevelResources }: RequestOptions): ResourceAmounts {
-  const requests = podRequests(pod, { skipPodLevelResources: !podLevelResources, useStatusResources: true });
+/** Of those that are here also counts what they still have, although they were allocated less by now. */
+function requestsOf(pod: Pod, { podLevelResources }: RequestOptions, isHere: boolean): ResourceAmounts {
+  const requests = podRequests(pod, {
+    skipPodLevelResources: !podLevelResources,
+    useStatusResources: isHere,
+  });
   return filterAmounts(requests, (name) => name !== 'pods');
 }
 

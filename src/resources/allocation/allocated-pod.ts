@@ -1,0 +1,32 @@
+// A pod with what it was allocated in place of what it asks for. Pure. Upstream: updatePodFromAllocation and
+// allocationFromPod in pkg/kubelet/allocation. Invariant: a pod that has what it asks for is given back as it is.
+import type { Container, Pod, ResourceRequirements } from '../../api/k8s.ts';
+import { equalRequirements, resizableContainers } from '../../api/resize.ts';
+import type { PodAllocation } from './allocation-checkpoint.ts';
+
+export function podWithAllocation(pod: Pod, allocation: PodAllocation | undefined): Pod {
+  const { spec } = pod;
+  if (allocation === undefined || spec === undefined) return pod;
+  const differs = ({ name, resources }: Container): boolean =>
+    allocation.has(name) && !equalRequirements(resources, allocation.get(name));
+  if (![...spec.containers, ...(spec.initContainers ?? [])].some(differs)) return pod;
+  const replace = (container: Container): Container =>
+    differs(container) ? { ...container, resources: allocation.get(container.name) ?? {} } : container;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      containers: spec.containers.map(replace),
+      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(replace) }),
+    },
+  };
+}
+
+export function allocationOf(pod: Pod): PodAllocation {
+  return new Map(
+    resizableContainers(pod).map(({ name, resources }): [string, ResourceRequirements] => [
+      name,
+      resources ?? {},
+    ]),
+  );
+}

@@ -1,0 +1,49 @@
+// The wanted pods as those see them who run, count and tell them: with what they were allocated. A view, no store.
+// Upstream: UpdatePod in pkg/kubelet/pod_workers.go and getAllocatedPods in kubelet_pods.go.
+import type { Pod } from '../../api/k8s.ts';
+import type { PodUid } from '../../api/pod-ref.ts';
+import type { Allocations } from './allocations.ts';
+
+interface Subscribable<T> {
+  subscribe(listener: (value: T) => void): () => void;
+}
+
+interface Wanted {
+  readonly uid: PodUid;
+  readonly pod: Pod;
+}
+
+export interface WantedPods<W extends Wanted> {
+  get(uid: PodUid): W | undefined;
+  all(): readonly W[];
+  sourcesReady(): boolean;
+  readonly changed: Subscribable<PodUid>;
+  readonly ready: Subscribable<void>;
+}
+
+export function allocatedView<W extends Wanted>(
+  desired: WantedPods<W>,
+  allocations: Pick<Allocations, 'podOf' | 'changed'>,
+): WantedPods<W> {
+  const view = (wanted: W): W => {
+    const pod = allocations.podOf(wanted.pod);
+    return pod === wanted.pod ? wanted : { ...wanted, pod };
+  };
+  return {
+    get: (uid) => {
+      const wanted = desired.get(uid);
+      return wanted === undefined ? undefined : view(wanted);
+    },
+    all: () => desired.all().map(view),
+    sourcesReady: () => desired.sourcesReady(),
+    changed: {
+      subscribe: (listener) => {
+        const ends = [desired.changed.subscribe(listener), allocations.changed.subscribe(listener)];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+    },
+    ready: desired.ready,
+  };
+}

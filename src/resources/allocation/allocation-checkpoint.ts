@@ -1,0 +1,108 @@
+// The text of allocated_pods_state and actuated_pods_state, byte for byte as the Go kubelet writes and reads it. Pure.
+// Upstream: pkg/kubelet/allocation/state/checkpoint.go. Invariant: what is read and written again is the same text.
+import { fnv1a32 } from '../../api/fnv.ts';
+import { goJsonString } from '../../api/go-json.ts';
+import type { ResourceList, ResourceRequirements } from '../../api/k8s.ts';
+import { asPodUid, type PodUid } from '../../api/pod-ref.ts';
+import { Quantity } from '../../api/quantity.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
+
+/** By container name. */
+export type PodAllocation = ReadonlyMap<string, ResourceRequirements>;
+export type PodAllocations = ReadonlyMap<PodUid, PodAllocation>;
+
+export function encodeAllocations(pods: PodAllocations): string {
+  const entries = sorted(pods).map(([uid, containers]) => {
+    const each = sorted(containers).map(
+      ([name, resources]) => `${goJsonString(name)}:${encodeRequirements(resources)}`,
+    );
+    return `${goJsonString(uid)}:{"ContainerResources":{${each.join(',')}}}`;
+  });
+  const data = entries.length === 0 ? '{}' : `{"entries":{${entries.join(',')}}}`;
+  return `{"data":${goJsonString(data)},"checksum":${checksumOf(data)}}`;
+}
+
+/** Throws `invalid` when it is no such file or was damaged. */
+export function decodeAllocations(text: string): Map<PodUid, PodAllocation> {
+  const { checksum, data } = object(parse(text));
+  if (typeof data !== 'string' || checksum !== checksumOf(data)) throw invalid(corruptCheckpoint);
+  const pods = Object.entries(object(object(parse(data))['entries'] ?? {}));
+  return new Map(
+    pods.map(([uid, entry]) => {
+      const containers = Object.entries(object(object(entry)['ContainerResources'] ?? {}));
+      return [asPodUid(uid), new Map(containers.map(([name, resources]) => [name, requirements(resources)]))];
+    }),
+  );
+}
+
+/** As Go's encoding/json writes ResourceRequirements: limits before requests, names sorted. */
+export function encodeRequirements(resources: ResourceRequirements): string {
+  const parts = [
+    ...encodeList('limits', resources.limits),
+    ...encodeList('requests', resources.requests),
+    ...encodeClaims(resources.claims),
+  ];
+  return `{${parts.join(',')}}`;
+}
+
+function encodeList(name: string, list: ResourceList | undefined): readonly string[] {
+  const amounts = Object.entries(list ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  if (amounts.length === 0) return [];
+  const texts = amounts.map(
+    ([resource, amount]) => `${goJsonString(resource)}:${goJsonString(Quantity.fromJson(amount).toString())}`,
+  );
+  return [`${goJsonString(name)}:{${texts.join(',')}}`];
+}
+
+function encodeClaims(claims: ResourceRequirements['claims']): readonly string[] {
+  if (claims === undefined || claims.length === 0) return [];
+  const texts = claims.map(({ name, request }) => {
+    const asked = request === undefined ? '' : `,"request":${goJsonString(request)}`;
+    return `{"name":${goJsonString(name)}${asked}}`;
+  });
+  return [`"claims":[${texts.join(',')}]`];
+}
+
+function checksumOf(data: string): number {
+  return fnv1a32(`(string)${data}`);
+}
+
+function sorted<K extends string, V>(map: ReadonlyMap<K, V>): readonly (readonly [K, V])[] {
+  return [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function requirements(value: unknown): ResourceRequirements {
+  const { claims, limits, requests } = object(value);
+  return {
+    ...(limits === undefined ? {} : { limits: amounts(limits) }),
+    ...(requests === undefined ? {} : { requests: amounts(requests) }),
+    ...(Array.isArray(claims) ? { claims: claims as NonNullable<ResourceRequirements['claims']> } : {}),
+  };
+}
+
+function amounts(value: unknown): ResourceList {
+  const read = Object.entries(object(value)).map(([name, amount]) => {
+    if (typeof amount !== 'string' && typeof amount !== 'number') throw invalid(`${name} is no quantity`);
+    return [name, Quantity.fromJson(amount).toString()];
+  });
+  return Object.fromEntries(read);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw invalid('it is not JSON', cause);
+  }
+}
+
+function object(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('it has another form');
+  return value as Readonly<Record<string, unknown>>;
+}
+
+function invalid(why: string, cause?: unknown): KubeletError {
+  return new KubeletError('invalid', 'CorruptCheckpoint', why, { cause });
+}

@@ -1,0 +1,131 @@
+// Whether a pod can ever have what it now asks for on this node. Pure; reasons, messages and details are upstream's.
+// Upstream: handlePodResourcesResize, disallowResizeForSwappableContainers and canResizePod in pkg/kubelet/allocation.
+// Whether there is room for it just now is admission's to say.
+import type { Container, Pod } from '../../api/k8s.ts';
+import { isStaticPod } from '../../api/pod-source.ts';
+import { podQosClass } from '../../api/qos.ts';
+import { equalRequirements, resizableContainers, resizeAmounts } from '../../api/resize.ts';
+import { amountOf, type ResourceAmounts } from '../../api/resource-amounts.ts';
+import { podRequests } from '../../api/resources.ts';
+
+export interface ResizeRules {
+  /** The CPU manager pins containers to CPUs, and InPlacePodVerticalScalingExclusiveCPUs is off. */
+  readonly cpusArePinned: boolean;
+  /** The memory manager pins containers to NUMA nodes, and InPlacePodVerticalScalingExclusiveMemory is off. */
+  readonly memoryIsPinned: boolean;
+  /** The gate PodLevelResources. */
+  readonly podLevelResources: boolean;
+  /** Whether this container may use swap: how much depends on what it asks for. */
+  readonly maySwap: (pod: Pod, container: Container) => boolean;
+}
+
+export interface Infeasible {
+  readonly message: string;
+  /** As the metric names it. */
+  readonly detail: string;
+}
+
+/** `pod`: as it is asked for; `allocated`: as it has been. Undefined: nothing speaks against it for good. */
+export function whyInfeasible(
+  pod: Pod,
+  allocated: Pod,
+  allocatable: ResourceAmounts,
+  rules: ResizeRules,
+): Infeasible | undefined {
+  if (isStaticPod(pod)) {
+    return { message: 'In-place resize of static-pods is not supported', detail: 'static_pod' };
+  }
+  if (resizesSwap(pod, allocated, rules)) {
+    const message = 'In-place resize of containers with swap is not supported.';
+    return { message, detail: 'swap_limitation' };
+  }
+  return pinned(pod, allocated, rules) ?? tooLarge(pod, allocatable, rules);
+}
+
+function resizesSwap(pod: Pod, allocated: Pod, { maySwap }: ResizeRules): boolean {
+  const before = containersOf(allocated);
+  return containersOf(pod).some((container) => {
+    const old = before.find(({ name }) => name === container.name);
+    if (old === undefined || restartsForMemory(old)) return false;
+    const differs =
+      resizeAmounts(old.resources).memoryRequestBytes !==
+      resizeAmounts(container.resources).memoryRequestBytes;
+    return differs && (maySwap(pod, container) || maySwap(allocated, old));
+  });
+}
+
+function restartsForMemory({ resizePolicy = [] }: Container): boolean {
+  return (
+    resizePolicy.find(({ resourceName }) => resourceName === 'memory')?.restartPolicy === 'RestartContainer'
+  );
+}
+
+/** Containers that have CPUs or memory of their own cannot be given others while they run. */
+function pinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | undefined {
+  if (podQosClass(pod) !== 'Guaranteed') return undefined;
+  const managers = [
+    { on: rules.cpusArePinned, of: 'cpuRequestMilli', name: 'CPU', policy: 'static', key: 'cpu' },
+    { on: rules.memoryIsPinned, of: 'memoryRequestBytes', name: 'Memory', policy: 'Static', key: 'memory' },
+  ] as const;
+  const before = resizableContainers(allocated);
+  const found = managers.find(
+    ({ on, of }) =>
+      on &&
+      resizableContainers(pod).some(({ name, resources }) => {
+        const old = before.find((each) => each.name === name);
+        return resizeAmounts(resources)[of] !== resizeAmounts(old?.resources)[of];
+      }),
+  );
+  if (found === undefined) return undefined;
+  return {
+    message: `Resize is infeasible for Guaranteed Pods alongside ${found.name} Manager policy "${found.policy}"`,
+    detail: `guaranteed_pod_${found.key}_manager_static_policy`,
+  };
+}
+
+function tooLarge(pod: Pod, allocatable: ResourceAmounts, rules: ResizeRules): Infeasible | undefined {
+  const requests = requestsOf(pod, rules);
+  const asked = {
+    memory: amountOf(requests, 'memory').value(),
+    cpu: amountOf(requests, 'cpu').milliValue(),
+  };
+  const capacity = {
+    memory: amountOf(allocatable, 'memory').value(),
+    cpu: amountOf(allocatable, 'cpu').milliValue(),
+  };
+  const short = (['memory', 'cpu'] as const).find((resource) => asked[resource] > capacity[resource]);
+  if (short === undefined) return undefined;
+  return {
+    message: `Node didn't have enough capacity: ${short}, requested: ${asked[short]}, capacity: ${capacity[short]}`,
+    detail: 'insufficient_node_allocatable',
+  };
+}
+
+/** Whether any request grows: those that only shrink are granted first. */
+export function asksForMore(
+  pod: Pod,
+  allocated: Pod,
+  rules: Pick<ResizeRules, 'podLevelResources'>,
+): boolean {
+  const [before, after] = [requestsOf(allocated, rules), requestsOf(pod, rules)] as const;
+  return ['cpu', 'memory'].some((name) => amountOf(after, name).cmp(amountOf(before, name)) > 0);
+}
+
+export function isResized(pod: Pod, allocated: Pod): boolean {
+  const before = containersOf(allocated);
+  return containersOf(pod).some(({ name, resources }) => {
+    const old = before.find((each) => each.name === name);
+    return !equalRequirements(resources, old?.resources);
+  });
+}
+
+function requestsOf(
+  pod: Pod,
+  { podLevelResources }: Pick<ResizeRules, 'podLevelResources'>,
+): ResourceAmounts {
+  return podRequests(pod, { skipPodLevelResources: !podLevelResources });
+}
+
+function containersOf({ spec }: Pod): readonly Container[] {
+  return [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+}

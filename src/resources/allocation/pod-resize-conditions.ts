@@ -1,0 +1,128 @@
+// Which pods have a resize that waits or is under way. Upstream: podResizeConditions of pkg/kubelet/status/status_manager.go.
+// Owns ResizeConditions (sole writer: the resize loop). Invariants: the store is updated before a key is announced; only
+// changes are announced; a time moves only when the reason does.
+import type { Pod, PodCondition } from '../../api/k8s.ts';
+import { type PodUid, podUid } from '../../api/pod-ref.ts';
+import type { ResizeCondition, ResizeConditions } from '../../api/resize-conditions.ts';
+import { Channel } from '../../base/channel.ts';
+import type { Clock } from '../../base/clock.ts';
+
+interface Told {
+  readonly reason: string;
+  readonly message: string;
+  readonly generation: number;
+}
+
+export class PodResizeConditions {
+  readonly changed = new Channel<PodUid>();
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #pods = new Map<PodUid, ResizeConditions>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  get(uid: PodUid): ResizeConditions | undefined {
+    return this.#pods.get(uid);
+  }
+
+  all(): ReadonlyMap<PodUid, ResizeConditions> {
+    return this.#pods;
+  }
+
+  isDeferred(uid: PodUid): boolean {
+    return this.#pods.get(uid)?.pending?.reason === 'Deferred';
+  }
+
+  /** What an earlier life told of this pod, and is not known to be over. */
+  backfill(pod: Pod): void {
+    const conditions = pod.status?.conditions ?? [];
+    const read = (type: string): ResizeCondition | undefined => fromApi(conditions, type, this.#clock.now());
+    const [pending, inProgress] = [read('PodResizePending'), read('PodResizeInProgress')];
+    if (pending === undefined && inProgress === undefined) return;
+    this.#put(podUid(pod), { ...(pending && { pending }), ...(inProgress && { inProgress }) });
+  }
+
+  setPending(uid: PodUid, told: Told): void {
+    const before = this.#pods.get(uid);
+    this.#put(uid, { ...before, pending: this.#next(before?.pending, told) });
+  }
+
+  clearPending(uid: PodUid): void {
+    const { pending, ...rest } = this.#pods.get(uid) ?? {};
+    if (pending !== undefined) this.#put(uid, rest);
+  }
+
+  /** Another resize has begun: what was told of the last one is over. */
+  begin(uid: PodUid, generation: number): void {
+    this.#put(uid, { inProgress: this.#next(undefined, { reason: '', message: '', generation }) });
+  }
+
+  /** The generation is that of the spec with which it began; a reason stays until there is another one. */
+  setInProgress(uid: PodUid, told: Told): void {
+    const before = this.#pods.get(uid);
+    const old = before?.inProgress;
+    const said = told.reason === '' && told.message === '' && old !== undefined ? old : told;
+    const generation = old?.generation ?? told.generation;
+    this.#put(uid, { ...before, inProgress: this.#next(old, { ...said, generation }) });
+  }
+
+  /** Whether there was one. */
+  clearInProgress(uid: PodUid): boolean {
+    const { inProgress, ...rest } = this.#pods.get(uid) ?? {};
+    if (inProgress === undefined) return false;
+    this.#put(uid, rest);
+    return true;
+  }
+
+  forget(uid: PodUid): void {
+    if (this.#pods.delete(uid)) this.changed.push(uid);
+  }
+
+  #put(uid: PodUid, next: ResizeConditions): void {
+    const before = this.#pods.get(uid);
+    if (same(before?.pending, next.pending) && same(before?.inProgress, next.inProgress)) return;
+    if (next.pending === undefined && next.inProgress === undefined) this.#pods.delete(uid);
+    else this.#pods.set(uid, next);
+    this.changed.push(uid);
+  }
+
+  // differs from upstream: told again with the same words it stays as it is, so that a resize that waits for days does not
+  // have the pod's status written every three minutes.
+  #next(before: ResizeCondition | undefined, { generation, message, reason }: Told): ResizeCondition {
+    const nowMs = this.#clock.now();
+    if (before?.reason === reason && before.message === message && before.generation === generation)
+      return before;
+    return {
+      reason,
+      message,
+      generation,
+      sinceMs: before?.reason === reason ? before.sinceMs : nowMs,
+      toldMs: nowMs,
+    };
+  }
+}
+
+function same(a: ResizeCondition | undefined, b: ResizeCondition | undefined): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}
+
+function fromApi(
+  conditions: readonly PodCondition[],
+  type: string,
+  nowMs: number,
+): ResizeCondition | undefined {
+  const found = conditions.find((each) => each.type === type);
+  if (found === undefined) return undefined;
+  const time = (text: string | null | undefined): number => {
+    const ms = Date.parse(text ?? '');
+    return Number.isNaN(ms) ? nowMs : ms;
+  };
+  return {
+    reason: found.reason ?? '',
+    message: found.message ?? '',
+    generation: found.observedGeneration ?? 0,
+    sinceMs: time(found.lastTransitionTime),
+    toldMs: time(found.lastProbeTime),
+  };
+}

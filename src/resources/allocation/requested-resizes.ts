@@ -1,0 +1,37 @@
+// What a changed spec asks to be different, container by container, as the metric counts it. Pure.
+// Upstream: recordContainerResizeOperations in pkg/kubelet/kubelet.go.
+import type { Pod } from '../../api/k8s.ts';
+import { resizableContainers, resizeAmounts } from '../../api/resize.ts';
+
+export interface RequestedResize {
+  readonly resource: 'cpu' | 'memory';
+  readonly requirement: 'requests' | 'limits';
+  readonly operation: 'add' | 'remove' | 'increase' | 'decrease';
+}
+
+const parts = [
+  { of: 'memoryRequestBytes', resource: 'memory', requirement: 'requests' },
+  { of: 'memoryLimitBytes', resource: 'memory', requirement: 'limits' },
+  { of: 'cpuRequestMilli', resource: 'cpu', requirement: 'requests' },
+  { of: 'cpuLimitMilli', resource: 'cpu', requirement: 'limits' },
+] as const;
+
+export function requestedResizes(before: Pod, after: Pod): readonly RequestedResize[] {
+  const now = resizableContainers(after);
+  return resizableContainers(before).flatMap(({ name, resources }) => {
+    const container = now.find((each) => each.name === name);
+    if (container === undefined) return [];
+    const [old, fresh] = [resizeAmounts(resources), resizeAmounts(container.resources)] as const;
+    return parts.flatMap(({ of, resource, requirement }) => {
+      const operation = operationOf(old[of], fresh[of]);
+      return operation === undefined ? [] : { resource, requirement, operation };
+    });
+  });
+}
+
+function operationOf(before: bigint, after: bigint): RequestedResize['operation'] | undefined {
+  if (before === after) return undefined;
+  if (after === 0n) return 'remove';
+  if (before === 0n) return 'add';
+  return after < before ? 'decrease' : 'increase';
+}

@@ -1,0 +1,83 @@
+// One small file that holds a store's state, and goes on holding it when the kubelet is killed. Upstream:
+// pkg/kubelet/checkpointmanager. Invariants: at most one write at a time and one that waits for it, however many changes
+// come meanwhile; what the waiting one writes is what holds when it begins; the same text is not written twice in a row.
+import { KubeletError } from '../../base/errors.ts';
+
+/** Small files that are written whole or not at all. */
+export interface StateFiles {
+  /** Undefined when it is not there. */
+  read(path: string): Promise<string | undefined>;
+  write(path: string, text: string): Promise<void>;
+}
+
+export interface CheckpointFileOptions {
+  readonly files: StateFiles;
+  readonly path: string;
+  /** What is to be in the file now. */
+  readonly encode: () => string;
+  readonly onError: (err: unknown) => void;
+}
+
+export class CheckpointFile {
+  readonly #options: CheckpointFileOptions;
+  /** The last text that is known to be in the file. */
+  #written: string | undefined;
+  #current: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #failed = false;
+
+  constructor(options: CheckpointFileOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<string | undefined> {
+    this.#written = await this.#options.files.read(this.#options.path);
+    return this.#written;
+  }
+
+  /** Has the file follow. Returns at once; whoever needs it to be there asks `saved`. */
+  save(): void {
+    if (this.#next !== undefined) return;
+    const before = this.#current ?? Promise.resolve();
+    const next = before
+      .catch(() => undefined)
+      .then(() => {
+        this.#current = next;
+        this.#next = undefined;
+        return this.#write();
+      })
+      .finally(() => {
+        if (this.#current === next) this.#current = undefined;
+      });
+    this.#next = next;
+    next.catch(this.#options.onError);
+  }
+
+  /** Resolves when everything that holds now is in the file; rejects when that could not be written. */
+  async saved(): Promise<void> {
+    if (this.#failed && this.#next === undefined) this.save();
+    await (this.#next ?? this.#current);
+  }
+
+  async #write(): Promise<void> {
+    const { encode, files, path } = this.#options;
+    const text = encode();
+    if (text === this.#written) return;
+    this.#failed = true;
+    await files.write(path, text);
+    this.#failed = false;
+    this.#written = text;
+  }
+}
+
+/** A file of an earlier life cannot be trusted. Nothing is guessed: the operator decides. */
+export function cannotRestore(why: string, what: string, path: string): KubeletError {
+  return new KubeletError(
+    'invalid',
+    'CorruptCheckpoint',
+    `could not restore state from checkpoint: ${why}, please drain this node and delete ${what} checkpoint file ${JSON.stringify(path)} before restarting Kubelet`,
+  );
+}
+
+/** Upstream's words for a file whose checksum is not that of its content. */
+export const corruptCheckpoint = 'checkpoint is corrupted';

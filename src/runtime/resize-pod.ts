@@ -1,0 +1,155 @@
+// Brings a pod's cgroup and its running containers to what they were allocated. Upstream: doPodResizeAction,
+// validateMemoryResizeAction and updatePodContainerResources in kuberuntime_manager.go.
+// Invariants: what the pod may have grows before its containers do, and shrinks after them; memory and CPU one after the
+// other; what a container was given is remembered as soon as the runtime has it, so that a kill in the middle is gone on from.
+import type { CgroupSettings } from '../api/cgroups.ts';
+import { isUnimplemented } from '../api/cri.ts';
+import type { Container } from '../api/k8s.ts';
+import { readySandbox } from '../api/observed.ts';
+import { podRef, podUid } from '../api/pod-ref.ts';
+import { type ResizeAmounts, withResizeAmounts } from '../api/resize.ts';
+import { describeError, isAbort, KubeletError } from '../base/errors.ts';
+import { containerSpec } from './container-actions.ts';
+import { containerResources, overheadResources, sandboxResources } from './linux-resources.ts';
+import type { ContainerResize, ResizePod } from './pod-action.ts';
+import type { PodAmounts, PodRuntimeDeps, SyncContext } from './sync-context.ts';
+
+/** Never throws but for an abort: a resize that fails is told, and the rest of the pass goes on. */
+export async function resizePod(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  action: ResizePod,
+): Promise<void> {
+  const { clock, log, resizes } = deps;
+  const startedMs = clock.monotonic();
+  context.acted = true;
+  context.resized = true;
+  let success = false;
+  try {
+    await carryOut(deps, context, action);
+    success = true;
+  } catch (err) {
+    if (isAbort(err) || context.signal.aborted) throw err;
+    context.resizeFailure = describeError(err);
+    context.failure ??= err;
+    log.v(2).info('Pod could not be resized', { pod: podRef(context.pod), err });
+  } finally {
+    resizes?.took(clock.monotonic() - startedMs, success);
+  }
+}
+
+async function carryOut(deps: PodRuntimeDeps, context: SyncContext, action: ResizePod): Promise<void> {
+  const { podCgroups, resizes } = deps;
+  const { pod } = context;
+  // Or a kubelet that is killed now would find containers larger than anything it has allocated.
+  await resizes?.saved();
+  const wanted = podCgroups?.wanted(pod) ?? {};
+  const before = (await podCgroups?.amounts(pod)) ?? {};
+  const current = new Map([...action.memory, ...action.cpu].map((each) => [each.name, each.current]));
+  if (action.memory.length > 0 || action.restarts) {
+    await checkMemory(deps, context, action, wanted, before);
+    const limit = compare(wanted.memoryLimitBytes, before.memoryLimitBytes);
+    const settings = { memoryLimitBytes: wanted.memoryLimitBytes ?? -1n };
+    if (limit > 0) await setPod(deps, context, settings);
+    for (const each of action.memory) {
+      const { memoryLimitBytes, memoryRequestBytes } = each.desired;
+      await update(deps, context, each, current, { memoryLimitBytes, memoryRequestBytes });
+    }
+    if (limit < 0) await setPod(deps, context, settings);
+  }
+  if (action.cpu.length > 0 || action.restarts) {
+    const limit = compare(wanted.cpuQuotaUs, before.cpuQuotaUs);
+    const shares = Number((wanted.cpuShares ?? 0n) - (before.cpuShares ?? wanted.cpuShares ?? 0n));
+    const { cpuPeriodUs, cpuQuotaUs = -1n, cpuShares } = wanted;
+    const quota = { cpuQuotaUs, ...(cpuPeriodUs === undefined ? {} : { cpuPeriodUs }) };
+    const weight = cpuShares === undefined ? {} : { cpuShares };
+    if (limit > 0) await setPod(deps, context, quota);
+    if (shares > 0) await setPod(deps, context, weight);
+    for (const each of action.cpu) {
+      const { cpuLimitMilli, cpuRequestMilli } = each.desired;
+      await update(deps, context, each, current, { cpuLimitMilli, cpuRequestMilli });
+    }
+    if (shares < 0) await setPod(deps, context, weight);
+    if (limit < 0) await setPod(deps, context, quota);
+  }
+}
+
+/** Above 0: the limit grows. One that is not said stays as it is, as upstream has it; -1 and 0 are none at all. */
+function compare(wanted: bigint | undefined, before: bigint | undefined): number {
+  if (wanted === undefined || before === undefined) return 0;
+  const [a, b] = [wanted, before].map((each) => (each <= 0n ? 2n ** 63n : each)) as [bigint, bigint];
+  return a === b ? 0 : a > b ? 1 : -1;
+}
+
+async function setPod(deps: PodRuntimeDeps, context: SyncContext, settings: CgroupSettings): Promise<void> {
+  const { cri, log, podCgroups } = deps;
+  const { pod, seen, signal } = context;
+  if (podCgroups === undefined) return;
+  signal.throwIfAborted();
+  await podCgroups.set(pod, settings);
+  const podSandboxId = readySandbox(seen)?.id;
+  if (podSandboxId === undefined) return;
+  try {
+    const overhead = overheadResources(pod, deps.settings.resources);
+    const resources = sandboxResources(pod, deps.settings.resources);
+    await cri.updatePodSandboxResources({ podSandboxId, overhead, resources }, { signal });
+  } catch (err) {
+    if (isAbort(err)) throw err;
+    // It only informs the runtime, and most do not know the call.
+    if (!isUnimplemented(err)) log.v(2).info('Sandbox not told of its resources', { pod: podRef(pod), err });
+  }
+}
+
+/** Tells the runtime all it knows of the container: with the new amounts of one resource, and the last ones of the other. */
+async function update(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  { id, name }: ContainerResize,
+  current: Map<string, ResizeAmounts>,
+  change: Partial<ResizeAmounts>,
+): Promise<void> {
+  const { cri, resizes, settings } = deps;
+  const { pod, signal } = context;
+  const spec = containerSpec(pod, name);
+  const before = current.get(name);
+  if (spec === undefined || before === undefined) return;
+  signal.throwIfAborted();
+  const amounts = { ...before, ...change };
+  const container: Container = { ...spec, resources: withResizeAmounts(spec.resources, amounts) };
+  const linux = containerResources(pod, container, settings.resources);
+  await cri.updateContainerResources({ containerId: id, linux }, { signal });
+  current.set(name, amounts);
+  resizes?.actuate(podUid(pod), name, container.resources ?? {});
+}
+
+/** A limit below what is used would have the kernel kill for it: it is refused before anything has changed. */
+async function checkMemory(
+  { cri, podCgroups }: PodRuntimeDeps,
+  { pod, signal }: SyncContext,
+  { memory }: ResizePod,
+  wanted: PodAmounts,
+  before: PodAmounts,
+): Promise<void> {
+  const problems: string[] = [];
+  if (podCgroups !== undefined && compare(wanted.memoryLimitBytes, before.memoryLimitBytes) < 0) {
+    const usage = await podCgroups.memoryUsageBytes(pod);
+    const limit = wanted.memoryLimitBytes ?? 0n;
+    if (usage >= limit)
+      problems.push(`attempting to set pod memory limit (${limit}) below current usage (${usage})`);
+  }
+  for (const { id, name, desired, current } of memory) {
+    const limit = desired.memoryLimitBytes;
+    if (limit === 0n || (current.memoryLimitBytes !== 0n && limit >= current.memoryLimitBytes)) continue;
+    const usage = (await cri.containerStats({ containerId: id }, { signal })).stats?.memory?.usageBytes
+      ?.value;
+    if (usage === undefined) problems.push(`missing container ${JSON.stringify(name)} memory usage`);
+    // differs from upstream: the usage told is the container's, not the pod's.
+    else if (usage >= limit)
+      problems.push(
+        `attempting to set container ${JSON.stringify(name)} memory limit (${limit}) below current usage (${usage})`,
+      );
+  }
+  if (problems.length === 0) return;
+  const text = problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`;
+  throw new KubeletError('conflict', 'ResizeError', `cannot decrease memory limits: ${text}`);
+}

@@ -1,0 +1,85 @@
+// Resizes of pods while they run: asked for, waiting, refused, carried out. Upstream: pkg/kubelet/metrics.
+import type { Metrics } from '../base/metrics.ts';
+
+const durationBucketsMs = [
+  10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
+];
+
+interface Told {
+  readonly pending?: { readonly reason: string };
+  readonly inProgress?: object;
+}
+
+export class ResizeMetrics {
+  readonly #requested;
+  readonly #durations;
+  readonly #pending;
+  readonly #infeasible;
+  readonly #inProgress;
+  readonly #accepted;
+
+  constructor(registry: Metrics) {
+    this.#requested = registry.counter({
+      name: 'kubelet_container_requested_resizes_total',
+      help: 'Resizes asked for, each resource of each container on its own.',
+      labels: ['resource', 'requirement', 'operation'],
+    });
+    this.#durations = registry.histogram({
+      name: 'kubelet_pod_resize_duration_milliseconds',
+      help: 'How long it took to carry a resize of a pod out.',
+      labels: ['success'],
+      buckets: durationBucketsMs,
+    });
+    this.#pending = registry.gauge({
+      name: 'kubelet_pod_pending_resizes',
+      help: 'Pods whose resize is not granted, by reason.',
+      labels: ['reason'],
+    });
+    this.#infeasible = registry.counter({
+      name: 'kubelet_pod_infeasible_resizes_total',
+      help: 'Resizes that can never be granted here, by what speaks against them.',
+      labels: ['reason_detail'],
+    });
+    this.#inProgress = registry.gauge({
+      name: 'kubelet_pod_in_progress_resizes',
+      help: 'Pods whose resize is granted and not yet carried out.',
+    });
+    this.#accepted = registry.counter({
+      name: 'kubelet_pod_deferred_accepted_resizes_total',
+      help: 'Resizes that were granted after they had waited, by what had them tried again.',
+      labels: ['retry_trigger'],
+    });
+  }
+
+  requested(resize: {
+    readonly resource: string;
+    readonly requirement: string;
+    readonly operation: string;
+  }): void {
+    const { operation, requirement, resource } = resize;
+    this.#requested.inc({ resource, requirement, operation });
+  }
+
+  took(ms: number, success: boolean): void {
+    this.#durations.observe({ success: String(success) }, ms);
+  }
+
+  infeasible(detail: string): void {
+    this.#infeasible.inc({ reason_detail: detail });
+  }
+
+  acceptedAfterWait(trigger: string): void {
+    this.#accepted.inc({ retry_trigger: trigger });
+  }
+
+  /** What waits and what is under way, whenever it changes. */
+  told(conditions: Iterable<Told>): void {
+    const all = [...conditions];
+    this.#inProgress.set({}, all.filter(({ inProgress }) => inProgress !== undefined).length);
+    this.#pending.clear();
+    for (const reason of ['Deferred', 'Infeasible']) {
+      const count = all.filter(({ pending }) => pending?.reason === reason).length;
+      if (count > 0) this.#pending.set({ reason: reason.toLowerCase() }, count);
+    }
+  }
+}
