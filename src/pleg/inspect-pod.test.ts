@@ -13,7 +13,7 @@ async function scene(): Promise<{
   cri: FakeCri;
   sandboxId: string;
   asked: string[];
-  look(known?: ObservedPod): Promise<ObservedPod | undefined>;
+  look(known?: ObservedPod, anew?: boolean): Promise<ObservedPod | undefined>;
 }> {
   const cri = new FakeCri({ clock: new FakeClock() });
   const sandboxConfig = { metadata: { name: 'p', namespace: 'ns', uid, attempt: 0 }, labels, linux: {} };
@@ -35,10 +35,24 @@ async function scene(): Promise<{
       return cri.containerStatus(...args);
     },
   };
-  const look = (known?: ObservedPod): Promise<ObservedPod | undefined> =>
-    inspectPod(runtime, uid, known, 77, new AbortController().signal);
+  const look = (known?: ObservedPod, anew = false): Promise<ObservedPod | undefined> =>
+    inspectPod(runtime, uid, known, 77, new AbortController().signal, { anew });
   return { cri, sandboxId: podSandboxId, asked, look };
 }
+
+test('anew: what runs is asked again, and is the same object unless something of it changed', async () => {
+  const it = await scene();
+  const first = await it.look();
+  it.asked.splice(0);
+  const second = await it.look(first, true);
+  expect(it.asked.splice(0)).toEqual(['container']);
+  expect(second?.containers[0]).toBe(first?.containers[0]);
+  const containerId = first?.containers[0]?.id ?? '';
+  await it.cri.updateContainerResources({ containerId, linux: { memoryLimitInBytes: 1n << 30n } });
+  expect((await it.look(second))?.containers[0]).toBe(first?.containers[0]);
+  expect((await it.look(second, true))?.containers[0]?.resources?.memoryLimitBytes).toBe(1n << 30n);
+  it.cri.close();
+});
 
 test('everything is asked once; what stays as it was is carried over by identity', async () => {
   const it = await scene();

@@ -1,4 +1,6 @@
-// Asks the runtime for one pod, anew. What cannot change any more (an ended container, a sandbox's address) is not asked twice.
+// Asks the runtime for one pod, anew. What cannot change any more (an ended container, a sandbox's address) is not asked twice,
+// and what runs only by those who have changed what it may use. Invariant: what is as it was is the same object as before.
+import { isDeepStrictEqual } from 'node:util';
 
 import type { CriRuntime } from '../api/cri.ts';
 import { criLabels } from '../api/cri-labels.ts';
@@ -21,13 +23,19 @@ export type InspectRuntime = Pick<
   'listPodSandbox' | 'listContainers' | 'podSandboxStatus' | 'containerStatus'
 >;
 
+export interface InspectOptions {
+  readonly files?: TailFiles | undefined;
+  /** Running containers are asked for although a list does not show them to have changed. */
+  readonly anew?: boolean;
+}
+
 export async function inspectPod(
   runtime: InspectRuntime,
   uid: PodUid,
   known: ObservedPod | undefined,
   nowMs: number,
   signal: AbortSignal,
-  files?: TailFiles,
+  options: InspectOptions = {},
 ): Promise<ObservedPod | undefined> {
   const labelSelector = { [criLabels.podUid]: uid };
   const [sandboxList, containerList] = await Promise.all([
@@ -37,7 +45,7 @@ export async function inspectPod(
   const listed: ListedPod = { sandboxes: sandboxList.items, containers: containerList.containers };
   const [sandboxes, containers] = await Promise.all([
     Promise.all(listed.sandboxes.map((each) => inspectSandbox(runtime, each, known, signal))),
-    Promise.all(listed.containers.map((each) => inspectContainer(runtime, each, known, signal, files))),
+    Promise.all(listed.containers.map((each) => inspectContainer(runtime, each, known, signal, options))),
   ]);
   return observedPod(uid, listed, sandboxes.filter(isPresent), containers.filter(isPresent), nowMs);
 }
@@ -62,17 +70,17 @@ async function inspectContainer(
   listed: ListedPod['containers'][number],
   known: ObservedPod | undefined,
   signal: AbortSignal,
-  files: TailFiles | undefined,
+  { anew = false, files }: InspectOptions,
 ): Promise<ObservedContainer | undefined> {
   const before = known?.containers.find((container) => container.id === listed.id);
-  if (before !== undefined && before.state !== 'unknown' && before.state === containerState(listed.state)) {
-    return before;
-  }
+  const isKnown = before?.state === containerState(listed.state) && before.state !== 'unknown';
+  if (isKnown && !(anew && before.state === 'running')) return before;
   return await unlessGone(async () => {
     const answer = await runtime.containerStatus({ containerId: listed.id }, { signal });
     if (answer.status === undefined) return undefined;
     const message = await fullMessage(answer.status, files);
-    return { ...observedContainer(answer.status, listed.podSandboxId), message };
+    const now = { ...observedContainer(answer.status, listed.podSandboxId), message };
+    return isDeepStrictEqual(now, before) ? before : now;
   });
 }
 

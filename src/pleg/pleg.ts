@@ -119,7 +119,7 @@ export class Pleg implements Component {
   /** Inspects one pod now, stores what was seen and returns it. `anew`: also what a list does not show to have changed. */
   async refresh(uid: PodUid, signal: AbortSignal, anew = false): Promise<ObservedPod | undefined> {
     const { clock, files, observed, runtime } = this.#deps;
-    const known = anew ? undefined : observed.get(uid);
+
     const seq = this.#nextSeq++;
     const flight = this.#inFlight.get(uid) ?? { count: 0, stored: 0 };
     flight.count += 1;
@@ -127,7 +127,8 @@ export class Pleg implements Component {
     try {
       const pod = await withDeadline(
         { clock, ms: this.#deps.callTimeoutMs, signal, what: 'inspecting a pod' },
-        async (inner) => await inspectPod(runtime, uid, known, clock.now(), inner, files),
+        async (inner) =>
+          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, { files, anew }),
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;

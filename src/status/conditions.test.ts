@@ -258,3 +258,27 @@ describe('gates of conditions', () => {
     expect(generations({ gates: off, before })).toEqual([undefined, undefined, 3, undefined, undefined]);
   });
 });
+
+test('a resize that waits and one under way are told before the kubelet’s own conditions, with their own times', () => {
+  const told = { message: 'full', generation: 3, sinceMs: 0, toldMs: 60_000 };
+  const resize = {
+    pending: { ...told, reason: 'Deferred' },
+    inProgress: { ...told, reason: '', message: '', generation: 2 },
+  };
+  const shown = (gates: Partial<ConditionsView['gates']> = {}): readonly PodCondition[] =>
+    computeConditions(view({ resize, gates: { ...defaultStatusGates, ...gates } })).slice(0, 2);
+  const times = { lastProbeTime: '1970-01-01T00:01:00Z', lastTransitionTime: '1970-01-01T00:00:00Z' };
+  expect(shown()).toEqual([
+    {
+      type: 'PodResizePending',
+      observedGeneration: 3,
+      status: 'True',
+      ...times,
+      reason: 'Deferred',
+      message: 'full',
+    },
+    { type: 'PodResizeInProgress', observedGeneration: 2, status: 'True', ...times },
+  ]);
+  expect(shown({ PodObservedGenerationTracking: false })[0]).not.toHaveProperty('observedGeneration');
+  expect(shown({ InPlacePodVerticalScaling: false })[0]?.type).toBe('PodReadyToStartContainers');
+});

@@ -406,6 +406,17 @@ describe('resources of a container', () => {
     expect(status.resources).toEqual(want);
   });
 
+  test('a memory request is the one it was last given: the runtime knows nothing of it', () => {
+    const requests = (state: 'running' | 'exited', actuated: ContainerStatus['resources']): unknown => {
+      const spec = pod({ containers: [container('c', { resources: { requests: { memory: '128Mi' } } })] });
+      const observed = seen([running('c', { state })]);
+      return first(generate({ pod: spec, observed, actuated: () => actuated })).resources?.requests;
+    };
+    expect(requests('running', { requests: { memory: '64Mi' } })).toEqual({ memory: '64Mi' });
+    expect(requests('running', undefined)).toEqual({ memory: '128Mi' });
+    expect(requests('exited', { requests: { memory: '64Mi' } })).toEqual({ memory: '128Mi' });
+  });
+
   test('not told without the gate', () => {
     const gates = { ...defaultStatusGates, InPlacePodVerticalScaling: false };
     const spec = pod({ containers: [container('c', { resources: wanted })] });

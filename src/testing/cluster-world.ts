@@ -8,8 +8,8 @@ export class ClusterWorld {
   readonly node: FakeNode;
   readonly api: ApiServerDouble;
 
-  constructor(options: Pick<FakeNodeOptions, 'gates'> = {}) {
-    this.node = new FakeNode({ cluster: true, ...options });
+  constructor(options: Omit<FakeNodeOptions, 'cluster'> = {}) {
+    this.node = new FakeNode({ ...options, cluster: true });
     if (this.node.api === undefined) throw new Error('there is no cluster');
     this.api = this.node.api;
   }

@@ -92,6 +92,8 @@ export class FakeNode {
   };
   /** What one life of the kubelet leaves for the next. */
   probeResultFile: string | undefined;
+  /** What the machine has; a test may give it less before the next start. */
+  capacity = { cpus: 2, memoryBytes: 8_000_000_000n };
   /** The manifest directory cannot be read. */
   silent = false;
   readonly #manifests = new Map<string, Manifest>();
@@ -244,8 +246,7 @@ export class FakeNode {
         ...this.#options.machine,
       },
       capacity: {
-        cpus: 2,
-        memoryBytes: 8_000_000_000n,
+        ...this.capacity,
         storageBytes: 100_000_000_000n,
         hugePages: [],
         maxProcesses: 32_768n,

@@ -1,6 +1,6 @@
 // A short way to write tables for the decider: pods by their container names, observations by container, actions as text.
 import { expect, test } from 'vitest';
-import type { Container, Pod } from '../api/k8s.ts';
+import type { Container, Pod, ResourceRequirements } from '../api/k8s.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
 import { asContainerId, asSandboxId } from '../api/pod-ref.ts';
 import type { ProbeKind, ProbeOutcome } from '../api/probe-results.ts';
@@ -104,16 +104,23 @@ export type Row = readonly [
   pod: Pod,
   seen: ObservedPod | undefined,
   want: readonly string[],
-  options?: { readonly probes?: Probes; readonly rules?: boolean },
+  options?: {
+    readonly probes?: Probes;
+    readonly rules?: boolean;
+    /** What containers were given; without it they cannot be resized. */
+    readonly given?: Readonly<Record<string, ResourceRequirements>>;
+  },
 ];
 
 export function checkActions(title: string, rows: readonly Row[]): void {
-  for (const [name, pod, seen, want, { probes = {}, rules = false } = {}] of rows) {
+  for (const [name, pod, seen, want, { given, probes = {}, rules = false } = {}] of rows) {
     test(`${title}: ${name}`, () => {
       const view = {
         get: (id: string, kind: ProbeKind): ProbeOutcome | undefined => probes[`${id} ${kind}`],
       };
-      expect(computePodActions(pod, seen, { probes: view, restartRules: rules }).map(text)).toEqual(want);
+      const resize = given && { actuated: (container: string) => given[container] };
+      const options = { probes: view, restartRules: rules, resize };
+      expect(computePodActions(pod, seen, options).map(text)).toEqual(want);
     });
   }
 }

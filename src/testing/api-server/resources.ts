@@ -53,7 +53,16 @@ const core: readonly ResourceType[] = [
     kind: 'Pod',
     shortNames: ['po'],
     hasStatus: true,
-    subresources: ['binding', 'eviction', 'ephemeralcontainers', 'log', 'exec', 'attach', 'portforward'],
+    subresources: [
+      'binding',
+      'eviction',
+      'ephemeralcontainers',
+      'resize',
+      'log',
+      'exec',
+      'attach',
+      'portforward',
+    ],
     fields: [
       'spec.nodeName',
       'spec.restartPolicy',

@@ -16,6 +16,7 @@ import {
 import { restrictNode } from './node-restriction.ts';
 import type { ObjectStore } from './object-store.ts';
 import { jsonPatch, mergePatch, strategicMergePatch } from './patches.ts';
+import { resizeWrite } from './pod-resize.ts';
 import { podDeletionGrace, preparePod } from './pod-rules.ts';
 import type { Call } from './request.ts';
 import { apiVersionOf, resourceOf } from './resources.ts';
@@ -170,12 +171,11 @@ export class Writes {
   }
 
   #write(target: Target, before: StoredObject, given: StoredObject): StoredObject {
-    const { type, subresource } = target;
+    const { type } = target;
     const { store } = this.#deps;
     const { uid, resourceVersion } = given.metadata;
     this.#checkPreconditions(target, before, { uid, resourceVersion });
-    const after =
-      subresource === 'status' ? statusWrite(before, given) : objectWrite(type.hasStatus, before, given);
+    const after = this.#after(target, before, given);
     restrictNode({ call: target, operation: 'update', before, after }, store);
     if (isDeepStrictEqual(after, before)) return before;
     const waits =
@@ -183,6 +183,12 @@ export class Writes {
     if (waits && (after.metadata.deletionGracePeriodSeconds ?? 0) === 0)
       return this.#remove(target, after).object;
     return store.put(type, after);
+  }
+
+  #after({ type, subresource }: Target, before: StoredObject, given: StoredObject): StoredObject {
+    if (subresource === 'status') return statusWrite(before, given);
+    if (type.plural === 'pods' && subresource === 'resize') return resizeWrite(before, given);
+    return objectWrite(type.hasStatus, before, given);
   }
 
   #checkPreconditions(

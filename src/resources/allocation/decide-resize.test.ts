@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest';
+import type { Container, Pod } from '../../api/k8s.ts';
+import { asPodUid } from '../../api/pod-ref.ts';
+import { parseAmounts } from '../../api/resource-amounts.ts';
+import { aContainer, aPod, type PodOver } from '../../testing/builders.ts';
+import { asksForMore, isResized, type ResizeRules, whyInfeasible } from './decide-resize.ts';
+import { orderPending, type PendingResize } from './pending-order.ts';
+import { requestedResizes } from './requested-resizes.ts';
+
+const gi = 1024n ** 3n;
+const rules: ResizeRules = {
+  cpusArePinned: false,
+  memoryIsPinned: false,
+  podLevelResources: true,
+  maySwap: () => false,
+};
+const allocatable = parseAmounts({ cpu: '2', memory: '4Gi' });
+
+/** `1/2 1Gi/2Gi`: request and limit of CPU, then of memory. */
+function pod(amounts: string, over: PodOver = {}, container: Partial<Container> = {}): Pod {
+  const [[cpu = '', cpuLimit = ''] = [], [memory = '', memoryLimit = ''] = []] = amounts
+    .split(' ')
+    .map((each) => each.split('/'));
+  const resources = { requests: { cpu, memory }, limits: { cpu: cpuLimit, memory: memoryLimit } };
+  return aPod({ containers: [aContainer({ resources, ...container })], ...over });
+}
+
+const guaranteed = pod('1/1 1Gi/1Gi');
+const staticPod = { annotations: { 'kubernetes.io/config.source': 'file' } };
+const restart = { resizePolicy: [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }] };
+const noCpuPins = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"';
+const noMemoryPins = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
+const noSwap = 'In-place resize of containers with swap is not supported.';
+
+const cases: readonly (readonly [
+  name: string,
+  asked: Pod,
+  allocated: Pod,
+  over: Partial<ResizeRules>,
+  want: readonly [message: string, detail: string] | undefined,
+])[] = [
+  ['fits the node', pod('2/2 4Gi/4Gi'), guaranteed, {}, undefined],
+  [
+    'a static pod',
+    pod('2/2 1Gi/1Gi', staticPod),
+    pod('1/1 1Gi/1Gi', staticPod),
+    {},
+    ['In-place resize of static-pods is not supported', 'static_pod'],
+  ],
+  [
+    'more CPU than the node has',
+    pod('2001m/3 1Gi/1Gi'),
+    guaranteed,
+    {},
+    [
+      "Node didn't have enough capacity: cpu, requested: 2001, capacity: 2000",
+      'insufficient_node_allocatable',
+    ],
+  ],
+  [
+    'more of both: memory is named',
+    pod('3/3 5Gi/5Gi'),
+    guaranteed,
+    {},
+    [
+      `Node didn't have enough capacity: memory, requested: ${5n * gi}, capacity: ${4n * gi}`,
+      'insufficient_node_allocatable',
+    ],
+  ],
+  [
+    'pinned CPUs',
+    pod('2/2 1Gi/1Gi'),
+    guaranteed,
+    { cpusArePinned: true },
+    [noCpuPins, 'guaranteed_pod_cpu_manager_static_policy'],
+  ],
+  ['pinned CPUs, only memory changes', pod('1/1 2Gi/2Gi'), guaranteed, { cpusArePinned: true }, undefined],
+  [
+    'pinned CPUs, but not a guaranteed pod',
+    pod('2/3 1Gi/1Gi'),
+    pod('1/3 1Gi/1Gi'),
+    { cpusArePinned: true },
+    undefined,
+  ],
+  [
+    'pinned memory',
+    pod('1/1 2Gi/2Gi'),
+    guaranteed,
+    { memoryIsPinned: true },
+    [noMemoryPins, 'guaranteed_pod_memory_manager_static_policy'],
+  ],
+  [
+    'memory that decides about swap',
+    pod('1/2 2Gi/3Gi'),
+    pod('1/2 1Gi/3Gi'),
+    { maySwap: () => true },
+    [noSwap, 'swap_limitation'],
+  ],
+  [
+    'swap, but the container restarts for memory',
+    pod('1/2 2Gi/3Gi', {}, restart),
+    pod('1/2 1Gi/3Gi', {}, restart),
+    { maySwap: () => true },
+    undefined,
+  ],
+  [
+    'swap, but only CPU changes',
+    pod('1500m/2 1Gi/3Gi'),
+    pod('1/2 1Gi/3Gi'),
+    { maySwap: () => true },
+    undefined,
+  ],
+];
+for (const [name, asked, allocated, over, want] of cases)
+  test(`infeasible? ${name}`, () => {
+    const found = whyInfeasible(asked, allocated, allocatable, { ...rules, ...over });
+    expect(found && [found.message, found.detail]).toEqual(want);
+  });
+
+test('whether a resize asks for more, and whether there is one', () => {
+  const more = (asked: string): boolean => asksForMore(pod(asked), guaranteed, rules);
+  expect([more('2/2 1Gi/1Gi'), more('1/1 2Gi/2Gi'), more('500m/1 1Gi/1Gi'), more('1/2 1Gi/2Gi')]).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  expect(more('500m/1 2Gi/2Gi')).toBe(true);
+  expect([
+    isResized(pod('1000m/1 1024Mi/1Gi'), guaranteed),
+    isResized(pod('1/2 1Gi/1Gi'), guaranteed),
+  ]).toEqual([false, true]);
+});
+
+const waiting = (name: string, over: Partial<PendingResize> = {}): PendingResize => ({
+  uid: asPodUid(name),
+  asksForMore: true,
+  priority: 0,
+  guaranteed: false,
+  sinceMs: 5,
+  ...over,
+});
+
+test('the order of those that wait', () => {
+  const order = orderPending([
+    waiting('new', { sinceMs: undefined }),
+    waiting('late', { sinceMs: 9 }),
+    waiting('early', { sinceMs: 1 }),
+    waiting('exact', { guaranteed: true, sinceMs: 20 }),
+    waiting('urgent', { priority: 1000 }),
+    waiting('unimportant', { priority: -5, guaranteed: true }),
+    waiting('less', { asksForMore: false, priority: -100, sinceMs: undefined }),
+  ]);
+  expect(order.map(({ uid }) => uid)).toEqual([
+    'less',
+    'urgent',
+    'exact',
+    'early',
+    'late',
+    'new',
+    'unimportant',
+  ]);
+});
+
+test('what a changed spec asks for is counted resource by resource', () => {
+  const lines = (before: Pod, after: Pod): readonly string[] =>
+    requestedResizes(before, after).map((each) => `${each.resource} ${each.requirement} ${each.operation}`);
+  expect(lines(pod('1/2 1Gi/2Gi'), pod('2/1 1Gi/2Gi'))).toEqual([
+    'cpu requests increase',
+    'cpu limits decrease',
+  ]);
+  const bare = aPod({ containers: [aContainer()] });
+  expect(lines(bare, pod('1/1 1Gi/1Gi'))).toEqual([
+    'memory requests add',
+    'memory limits add',
+    'cpu requests add',
+    'cpu limits add',
+  ]);
+  expect(lines(pod('1/1 1Gi/1Gi'), bare)).toHaveLength(4);
+  expect(lines(pod('1/1 1Gi/1Gi'), pod('1000m/1 1024Mi/1Gi'))).toEqual([]);
+});

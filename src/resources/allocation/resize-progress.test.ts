@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import type { ResourceRequirements } from '../../api/k8s.ts';
+import { asPodUid } from '../../api/pod-ref.ts';
+import { aContainer, anObservedContainer, anObservedPod, aPod, exited } from '../../testing/builders.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { PodResizeConditions } from './pod-resize-conditions.ts';
+import { alreadySized, completionMessage, isInProgress } from './resize-progress.ts';
+
+const resources = { requests: { cpu: '100m', memory: '64Mi' }, limits: { cpu: '1', memory: '128Mi' } };
+const pod = aPod({ containers: [aContainer({ resources })] });
+const told = { cpuRequestMilli: 100n, cpuLimitMilli: 1000n, memoryLimitBytes: 128n << 20n };
+const running = (over = {}) => anObservedPod({ containers: [anObservedContainer(over)] });
+
+const progress: readonly (readonly [
+  string,
+  ReturnType<typeof running> | undefined,
+  ResourceRequirements | undefined,
+  boolean,
+])[] = [
+  ['has it', running(), resources, false],
+  [
+    'has it, spelled otherwise',
+    running(),
+    { ...resources, limits: { cpu: '1000m', memory: '131072Ki' } },
+    false,
+  ],
+  ['was given less', running(), { requests: { cpu: '100m' } }, true],
+  ['nobody remembers', running(), undefined, true],
+  ['does not run', anObservedPod({ containers: [exited(1)] }), undefined, false],
+  ['is not there', undefined, undefined, false],
+];
+for (const [name, seen, actuated, want] of progress)
+  test(`in progress? ${name}`, () => expect(isInProgress(pod, seen, () => actuated)).toBe(want));
+
+test('a container of which nobody remembers what it was given is taken for sized when the runtime says so', () => {
+  const sized = (seen: object, actuated?: ResourceRequirements): readonly string[] =>
+    alreadySized(pod, running({ resources: seen }), () => actuated).map(({ name }) => name);
+  expect(sized(told)).toEqual(['c']);
+  expect(sized({ ...told, memoryLimitBytes: 1n })).toEqual([]);
+  expect(sized({ ...told, cpuRequestMilli: 500n })).toEqual([]);
+  expect(sized({ ...told, cpuLimitMilli: 500n })).toEqual([]);
+  expect(sized(told, {})).toEqual([]);
+  const small = aPod({ containers: [aContainer({ resources: { limits: { cpu: '1m' } } })] });
+  const least = { cpuLimitMilli: 10n, cpuRequestMilli: 2n };
+  expect(alreadySized(small, running({ resources: least }), () => undefined)).toHaveLength(1);
+});
+
+test('the end of a resize names every container and what it has', () => {
+  const many = aPod({
+    initContainers: [aContainer({ name: 'init' })],
+    containers: [aContainer({ resources: { requests: { memory: '64Mi', cpu: '100m' } } })],
+  });
+  expect(completionMessage(many)).toBe(
+    'Pod resize completed: {"initContainers":[{"name":"init","resources":{}}],"containers":[{"name":"c","resources":{"requests":{"cpu":"100m","memory":"64Mi"}}}]}',
+  );
+});
+
+test('conditions: told once, a time moves with the reason, a generation stays with the resize', async () => {
+  const clock = new FakeClock(1_000);
+  const store = new PodResizeConditions(clock);
+  const uid = asPodUid('uid-p');
+  const changes: string[] = [];
+  store.changed.subscribe(() => void changes.push(JSON.stringify(store.get(uid) ?? null)));
+  store.setPending(uid, { reason: 'Deferred', message: 'full', generation: 2 });
+  await clock.advance(1_000);
+  store.setPending(uid, { reason: 'Deferred', message: 'full', generation: 2 });
+  expect([changes.length, store.isDeferred(uid)]).toEqual([1, true]);
+  store.setPending(uid, { reason: 'Deferred', message: 'fuller', generation: 2 });
+  expect(store.get(uid)?.pending).toEqual({
+    reason: 'Deferred',
+    message: 'fuller',
+    generation: 2,
+    sinceMs: 1_000,
+    toldMs: 2_000,
+  });
+  store.begin(uid, 3);
+  store.setInProgress(uid, { reason: 'Error', message: 'no', generation: 4 });
+  store.setInProgress(uid, { reason: '', message: '', generation: 5 });
+  expect(store.get(uid)).toEqual({
+    inProgress: { reason: 'Error', message: 'no', generation: 3, sinceMs: 2_000, toldMs: 2_000 },
+  });
+  store.begin(uid, 6);
+  expect(store.get(uid)?.inProgress).toMatchObject({ reason: '', generation: 6 });
+  expect([store.clearInProgress(uid), store.clearInProgress(uid), store.get(uid)]).toEqual([
+    true,
+    false,
+    undefined,
+  ]);
+});
+
+test('conditions of an earlier life are taken over', () => {
+  const store = new PodResizeConditions(new FakeClock(0));
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const conditions = [
+    {
+      type: 'PodResizeInProgress',
+      status: 'True',
+      observedGeneration: 4,
+      lastTransitionTime,
+    },
+    { type: 'Ready', status: 'True' },
+  ];
+  store.backfill({ ...pod, status: { conditions } });
+  expect(store.get(asPodUid('uid-p'))).toEqual({
+    inProgress: {
+      reason: '',
+      message: '',
+      generation: 4,
+      sinceMs: Date.parse(lastTransitionTime),
+      toldMs: 0,
+    },
+  });
+});
