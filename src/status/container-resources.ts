@@ -17,7 +17,7 @@ export function enactedResources(
   wanted: ResourceRequirements | undefined,
   seen: ObservedContainer,
   old: ContainerStatus | undefined,
-  actuated?: ResourceRequirements | undefined,
+  actuated?: ResourceRequirements,
 ): ResourceRequirements {
   const running = seen.state === 'running';
   const before = running ? old?.resources : undefined;

@@ -55,7 +55,7 @@ class Scene extends ClusterWorld {
   updates(): readonly string[] {
     return this.node.cri.calls.flatMap(({ method, request }) => {
       if (method.toLowerCase() !== 'updatecontainerresources') return [];
-      const { linux } = request as { linux?: Record<string, unknown> };
+      const { linux } = request as { linux?: Record<string, bigint | undefined> };
       const { cpuQuota, cpuShares, memoryLimitInBytes } = linux ?? {};
       return `shares ${cpuShares} quota ${cpuQuota ?? 0} memory ${memoryLimitInBytes ?? 0}`;
     });
@@ -302,7 +302,7 @@ test('a node that shrank between two starts keeps to upstream’s answer for wha
   scene.node.capacity = { cpus: 1, memoryBytes: 8_000_000_000n };
   await scene.node.start();
   await scene.advance(40_000);
-  expect([scene.phase('first'), scene.phase('second')].toSorted()).toEqual(['Failed', 'Running']);
+  expect(new Set([scene.phase('first'), scene.phase('second')])).toEqual(new Set(['Failed', 'Running']));
 });
 
 test('a pod that runs as it asks is not touched by a restart, and both files are what was allocated', async () => {
