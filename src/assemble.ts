@@ -351,7 +351,7 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     statuses,
     admission,
-    allocatable: resources.allocatable,
+    allocatable: () => resources.allocatable(),
     maySwap: (pod, container) => runtime.maySwap(pod, container),
     events,
   });

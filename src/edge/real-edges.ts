@@ -69,7 +69,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       home: process.env['HOME'] ?? '',
     },
     /** State that outlives the kubelet, one small file each. */
-    stateFiles: { read: recordFiles.read, write: recordFiles.write },
+    stateFiles: recordFiles as Pick<typeof recordFiles, 'read' | 'write'>,
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,
