@@ -238,7 +238,7 @@ export function assemble(input: AssembleInput): Kubelet {
     images: images.manager,
     files: edges.files,
     cgroups: resources.pods ?? noCgroups,
-    podCgroups: config.cgroupDriver === 'systemd' ? undefined : resources.pods,
+    podCgroups: resources.pods,
     events,
     objects,
     volumes: volume.manager,
@@ -452,6 +452,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const close = (): void => {
     cri.close();
     api?.close();
+    cgroups?.close();
   };
   return { components, stores, workers, events, explain, checks, close };
 }

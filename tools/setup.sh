@@ -23,6 +23,7 @@ install_packages() {
   need kubectl kubernetes-client
   # Sets the clock of one process in tests.
   ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing+=(libfaketime)
+  need dbus-daemon dbus-daemon
   [ -x /opt/cni/bin/bridge ] || [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
   # busybox must be the static one: it is all there is in the test images.
   if command -v busybox >/dev/null 2>&1 && command -v ldd >/dev/null 2>&1 && ldd "$(command -v busybox)" >/dev/null 2>&1; then

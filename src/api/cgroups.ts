@@ -37,6 +37,8 @@ export interface Cgroups {
   nameOf(path: string): CgroupName;
   /** What is missing for this cgroup to be whole; undefined when it is. */
   missing(name: CgroupName): Promise<string | undefined>;
+  /** Whether there is anything of it, in any hierarchy. */
+  exists(name: CgroupName): Promise<boolean>;
   /** Makes it, and what lies above it, and gives it its amounts; one that exists gets its amounts. */
   create(name: CgroupName, settings: CgroupSettings): Promise<void>;
   update(name: CgroupName, settings: CgroupSettings): Promise<void>;
@@ -54,4 +56,6 @@ export interface Cgroups {
   /** No limit is told as the kernel tells it: a very large number on v1, -1 on v2. */
   memoryLimitBytes(name: CgroupName): Promise<bigint>;
   cpu(name: CgroupName): Promise<CpuSettings>;
+  /** Lets go of what it holds to the outside. */
+  close(): void;
 }

@@ -83,8 +83,6 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   if (cgroups === undefined || !config.cgroupsPerQOS) return { ...node, pods: undefined, components: [] };
   const root: CgroupName = [...config.cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
   const pods = podCgroups(input, cgroups, root);
-  // Slices are systemd's own: what lies in them is made by the runtime, on systemd's behalf.
-  if (config.cgroupDriver === 'systemd') return { ...node, pods, components: [] };
   const enforced = config.enforceNodeAllocatable.includes('pods');
   const internal = internalCapacityOf(input.capacity);
   const component = new NodeCgroups({

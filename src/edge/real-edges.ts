@@ -4,6 +4,7 @@ import { certificateHost } from './certs/certificate-host.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
 import { CgroupFs } from './cgroup/cgroups.ts';
 import type { Hierarchies } from './cgroup/hierarchies.ts';
+import { systemdCgroups } from './cgroup/systemd-cgroups.ts';
 import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
@@ -26,6 +27,7 @@ import { watchPath } from './host/watch-dir.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
 import { type StatsHostOptions, statsHost } from './stats/stats-host.ts';
+import { SystemdUnits } from './systemd/systemd-units.ts';
 import { VolumeFiles } from './volumes/volume-files.ts';
 
 export type RealEdges = ReturnType<typeof realEdges>;
@@ -40,16 +42,13 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     cri: (options: Omit<CriClientOptions, 'clock'>) => criClient({ ...options, clock }),
     files: new PodFiles(),
     /** Undefined on a machine that has none. */
-    cgroups: ({ driver, pageSizes }: { readonly driver: string; readonly pageSizes: readonly string[] }) =>
-      hierarchies === undefined
-        ? undefined
-        : new CgroupFs({
-            hierarchies,
-            spelling: driver === 'systemd' ? systemdSpelling : cgroupfsSpelling,
-            pageSizes,
-            clock,
-            killProcess,
-          }),
+    cgroups: ({ driver, pageSizes }: { readonly driver: string; readonly pageSizes: readonly string[] }) => {
+      if (hierarchies === undefined) return undefined;
+      const isSystemd = driver === 'systemd';
+      const spelling = isSystemd ? systemdSpelling : cgroupfsSpelling;
+      const files = new CgroupFs({ hierarchies, spelling, pageSizes, clock, killProcess });
+      return isSystemd ? systemdCgroups(files, new SystemdUnits({ clock })) : files;
+    },
     manifests: {
       list: listManifests,
       read: readManifestFile,

@@ -58,6 +58,14 @@ export class FakeCgroups implements Cgroups {
     return this.groups.has(this.path(name)) ? undefined : `missing paths: ${this.path(name)}`;
   }
 
+  async exists(name: CgroupName): Promise<boolean> {
+    return this.groups.has(this.path(name));
+  }
+
+  close(): void {
+    this.calls.push('close');
+  }
+
   async create(name: CgroupName, settings: CgroupSettings): Promise<void> {
     for (let count = 1; count <= name.length; count++) this.#make(this.path(name.slice(0, count)));
     this.calls.push(`create ${this.path(name)}`);

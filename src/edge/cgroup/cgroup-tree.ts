@@ -1,6 +1,6 @@
 // Walks and removes control groups in all hierarchies. Invariants: only directories below a hierarchy are touched; the
 // kernel refuses to remove what has processes in it, and that refusal is told, never worked around here.
-import { readdir, readFile, rmdir } from 'node:fs/promises';
+import { readdir, readFile, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -44,6 +44,13 @@ export async function removeBelow(place: string, clock: Pick<Clock, 'setTimer'>)
 export async function directoriesIn(place: string): Promise<readonly string[]> {
   const entries = await readdir(place, { withFileTypes: true }).catch((err: unknown) => unlessGone(err, []));
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+export async function isDirectory(place: string): Promise<boolean> {
+  return await stat(place).then(
+    (found) => found.isDirectory(),
+    (err: unknown) => unlessGone(err, false),
+  );
 }
 
 async function visit(place: string, see: (place: string) => Promise<void>): Promise<void> {

@@ -1,13 +1,14 @@
 // Control groups of version 1: one hierarchy per controller. Upstream: cgroup_v1_manager_linux.go over libcontainer's fs.
 // Invariants: hierarchies do not wait for each other; a new cgroup is told only what differs from what the kernel gives
 // every new one, an old one everything.
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
+import { isDirectory } from './cgroup-tree.ts';
 import { together } from './together.ts';
 import { filesOfV1, isKernelDefault, type V1File } from './v1-files.ts';
 
@@ -59,7 +60,7 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
     version: 1,
     missing: async (path) => {
       const places = [...needed].map((root) => join(root, path));
-      const there = await Promise.all(places.map(exists));
+      const there = await Promise.all(places.map(isDirectory));
       const missing = places.filter((_, at) => !there[at]);
       return missing.length === 0 ? undefined : `missing paths: ${missing.join(', ')}`;
     },
@@ -135,11 +136,4 @@ async function makeDirectory(place: string): Promise<boolean> {
     if (errorCode(err) === 'EEXIST') return false;
     throw hostError(err, `cannot make cgroup ${place}`);
   }
-}
-
-async function exists(place: string): Promise<boolean> {
-  return await stat(place).then(
-    () => true,
-    () => false,
-  );
 }

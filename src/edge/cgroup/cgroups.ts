@@ -5,7 +5,7 @@ import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';
-import { directoriesIn, processesBelow, removeBelow, removeIdle } from './cgroup-tree.ts';
+import { directoriesIn, isDirectory, processesBelow, removeBelow, removeIdle } from './cgroup-tree.ts';
 import { cgroupV1 } from './cgroup-v1.ts';
 import { cgroupV2 } from './cgroup-v2.ts';
 import { type Hierarchies, hierarchyRoots } from './hierarchies.ts';
@@ -48,6 +48,11 @@ export class CgroupFs implements Cgroups {
 
   async missing(name: CgroupName): Promise<string | undefined> {
     return await this.#kind.missing(this.path(name));
+  }
+
+  async exists(name: CgroupName): Promise<boolean> {
+    const found = await Promise.all(this.#places(name).map(isDirectory));
+    return found.includes(true);
   }
 
   async create(name: CgroupName, settings: CgroupSettings): Promise<void> {
@@ -98,6 +103,10 @@ export class CgroupFs implements Cgroups {
 
   async cpu(name: CgroupName): ReturnType<Cgroups['cpu']> {
     return await this.#kind.cpu(this.path(name));
+  }
+
+  close(): void {
+    // Files are closed as soon as they are read or written.
   }
 
   #places(name: CgroupName): readonly string[] {

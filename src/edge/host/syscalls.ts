@@ -20,6 +20,10 @@ export interface Syscalls {
   setOpenFileLimit(pid: number, limit: number): void;
   /** Tells the mask of each inotify event of a path, until closed. Does not keep the process alive. */
   watchEvents(path: string, mask: number, onEvent: (mask: number) => void): { close(): void };
+  /** Moves an open file's position to its end. */
+  seekEnd(fd: number): void;
+  /** Calls whenever there is something to read, until closed. Does not keep the process alive. */
+  whenReadable(fd: number, onReadable: () => void): { close(): void };
   /** Sends one datagram; never waits. `address` is a struct sockaddr_un. */
   sendDatagram(address: Uint8Array, message: string): void;
 }
@@ -45,6 +49,10 @@ export async function loadSyscalls(): Promise<Syscalls> {
     mount: (request) => mount(koffi, native, request),
     setOpenFileLimit: (pid, limit) => setOpenFileLimit(koffi, native, pid, limit),
     watchEvents: (path, mask, onEvent) => watchEvents(koffi, native, { path, mask, onEvent }),
+    seekEnd: (fd) => {
+      if (native.lseek(fd, 0, seekEnd) < 0) throw errnoError(koffi.errno(), 'seek the end');
+    },
+    whenReadable: (fd, onReadable) => whenReadable(koffi, fd, onReadable),
     sendDatagram: (address, message) => sendDatagram(koffi, native, address, message),
   };
 }
@@ -74,6 +82,11 @@ function bind(koffi: Koffi) {
     ) => number,
     // Node counts the descriptors it opened itself and complains when its own close() gets another.
     close: libc.func('close', 'int', ['int']) as (fd: number) => number,
+    lseek: libc.func('lseek', 'int64', ['int', 'int64', 'int']) as (
+      fd: number,
+      offset: number,
+      whence: number,
+    ) => number,
     inotifyInit: libc.func('inotify_init1', 'int', ['int']) as (flags: number) => number,
     inotifyAdd: libc.func('inotify_add_watch', 'int', ['int', 'str', 'uint32']) as (
       fd: number,
@@ -96,6 +109,7 @@ function bind(koffi: Koffi) {
   };
 }
 
+const seekEnd = 2;
 const lockExclusive = 2;
 const lockWithoutWaiting = 4;
 
@@ -144,11 +158,9 @@ function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: Watc
     throw err;
   }
   let open = true;
-  // The event loop itself waits for the descriptor: no thread, no timer.
-  const handle = koffi.node.poll(fd, { readable: true }, () => {
+  const handle = whenReadable(koffi, fd, () => {
     for (const each of readMasks(fd)) if (open) onEvent(each);
   });
-  handle.unref();
   return {
     close(): void {
       if (!open) return;
@@ -157,6 +169,13 @@ function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: Watc
       native.close(fd);
     },
   };
+}
+
+/** The event loop itself waits for the descriptor: no thread, no timer. */
+function whenReadable(koffi: Koffi, fd: number, onReadable: () => void): { close(): void } {
+  const handle = koffi.node.poll(fd, { readable: true }, () => onReadable());
+  handle.unref();
+  return { close: () => handle.close() };
 }
 
 function readMasks(fd: number): readonly number[] {

@@ -1,0 +1,112 @@
+// With cgroupDriver systemd the slices of pods are units of systemd: asked for over a real D-Bus daemon, with a systemd
+// behind it that keeps units, since a test machine's own is not to be touched. The cgroups of the slices are real;
+// the containers run beside them, since the runtime's own driver is not systemd here, too.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { findHierarchies } from '../src/edge/cgroup/hierarchies.ts';
+import { FakeSystemd } from '../src/testing/fake-systemd.ts';
+import { whyRigCannotRun } from './rig/can-run.ts';
+import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { DbusDaemon, whyNoBus } from './support/dbus-daemon.ts';
+import { container, manifest } from './support/manifest.ts';
+import { OwnPods } from './support/own-pods.ts';
+import { containerIdOf, uidOf } from './support/pod-state.ts';
+
+const why = whyRigCannotRun() ?? whyNoBus();
+
+describe.skipIf(why !== undefined)(
+  `slices of systemd${why === undefined ? '' : ` (skipped: ${why})`}`,
+  () => {
+    const bus = new DbusDaemon();
+    const systemd = new FakeSystemd();
+    let leave: () => void = () => undefined;
+    let rig: Rig;
+    let kubelet: Kubelet;
+    const own = new OwnPods(() => kubelet);
+    /** The rig's name as a slice; a dash would be another level. */
+    let top: string;
+
+    beforeAll(async () => {
+      await bus.start();
+      leave = await systemd.join(bus.address);
+      rig = await startRig();
+      top = rig.ground.name.replaceAll('-', '_');
+      kubelet = await rig.kubelet({
+        config: { cgroupDriver: 'systemd', podPidsLimit: 200 },
+        env: { DBUS_SYSTEM_BUS_ADDRESS: bus.address },
+      });
+    });
+    afterEach(() => own.removeAll());
+    afterAll(async () => {
+      await rig.stop();
+      removeCgroups(`/${top}.slice`);
+      leave();
+      await bus.close();
+    });
+
+    async function cpuFile(path: string, name: string): Promise<string> {
+      const found = await findHierarchies();
+      const mount = found.version === 2 ? found.root : (found.mountPoints.get('cpu') ?? '');
+      return readFileSync(join(mount, path, name), 'utf8').trim();
+    }
+
+    /** Where the runtime was told to put a container. */
+    async function cgroupsPathOf(containerId: string): Promise<string | undefined> {
+      const { info } = await rig.cri.containerStatus({ containerId, verbose: true });
+      const seen = JSON.parse(info['info'] ?? '{}') as {
+        readonly runtimeSpec?: { readonly linux?: { readonly cgroupsPath?: string } };
+      };
+      return seen.runtimeSpec?.linux?.cgroupsPath;
+    }
+
+    test('all pods and the classes are slices below the cgroup root', () => {
+      const kubepods = `${top}-kubepods.slice`;
+      expect(systemd.units.get(kubepods)).toMatchObject({
+        Wants: [`${top}.slice`],
+        DefaultDependencies: false,
+      });
+      for (const name of ['burstable', 'besteffort'])
+        expect(systemd.units.get(`${top}-kubepods-${name}.slice`)).toMatchObject({ Wants: [kubepods] });
+    });
+
+    test('a pod is a slice with its amounts, its container is meant for it; afterwards the slice is gone', async () => {
+      const amounts = { cpu: '250m', memory: '32Mi' };
+      const resources = { requests: { cpu: '100m' }, limits: amounts };
+      const pod = await own.start(
+        'one',
+        manifest('one', { containers: [container('main', undefined, { resources })] }),
+      );
+      const unit = `${top}-kubepods-burstable-pod${uidOf(pod).replaceAll('-', '_')}.slice`;
+      const { version } = await findHierarchies();
+      expect(systemd.units.get(unit)).toMatchObject({
+        Wants: [`${top}-kubepods-burstable.slice`],
+        CPUQuotaPerSecUSec: 250_000n,
+        TasksMax: 200n,
+        ...(version === 2 ? { MemoryMax: 33_554_432n } : { CPUShares: 102n, MemoryLimit: 33_554_432n }),
+      });
+      const path = `/${top}.slice/${top}-kubepods.slice/${top}-kubepods-burstable.slice/${unit}`;
+      const id = containerIdOf(pod);
+      // As a runtime takes it that makes a scope of systemd for each container: slice, prefix, name.
+      expect(await cgroupsPathOf(id)).toBe(`${unit}:cri-containerd:${id}`);
+      if (version === 1) expect(await cpuFile(path, 'cpu.cfs_quota_us')).toBe('25000');
+      own.remove('one');
+      await waitFor(() => !systemd.units.has(unit), 'the unit to be stopped');
+      await waitFor(() => cgroupFolders(path).length === 0, 'its cgroups to be gone');
+    });
+
+    test('a bus that is started again is found again', async () => {
+      leave();
+      await bus.stop();
+      await bus.start();
+      leave = await systemd.join(bus.address);
+      const before = systemd.units.size;
+      own.write('two', manifest('two', { containers: [container('main')] }));
+      await waitFor(() => systemd.units.size > before, 'the slice of another pod');
+      expect([...systemd.units.keys()].at(-1)).toMatch(`${top}-kubepods-besteffort-pod`);
+    });
+  },
+);
