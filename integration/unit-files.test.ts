@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { criLabels } from '../src/api/cri-labels.ts';
 import { eks, k3s, kubeadm, type UnitFile } from '../src/config/fixtures/unit-files.ts';
 import { kubeconfigText } from '../src/testing/api-server/kubeconfig-text.ts';
-import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
+import { FakeSystemd } from '../src/testing/fake-systemd.ts';
+import { cgroupFolders, processesIn, removeCgroups } from './rig/cgroups.ts';
 import { claimRigGround } from './rig/ground.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
@@ -17,6 +18,9 @@ import { PrivateNode, type UnitProcess } from './support/private-node.ts';
 
 /** Unit files name no cgroup of the rig's: pods lie below this one, at the top of every hierarchy. */
 const podCgroup = '/kubepods.slice';
+
+/** Where that of k3s wants the kubelet. */
+const kubeletCgroup = '/k3s';
 
 /** That the unit files give the node. */
 const addresses = ['192.168.1.10/32', '10.0.0.4/32', 'fd00::4/128', '10.0.1.2/32'];
@@ -43,6 +47,7 @@ describeOnRig('unit files', () => {
   let node: PrivateNode;
   let rig: Rig;
   let kubelet: UnitProcess;
+  const systemd = new FakeSystemd();
   const before = onHost();
   const hadPods = cgroupFolders(podCgroup).length > 0;
 
@@ -51,12 +56,17 @@ describeOnRig('unit files', () => {
     node = new PrivateNode(ground, addresses);
     await node.start();
     rig = await node.startRig();
+    // The unit files leave cgroups to systemd, which this place may not have.
+    mkdirSync(node.outside('/run/systemd'), { recursive: true });
+    await systemd.serve(node.outside('/run/systemd/private'));
   });
   afterAll(async () => {
     await rig.stop();
     await node.stop();
     // A node that runs pods keeps its own.
     if (!hadPods) removeCgroups(podCgroup);
+    removeCgroups(kubeletCgroup);
+    await systemd.close();
     expect(await rig.leftovers()).toEqual([]);
   });
   afterEach(async () => {
@@ -117,6 +127,7 @@ describeOnRig('unit files', () => {
     await start(kubeadm);
     const podName = `web-${hostname().toLowerCase()}`;
     const { id, uid } = await untilRuns(podName);
+    expect([...systemd.units.keys()]).toContain(`kubepods-besteffort-pod${uid.replaceAll('-', '_')}.slice`);
     expect(readdirSync(node.outside('/var/lib/kubelet/pods'))).toEqual([uid]);
     expect(readdirSync(node.outside('/var/log/pods'))).toEqual([`default_${podName}_${uid}`]);
     // The cluster's resolver first, what the file that the configuration names says after it.
@@ -133,6 +144,7 @@ describeOnRig('unit files', () => {
     node.write('/var/lib/rancher/k3s/agent/pod-manifests/edge.json', JSON.stringify(manifest('edge')));
     await start(k3s);
     await untilRuns('edge-edge-1');
+    expect(processesIn(kubeletCgroup)).toHaveLength(1);
     const removed = kubelet.log.matching(/^W.*was removed/).map((line) => /--[a-z-]+/.exec(line)?.[0]);
     expect(removed).toEqual(['--cni-bin-dir', '--container-runtime', '--allow-privileged']);
     await ends();

@@ -21,6 +21,7 @@ import { maskedConfiguration } from './config/configz.ts';
 import { loadCommandLine, type RunOutcome } from './config/load-command-line.ts';
 import type { ConfigurationFiles } from './config/read-files.ts';
 import { findHierarchies, type Hierarchies } from './edge/cgroup/hierarchies.ts';
+import { kernelHost } from './edge/host/kernel-host.ts';
 import { acquireLockFile, watchLockFile } from './edge/host/lock-file.ts';
 import { type MachineFacts, readMachine } from './edge/host/machine.ts';
 import { readMachineCapacity } from './edge/host/machine-capacity.ts';
@@ -81,9 +82,10 @@ async function startAndServe(
   const { args, config, credentialProviders, flags, gates } = outcome;
   const watchdogMs = gates.SystemdWatchdog ? watchdogIntervalMs(process.env, process.pid) : undefined;
   const machine = await readMachine();
+  const mounted = await hierarchies(log);
   const steps = startupSteps({
     settings: { ...flags, ...config, nodeIp: flags.nodeIP },
-    host: startupHost(outcome, machine),
+    host: startupHost(outcome, machine, mounted),
     registerConfigz: () => undefined,
     onLockContention: () => stop.abort(new Aborted('another process wants the lock file')),
     log,
@@ -103,7 +105,7 @@ async function startAndServe(
     nodeIps,
     cluster,
     capacity: await readMachineCapacity(flags.rootDir),
-    edges: realEdges(clock, beside, await hierarchies(log)),
+    edges: realEdges(clock, beside, mounted),
     clock,
     log,
   });
@@ -174,6 +176,7 @@ function systemd(): SdNotify {
 function startupHost(
   { config, flags, gates }: RunOutcome,
   machine: MachineFacts,
+  mounted: Hierarchies | undefined,
 ): Parameters<typeof startupSteps>[0]['host'] {
   const { podLogsDir } = config;
   return {
@@ -187,6 +190,8 @@ function startupHost(
     applyOomScore: (score) => applyOomScore(score),
     setOpenFiles: (limit) => setOpenFiles(limit),
     shareMount,
+    ...kernelHost,
+    controllers: async () => (mounted?.version === 1 ? [...mounted.mountPoints.keys()] : undefined),
     createDirectories: () =>
       createNodeDirectories({
         rootDir: flags.rootDir,

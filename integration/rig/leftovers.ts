@@ -6,6 +6,7 @@ import { cgroupFolders, idleCgroups, processesIn, removeCgroups } from './cgroup
 import { containerdPaths } from './containerd.ts';
 import { firewallRules, idleSharedChains, removeFirewallRules, removeSharedChains } from './firewall.ts';
 import { type Ground, hasLiveOwner, listRigFolders, removeHalfClaims, takeOver } from './ground.ts';
+import { restoreKernelValues } from './kernel-values.ts';
 import { mountsBelow, unmountBelow } from './mounts.ts';
 import {
   cgroupsOf,
@@ -146,6 +147,7 @@ async function removeAllCgroups(traces: Traces): Promise<void> {
 
 /** What rigs share goes with the last of them, and only when nobody else uses it. */
 async function removeShared(): Promise<void> {
+  restoreKernelValues();
   for (const dir of sharedFolders) {
     try {
       rmdirSync(dir);

@@ -8,6 +8,7 @@ import { whyRigCannotRun } from './can-run.ts';
 import { Containerd } from './containerd.ts';
 import { claimRigGround, type Ground } from './ground.ts';
 import { busyboxImage, pauseImage, rigArchive } from './images.ts';
+import { rememberKernelValues } from './kernel-values.ts';
 import { Kubelet, type KubeletOptions } from './kubelet.ts';
 import { clearGround, findLeftovers, findTraces, sweepDeadRigs, type Traces } from './leftovers.ts';
 import { Registry } from './registry.ts';
@@ -60,6 +61,7 @@ export class Rig {
   }
 
   async start(): Promise<void> {
+    rememberKernelValues();
     const archive = await rigArchive();
     await this.containerd.prepare();
     const startMs = performance.now();

@@ -26,8 +26,11 @@ import {
   systemReserved,
 } from '../resources/node-allocatable.ts';
 import { NodeCgroups, type ReservedCgroup } from '../resources/node-cgroups.ts';
+import { NodeChecks } from '../resources/node-checks.ts';
+import { OomWatcher, type OomWatcherDeps } from '../resources/oom-watcher.ts';
 import { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { QosPolicy } from '../resources/qos-cgroup-settings.ts';
+import { SystemCgroups, type SystemCgroupsDeps } from '../resources/system-cgroups.ts';
 
 interface Announced<K, V> {
   readonly changed: { subscribe(listener: (key: K) => void): () => void };
@@ -40,8 +43,17 @@ export interface ResourcesInput {
   readonly gates: FeatureGates;
   readonly capacity: MachineCapacity;
   readonly hugePageSizes: readonly string[];
+  readonly machine: {
+    readonly swapBytes?: bigint;
+    readonly kernelRelease?: string;
+    readonly onlineCpus?: string;
+  };
   /** Undefined: the machine has none. */
   readonly cgroups: Cgroups | undefined;
+  /** What runs beside pods; undefined on a machine without cgroups. */
+  readonly processes: SystemCgroupsDeps['processes'] | undefined;
+  readonly ownPid: number;
+  readonly kernelLog: OomWatcherDeps['follow'];
   readonly desired: Announced<PodUid, unknown> & {
     all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
   };
@@ -63,6 +75,8 @@ export interface AssembledResources {
   /** Pods that are wanted and have not ended. */
   active(): readonly Pod[];
   readonly pods: PodCgroups | undefined;
+  /** By cgroup: how many processes were killed for lack of memory since this kubelet started. */
+  oomKills(): ReadonlyMap<string, number>;
   readonly components: readonly Component[];
 }
 
@@ -73,14 +87,20 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   const reservation = reservationOf(capacity, settings);
   const allocatable = allocatableOf(capacity, reservation);
   const active = activePods(input);
+  const log = input.log.with({ component: 'resources' });
+  const oom = new OomWatcher({ follow: input.kernelLog, events: input.events, clock: input.clock, log });
+  const { kernelRelease = '', swapBytes = 0n } = input.machine;
+  const checks = new NodeChecks({ capacity, reservation, kernelRelease, swapBytes, events: input.events });
+  const around = [checks, oom, ...systemCgroups(input, log)];
   const node = {
+    oomKills: () => oom.counts(),
     capacity: () => capacity,
     reservation: () => reservation,
     allocatable: () => allocatable,
     maxPods: podCapacity(input.capacity.cpus, config),
     active: () => active.active(),
   };
-  if (cgroups === undefined || !config.cgroupsPerQOS) return { ...node, pods: undefined, components: [] };
+  if (cgroups === undefined || !config.cgroupsPerQOS) return { ...node, pods: undefined, components: around };
   const root: CgroupName = [...config.cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
   const pods = podCgroups(input, cgroups, root);
   const enforced = config.enforceNodeAllocatable.includes('pods');
@@ -90,13 +110,31 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
     root,
     limits: enforced ? enforcedAllocatable(internal, settings) : internal,
     reserved: reservedCgroups(config, settings),
+    cpus: allCpus(input, cgroups),
     pods: active,
     policy: qosPolicy(input, allocatable),
     events: input.events,
     clock: input.clock,
-    log: input.log.with({ component: 'resources' }),
+    log,
   });
-  return { ...node, pods, components: [component] };
+  return { ...node, pods, components: [...around, component] };
+}
+
+function systemCgroups(input: ResourcesInput, log: Logger): readonly Component[] {
+  const { clock, config, ownPid, processes } = input;
+  const { kubeletCgroups: kubelet, systemCgroups: system } = config;
+  if (processes === undefined || (kubelet === '' && system === '')) return [];
+  return [new SystemCgroups({ processes, ownPid, kubelet, system, clock, log })];
+}
+
+/**
+ * With slices of cgroup v2, systemd takes away the controller of processors where nobody asked it for any. With whole
+ * processors for pods, whoever gives them away says which.
+ */
+function allCpus({ config, machine }: ResourcesInput, cgroups: Cgroups): string {
+  const isNeeded =
+    cgroups.version === 2 && config.cgroupDriver === 'systemd' && config.cpuManagerPolicy === 'none';
+  return isNeeded ? (machine.onlineCpus ?? '') : '';
 }
 
 function podCgroups(input: ResourcesInput, cgroups: Cgroups, root: CgroupName): PodCgroups {

@@ -4,6 +4,7 @@ import { certificateHost } from './certs/certificate-host.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
 import { CgroupFs } from './cgroup/cgroups.ts';
 import type { Hierarchies } from './cgroup/hierarchies.ts';
+import { systemProcesses } from './cgroup/system-processes.ts';
 import { systemdCgroups } from './cgroup/systemd-cgroups.ts';
 import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
@@ -12,6 +13,7 @@ import { hookHttp } from './host/hook-http.ts';
 import type { ProxyUpgrade } from './host/http-exchange.ts';
 import { httpGet } from './host/http-get.ts';
 import { kubeletIdRange } from './host/id-range.ts';
+import { followKernelLog, type KernelLogListener } from './host/kernel-log.ts';
 import { killProcess } from './host/kill-process.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { listenHttps } from './host/listen-https.ts';
@@ -49,6 +51,10 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       const files = new CgroupFs({ hierarchies, spelling, pageSizes, clock, killProcess });
       return isSystemd ? systemdCgroups(files, new SystemdUnits({ clock })) : files;
     },
+    /** What runs beside pods; undefined on a machine without cgroups. */
+    systemProcesses: (pageSizes: readonly string[]) =>
+      hierarchies && systemProcesses({ hierarchies, pageSizes, clock, killProcess }),
+    kernelLog: (listener: KernelLogListener) => followKernelLog(listener),
     manifests: {
       list: listManifests,
       read: readManifestFile,

@@ -34,6 +34,8 @@ export interface NodeCgroupsDeps {
   /** What pods may have together, processes included. */
   readonly limits: ResourceAmounts;
   readonly reserved: readonly ReservedCgroup[];
+  /** Processors to name besides, as `0-3`; empty: none. */
+  readonly cpus?: string;
   /** Pods that were admitted and have not ended. */
   readonly pods: {
     active(): readonly Pod[];
@@ -72,10 +74,15 @@ export class NodeCgroups implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { cgroups, pods, root } = this.#deps;
-    const limits = limitSettings(this.#deps.limits, false);
-    if ((await cgroups.missing(root)) !== undefined) await cgroups.create(root, limits);
-    for (const [name, settings] of this.#classes()) if (name !== root) await cgroups.create(name, settings);
+    const { cgroups, clock, pods, root } = this.#deps;
+    if ((await cgroups.missing(root)) !== undefined)
+      await cgroups.create(root, this.#limits(this.#deps.limits, false));
+    for (const [name, settings] of this.#classes()) {
+      if (name === root) continue;
+      await cgroups.create(name, settings);
+      this.#told.set(cgroups.path(name), textOf(settings));
+    }
+    this.#checkedAtMs = clock.now();
     await this.#enforceReserved();
     const unsubscribe = pods.changed.subscribe(() => this.#queue.addAfter('classes', coalesceMs));
     this.#queue.start();
@@ -93,7 +100,7 @@ export class NodeCgroups implements Component {
   /** Pods may use more than a smaller node has to give: eviction makes room, so it is tried until it is done. */
   async #enforceLimits(): Promise<void> {
     const { cgroups, events, limits, root } = this.#deps;
-    await cgroups.update(root, limitSettings(limits, false));
+    await cgroups.update(root, this.#limits(limits, false));
     events.node({
       type: 'Normal',
       reason: 'NodeAllocatableEnforced',
@@ -124,9 +131,7 @@ export class NodeCgroups implements Component {
   async #tell(name: CgroupName, settings: CgroupSettings, again: boolean): Promise<void> {
     const { cgroups } = this.#deps;
     const key = cgroups.path(name);
-    const text = JSON.stringify(settings, (_, value: unknown) =>
-      typeof value === 'bigint' ? `${value}` : value,
-    );
+    const text = textOf(settings);
     if (!again && this.#told.get(key) === text) return;
     try {
       await cgroups.update(name, settings);
@@ -146,6 +151,17 @@ export class NodeCgroups implements Component {
     await cgroups.update(name, { ...settings, memoryLimitBytes: usage });
   }
 
+  #limits(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
+    const { cpus = '' } = this.#deps;
+    return { ...limitSettings(amounts, compressible), ...(cpus === '' ? {} : { cpus }) };
+  }
+
+  /** Memory that is reserved is kept as well, behind MemoryQoS. */
+  #kept(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
+    if (!this.#deps.policy.memoryQos || compressible || !amounts.has('memory')) return {};
+    return { unified: { 'memory.min': `${amountOf(amounts, 'memory').value()}` } };
+  }
+
   async #enforceReserved(): Promise<void> {
     for (const each of this.#deps.reserved) await this.#enforceOne(each);
   }
@@ -158,7 +174,10 @@ export class NodeCgroups implements Component {
       const missing = await cgroups.missing(name);
       if (missing !== undefined)
         throw new KubeletError('not-found', 'CgroupMissing', `cgroup ${cgroup}: ${missing}`);
-      await cgroups.update(name, limitSettings(amounts, compressible));
+      await cgroups.update(name, {
+        ...this.#limits(amounts, compressible),
+        ...this.#kept(amounts, compressible),
+      });
     } catch (err) {
       const form = compressible ? ' Compressible' : '';
       const message = `Failed to enforce ${words.join(' ')}${form} Cgroup Limits on ${JSON.stringify(cgroup)}: ${describeError(err)}`;
@@ -196,4 +215,8 @@ export function limitSettings(amounts: ResourceAmounts, compressible: boolean): 
     ...(amounts.has('pid') ? { pidsLimit: amountOf(amounts, 'pid').value() } : {}),
     hugePageLimits: hugePages(amounts),
   };
+}
+
+function textOf(settings: CgroupSettings): string {
+  return JSON.stringify(settings, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
 }

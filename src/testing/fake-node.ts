@@ -274,6 +274,8 @@ export class FakeNode {
           },
         },
         cgroups: () => this.cgroups,
+        systemProcesses: () => undefined,
+        kernelLog: async () => ({ close: () => undefined }),
         manifests: this.#manifestFiles(),
         decode: async (work) => [...makeParts(work, staticPodUid)],
         stateFiles: this.#stateFiles(),

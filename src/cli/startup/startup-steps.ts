@@ -4,10 +4,11 @@ import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { nodeIpProblem, parseNodeIps } from './node-ips.ts';
 import { nodeName } from './node-name.ts';
+import { type RequirementHost, type RequirementSettings, requirementSteps } from './node-requirements.ts';
 import type { Closable, StartupStep, StepResult } from './startup-step.ts';
 
 /** From the flags (f) and the configuration (c). */
-export interface StartupSettings {
+export interface StartupSettings extends RequirementSettings {
   /** f --lock-file; empty: none. */
   readonly lockFile: string;
   /** f --exit-on-lock-contention */
@@ -29,7 +30,7 @@ export interface StartupSettings {
 }
 
 /** The host, as far as start-up touches it. */
-export interface StartupHost {
+export interface StartupHost extends RequirementHost {
   readonly hostname: string;
   /** Of every interface. */
   readonly addresses: readonly string[];
@@ -85,6 +86,7 @@ export function startupSteps(input: StartupInput): readonly StartupStep[] {
     },
     ...nodeIpSteps(input),
     { name: 'permissions', onFailure: 'warn', run: async () => checkUser(host.uid) },
+    ...requirementSteps(settings, host, log),
     {
       name: 'OOM score',
       setting: 'oomScoreAdj (--oom-score-adj)',

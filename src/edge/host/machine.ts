@@ -20,6 +20,8 @@ export interface MachineFacts {
   readonly swapBytes?: bigint;
   /** As uname says it: 6.1.0-31-amd64. */
   readonly kernelRelease?: string;
+  /** As the kernel lists them: `0-3,7`. */
+  readonly onlineCpus?: string;
 }
 
 export async function readMachine(): Promise<MachineFacts> {
@@ -33,6 +35,7 @@ export async function readMachine(): Promise<MachineFacts> {
     selinux: await holds('/sys/fs/selinux/enforce', /./),
     appArmor: await holds('/sys/module/apparmor/parameters/enabled', /^Y/),
     kernelRelease: release(),
+    onlineCpus: (await readFile('/sys/devices/system/cpu/online', 'utf8').catch(() => '')).trim(),
     swapController: await swapController(),
     swapBytes: await swapBytes(),
   };

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import type { EventText } from '../api/events.ts';
+import { parseAmounts } from '../api/resource-amounts.ts';
+import { canKeepOutOfSwap, NodeChecks, type NodeChecksDeps } from './node-checks.ts';
+
+async function told(over: Partial<NodeChecksDeps> = {}): Promise<readonly string[]> {
+  const events: EventText[] = [];
+  const stop = new AbortController();
+  const { stopped } = await new NodeChecks({
+    capacity: parseAmounts({ cpu: '2', memory: '1Gi' }),
+    reservation: parseAmounts({ cpu: '1' }),
+    swapBytes: 0n,
+    kernelRelease: '6.1.0-31-amd64',
+    events: { node: (event) => void events.push(event) },
+    ...over,
+  }).start(stop.signal);
+  stop.abort();
+  await stopped;
+  return events.map(({ reason }) => reason);
+}
+
+test('a node that has what is kept back starts', async () => expect(await told()).toEqual([]));
+
+test('one that has less does not, and says of what', async () =>
+  await expect(told({ reservation: parseAmounts({ memory: '2Gi' }) })).rejects.toThrow(
+    'invalid Node Allocatable configuration. Resource "memory" has a reservation of 2Gi but capacity of 1Gi.',
+  ));
+
+test('with swap and a kernel that cannot keep files out of it, that is told', async () => {
+  expect(await told({ swapBytes: 1n })).toEqual(['PossibleMemoryBackedVolumesOnDisk']);
+  expect(await told({ swapBytes: 1n, kernelRelease: '6.18.44' })).toEqual([]);
+});
+
+test('since which kernel', () =>
+  expect(['5.15.0', '6.3.9', '6.4.0-rc1', '6.10.1', '7.0', ''].map(canKeepOutOfSwap)).toEqual([
+    false,
+    false,
+    true,
+    true,
+    true,
+    false,
+  ]));
