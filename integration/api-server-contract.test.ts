@@ -45,6 +45,7 @@ describe.skipIf(whyNot !== undefined)(
         return server.client;
       };
       return {
+        remembers: true,
         admin: as(undefined),
         asNode: (name) =>
           as({ user: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] }),

@@ -11,7 +11,7 @@ import type { VolumeHost } from './api/volume-host.ts';
 import { assembleAdmission, nodeRefusal } from './assemble/admission.ts';
 import { assembleAllocation } from './assemble/allocation.ts';
 import { assembleServing, type CertificateHost } from './assemble/certs.ts';
-import { assembleCluster, type ClusterApi } from './assemble/cluster.ts';
+import { assembleCluster } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { explainPods } from './assemble/explain.ts';
@@ -19,6 +19,7 @@ import { assembleImages, type ImageHost } from './assemble/images.ts';
 import { type LogHost, logHandlers } from './assemble/logs.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
 import { podObjects } from './assemble/objects.ts';
+import type { OpenCluster } from './assemble/open-cluster.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
 import { assembleServer } from './assemble/server.ts';
@@ -37,7 +38,6 @@ import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts'
 import type { ParsedArgs } from './config/parse-args.ts';
 import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from './config/table/kubelet-flags.ts';
-import type { ApiClientObserver } from './edge/apiserver/client.ts';
 import { restClientMetrics } from './edge/apiserver/metrics.ts';
 import type { MachineFacts } from './edge/host/machine.ts';
 import type { RealEdges } from './edge/real-edges.ts';
@@ -103,7 +103,7 @@ export interface AssembleInput {
   readonly capacity: MachineCapacity;
   readonly nodeName: string;
   /** Opens the way to the API server; undefined on a node that stands alone. */
-  readonly cluster?: ((observer: ApiClientObserver) => ClusterApi) | undefined;
+  readonly cluster?: OpenCluster | undefined;
   /** --node-ip, parsed. */
   readonly nodeIps?: readonly string[];
   readonly edges: Edges;
@@ -167,7 +167,7 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── edges ──
   const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName });
-  const api = input.cluster?.(restClientMetrics(metrics.registry));
+  const api = input.cluster?.(restClientMetrics(metrics.registry), metrics.registry);
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
     imageEndpoint: config.imageServiceEndpoint,
@@ -395,7 +395,13 @@ export function assemble(input: AssembleInput): Kubelet {
   const activities = [images.manager, volume.manager, hooks];
   const explain = (): ReturnType<typeof explainPods> =>
     explainPods({ desired, lifecycles, observed, events, clock, activities });
-  const serving = assembleServing({ ...input, host: edges.certs });
+  const serving = assembleServing({
+    ...input,
+    host: edges.certs,
+    api,
+    ownNode: cluster?.ownNode,
+    metrics: metrics.registry,
+  });
   const streams = assembleStreams({ ...input, desired, cri, log: component('server') });
   const stats = assembleStats({
     ...input,
@@ -430,6 +436,7 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   // Pods arrive last: who works on them is there by then.
   const components = [
+    ...(api?.components ?? []),
     ...(cluster?.first ?? []),
     events,
     allocation.store,

@@ -93,7 +93,7 @@ async function startAndServe(
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
   const { nodeIps, nodeName, standalone } = started;
-  const cluster = standalone ? undefined : await clusterOf(outcome, clock, log);
+  const cluster = standalone ? undefined : await clusterOf(outcome, nodeName, clock, log);
   const kubelet = assemble({
     args,
     config,

@@ -3,6 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { Channel } from '../src/base/channel.ts';
+import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
@@ -64,6 +66,13 @@ describe('docs/metrics.md', () => {
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
   expect(new DiskMetrics(metrics.registry)).toBeDefined();
+  const certificate = {
+    ttlSeconds: () => 0,
+    renewed: new Channel<number | undefined>(),
+    failed: new Channel<void>(),
+  };
+  measureClientCertificate(metrics.registry, certificate);
+  measureServingCertificate(metrics.registry, certificate);
 
   /** Rows by the path they are listed under: name, type, and the names of labels. */
   const sections = new Map(

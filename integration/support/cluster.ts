@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Node, Pod, PodStatus } from '../../src/api/k8s.ts';
 import { realClock } from '../../src/base/clock.ts';
-import { ApiServerDouble } from '../../src/testing/api-server/double.ts';
+import type { CertificateOptions } from '../../src/testing/api-server/certificate-controllers.ts';
+import { ApiServerDouble, bootstrapUser } from '../../src/testing/api-server/double.ts';
 import { type HttpFront, serveDouble } from '../../src/testing/api-server/http-front.ts';
 import {
   adminCertificate,
+  type KubeconfigOptions,
   kubeconfigText,
   nodeCertificate,
 } from '../../src/testing/api-server/kubeconfig-text.ts';
@@ -29,6 +31,9 @@ export class Cluster {
   readonly double: ApiServerDouble;
   readonly nodeName: string;
   readonly kubeconfig: string;
+  /** With a token instead of a certificate. */
+  readonly bootstrapKubeconfig: string;
+  readonly authority: TestAuthority;
   readonly #front: HttpFront;
   readonly #adminConfig: string;
 
@@ -36,8 +41,11 @@ export class Cluster {
     double: ApiServerDouble,
     front: HttpFront,
     nodeName: string,
-    files: { node: string; admin: string },
+    files: { node: string; admin: string; bootstrap: string },
+    authority: TestAuthority,
   ) {
+    this.authority = authority;
+    this.bootstrapKubeconfig = files.bootstrap;
     this.double = double;
     this.#front = front;
     this.nodeName = nodeName;
@@ -123,24 +131,38 @@ export function isReady(status: PodStatus | Node['status']): boolean {
   return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
 }
 
-export async function startCluster(rig: Rig, nodeName: string): Promise<Cluster> {
-  const authority = new TestAuthority();
+/** What kubeadm gives a machine that is to join. */
+export const bootstrapToken = 'abcdef.0123456789abcdef';
+
+export interface ClusterSettings {
+  readonly certificates?: CertificateOptions;
+}
+
+export async function startCluster(
+  rig: Rig,
+  nodeName: string,
+  { certificates }: ClusterSettings = {},
+): Promise<Cluster> {
+  const authority = new TestAuthority({ backdateSeconds: 0 });
   const double = new ApiServerDouble({
     clock: realClock,
     sign: authority.sign,
     caPem: authority.cert,
+    users: { [bootstrapToken]: bootstrapUser('abcdef') },
+    ...(certificates === undefined ? {} : { certificates }),
   });
   // The rig's kubelets listen on loopback alone, whatever address their node has.
   const proxy = new KubeletProxy(adminCertificate(authority), { host: '127.0.0.1' });
   const front = await serveDouble(double, { authority, proxy });
-  const write = (name: string, client: ReturnType<typeof adminCertificate>): string => {
+  const write = (name: string, who: Pick<KubeconfigOptions, 'client' | 'token'>): string => {
     const path = join(rig.ground.dir, `${name}.kubeconfig`);
-    writeFileSync(path, kubeconfigText({ front, authority, client }), { mode: 0o600 });
+    writeFileSync(path, kubeconfigText({ front, authority, ...who }), { mode: 0o600 });
     return path;
   };
   const files = {
-    node: write('node', nodeCertificate(authority, nodeName)),
-    admin: write('admin', adminCertificate(authority)),
+    node: write('node', { client: nodeCertificate(authority, nodeName) }),
+    admin: write('admin', { client: adminCertificate(authority) }),
+    bootstrap: write('bootstrap', { token: bootstrapToken }),
   };
-  return new Cluster(double, front, nodeName, files);
+  return new Cluster(double, front, nodeName, files, authority);
 }

@@ -30,6 +30,8 @@ import { gatherNodeFacts, type NodeFeatureFacts, type NodeHost } from './node-fa
 export interface ClusterApi {
   readonly client: ApiClient;
   readonly follow: Follow;
+  /** What keeps the way open: started before all others. */
+  readonly components?: readonly Component[];
   close(): void;
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { describeError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
+import { Metrics } from '../base/metrics.ts';
 import { legacyConfiguration } from '../config/complete.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
@@ -17,17 +18,17 @@ function outcome(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>
 }
 
 async function failure(over: Parameters<typeof outcome>[0]): Promise<string> {
-  const opened = clusterOf(outcome(over), new FakeClock(), silentLogger);
+  const opened = clusterOf(outcome(over), 'n', new FakeClock(), silentLogger);
   return await opened.then(() => 'no error', describeError);
 }
 
-test('a kubeconfig that is not there is named, and so is what does not replace it yet', async () => {
+test('a kubeconfig that is not there is named, be it the one to join with', async () => {
   const kubeconfig = '/nonexistent/kubelet.conf';
   expect(await failure({ kubeconfig })).toMatch(
     /cannot read the kubeconfig \/nonexistent\/kubelet.conf: ENOENT/,
   );
   expect(await failure({ kubeconfig, bootstrapKubeconfig: '/b.conf' })).toMatch(
-    /^no client certificate is requested with --bootstrap-kubeconfig yet, so \/nonexistent.*: cannot read/,
+    /^cannot read the kubeconfig \/b.conf: ENOENT/,
   );
 });
 
@@ -36,8 +37,8 @@ test('a server that does not answer is no reason not to begin', async () => {
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const kubeconfig = join(directory, 'kubelet.conf');
   writeFileSync(kubeconfig, kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' }));
-  const open = await clusterOf(outcome({ kubeconfig }), new FakeClock(), silentLogger);
+  const open = await clusterOf(outcome({ kubeconfig }), 'n', new FakeClock(), silentLogger);
   const nobody = (): undefined => undefined;
-  const api = open({ request: nobody, answered: nobody, waited: nobody, retried: nobody });
+  const api = open({ request: nobody, answered: nobody, waited: nobody, retried: nobody }, new Metrics());
   api.close();
 });

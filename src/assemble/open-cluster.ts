@@ -1,25 +1,30 @@
 // From --kubeconfig to the way to the API server, within the limits of the configuration.
 import type { Clock } from '../base/clock.ts';
-import { KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { measureClientCertificate } from '../certs/certificate-metrics.ts';
 import type { RunOutcome } from '../config/load-command-line.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
-import { openApiServer, readKubeconfig, userAgentOf } from '../edge/apiserver/open-api-server.ts';
+import type { ClusterAccess } from '../edge/apiserver/kubeconfig.ts';
+import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/open-api-server.ts';
+import { clientIdentity } from './client-certificate.ts';
 import type { ClusterApi } from './cluster.ts';
 
 /** What a rate of 0 means to every client of Kubernetes; for events it means no limit. */
 const defaultLimits = { qps: 5, burst: 10 };
 
+export type OpenCluster = (observer: ApiClientObserver, metrics: Metrics) => ClusterApi;
+
 /** Rejects when the kubeconfig cannot be used; that the server does not answer is no reason not to start. */
 export async function clusterOf(
   { config, flags, version }: Pick<RunOutcome, 'config' | 'flags' | 'version'>,
+  nodeName: string,
   clock: Clock,
   log: Logger,
-): Promise<(observer: ApiClientObserver) => ClusterApi> {
-  const access = await accessOf(flags);
+): Promise<OpenCluster> {
   const { eventBurst, eventRecordQPS, kubeAPIBurst, kubeAPIQPS } = config;
   const { nodeLeaseDurationSeconds, nodeStatusUpdateFrequency } = config;
-  return (observer) =>
+  const open = (access: ClusterAccess, observer?: ApiClientObserver): ApiServer =>
     openApiServer({
       access,
       clock,
@@ -31,20 +36,22 @@ export async function clusterOf(
       },
       // A heartbeat that takes longer comes too late anyway.
       heartbeatTimeoutMs: Math.min(nodeStatusUpdateFrequency.ms, nodeLeaseDurationSeconds * 1000),
-      observer,
+      ...(observer === undefined ? {} : { observer }),
     });
-}
-
-async function accessOf({
-  bootstrapKubeconfig,
-  kubeconfig,
-}: Pick<RunOutcome['flags'], 'bootstrapKubeconfig' | 'kubeconfig'>) {
-  try {
-    return await readKubeconfig(kubeconfig);
-  } catch (cause) {
-    if (bootstrapKubeconfig === '') throw cause;
-    // differs from upstream, which asks for a certificate here.
-    const message = `no client certificate is requested with --bootstrap-kubeconfig yet, so ${kubeconfig} has to be there`;
-    throw new KubeletError('invalid', 'NoKubeconfig', message, { cause });
-  }
+  const certs = log.with({ component: 'certs' });
+  const identity = await clientIdentity({ config, flags, nodeName, open, clock, log: certs });
+  return (observer, metrics) => {
+    const server = open(identity.access, observer);
+    const { manager } = identity;
+    identity.use(server);
+    if (manager !== undefined && config.rotateCertificates) measureClientCertificate(metrics, manager);
+    return {
+      ...server,
+      components: manager === undefined ? [] : [manager],
+      close: () => {
+        server.close();
+        identity.close();
+      },
+    };
+  };
 }

@@ -24,8 +24,10 @@ import type { KubeletConfiguration } from '../config/table/kubelet-configuration
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/host/machine.ts';
 import { makeParts } from '../sources/make-pods.ts';
+import type { CertificateOptions } from './api-server/certificate-controllers.ts';
 import { ApiServerDouble, nodeUser } from './api-server/double.ts';
 import { memoryClient } from './api-server/memory-client.ts';
+import { TestAuthority } from './api-server/pki.ts';
 import { FakeCgroups } from './fake-cgroups.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeCri, type FakeCriOptions } from './fake-cri/fake-cri.ts';
@@ -60,6 +62,8 @@ interface Manifest {
 export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
   /** Whether there is an API server. */
   readonly cluster?: boolean;
+  /** What becomes of requests for certificates; nothing signs them unless told. */
+  readonly certificates?: CertificateOptions;
   readonly config?: Partial<KubeletConfiguration>;
   readonly machine?: Partial<MachineFacts>;
   readonly objects?: PodObjects;
@@ -111,7 +115,10 @@ export class FakeNode {
   constructor({ cluster, ...options }: FakeNodeOptions = {}) {
     this.#options = options;
     this.cri = new FakeCri({ clock: this.clock, ...options });
-    if (cluster === true) this.api = new ApiServerDouble({ clock: this.clock, automount: false });
+    const { certificates } = options;
+    const now = (): number => this.clock.now();
+    const signs = certificates && { certificates, sign: new TestAuthority({ now }).sign };
+    if (cluster === true) this.api = new ApiServerDouble({ clock: this.clock, automount: false, ...signs });
   }
 
   get stores(): Kubelet['stores'] {

@@ -1,9 +1,21 @@
 // Certificates without a disk and without real keys: what a whole kubelet in memory has of them.
+import { generateKeyPairSync } from 'node:crypto';
 import type { CertificatePair } from '../api/certificates.ts';
 import type { CertificateHost } from '../assemble/certs.ts';
 import { KubeletError } from '../base/errors.ts';
 import { Secret } from '../base/secret.ts';
 import type { ServingPairFiles } from '../certs/serving-files.ts';
+import { certificateMaker } from '../edge/certs/certificate-host.ts';
+import { readPair } from '../edge/certs/read-x509.ts';
+
+/** In the same turn, so that the fake clock need not wait for a thread. */
+export const memoryMaker: CertificateHost['maker'] = {
+  ...certificateMaker,
+  newKey: async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    return new Secret(privateKey.export({ type: 'sec1', format: 'pem' }) as string);
+  },
+};
 
 const yearMs = 365 * 24 * 3_600_000;
 
@@ -28,6 +40,21 @@ export class MemoryCertificates implements CertificateHost {
       },
     };
   }
+
+  /** By directory and prefix. The pair's key and certificate are real: the API server's double signs real requests. */
+  readonly store: CertificateHost['store'] = ({ directory, prefix }) => {
+    const path = `${directory}/${prefix}-current.pem`;
+    return {
+      current: async () => this.pairs.get(path),
+      update: async (certPem, key) => {
+        const pair = readPair(certPem, key);
+        this.pairs.set(path, pair);
+        return pair;
+      },
+    };
+  };
+
+  readonly maker = memoryMaker;
 
   /** Puts a pair where the kubelet looks for it, as an administrator does. */
   put(certFile: string, pair: CertificatePair): void {

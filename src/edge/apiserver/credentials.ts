@@ -6,6 +6,7 @@ import { readFile, stat } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { raceAbort } from '../../base/race-abort.ts';
 import { Secret } from '../../base/secret.ts';
 import { systemRoots } from '../host/http-get.ts';
 import { type ClusterInfo, type ExecCredential, runExecPlugin } from './exec-plugin.ts';
@@ -47,7 +48,8 @@ export class Credentials {
   }
 
   /** Looks whether anything has changed, at most every few seconds. Rejects while there is nothing to begin with. */
-  async refresh(): Promise<void> {
+  async refresh(signal: AbortSignal): Promise<void> {
+    await this.#untilLive(signal);
     this.#refreshing ??= this.#refreshNow().finally(() => {
       this.#refreshing = undefined;
     });
@@ -84,13 +86,30 @@ export class Credentials {
     };
   }
 
+  /** A first certificate may take until somebody approves it; whoever asks for something waits as long as it wants to. */
+  async #untilLive(signal: AbortSignal): Promise<void> {
+    const { live } = this.#deps.access;
+    while (live !== undefined && live.pair() === undefined) {
+      let stopListening = (): void => undefined;
+      const changed = new Promise<void>((resolve) => {
+        stopListening = live.changed.subscribe(() => resolve());
+      });
+      try {
+        await raceAbort(changed, signal);
+      } finally {
+        stopListening();
+      }
+    }
+  }
+
   async #refreshNow(): Promise<void> {
     const { access, clock } = this.#deps;
     await this.#renewExec();
     if (clock.monotonic() - this.#checkedMs < checkMs) return;
     const ca = await this.#read(access.ca);
-    const cert = await this.#read(access.clientCertificate?.cert);
-    const key = await this.#read(access.clientCertificate?.key);
+    const live = access.live?.pair();
+    const cert = live?.certPem ?? (await this.#read(access.clientCertificate?.cert));
+    const key = live?.key.reveal() ?? (await this.#read(access.clientCertificate?.key));
     if (access.tokenFile !== undefined) await this.#readFile(access.tokenFile);
     this.#checkedMs = clock.monotonic();
     this.#keep({

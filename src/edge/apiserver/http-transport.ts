@@ -47,7 +47,7 @@ export class HttpTransport implements Transport {
   async send(request: TransportRequest): Promise<TransportResponse> {
     for (let attempt = 0; ; attempt++) {
       request.signal.throwIfAborted();
-      await this.#credentials.refresh();
+      await this.#credentials.refresh(request.signal);
       request.signal.throwIfAborted();
       this.#dropOlder();
       let connection = this.#usable();
@@ -64,6 +64,13 @@ export class HttpTransport implements Transport {
         if (attempt >= mostResends || !maySendAgain(err, request, !isNew)) throw err;
       }
     }
+  }
+
+  /** There is another client certificate: it is used from now on, and what was begun with the one before ends soon. */
+  async renew(): Promise<void> {
+    this.#credentials.distrust();
+    await this.#credentials.refresh(new AbortController().signal);
+    this.#dropOlder();
   }
 
   unauthorized(): void {

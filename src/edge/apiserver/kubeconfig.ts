@@ -2,6 +2,8 @@
 // Upstream: client-go/tools/clientcmd. Invariants: what is wrong is named with its place, secrets are never part of it.
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
+import type { CertificatePair } from '../../api/certificates.ts';
+import type { Channel } from '../../base/channel.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
 
@@ -17,6 +19,11 @@ export interface ExecPlugin {
   readonly provideClusterInfo: boolean;
 }
 
+export interface LiveCertificate {
+  pair(): CertificatePair | undefined;
+  readonly changed: Pick<Channel<void>, 'subscribe'>;
+}
+
 export interface ClusterAccess {
   /** http or https, with the path that precedes all others. */
   readonly server: URL;
@@ -25,6 +32,8 @@ export interface ClusterAccess {
   readonly tlsServerName: string | undefined;
   readonly proxyUrl: URL | undefined;
   readonly clientCertificate: { readonly cert: Material; readonly key: Material } | undefined;
+  /** A certificate that comes and changes while we run. Wins over `clientCertificate`; requests wait for a first one. */
+  readonly live?: LiveCertificate | undefined;
   readonly token: Secret | undefined;
   /** Wins over `token`. */
   readonly tokenFile: string | undefined;

@@ -47,6 +47,9 @@ export async function readKubeconfig(path: string): Promise<ClusterAccess> {
 export function openApiServer(options: ApiServerOptions): ApiServer {
   const { access, clock, limits, log, observer, userAgent } = options;
   const transport = new HttpTransport({ access, clock, log, env: process.env });
+  const stopListening = access.live?.changed.subscribe(() => {
+    transport.renew().catch((err: unknown) => log.error('Client certificate cannot be used', { err }));
+  });
   const client = new ApiServerClient({
     transport,
     clock,
@@ -66,7 +69,10 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   return {
     client,
     follow: reflector({ client, clock, log }),
-    close: () => transport.closeConnections(),
+    close: () => {
+      stopListening?.();
+      transport.closeConnections();
+    },
   };
 }
 

@@ -1,9 +1,15 @@
 // What certificates need of the outside: keys and requests made, pairs read and kept on disk.
+import { createPublicKey } from 'node:crypto';
+import { join } from 'node:path';
 import type { CertificatePair } from '../../api/certificates.ts';
 import type { Clock } from '../../base/clock.ts';
-import { makeSelfSigned, type SelfSigned } from './make-x509.ts';
-import { readPair } from './read-x509.ts';
+import type { Secret } from '../../base/secret.ts';
+import { makeRequest, makeSelfSigned, newKey, type SelfSigned } from './make-x509.ts';
+import { PairStore, type PairStoreOptions, PendingKeyFile } from './pair-store.ts';
+import { isKey, keyKind, readPair } from './read-x509.ts';
 import { ServingPairFiles, type ServingPairPaths } from './serving-pair-files.ts';
+
+export type StorePlace = Omit<PairStoreOptions, 'now'>;
 
 export function certificateHost(clock: Clock) {
   return {
@@ -12,5 +18,17 @@ export function certificateHost(clock: Clock) {
       const { certPem, key } = await makeSelfSigned(options);
       return readPair(certPem, key);
     },
+    store: (place: StorePlace) => new PairStore({ ...place, now: () => new Date(clock.now()) }),
+    pendingKey: (directory: string) =>
+      new PendingKeyFile(join(directory, 'kubelet-client.key.tmp'), newKey, isKey),
+    maker: certificateMaker,
   };
 }
+
+export const certificateMaker = {
+  newKey,
+  keyKind,
+  request: makeRequest,
+  publicKeyDer: (key: Secret): Uint8Array =>
+    createPublicKey(key.reveal()).export({ type: 'spki', format: 'der' }),
+};

@@ -53,14 +53,13 @@ export function readCertificates(pem: string): readonly X509Certificate[] {
 }
 
 export function factsOf(certificate: X509Certificate): CertificateFacts {
-  const { issuer, subject } = certificate.toLegacyObject() as unknown as Record<'issuer' | 'subject', Name>;
   const names = (certificate.subjectAltName ?? '').split(', ');
   const named = (prefix: string): readonly string[] =>
     names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
   return {
-    commonName: [subject?.CN ?? ''].flat()[0] ?? '',
-    organizations: [subject?.O ?? []].flat(),
-    issuer: [issuer?.CN ?? ''].flat()[0] ?? '',
+    commonName: attributesOf(certificate.subject, 'CN')[0] ?? '',
+    organizations: attributesOf(certificate.subject, 'O'),
+    issuer: attributesOf(certificate.issuer, 'CN')[0] ?? '',
     dnsNames: named('DNS:'),
     ips: named('IP Address:').map((ip) => parseIp(ip)?.text ?? ip),
     notBeforeMs: Date.parse(certificate.validFrom),
@@ -68,8 +67,14 @@ export function factsOf(certificate: X509Certificate): CertificateFacts {
   };
 }
 
-/** One value, or several of the same kind. */
-type Name = { readonly CN?: string | string[]; readonly O?: string | string[] } | undefined;
+/**
+ * Of a name as Node writes it: one attribute a line, control characters escaped. Not by toLegacyObject(), which leaves
+ * node:tls half loaded when it is called before anybody has imported that.
+ */
+function attributesOf(name: string, key: string): readonly string[] {
+  const lines = name.split('\n').filter((line) => line.startsWith(`${key}=`));
+  return lines.map((line) => line.slice(key.length + 1));
+}
 
 function blocks(pem: string, label: RegExp): readonly string[] {
   const found = pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g);

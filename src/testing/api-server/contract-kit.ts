@@ -8,6 +8,8 @@ import { KubeletError } from '../../base/errors.ts';
 export interface ContractRig {
   readonly admin: ApiClient;
   readonly asNode: (name: string) => ApiClient;
+  /** Whether it may still know places of long ago. */
+  readonly remembers?: boolean;
   /** Takes back what the rig itself opened. */
   readonly close: () => Promise<void>;
 }
@@ -32,6 +34,7 @@ export async function openGround(rig: ContractRig): Promise<ContractGround & { c
   return {
     admin: rig.admin,
     asNode: (name) => rig.asNode(name),
+    remembers: rig.remembers ?? false,
     close: () => rig.close(),
     signal,
     namespace,

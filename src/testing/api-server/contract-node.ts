@@ -23,6 +23,10 @@ export function nodeContract(ground: () => ContractGround): void {
       volumes: [
         { name: 's', secret: { secretName: 'granted' } },
         { name: 'c', configMap: { name: 'granted' } },
+        {
+          name: 't',
+          projected: { sources: [{ serviceAccountToken: { path: 't', audience: 'vault' } }] },
+        },
       ],
     });
     pod = await admin.create<Pod>(path('pods'), spec, { signal });
@@ -115,9 +119,9 @@ export function nodeContract(ground: () => ContractGround): void {
 
   test('a node gets tokens for the service accounts of its pods, bound to them', async () => {
     const { signal, path } = ground();
-    const request = (uid: string) => ({
+    const request = (uid: string, audience = 'vault') => ({
       spec: {
-        audiences: ['vault'],
+        audiences: [audience],
         expirationSeconds: 3600,
         boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'mine', uid },
       },
@@ -127,6 +131,8 @@ export function nodeContract(ground: () => ContractGround): void {
     expect(token.status?.token.split('.')).toHaveLength(3);
     expect(Date.parse(token.status?.expirationTimestamp ?? '')).not.toBeNaN();
     expect(await reasonOf(node.create(at, request('another'), { signal }))).toMatch(/Conflict|Forbidden/);
+    const unnamed = request(pod.metadata?.uid ?? '', 'elsewhere');
+    expect(await reasonOf(node.create(at, unnamed, { signal }))).toBe('Forbidden');
     const foreign = path('serviceaccounts', 'nobody', 'token');
     expect(await reasonOf(node.create(foreign, request(pod.metadata?.uid ?? ''), { signal }))).toBe(
       'Forbidden',

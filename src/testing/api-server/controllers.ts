@@ -3,6 +3,7 @@
 // Upstream: pkg/controller/{serviceaccount,certificates,nodelifecycle}, pkg/scheduler.
 // Invariant: nothing is written inside a write: controllers act in a turn of their own, on the state they find then.
 import type { Node, Pod, Taint } from '../../api/k8s.ts';
+import { type CertificateOptions, handleRequest } from './certificate-controllers.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { Change, ObjectStore } from './object-store.ts';
 
@@ -11,6 +12,7 @@ export interface ControllersDeps {
   readonly objects: ClusterObjects;
   readonly schedule: boolean;
   readonly sign: ((csrPem: string, signerName: string, seconds: number) => string) | undefined;
+  readonly certificates: CertificateOptions;
   readonly caPem: string;
   readonly now: () => string;
 }
@@ -20,8 +22,6 @@ export interface Controllers {
 }
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
-const kubeletSigners = ['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'];
-const defaultCertificateSeconds = 365 * 24 * 3600;
 
 export function startControllers(deps: ControllersDeps): Controllers {
   const { store, objects } = deps;
@@ -66,7 +66,10 @@ function react(deps: ControllersDeps, { type, after }: Change): void {
     if (schedule) for (const pod of objects.list('pods')) schedulePod(objects, pod);
   }
   if (type.plural === 'pods' && after !== undefined && schedule) schedulePod(objects, after as Pod);
-  if (type.plural === 'certificatesigningrequests' && after !== undefined) signRequest(deps, name);
+  const { sign } = deps;
+  if (type.plural === 'certificatesigningrequests' && after !== undefined && sign !== undefined) {
+    handleRequest({ objects, sign, options: deps.certificates, now: deps.now }, name);
+  }
 }
 
 function fillNamespace({ objects, caPem }: ControllersDeps, namespace: string): void {
@@ -123,23 +126,4 @@ function takes(node: Node, pod: Pod): boolean {
   return (
     tolerated && Object.entries(pod.spec?.nodeSelector ?? {}).every(([key, value]) => labels[key] === value)
   );
-}
-
-function signRequest({ objects, sign, now }: ControllersDeps, name: string): void {
-  const csr = objects.get('certificatesigningrequests', '', name);
-  if (sign === undefined || csr === undefined || !kubeletSigners.includes(csr.spec.signerName)) return;
-  const decided = csr.status?.conditions?.length ?? 0;
-  if (decided > 0 || csr.status?.certificate !== undefined) return;
-  const csrPem = Buffer.from(csr.spec.request, 'base64').toString('utf8');
-  const pem = sign(csrPem, csr.spec.signerName, csr.spec.expirationSeconds ?? defaultCertificateSeconds);
-  const approved = {
-    type: 'Approved',
-    status: 'True',
-    reason: 'AutoApproved',
-    message: 'approved by the double',
-    lastUpdateTime: now(),
-    lastTransitionTime: now(),
-  };
-  const status = { conditions: [approved], certificate: Buffer.from(pem).toString('base64') };
-  objects.patch('certificatesigningrequests', '', name, { status }, 'status');
 }

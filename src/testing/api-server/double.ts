@@ -5,6 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isAbort } from '../../base/errors.ts';
 import { ApiError, badRequest } from './api-error.ts';
 import { authorize } from './authorize.ts';
+import type { CertificateOptions } from './certificate-controllers.ts';
 import { ClusterObjects } from './cluster-objects.ts';
 import { type Controllers, startControllers } from './controllers.ts';
 import { discovery } from './discovery.ts';
@@ -27,6 +28,7 @@ export interface ApiServerDoubleOptions {
   readonly schedule?: boolean;
   /** Whether CSRs of kubelets are approved and signed; needs `sign`. */
   readonly sign?: (csrPem: string, signerName: string, seconds: number) => string;
+  readonly certificates?: CertificateOptions;
   /** The root certificate that pods are given. */
   readonly caPem?: string;
   /** How often watches get bookmarks. */
@@ -57,6 +59,11 @@ export const adminUser: User = {
 
 export function nodeUser(name: string): User {
   return { name: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] };
+}
+
+/** Whom a bootstrap token stands for. */
+export function bootstrapUser(id: string): User {
+  return { name: `system:bootstrap:${id}`, groups: ['system:bootstrappers', 'system:authenticated'] };
 }
 
 export class ApiServerDouble {
@@ -98,6 +105,7 @@ export class ApiServerDouble {
       objects: this.objects,
       schedule: options.schedule ?? true,
       sign: options.sign,
+      certificates: options.certificates ?? {},
       caPem: options.caPem ?? 'no certificate',
       now: () => writes.now(),
     });

@@ -30,12 +30,23 @@ const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
 const yearSeconds = 365 * 24 * 3600;
 const usages = { server: serverAuth, client: clientAuth } as const;
 
+export interface AuthorityOptions {
+  /** By which requests are signed; the real time unless told. */
+  readonly now?: () => number;
+  /** How long before the present the life of what is signed begins; a minute unless told. */
+  readonly backdateSeconds?: number;
+}
+
 export class TestAuthority {
   readonly cert: string;
   readonly #key: KeyObject;
+  readonly #options: AuthorityOptions;
+  /** How far the signer's clock is ahead. */
+  skewMs = 0;
   readonly #subject = distinguishedName({ commonName: 'test-ca', organizations: [] });
 
-  constructor() {
+  constructor(options: AuthorityOptions = {}) {
+    this.#options = options;
     const { privateKey, publicKey } = newKey();
     this.#key = createPrivateKey(privateKey);
     const usage = extension('2.5.29.15', true, der(0x03, Buffer.from([2, 0x04])));
@@ -44,7 +55,7 @@ export class TestAuthority {
       this.#subject,
       publicKey,
       [isCa, usage],
-      Date.now() - 3_600_000,
+      (options.now ?? Date.now)() - 3_600_000,
       10 * yearSeconds,
     );
   }
@@ -69,12 +80,14 @@ export class TestAuthority {
       throw new Error('the certificate request is not valid');
     const usage = signerName === 'kubernetes.io/kubelet-serving' ? 'server' : 'client';
     const names = attributes === undefined ? undefined : requestedNames(attributes.content);
+    const { backdateSeconds = 60, now = Date.now } = this.#options;
+    const fromMs = now() + this.skewMs - backdateSeconds * 1000;
     return this.#certificate(
       subject.raw,
       publicKey.raw,
       extensionsOf(usage, names),
-      Date.now() - 60_000,
-      seconds + 60,
+      fromMs,
+      seconds + backdateSeconds,
     );
   };
 
@@ -120,6 +133,30 @@ function namesOf(hosts: readonly string[]): Buffer | undefined {
     dnsNames: hosts.filter((host) => isIP(host) === 0),
     ips: hosts.filter((host) => isIP(host) !== 0),
   });
+}
+
+export interface RequestContent {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly hasNames: boolean;
+}
+
+/** Throws when it is none. */
+export function readRequest(csrPem: string): RequestContent {
+  if (!csrPem.includes('BEGIN CERTIFICATE REQUEST')) throw new Error('the request is no certificate request');
+  const [info] = children(children(fromPem(csrPem))[0]?.content ?? Buffer.alloc(0));
+  const [, subject, , attributes] = children(info?.content ?? Buffer.alloc(0));
+  if (subject === undefined) throw new Error('the request has no subject');
+  const named = (id: string): readonly string[] =>
+    children(subject.content).flatMap(({ content }) => {
+      const [type, value] = children(children(content)[0]?.content ?? Buffer.alloc(0));
+      return type?.raw.equals(oid(id)) === true ? [value?.content.toString('utf8') ?? ''] : [];
+    });
+  return {
+    commonName: named('2.5.4.3')[0] ?? '',
+    organizations: named('2.5.4.10'),
+    hasNames: attributes !== undefined && requestedNames(attributes.content) !== undefined,
+  };
 }
 
 /** The extension of alternative names that the request asks for. */

@@ -3,7 +3,8 @@
 import { createHmac } from 'node:crypto';
 import type { Pod, TokenRequest } from '../../api/k8s.ts';
 import type { Clock } from '../../base/clock.ts';
-import { ApiError, conflict, notFound } from './api-error.ts';
+import { ApiError, conflict, forbidden, notFound } from './api-error.ts';
+import { nodeNameOf } from './node-authorizer.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { Call, RawRequest, User } from './request.ts';
 import { resourceOf } from './resources.ts';
@@ -91,6 +92,7 @@ export class Tokens {
       );
     }
     const audiences = body.spec?.audiences?.length ? body.spec.audiences : [audience];
+    this.#restrictNode(call, body, audiences);
     const nowMs = clock.now();
     const claims: Claims = {
       aud: audiences,
@@ -110,6 +112,23 @@ export class Tokens {
       spec: { ...body.spec, audiences, expirationSeconds: seconds },
       status: { token: this.#sign(claims), expirationTimestamp: timeText(claims.exp * 1000) },
     };
+  }
+
+  /** A node gets tokens for the audiences that its pods' volumes name. Upstream: NodeRestriction admission. */
+  #restrictNode(call: Call, body: TokenRequest, audiences: readonly string[]): void {
+    if (nodeNameOf(call.user) === undefined) return;
+    const pod = this.#deps.store.get(
+      resourceOf('pods'),
+      call.namespace,
+      body.spec?.boundObjectRef?.name ?? '',
+    );
+    const named = (pod as Pod | undefined)?.spec?.volumes?.flatMap(({ projected }) =>
+      (projected?.sources ?? []).map((source) => source.serviceAccountToken?.audience),
+    );
+    const foreign = audiences.find((each) => each !== audience && named?.includes(each) !== true);
+    if (foreign === undefined) return;
+    const why = `audience "${foreign}" not found in pod spec volume, ${call.user.name} is not authorized to request tokens for this audience`;
+    throw forbidden(resourceOf('serviceaccounts'), call.name, why);
   }
 
   #boundPod(call: Call, body: TokenRequest): Pick<Claims['kubernetes.io'], 'pod' | 'node'> {

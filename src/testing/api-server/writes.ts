@@ -2,7 +2,7 @@
 // Upstream: apiserver/pkg/registry/generic/registry/store.go and apiserver/pkg/registry/rest.
 // Invariants: a write that changes nothing makes no revision; what the server owns in metadata cannot be written.
 import { isDeepStrictEqual } from 'node:util';
-import type { Node, ObjectMeta, Pod } from '../../api/k8s.ts';
+import type { CertificateSigningRequest, Node, ObjectMeta, Pod } from '../../api/k8s.ts';
 import type { Clock } from '../../base/clock.ts';
 import {
   alreadyExists,
@@ -16,6 +16,7 @@ import {
 import { restrictNode } from './node-restriction.ts';
 import type { ObjectStore } from './object-store.ts';
 import { jsonPatch, mergePatch, strategicMergePatch } from './patches.ts';
+import { readRequest } from './pki.ts';
 import { resizeWrite } from './pod-resize.ts';
 import { podDeletionGrace, preparePod } from './pod-rules.ts';
 import type { Call } from './request.ts';
@@ -75,7 +76,12 @@ export class Writes {
 
   patch(target: Target, contentType: string, body: unknown): StoredObject {
     const before = this.existing(target);
-    return this.#write(target, before, this.#decode(target, applyPatch(before, contentType, body)));
+    const given = this.#decode(target, applyPatch(before, contentType, body));
+    const { uid } = given.metadata;
+    // In an update it is a precondition, in a patch a field that cannot be changed.
+    if (uid !== before.metadata.uid)
+      throw invalid(target.type, target.name, 'metadata.uid', `Invalid value: "${uid}": field is immutable`);
+    return this.#write(target, before, given);
   }
 
   /** The object, gone or with its deletion begun, and whether it has gone. */
@@ -156,12 +162,13 @@ export class Writes {
     }
   }
 
-  #prepare({ type }: Target, object: StoredObject): StoredObject {
+  #prepare({ type, user }: Target, object: StoredObject): StoredObject {
     if (type.plural === 'pods') {
       const pod = preparePod(object as Pod, { automount: this.#deps.automount, suffix: this.suffix() });
       return { ...object, ...pod };
     }
     if (type.plural === 'nodes') return taintNewNode(object);
+    if (type.plural === 'certificatesigningrequests') return withRequester(object, user);
     if (type.plural === 'namespaces') {
       return { ...object, spec: { finalizers: ['kubernetes'] }, status: { phase: 'Active' } };
     }
@@ -186,7 +193,7 @@ export class Writes {
   }
 
   #after({ type, subresource }: Target, before: StoredObject, given: StoredObject): StoredObject {
-    if (subresource === 'status') return statusWrite(before, given);
+    if (subresource === 'status' || subresource === 'approval') return statusWrite(before, given);
     if (type.plural === 'pods' && subresource === 'resize') return resizeWrite(before, given);
     return objectWrite(type.hasStatus, before, given);
   }
@@ -298,6 +305,30 @@ function statusWrite(before: StoredObject, given: StoredObject): StoredObject {
     metadata.ownerReferences = before.metadata.ownerReferences;
   }
   return { ...before, metadata, status: given.status };
+}
+
+/** Who asks is what the server knows, not what the request says. */
+function withRequester(object: StoredObject, { name, groups, uid }: Call['user']): StoredObject {
+  const spec = object.spec as CertificateSigningRequest['spec'];
+  const type = resourceOf('certificatesigningrequests');
+  const { expirationSeconds = 600, request, signerName, usages = [] } = spec;
+  const bad = (field: string, why: string): never => {
+    throw invalid(type, object.metadata.name ?? '', `spec.${field}`, why);
+  };
+  if (signerName === undefined) bad('signerName', 'Required value');
+  if (usages.length === 0) bad('usages', 'Required value');
+  if (expirationSeconds < 600)
+    bad('expirationSeconds', 'Invalid value: may not specify a duration less than 600 seconds (10 minutes)');
+  try {
+    readRequest(Buffer.from(request, 'base64').toString('utf8'));
+  } catch {
+    bad('request', 'Invalid value: PEM block type must be CERTIFICATE REQUEST');
+  }
+  return {
+    ...object,
+    spec: { ...spec, username: name, groups, ...(uid === undefined ? {} : { uid }) },
+    status: {},
+  };
 }
 
 /** Nothing is to be scheduled to a node before it was seen to be ready. Upstream: nodetaint admission. */

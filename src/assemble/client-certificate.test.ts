@@ -1,0 +1,174 @@
+// From a bootstrap token to a certificate and on, over HTTPS to the double, with real files and keys.
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Node } from '../api/k8s.ts';
+import { realClock } from '../base/clock.ts';
+import { silentLogger } from '../base/log.ts';
+import { Metrics } from '../base/metrics.ts';
+import { legacyConfiguration } from '../config/complete.ts';
+import { defaultsOf } from '../config/schema.ts';
+import { kubeletFlags } from '../config/table/kubelet-flags.ts';
+import { readKubeconfig } from '../edge/apiserver/open-api-server.ts';
+import { whyBootstrap } from '../edge/certs/bootstrap-kubeconfig.ts';
+import type { CertificateOptions } from '../testing/api-server/certificate-controllers.ts';
+import { ApiServerDouble, bootstrapUser } from '../testing/api-server/double.ts';
+import { serveDouble } from '../testing/api-server/http-front.ts';
+import { adminCertificate, kubeconfigText, nodeCertificate } from '../testing/api-server/kubeconfig-text.ts';
+import { TestAuthority } from '../testing/api-server/pki.ts';
+import { clusterOf } from './open-cluster.ts';
+
+const token = 'abcdef.0123456789abcdef';
+const nobody = (): undefined => undefined;
+const observer = { request: nobody, answered: nobody, waited: nobody, retried: nobody };
+
+async function world(certificates: CertificateOptions = {}) {
+  const directory = mkdtempSync(join(tmpdir(), 'joining-'));
+  const authority = new TestAuthority({ backdateSeconds: 0 });
+  const users = { [token]: bootstrapUser('abcdef') };
+  const double = new ApiServerDouble({ clock: realClock, sign: authority.sign, users, certificates });
+  const front = await serveDouble(double, { authority });
+  onTestFinished(async () => {
+    double.close();
+    await front.close();
+    rmSync(directory, { recursive: true });
+  });
+  const kubeconfig = join(directory, 'kubelet.conf');
+  const bootstrap = join(directory, 'bootstrap.conf');
+  writeFileSync(bootstrap, kubeconfigText({ front, authority, token }));
+  const certDir = join(directory, 'pki');
+  /** A life: the way to the API server, and the manager running beside it. */
+  const live = async (rotateCertificates: boolean, bootstrapKubeconfig = bootstrap) => {
+    const flags = { ...defaultsOf(kubeletFlags), kubeconfig, bootstrapKubeconfig, certDir };
+    const config = { ...legacyConfiguration({}), rotateCertificates };
+    const metrics = new Metrics();
+    const open = await clusterOf({ config, flags, version: 'v1' }, 'n', realClock, silentLogger);
+    const api = open(observer, metrics);
+    const abort = new AbortController();
+    const running = await Promise.all((api.components ?? []).map((each) => each.start(abort.signal)));
+    const stop = async (): Promise<void> => {
+      abort.abort();
+      await Promise.all(running.map(({ stopped }) => stopped));
+      api.close();
+    };
+    onTestFinished(stop);
+    const node = (): Promise<Node> =>
+      api.client.create('/api/v1/nodes', { metadata: { name: 'n' } }, { signal: abort.signal });
+    return { api, stop, node, metrics, signal: abort.signal };
+  };
+  const requests = () => double.objects.list('certificatesigningrequests');
+  return { authority, certDir, double, front, kubeconfig, live, requests };
+}
+
+for (const rotates of [true, false])
+  test(`joins with a token, rotation ${rotates ? 'on' : 'off'}: what is asked for waits for the certificate`, async () => {
+    const { certDir, double, kubeconfig, live, requests } = await world();
+    const life = await live(rotates);
+    expect((await life.node()).metadata?.name).toBe('n');
+    expect(double.requests.filter(({ resource }) => resource === 'nodes')).toMatchObject([
+      { user: 'system:node:n' },
+    ]);
+    expect(double.requests.filter(({ code }) => code >= 400)).toEqual([]);
+    expect(requests()).toHaveLength(1);
+    const link = join(certDir, 'kubelet-client-current.pem');
+    expect(readdirSync(certDir).toSorted()).toEqual([
+      expect.stringMatching(/^kubelet-client-2/),
+      'kubelet-client-current.pem',
+    ]);
+    expect(statSync(kubeconfig).mode & 0o777).toBe(0o600);
+    const access = await readKubeconfig(kubeconfig);
+    expect(access).toMatchObject({
+      clientCertificate: { cert: { file: link }, key: { file: link } },
+      token: undefined,
+    });
+    await life.stop();
+    // The next life uses what is there.
+    const next = await live(rotates);
+    await next.api.client.get('/api/v1/nodes/n', { signal: next.signal });
+    expect(requests()).toHaveLength(1);
+  });
+
+test('waits for an approval by hand, and asks for nothing twice over restarts', async () => {
+  const { certDir, double, kubeconfig, live, requests } = await world({ decide: () => 'wait' });
+  const first = await live(true);
+  await until(() => requests().length === 1);
+  await first.stop();
+  expect(readdirSync(certDir)).toEqual(['kubelet-client.key.tmp']);
+  expect(() => statSync(kubeconfig)).toThrow();
+  const second = await live(true);
+  const made = second.node();
+  const [csr] = requests();
+  const conditions = [{ type: 'Approved', status: 'True', reason: 'Kubectl', message: '' }];
+  double.objects.patch(
+    'certificatesigningrequests',
+    '',
+    csr?.metadata?.name ?? '',
+    { status: { conditions } },
+    'approval',
+  );
+  await made;
+  expect(requests()).toHaveLength(1);
+});
+
+test('rotation: the new certificate is used at once, on new connections', async () => {
+  const { authority, certDir, double, front, live, requests } = await world({ seconds: 3_600 });
+  // The first one is signed as if most of its hour were over.
+  authority.skewMs = -57 * 60_000;
+  const life = await live(true);
+  await life.node();
+  authority.skewMs = 0;
+  const link = join(certDir, 'kubelet-client-current.pem');
+  const before = readlinkSync(link);
+  const connections = front.connections.total;
+  await until(() => requests().length >= 2 && readlinkSync(link) !== before);
+  while (front.connections.total === connections) {
+    await life.api.client.get('/api/v1/nodes/n', { signal: life.signal });
+  }
+  const [second] = requests().filter(({ metadata }) => metadata?.name?.startsWith('csr-'));
+  expect(second?.spec.username).toBe('system:node:n');
+  expect(double.requests.filter(({ code }) => code >= 400)).toEqual([]);
+  expect(life.metrics.render()).toMatch(/^kubelet_certificate_manager_client_ttl_seconds 35\d\d$/m);
+});
+
+test('a kubeconfig with a certificate in it, as on the first node of a control plane, is replaced at once', async () => {
+  const { authority, front, kubeconfig, live, requests } = await world();
+  writeFileSync(kubeconfig, kubeconfigText({ front, authority, client: nodeCertificate(authority, 'n') }));
+  const life = await live(true, '');
+  await until(() => requests().length === 1);
+  expect(requests()[0]?.spec.username).toBe('system:node:n');
+  await life.node();
+});
+
+test('whyBootstrap: only a kubeconfig with a certificate that is still valid is used', async () => {
+  const { authority, front, kubeconfig } = await world();
+  const why = async (text: string | undefined, nowMs = Date.now()): Promise<string | undefined> => {
+    if (text !== undefined) writeFileSync(kubeconfig, text);
+    return await whyBootstrap(kubeconfig, nowMs);
+  };
+  expect(await why(undefined)).toMatch(/^there is no /);
+  expect(await why('{')).toMatch(/neither YAML nor JSON/);
+  expect(await why(kubeconfigText({ front, authority, token: 't' }))).toMatch(/names no client certificate/);
+  const client = adminCertificate(authority);
+  expect(await why(kubeconfigText({ front, authority, client }))).toBeUndefined();
+  expect(await why(undefined, Date.now() + 2 * 365 * 24 * 3_600_000)).toMatch(/has expired at/);
+  expect(await why(kubeconfigText({ front, authority, client: { cert: 'x', key: 'x' } }))).toMatch(
+    /no certificate where/,
+  );
+  const pattern = /"client-certificate-data":"[^"]*","client-key-data":"[^"]*"/;
+  const files = '"client-certificate":"/gone.pem","client-key":"/gone.pem"';
+  const gone = readFileSync(kubeconfig, 'utf8').replace(pattern, files);
+  expect(await why(gone)).toMatch(/cannot be read/);
+});
+
+async function until(is: () => boolean): Promise<void> {
+  while (!is()) await new Promise((resolve) => setTimeout(resolve, 20));
+}
