@@ -89,7 +89,8 @@ export class Credentials {
   /** A first certificate may take until somebody approves it; whoever asks for something waits as long as it wants to. */
   async #untilLive(signal: AbortSignal): Promise<void> {
     const { live } = this.#deps.access;
-    while (live !== undefined && live.pair() === undefined) {
+    if (live === undefined) return;
+    while (live.pair() === undefined) {
       let stopListening = (): void => undefined;
       const changed = new Promise<void>((resolve) => {
         stopListening = live.changed.subscribe(() => resolve());
