@@ -116,11 +116,13 @@ class LogReading {
       const wanted = Math.min(chunkBytes, endAt - this.#at);
       const length = await file.read(this.#filter.space(wanted), this.#at);
       if (length === 0) break;
+      const isEnd = length < wanted && !file.compressed;
       await this.#deps.turns.take(length);
       this.#at += length;
       got = true;
       const out = this.#filter.filled(length);
       if (out.length > 0) yield out;
+      if (isEnd) break;
     }
     return got;
   }
@@ -139,6 +141,7 @@ class LogReading {
       const wasRunning = this.#request.isRunning();
       const got = yield* this.#drain(Number.POSITIVE_INFINITY);
       if (this.#filter.isDone) return;
+      if (got && wasRunning) await this.#untilChange();
       if (got || (await this.#wasEmptied())) continue;
       const next = await this.#next();
       if (next !== undefined) {
@@ -195,7 +198,8 @@ class LogReading {
   async #untilChange(): Promise<void> {
     const { clock, files } = this.#deps;
     const { isRunning, onChange, path } = this.#request;
-    await clock.sleep(Math.max(0, this.#lookedAtMs + gatherMs - clock.monotonic()), this.#signal);
+    const gatherForMs = this.#lookedAtMs + gatherMs - clock.monotonic();
+    if (gatherForMs > 0) await clock.sleep(gatherForMs, this.#signal);
     this.#signal.throwIfAborted();
     let wake = (): void => undefined;
     const woken = new Promise<void>((resolve) => {

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../base/log.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import type { LogOptions } from './log-options.ts';
+import { readLog } from './read-log.ts';
+
+const line = (text: string): string => `2024-01-01T00:00:01Z stdout F ${text}\n`;
+const options: LogOptions = {
+  follow: true,
+  previous: false,
+  timestamps: false,
+  since: undefined,
+  tailLines: undefined,
+  limitBytes: undefined,
+  stdout: true,
+  stderr: true,
+};
+
+/** A log in memory of which nothing is told but by the ways a test uses. */
+function bench() {
+  let text = '';
+  let running = true;
+  let open = 0;
+  let onEnd: () => void = () => undefined;
+  let onRead: () => void = () => undefined;
+  let watching = 0;
+  const listeners = new Set<() => void>();
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const chunks = readLog(
+    {
+      files: {
+        open: async () => {
+          open += 1;
+          return {
+            identity: 'a',
+            compressed: false,
+            read: async (buffer, at) => {
+              const length = Buffer.from(text).copy(buffer, 0, at);
+              if (length === 0) onEnd();
+              onRead();
+              return length;
+            },
+            size: async () => text.length,
+            close: async () => {
+              open -= 1;
+            },
+          };
+        },
+        rotated: async () => [],
+        identity: async () => 'a',
+        watch: () => {
+          watching += 1;
+          return {
+            close: () => {
+              watching -= 1;
+            },
+          };
+        },
+      },
+      turns: { take: async () => undefined },
+      clock,
+      log: silentLogger,
+    },
+    {
+      path: '/log',
+      containerId: 'c',
+      options,
+      isRunning: () => running,
+      onChange: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    },
+    stop.signal,
+  );
+  let got = '';
+  const ended = (async () => {
+    for await (const chunk of chunks) got += Buffer.from(chunk).toString();
+  })();
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  };
+  return {
+    clock,
+    settle,
+    ended,
+    stop,
+    got: () => got,
+    left: () => ({ open, watching, listeners: listeners.size, timers: clock.pendingTimers() }),
+    write: (more: string) => {
+      text += line(more);
+    },
+    end: () => {
+      running = false;
+      for (const each of listeners) each();
+    },
+    atEnd: (fn: () => void) => {
+      onEnd = fn;
+    },
+    atRead: (fn: () => void) => {
+      onRead = fn;
+    },
+  };
+}
+
+const nothingLeft = { open: 0, watching: 0, listeners: 0, timers: 0 };
+
+describe('following', () => {
+  test('tells the last words that were written after the log was read to its end and before the end was seen', async () => {
+    const { atEnd, end, ended, got, left, write } = bench();
+    atEnd(() => {
+      atEnd(() => undefined);
+      write('last words');
+      end();
+    });
+    await ended;
+    expect(got()).toBe('last words\n');
+    expect(left()).toEqual(nothingLeft);
+  });
+
+  test('is woken by the end of the container, without an event of the file', async () => {
+    const { clock, end, ended, got, left, settle, write } = bench();
+    write('one');
+    await settle();
+    // What is gathered before the next look.
+    await clock.advance(10);
+    await settle();
+    expect(got()).toBe('one\n');
+    expect(left()).toMatchObject({ open: 1, watching: 1, listeners: 1 });
+    end();
+    await ended;
+    expect(left()).toEqual(nothingLeft);
+  });
+
+  test('finds what no event told within the safety poll', async () => {
+    const { clock, got, left, settle, stop, ended, write } = bench();
+    await settle();
+    await clock.advance(10);
+    await settle();
+    write('silent');
+    await clock.advance(4_000);
+    await settle();
+    expect(got()).toBe('');
+    await clock.advance(1_000);
+    await settle();
+    expect(got()).toBe('silent\n');
+    stop.abort();
+    await ended;
+    expect(left()).toEqual(nothingLeft);
+  });
+
+  test('takes what comes without pause together: so many looks in a second, whatever is written', async () => {
+    const { atRead, clock, settle, stop, ended, write } = bench();
+    let reads = 0;
+    atRead(() => {
+      reads += 1;
+      write('more');
+    });
+    for (let ms = 0; ms < 1_000; ms++) {
+      await clock.advance(1);
+      await settle();
+    }
+    expect(reads).toBeGreaterThan(50);
+    expect(reads).toBeLessThan(250);
+    stop.abort();
+    await ended;
+  });
+});
