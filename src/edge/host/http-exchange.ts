@@ -204,7 +204,7 @@ async function write(
   last: boolean,
 ): Promise<void> {
   const { body } = result;
-  const { stalledMs } = options.limits;
+  const { stalledMs, streamStalledMs } = options.limits;
   if (typeof body === 'string' || body instanceof Uint8Array) {
     // The socket's own time-out: nothing was taken for that long.
     response.setTimeout(stalledMs, () => response.destroy());
@@ -216,7 +216,7 @@ async function write(
   const { signal } = exchange.abort;
   if (options.connections.closing) exchange.abort.abort(new Aborted('the server closes'));
   try {
-    await sendStream(response, { ...result, body }, signal, stalledMs, last);
+    await sendStream(response, { ...result, body }, signal, streamStalledMs, last);
     exchange.answered = true;
     response.end();
   } catch (err) {

@@ -13,6 +13,8 @@ export interface HttpLimits {
   readonly idleMs: number;
   /** Without a byte taken by a client for which there are some. */
   readonly stalledMs: number;
+  /** The same for a stream: somebody who reads a log may stop its output for a while. */
+  readonly streamStalledMs: number;
   readonly connections: number;
   /** How long answers under way may take when the server closes. */
   readonly closeMs: number;
@@ -26,6 +28,7 @@ export const defaultHttpLimits: HttpLimits = {
   requestTimeoutMs: 60_000,
   idleMs: 90_000,
   stalledMs: 120_000,
+  streamStalledMs: 4 * 3_600_000,
   connections: 1024,
   closeMs: 2_000,
 };

@@ -226,7 +226,7 @@ describe('streams', () => {
         yield new Uint8Array(1024 * 1024);
       }
     }
-    const listener = await listen({ handler: answers(endless()), limits: { stalledMs: 100 } });
+    const listener = await listen({ handler: answers(endless()), limits: { streamStalledMs: 100 } });
     const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     await new Promise((resolve) => void setTimeout(resolve, 300));
@@ -235,6 +235,25 @@ describe('streams', () => {
     socket.resume();
     await end;
     expect(made).toBe(after);
+  });
+
+  test('wait for a client that pauses for longer than another answer may', async () => {
+    let made = 0;
+    async function* endless(): AsyncIterable<Uint8Array> {
+      for (;;) {
+        made += 1;
+        yield new Uint8Array(1024 * 1024);
+      }
+    }
+    const listener = await listen({ handler: answers(endless()), limits: { stalledMs: 20 } });
+    const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    socket.pause();
+    await new Promise((resolve) => void setTimeout(resolve, 200));
+    const paused = made;
+    socket.resume();
+    await expect.poll(() => made).toBeGreaterThan(paused + 20);
+    socket.destroy();
+    await end;
   });
 
   test('that fail are cut off and reported', async () => {
