@@ -1,0 +1,205 @@
+// Pods resized while they run: what the API server was asked for is what the kernel's files say, of the pod and of its
+// container, and what the status tells. On a real containerd, through the built command.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import type { Container, Pod, PodCondition } from '../src/api/k8s.ts';
+import { findHierarchies, type Hierarchies } from '../src/edge/cgroup/hierarchies.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+
+const mebi = 1024 * 1024;
+type Resources = NonNullable<Container['resources']>;
+
+/** `100m/200m 32Mi/64Mi`: request and limit of CPU, then of memory. */
+function amounts(text: string): Resources {
+  const [[cpu = '', cpuLimit = ''] = [], [memory = '', memoryLimit = ''] = []] = text
+    .split(' ')
+    .map((each) => each.split('/'));
+  return { requests: { cpu, memory }, limits: { cpu: cpuLimit, memory: memoryLimit } };
+}
+
+describeOnRig('resize', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+  let hierarchies: Hierarchies;
+
+  beforeAll(async () => {
+    hierarchies = await findHierarchies();
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
+    await cluster.untilNodeReady();
+  });
+  afterAll(async () => {
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+
+  async function run(
+    name: string,
+    text: string,
+    over: Partial<Container> = {},
+    script = obedient,
+  ): Promise<Pod> {
+    const containers = [container('main', script, { resources: amounts(text), ...over })];
+    const { metadata, spec } = manifest(name, { nodeName: 'node1', containers });
+    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+    return await cluster.untilReady(name);
+  }
+
+  function resize(name: string, text: string): void {
+    const containers = (cluster.pod(name)?.spec?.containers ?? []).map((each) => ({
+      ...each,
+      resources: amounts(text),
+    }));
+    cluster.double.objects.patch('pods', 'default', name, { spec: { containers } }, 'resize');
+  }
+
+  const conditionsOf = (pod: Pod | undefined): readonly PodCondition[] =>
+    (pod?.status?.conditions ?? []).filter(({ type }) => type.startsWith('PodResize'));
+
+  /** Carried out: the status has what was asked for, and no resize is left to tell of. */
+  const untilSized = (name: string, text: string): Promise<Pod> =>
+    cluster.untilPod(name, `to have ${text}`, ({ containerStatuses = [] }, pod) => {
+      const [status] = containerStatuses;
+      const same = JSON.stringify(sorted(status?.resources)) === JSON.stringify(sorted(amounts(text)));
+      return same && status?.state?.running !== undefined && conditionsOf(pod).length === 0;
+    });
+
+  const sorted = (resources: Resources | undefined): unknown =>
+    [resources?.limits, resources?.requests].map((list) =>
+      Object.entries(list ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    );
+
+  /** What the kernel has of the pod's cgroup and of its container's: CPU quota in microseconds, memory in bytes. */
+  function kernel(pod: Pod): Record<string, readonly string[]> {
+    const { metadata, status } = pod;
+    const folder = status?.qosClass === 'Guaranteed' ? '' : 'burstable';
+    const id = status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
+    const place = join(rig.ground.name, 'kubepods', folder, `pod${metadata?.uid}`);
+    return { pod: files(place), container: files(join(place, id)) };
+  }
+
+  function files(place: string): readonly string[] {
+    const read = (root: string, name: string): string => readFileSync(join(root, place, name), 'utf8').trim();
+    if (hierarchies.version === 2) {
+      const { root } = hierarchies;
+      return [read(root, 'cpu.max').split(' ')[0] ?? '', read(root, 'memory.max')];
+    }
+    const mount = (controller: string): string =>
+      hierarchies.version === 1 ? (hierarchies.mountPoints.get(controller) ?? '') : '';
+    return [read(mount('cpu'), 'cpu.cfs_quota_us'), read(mount('memory'), 'memory.limit_in_bytes')];
+  }
+
+  /** In the pod's container. */
+  async function exec(pod: Pod, script: string): Promise<void> {
+    const containerId = pod.status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
+    const { exitCode } = await rig.cri.execSync({ containerId, cmd: ['sh', '-c', script], timeout: 30n });
+    expect(exitCode).toBe(0);
+  }
+
+  const startedAt = (pod: Pod | undefined): readonly unknown[] => {
+    const status = pod?.status?.containerStatuses?.[0];
+    return [status?.containerID, status?.restartCount];
+  };
+
+  test('burstable: up and down, CPU and memory, in the kernel and in the status, without a restart', async () => {
+    tellWhenFailed();
+    const pod = await run('burst', '100m/200m 32Mi/64Mi');
+    expect(kernel(pod)).toEqual({ pod: ['20000', `${64 * mebi}`], container: ['20000', `${64 * mebi}`] });
+    const before = startedAt(pod);
+    resize('burst', '150m/400m 64Mi/128Mi');
+    const grown = await untilSized('burst', '150m/400m 64Mi/128Mi');
+    expect(kernel(grown)).toEqual({ pod: ['40000', `${128 * mebi}`], container: ['40000', `${128 * mebi}`] });
+    expect(grown.status?.containerStatuses?.[0]?.allocatedResources).toEqual({ cpu: '150m', memory: '64Mi' });
+    resize('burst', '50m/100m 16Mi/32Mi');
+    const shrunk = await untilSized('burst', '50m/100m 16Mi/32Mi');
+    expect(kernel(shrunk)).toEqual({ pod: ['10000', `${32 * mebi}`], container: ['10000', `${32 * mebi}`] });
+    expect([startedAt(shrunk), shrunk.status?.observedGeneration]).toEqual([before, 3]);
+    const told = cluster.double.objects
+      .list('events', 'default')
+      .filter(
+        ({ involvedObject, reason }) => involvedObject.name === 'burst' && reason === 'ResizeCompleted',
+      );
+    expect(told.length).toBeGreaterThan(0);
+  });
+
+  test('guaranteed, and what the node can never have', async () => {
+    tellWhenFailed();
+    const pod = await run('exact', '100m/100m 32Mi/32Mi');
+    const before = startedAt(pod);
+    resize('exact', '200m/200m 64Mi/64Mi');
+    const grown = await untilSized('exact', '200m/200m 64Mi/64Mi');
+    expect(kernel(grown)).toEqual({ pod: ['20000', `${64 * mebi}`], container: ['20000', `${64 * mebi}`] });
+    resize('exact', '500/500 64Mi/64Mi');
+    const refused = await cluster.untilPod(
+      'exact',
+      'to be refused',
+      (_, each) => conditionsOf(each).length > 0,
+    );
+    expect(conditionsOf(refused)).toMatchObject([
+      { type: 'PodResizePending', status: 'True', reason: 'Infeasible', observedGeneration: 3 },
+    ]);
+    expect(conditionsOf(refused)[0]?.message).toMatch(
+      /^Node didn't have enough capacity: cpu, requested: 500000, capacity: \d+$/,
+    );
+    expect([kernel(refused), startedAt(refused)]).toEqual([kernel(grown), before]);
+  });
+
+  test('RestartContainer: one restart, with the other amounts; and none for the other resource', async () => {
+    tellWhenFailed();
+    const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
+    const pod = await run('anew', '100m/200m 32Mi/64Mi', { resizePolicy });
+    resize('anew', '100m/300m 32Mi/64Mi');
+    expect(startedAt(await untilSized('anew', '100m/300m 32Mi/64Mi'))).toEqual(startedAt(pod));
+    resize('anew', '100m/300m 32Mi/128Mi');
+    const made = await untilSized('anew', '100m/300m 32Mi/128Mi');
+    expect(startedAt(made)).toEqual([expect.not.stringMatching(String(startedAt(pod)[0])), 1]);
+    expect(kernel(made)).toEqual({ pod: ['30000', `${128 * mebi}`], container: ['30000', `${128 * mebi}`] });
+  });
+
+  test('memory that is in use is not taken away: told as an error, and done when it is given back', async () => {
+    tellWhenFailed();
+    const pod = await run('holds', '100m/200m 32Mi/96Mi');
+    await exec(pod, 'dd if=/dev/zero of=/dev/shm/held bs=1M count=40');
+    resize('holds', '100m/200m 16Mi/24Mi');
+    const failed = await cluster.untilPod('holds', 'to say why', (_, each) =>
+      conditionsOf(each).some(({ reason }) => reason === 'Error'),
+    );
+    expect(conditionsOf(failed)[0]?.message).toMatch(
+      /^cannot decrease memory limits: .* below current usage \(\d+\)/,
+    );
+    expect(kernel(failed)).toEqual({ pod: ['20000', `${96 * mebi}`], container: ['20000', `${96 * mebi}`] });
+    await exec(pod, 'rm /dev/shm/held');
+    expect(kernel(await untilSized('holds', '100m/200m 16Mi/24Mi'))).toEqual({
+      pod: ['20000', `${24 * mebi}`],
+      container: ['20000', `${24 * mebi}`],
+    });
+  });
+
+  test('killed as soon as it was asked, at any moment of it: the next life ends where it was to', async () => {
+    tellWhenFailed();
+    const pod = await run('cut', '100m/200m 32Mi/64Mi');
+    const before = startedAt(pod);
+    const sizes = ['100m/300m 32Mi/128Mi', '100m/250m 32Mi/96Mi', '100m/400m 48Mi/160Mi'];
+    for (const [round, size] of sizes.entries()) {
+      resize('cut', size);
+      await new Promise((resolve) => setTimeout(resolve, round * 15));
+      await kubelet.kill9();
+      await kubelet.start();
+      const done = await untilSized('cut', size);
+      expect(startedAt(done)).toEqual(before);
+    }
+    expect(kernel(cluster.pod('cut') ?? {})).toEqual({
+      pod: ['40000', `${160 * mebi}`],
+      container: ['40000', `${160 * mebi}`],
+    });
+  });
+});
