@@ -23,6 +23,7 @@ export interface AdmissionInput {
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   /** What is known of a pod by now, which the pod its source gave does not have yet. */
   readonly statuses: { get(uid: PodUid): PodStatus | undefined };
+  readonly topology: { admit(pod: Pod): { readonly reason: string; readonly message: string } | undefined };
   /** The node's object where there is one. */
   readonly ownNode: () => Node | undefined;
   readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
@@ -42,6 +43,7 @@ export function assembleAdmission(input: AdmissionInput): Admission {
     runs: (uid) => !isDown(observed.get(uid)),
     node: () => nodeAsItIs(input),
     kill,
+    take: (pod) => input.topology.admit(pod),
     settings: { podLevelResources: gates.PodLevelResources },
     events,
     preempted,

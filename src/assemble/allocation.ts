@@ -18,6 +18,8 @@ import { Allocations } from '../resources/allocation/allocations.ts';
 import { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
 import { PodResizes, type ResizeAdmission } from '../resources/allocation/pod-resizes.ts';
 import type { StateFiles } from '../resources/checkpoint/checkpoint-file.ts';
+import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
+import { TopologyManager } from '../resources/topology/topology-manager.ts';
 import type { RuntimeResizes } from '../runtime/sync-context.ts';
 import type { ResizeMetrics } from '../stats/resize-metrics.ts';
 import type { StatusResizes } from '../status/status-loop.ts';
@@ -58,8 +60,10 @@ export interface AssembledAllocation<W extends { readonly uid: PodUid; readonly 
   readonly runtime: RuntimeResizes | undefined;
   readonly status: StatusResizes;
   readonly conditions: PodResizeConditions;
-  /** First of all: it reads what was allocated in an earlier life. */
-  readonly store: Component;
+  /** First of all: they read what was given out in an earlier life. */
+  readonly stores: readonly Component[];
+  /** Takes what a pod needs of its own when it is admitted. */
+  readonly topology: TopologyManager;
   resizes(input: ResizeInput): AssembledResizes;
 }
 
@@ -76,6 +80,10 @@ export function assembleAllocation<W extends { readonly uid: PodUid; readonly po
   const { clock, desired, files, gates, metrics, rootDir } = input;
   const enabled = gates.InPlacePodVerticalScaling;
   const allocations = new Allocations({ files, rootDir, enabled, log: input.log('allocations') });
+  const managers = [
+    cpuManager({ files, rootDir, policy: input.config.cpuManagerPolicy }),
+    memoryManager({ files, rootDir, policy: input.config.memoryManagerPolicy }),
+  ];
   const conditions = new PodResizeConditions(clock);
   conditions.changed.subscribe(() => metrics.told(conditions.all().values()));
   const actuated = (uid: PodUid, name: string) => allocations.actuated(uid, name);
@@ -92,7 +100,8 @@ export function assembleAllocation<W extends { readonly uid: PodUid; readonly po
       : undefined,
     status: { conditions: (uid) => conditions.get(uid), actuated },
     conditions,
-    store: allocations,
+    stores: [allocations, ...managers],
+    topology: new TopologyManager(managers),
     resizes: (rest) =>
       enabled
         ? podResizes(input, allocations, conditions, rest)

@@ -25,7 +25,7 @@ export const resources = {
   cpuManagerPolicy: choice(['none', 'static'], {
     default: 'none',
     flag: 'cpu-manager-policy',
-    doc: 'static gives whole CPUs to Guaranteed pods that ask for whole CPUs.',
+    doc: 'static gives whole CPUs to Guaranteed pods that ask for whole CPUs; it is not built, and a kubelet configured with it does not start.',
   }),
   singleProcessOOMKill: optional(
     boolean({
@@ -45,7 +45,7 @@ export const resources = {
   memoryManagerPolicy: choice(['None', 'Static'], {
     default: 'None',
     flag: 'memory-manager-policy',
-    doc: 'Static binds the memory of Guaranteed pods to as few NUMA nodes as possible.',
+    doc: 'Static binds the memory of Guaranteed pods to as few NUMA nodes as possible; it is not built, and a kubelet configured with it does not start.',
   }),
   topologyManagerPolicy: choice(['none', 'best-effort', 'restricted', 'single-numa-node'], {
     default: 'none',

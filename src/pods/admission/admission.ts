@@ -18,6 +18,8 @@ export interface AdmissionDeps {
   readonly node: () => Node;
   /** Resolves when the pod has ended. */
   readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
+  /** Takes what the pod is to have of its own: CPUs, devices. */
+  readonly take?: (pod: Pod) => Refusal | undefined;
   readonly settings: { readonly podLevelResources: boolean };
   readonly events: EventSink;
   readonly preempted: (resource: string) => void;
@@ -44,7 +46,7 @@ export class Admission {
   async admit(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
     return await this.#inTurn(signal, async () => {
       const { events } = this.#deps;
-      const refusal = await this.#makeRoom(pod, this.#others(pod), signal);
+      const refusal = (await this.#makeRoom(pod, this.#others(pod), signal)) ?? this.#deps.take?.(pod);
       if (refusal === undefined) this.#admitted.add(podUid(pod));
       else events.pod(pod, { type: 'Warning', ...refusal });
       return refusal;

@@ -1,0 +1,75 @@
+// The text of memory_manager_state, byte for byte as the Go kubelet writes and reads it. Pure.
+// Upstream: pkg/kubelet/cm/memorymanager/state (checkpoint.go, state.go).
+import { goJsonString } from '../../api/go-json.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
+import { isObject, parseObject, printedChecksum, printList, printMap } from '../checkpoint/printed.ts';
+
+export interface MemoryTable {
+  readonly total: number;
+  readonly systemReserved: number;
+  readonly allocatable: number;
+  readonly reserved: number;
+  readonly free: number;
+}
+
+export interface NumaNodeState {
+  readonly numberOfAssignments: number;
+  /** By resource: memory, hugepages-2Mi. */
+  readonly memoryMap: Readonly<Record<string, MemoryTable>>;
+  /** The NUMA nodes that are used together with this one. */
+  readonly cells: readonly number[];
+}
+
+export interface MemoryBlock {
+  readonly numaAffinity: readonly number[];
+  readonly type: string;
+  readonly size: number;
+}
+
+export interface MemoryState {
+  readonly policyName: string;
+  readonly machineState: Readonly<Record<string, NumaNodeState>>;
+  /** By pod UID and container name. */
+  readonly entries: Readonly<Record<string, Readonly<Record<string, readonly MemoryBlock[]>>>>;
+}
+
+export function encodeMemoryState(state: MemoryState): string {
+  const { entries, machineState, policyName } = state;
+  const machine = `"machineState":${json(machineState)}`;
+  const assigned = Object.keys(entries).length === 0 ? '' : `"entries":${json(entries)},`;
+  return `{"policyName":${goJsonString(policyName)},${machine},${assigned}"checksum":${checksumOf(state)}}`;
+}
+
+/** Throws `invalid` when it is no such file or was damaged. */
+export function decodeMemoryState(text: string): MemoryState {
+  const given = parseObject(text);
+  const { checksum, entries = {}, machineState = {}, policyName = '' } = given;
+  try {
+    const state = { policyName, machineState: machineState ?? {}, entries: entries ?? {} } as MemoryState;
+    if (isObject(state.machineState) && checksum === checksumOf(state)) return state;
+  } catch (cause) {
+    throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint, { cause });
+  }
+  throw new KubeletError('invalid', 'CorruptCheckpoint', corruptCheckpoint);
+}
+
+function checksumOf({ entries, machineState, policyName }: MemoryState): number {
+  const table = ({ allocatable, free, reserved, systemReserved, total }: MemoryTable): string =>
+    `<*>{TotalMemSize:(uint64)${total} SystemReserved:(uint64)${systemReserved} Allocatable:(uint64)${allocatable} Reserved:(uint64)${reserved} Free:(uint64)${free}}`;
+  const numbers = (list: readonly number[]): string => printList(list, String);
+  const node = ({ cells, memoryMap, numberOfAssignments }: NumaNodeState): string =>
+    `<*>{NumberOfAssignments:(int)${numberOfAssignments} MemoryMap:(map[v1.ResourceName]*state.MemoryTable)${printMap(memoryMap, table)} Cells:([]int)${numbers(cells)}}`;
+  const block = ({ numaAffinity, size, type }: MemoryBlock): string =>
+    `{NUMAAffinity:([]int)${numbers(numaAffinity)} Type:(v1.ResourceName)${type} Size:(uint64)${size}}`;
+  const assigned = printMap(entries, (pod) => printMap(pod, (blocks) => printList(blocks, block)));
+  return printedChecksum(
+    `(*state.MemoryManagerCheckpoint){PolicyName:(string)${policyName} MachineState:(state.NUMANodeMap)${printMap(machineState, node)} Entries:(state.ContainerMemoryAssignments)${assigned} Checksum:(checksum.Checksum)0}`,
+  );
+}
+
+/** Names sorted where they are keys of a map, as Go's encoding/json has them; fields of structs in the order they were given. */
+function json(map: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, value]) => `${goJsonString(key)}:${JSON.stringify(value)}`).join(',')}}`;
+}

@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import type { Component } from '../../base/component.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { aContainer, aPod } from '../../testing/builders.ts';
+import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
+import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';
+import type { HintProvider } from './hint-provider.ts';
+import { cpuManager, memoryManager } from './none-manager.ts';
+import { TopologyManager } from './topology-manager.ts';
+
+/** As Go kubelets of this version write and read them. */
+const cpuFiles = [
+  ['no policy’s pods', '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'],
+  ['a default set', '{"policyName":"none","defaultCPUSet":"4-6","entries":{},"checksum":354655845}'],
+  [
+    'assignments',
+    '{"policyName":"none","defaultCPUSet":"1-3","entries":{"pod":{"container1":"4-6","container2":"1-3"}},"checksum":3610638499}',
+  ],
+  ['the checksum of the first form', '{"policyName":"none","defaultCPUSet":"1-3","checksum":1694838852}'],
+  ['no checksum at all', '{"policyName":"none","defaultCPUSet":"1-3"}'],
+] as const;
+for (const [name, text] of cpuFiles)
+  test(`cpu_manager_state with ${name} is read`, () => {
+    const state = decodeCpuState(text);
+    expect(state.policyName).toBe('none');
+    expect(decodeCpuState(encodeCpuState(state))).toEqual(state);
+  });
+
+test('cpu_manager_state is written byte for byte', () => {
+  expect(encodeCpuState({ policyName: 'none', defaultCpuSet: '', entries: {} })).toBe(cpuFiles[0][1]);
+  const text =
+    '{"policyName":"none","defaultCpuSet":"1-3","entries":{"pod":{"container1":"4-6","container2":"1-3"}},"checksum":3610638499}';
+  expect(encodeCpuState(decodeCpuState(text))).toBe(text);
+});
+
+const memoryFile =
+  '{"policyName":"static","machineState":{"0":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":2048,"systemReserved":512,"allocatable":1536,"reserved":512,"free":1024}},"cells":[]}},"entries":{"pod":{"container1":[{"numaAffinity":[0],"type":"memory","size":512}]}},"checksum":4215593881}';
+
+test('memory_manager_state is read and written byte for byte', () => {
+  expect(encodeMemoryState(decodeMemoryState(memoryFile))).toBe(memoryFile);
+  const none = '{"policyName":"None","machineState":{},"checksum":4236770233}';
+  expect(encodeMemoryState({ policyName: 'None', machineState: {}, entries: {} })).toBe(none);
+  expect(decodeMemoryState(none)).toEqual({ policyName: 'None', machineState: {}, entries: {} });
+});
+
+const damaged = [
+  ['{"policyName":"none","defaultCpuSet":"4-6","checksum":1337}', 'checkpoint is corrupted'],
+  ['{"policyName":"none","defaultCpuSet":"","entries":{"pod":"0"},"checksum":1}', 'checkpoint is corrupted'],
+  ['{', 'it is not JSON'],
+] as const;
+for (const [text, why] of damaged)
+  test(`damaged: ${text}`, () => {
+    expect(() => decodeCpuState(text)).toThrow(why);
+    expect(() => decodeMemoryState(text)).toThrow(why);
+  });
+
+const managers = [
+  ['cpu', cpuManager, 'cpu_manager_state', 'none', 'static', cpuFiles[0][1]],
+  [
+    'memory',
+    memoryManager,
+    'memory_manager_state',
+    'None',
+    'Static',
+    encodeMemoryState({ policyName: 'None', machineState: {}, entries: {} }),
+  ],
+] as const;
+for (const [name, make, file, none, other, empty] of managers) {
+  const files = new Map<string, string>();
+  const start = (policy: string): ReturnType<Component['start']> =>
+    make({
+      files: {
+        read: async (path) => files.get(path),
+        write: async (path, text) => void files.set(path, text),
+      },
+      rootDir: '/root',
+      policy,
+    }).start(new AbortController().signal);
+
+  test(`the ${name} manager writes its file once, and takes one over`, async () => {
+    await start(none);
+    expect([...files]).toEqual([[`/root/${file}`, empty]]);
+    await start(none);
+  });
+
+  test(`the ${name} manager of another policy: this one is not built, and says so`, async () => {
+    await expect(start(other)).rejects.toThrow(
+      /ManagerPolicy .*the policy ".tatic" is not built here; only "[nN]one" is/,
+    );
+  });
+
+  test(`the ${name} manager does not take over a node of another policy`, async () => {
+    const state = { policyName: 'other', defaultCpuSet: '', machineState: {}, entries: {} };
+    files.set(`/root/${file}`, name === 'cpu' ? encodeCpuState(state) : encodeMemoryState(state));
+    const which = name === 'cpu' ? 'the CPU manager' : 'the memory manager';
+    await expect(start(none)).rejects.toThrow(
+      `configured policy "${none}" differs from state checkpoint policy "other", please drain this node and delete ${which} checkpoint file "/root/${file}" before restarting Kubelet`,
+    );
+    files.set(`/root/${file}`, 'x');
+    await expect(start(none)).rejects.toThrow('could not restore state from checkpoint: it is not JSON');
+  });
+}
+
+test('what a provider cannot give refuses the pod, and what others gave is given back', () => {
+  const calls: string[] = [];
+  const provider = (name: string, fails = false): HintProvider => ({
+    name,
+    hints: () => ({}),
+    allocate: (_pod, container) => {
+      calls.push(`${name} gives ${container.name}`);
+      if (fails) throw new KubeletError('conflict', 'UnexpectedAdmissionError', 'none left');
+    },
+    release: (uid) => void calls.push(`${name} takes back ${uid}`),
+  });
+  const pod = aPod({ initContainers: [aContainer({ name: 'i' })], containers: [aContainer()] });
+  expect(new TopologyManager([provider('a')]).admit(pod)).toBeUndefined();
+  expect(calls.splice(0)).toEqual(['a gives i', 'a gives c']);
+  expect(new TopologyManager([provider('a'), provider('b', true)]).admit(pod)).toEqual({
+    reason: 'UnexpectedAdmissionError',
+    message: 'Allocate failed due to none left, which is unexpected',
+  });
+  expect(calls).toEqual(['a gives i', 'b gives i', 'a takes back uid-p', 'b takes back uid-p']);
+});

@@ -1,0 +1,33 @@
+// Has every provider take what a pod's containers need when the pod is admitted. Upstream: pkg/kubelet/cm/topologymanager,
+// scope_none.go. Holds no state. Invariant: a pod that is not admitted holds nothing.
+// Hints are not merged: no provider that is built has any, and without hints every policy of upstream's admits every pod.
+import type { Pod } from '../../api/k8s.ts';
+import { podUid } from '../../api/pod-ref.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import type { HintProvider } from './hint-provider.ts';
+
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export class TopologyManager {
+  readonly #providers: readonly HintProvider[];
+
+  constructor(providers: readonly HintProvider[]) {
+    this.#providers = providers;
+  }
+
+  admit(pod: Pod): Refusal | undefined {
+    const { containers = [], initContainers = [] } = pod.spec ?? {};
+    try {
+      for (const container of [...initContainers, ...containers])
+        for (const provider of this.#providers) provider.allocate(pod, container);
+      return undefined;
+    } catch (err) {
+      for (const provider of this.#providers) provider.release(podUid(pod));
+      const reason = err instanceof KubeletError ? err.reason : 'UnexpectedAdmissionError';
+      return { reason, message: `Allocate failed due to ${describeError(err)}, which is unexpected` };
+    }
+  }
+}
