@@ -16,7 +16,7 @@ export interface TearDownDeps extends DeviceStepsDeps {
 }
 
 /** A volume's directory, or the link to its device, that was found, with the plugin that made it. */
-export interface FoundVolume {
+interface FoundVolume {
   readonly uid: string;
   readonly pluginDir: string;
   readonly directoryName: string;
@@ -26,30 +26,32 @@ export interface FoundVolume {
   readonly plugin: VolumePlugin | undefined;
 }
 
-/** What of a pod's volumes is on disk, as an earlier life of the kubelet may have left it. */
-export async function findVolumes(deps: TearDownDeps, uid: string): Promise<readonly FoundVolume[]> {
-  const { host, layout } = deps;
-  const directories = await findBelow(deps, uid, volumesDir(layout, uid), (path) =>
-    host.listDirectories(path),
-  );
-  const devices = await findBelow(deps, uid, volumeDevicesDir(layout, uid), (path) => host.listLinks(path));
+/** Where volumes of a pod are, as directories and as links to devices; only what is there. */
+interface VolumeRoot {
+  readonly path: string;
+  readonly isBlock: boolean;
+}
+
+function volumeRoots({ layout }: TearDownDeps, uid: string, parts: readonly string[]): readonly VolumeRoot[] {
   return [
-    ...directories.map((each) => ({ ...each, isBlock: false })),
-    ...devices.map((each) => ({ ...each, isBlock: true })),
+    ...(parts.includes('volumes') ? [{ path: volumesDir(layout, uid), isBlock: false }] : []),
+    ...(parts.includes('volumeDevices') ? [{ path: volumeDevicesDir(layout, uid), isBlock: true }] : []),
   ];
 }
 
-async function findBelow(
+async function findVolumes(
   deps: TearDownDeps,
   uid: string,
-  root: string,
-  list: (path: string) => Promise<readonly string[]>,
-): Promise<readonly Omit<FoundVolume, 'isBlock'>[]> {
-  const found: Omit<FoundVolume, 'isBlock'>[] = [];
-  for (const pluginDir of await deps.host.listDirectories(root)) {
-    const plugin = deps.plugins.find(({ name }) => pluginDirName(name) === pluginDir);
-    for (const directoryName of await list(`${root}/${pluginDir}`))
-      found.push({ uid, pluginDir, directoryName, path: `${root}/${pluginDir}/${directoryName}`, plugin });
+  root: VolumeRoot,
+): Promise<readonly FoundVolume[]> {
+  const { host, plugins } = deps;
+  const { isBlock, path: parent } = root;
+  const found: FoundVolume[] = [];
+  for (const pluginDir of await host.listDirectories(parent)) {
+    const plugin = plugins.find(({ name }) => pluginDirName(name) === pluginDir);
+    const at = `${parent}/${pluginDir}`;
+    for (const directoryName of await (isBlock ? host.listLinks(at) : host.listDirectories(at)))
+      found.push({ uid, pluginDir, directoryName, path: `${at}/${directoryName}`, isBlock, plugin });
   }
   return found;
 }
@@ -60,21 +62,26 @@ export async function tearDownPod(deps: TearDownDeps, uid: string, signal: Abort
   // Most pods without volumes have none of these, and are done with one look.
   const parts = await host.listDirectories(podDir(layout, uid));
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
-  if (parts.includes('volumes') || parts.includes('volumeDevices')) await tearDownVolumes(deps, uid, signal);
+  await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), signal);
   if (parts.includes('plugins'))
     await host.removeTree(`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`);
 }
 
-async function tearDownVolumes(deps: TearDownDeps, uid: string, signal: AbortSignal): Promise<void> {
-  const { host, layout } = deps;
-  const volumes = await findVolumes(deps, uid);
+async function tearDownVolumes(
+  deps: TearDownDeps,
+  uid: string,
+  roots: readonly VolumeRoot[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { host } = deps;
+  const volumes = (await Promise.all(roots.map((root) => findVolumes(deps, uid, root)))).flat();
   const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
   signal.throwIfAborted();
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   if (failures.length > 0) throw stillThere(failures);
-  for (const root of [volumesDir(layout, uid), volumeDevicesDir(layout, uid)]) {
-    for (const name of await host.listDirectories(root)) await host.removeEmpty(`${root}/${name}`);
-    await host.removeEmpty(root);
+  for (const { path } of roots) {
+    for (const name of await host.listDirectories(path)) await host.removeEmpty(`${path}/${name}`);
+    await host.removeEmpty(path);
   }
 }
 
