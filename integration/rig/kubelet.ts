@@ -64,6 +64,7 @@ export class Kubelet {
   readonly log: LogFile;
   healthzPort = 0;
   readOnlyPort = 0;
+  securePort = 0;
   readonly #ground: Ground;
   readonly #runtimeSocket: string;
   readonly #options: KubeletOptions;
@@ -95,12 +96,12 @@ export class Kubelet {
   async #writeConfig(): Promise<string> {
     const { healthz, readOnly } = this.#options.ports ?? {};
     const ports = await Promise.all([freePort(healthz), freePort(readOnly), freePort()]);
-    [this.healthzPort, this.readOnlyPort] = ports;
+    [this.healthzPort, this.readOnlyPort, this.securePort] = ports;
     const config = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
       address: '127.0.0.1',
-      port: ports[2],
+      port: this.securePort,
       healthzPort: this.healthzPort,
       readOnlyPort: this.readOnlyPort,
       authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },

@@ -16,12 +16,13 @@ import {
   nodeCertificate,
 } from '../../src/testing/api-server/kubeconfig-text.ts';
 import { KubeletProxy } from '../../src/testing/api-server/kubelet-proxy.ts';
-import { TestAuthority } from '../../src/testing/api-server/pki.ts';
+import { type KeyPair, TestAuthority } from '../../src/testing/api-server/pki.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';
 
 const kubectlPath = ['/usr/bin/kubectl', '/usr/local/bin/kubectl'].find((path) => existsSync(path));
+export const kubectlProgram = kubectlPath ?? 'kubectl';
 const deadlineMs = 90_000;
 
 /** Undefined: kubectl can be used. */
@@ -34,6 +35,10 @@ export class Cluster {
   /** With a token instead of a certificate. */
   readonly bootstrapKubeconfig: string;
   readonly authority: TestAuthority;
+  /** The certificate of who vouches for the API server and its clients. */
+  readonly caFile: string;
+  /** An administrator's certificate. */
+  readonly admin: KeyPair;
   readonly #front: HttpFront;
   readonly #adminConfig: string;
 
@@ -41,8 +46,9 @@ export class Cluster {
     double: ApiServerDouble,
     front: HttpFront,
     nodeName: string,
-    files: { node: string; admin: string; bootstrap: string },
+    files: { node: string; admin: string; bootstrap: string; ca: string },
     authority: TestAuthority,
+    admin: KeyPair,
   ) {
     this.authority = authority;
     this.bootstrapKubeconfig = files.bootstrap;
@@ -50,7 +56,9 @@ export class Cluster {
     this.#front = front;
     this.nodeName = nodeName;
     this.kubeconfig = files.node;
+    this.caFile = files.ca;
     this.#adminConfig = files.admin;
+    this.admin = admin;
   }
 
   async stop(): Promise<void> {
@@ -96,22 +104,31 @@ export class Cluster {
     );
   }
 
-  get #kubectlEnv(): NodeJS.ProcessEnv {
+  /** Fields of a kubelet's configuration with which only who this API server knows gets at its secure port. */
+  get kubeletConfig(): Readonly<Record<string, unknown>> {
+    return {
+      authentication: {
+        anonymous: { enabled: false },
+        webhook: { enabled: true },
+        x509: { clientCAFile: this.caFile },
+      },
+      authorization: { mode: 'Webhook' },
+    };
+  }
+
+  get kubectlEnv(): NodeJS.ProcessEnv {
     return { ...process.env, KUBECONFIG: this.#adminConfig, HOME: '/nonexistent' };
   }
 
   /** For what goes on until it is ended; its errors go to the test's own. */
   startKubectl(...args: readonly string[]): ChildProcess {
-    return spawn(kubectlPath ?? 'kubectl', [...args], {
-      env: this.#kubectlEnv,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    return spawn(kubectlProgram, [...args], { env: this.kubectlEnv, stdio: ['ignore', 'pipe', 'inherit'] });
   }
 
   /** What it prints. Rejects with what it says when it fails. */
   async kubectl(...args: readonly string[]): Promise<string> {
-    const options = { env: this.#kubectlEnv, timeout: deadlineMs };
-    const { stdout } = await promisify(execFile)(kubectlPath ?? 'kubectl', [...args], options);
+    const options = { env: this.kubectlEnv, timeout: deadlineMs, maxBuffer: 64 * 1024 * 1024 };
+    const { stdout } = await promisify(execFile)(kubectlProgram, [...args], options);
     return stdout;
   }
 
@@ -151,18 +168,22 @@ export async function startCluster(
     users: { [bootstrapToken]: bootstrapUser('abcdef') },
     ...(certificates === undefined ? {} : { certificates }),
   });
-  // The rig's kubelets listen on loopback alone, whatever address their node has.
-  const proxy = new KubeletProxy(adminCertificate(authority), { host: '127.0.0.1' });
+  const admin = adminCertificate(authority);
+  // The rig's kubelets listen on loopback only.
+  const proxy = new KubeletProxy(admin, { host: '127.0.0.1' });
   const front = await serveDouble(double, { authority, proxy });
   const write = (name: string, who: Pick<KubeconfigOptions, 'client' | 'token'>): string => {
     const path = join(rig.ground.dir, `${name}.kubeconfig`);
     writeFileSync(path, kubeconfigText({ front, authority, ...who }), { mode: 0o600 });
     return path;
   };
+  const ca = join(rig.ground.dir, 'ca.crt');
+  writeFileSync(ca, authority.cert);
   const files = {
+    ca,
     node: write('node', { client: nodeCertificate(authority, nodeName) }),
-    admin: write('admin', { client: adminCertificate(authority) }),
+    admin: write('admin', { client: admin }),
     bootstrap: write('bootstrap', { token: bootstrapToken }),
   };
-  return new Cluster(double, front, nodeName, files, authority);
+  return new Cluster(double, front, nodeName, files, authority, admin);
 }

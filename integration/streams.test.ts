@@ -1,0 +1,266 @@
+// exec, attach, cp, port-forward and run on a real containerd: by kubectl through the API server's double, which knows itself to
+// the kubelet by a certificate, and by WebSocket straight at the secure port.
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import type { Pod } from '../src/api/k8s.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+import { kubectl, onTerminal, openSockets, startKubectl, webSocketExec } from './support/streams.ts';
+
+const mebibyte = 1024 * 1024;
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+describeOnRig('streams', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+
+  const bind = (pod: Pod): void => {
+    const { metadata, spec } = pod;
+    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+  };
+  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+  const sockets = (): number => openSockets(kubelet.pid ?? 0);
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    const flags = [`--kubeconfig=${cluster.kubeconfig}`];
+    kubelet = await rig.kubelet({ nodeName: 'node1', flags, config: cluster.kubeletConfig });
+    await cluster.untilNodeReady();
+    const counting = `nc -ll -p 9000 -e sh -c 'head -c ${mebibyte} | wc -c' & httpd -p 8080 -h /tmp`;
+    bind(
+      manifest('target', {
+        nodeName: 'node1',
+        initContainers: [container('side', obedient, { restartPolicy: 'Always' })],
+        containers: [container('main', `echo hello > /tmp/index.html; ${counting}; ${obedient}`)],
+      }),
+    );
+    bind(
+      manifest('listener', {
+        nodeName: 'node1',
+        restartPolicy: 'Never',
+        containers: [container('main', 'read line; echo "heard $line"', { stdin: true, stdinOnce: true })],
+      }),
+    );
+    await cluster.untilReady('target');
+    await cluster.untilReady('listener');
+  });
+  afterAll(async () => {
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  describe('at the secure port', () => {
+    test('a WebSocket: outputs, exit status, and no way in without a certificate', async () => {
+      tellWhenFailed();
+      const script = 'echo out; echo err >&2; exit 3';
+      const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
+      const { protocol, said } = await exec.ended;
+      expect(protocol).toBe('v4.channel.k8s.io');
+      expect([said[1], said[2]]).toEqual(['out\n', 'err\n']);
+      expect(JSON.parse(said[3] ?? '')).toMatchObject({
+        status: 'Failure',
+        reason: 'NonZeroExitCode',
+        details: { causes: [{ reason: 'ExitCode', message: '3' }] },
+      });
+      const stranger = { ...cluster, admin: {} } as unknown as Cluster;
+      await expect(webSocketExec(stranger, kubelet, 'target/main', ['id'])).rejects.toThrow('401');
+    });
+
+    test('a terminal and its size; input', async () => {
+      tellWhenFailed();
+      const script =
+        'while [ "$(stty size)" != "40 100" ]; do sleep 0.1; done; read line; echo "$line at $(tty)"';
+      const streams = 'input=1&output=1&tty=1';
+      const exec = await webSocketExec(cluster, kubelet, 'target/side', ['sh', '-c', script], streams);
+      exec.send(4, JSON.stringify({ Width: 100, Height: 40 }));
+      exec.send(0, 'typed\n');
+      const { said } = await exec.ended;
+      expect(said[1]).toContain('typed at /dev/pts/');
+      expect(JSON.parse(said[3] ?? '')).toMatchObject({ status: 'Success' });
+    });
+
+    test('one exec after another leaves no socket open', async () => {
+      tellWhenFailed();
+      const before = sockets();
+      for (let at = 0; at < 50; at++) {
+        const exec = await webSocketExec(cluster, kubelet, 'target/main', ['true']);
+        await exec.ended;
+      }
+      await waitFor(() => sockets() <= before, `no more than ${before} sockets`, 60_000);
+    });
+
+    test('a client that vanishes: its command’s input ends, and nothing stays open', async () => {
+      tellWhenFailed();
+      const before = sockets();
+      const script = 'echo ready; cat; echo gone > /tmp/vanished';
+      const streams = 'input=1&output=1';
+      const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script], streams);
+      await once(exec.socket, 'message');
+      exec.socket.terminate();
+      const seen = async (): Promise<boolean> => {
+        const look = await webSocketExec(cluster, kubelet, 'target/main', ['cat', '/tmp/vanished']);
+        return (await look.ended).said[1] === 'gone\n';
+      };
+      await waitFor(seen, 'the command to see the end of its input', 60_000);
+      await waitFor(() => sockets() <= before, `no more than ${before} sockets`, 60_000);
+    });
+
+    test('run, and what is no upgrade', async () => {
+      tellWhenFailed();
+      const post = async (path: string): Promise<string> => {
+        const options = {
+          ...cluster.admin,
+          rejectUnauthorized: false,
+          method: 'POST',
+          agent: false as const,
+        };
+        const outgoing = httpsRequest(`https://127.0.0.1:${kubelet.securePort}${path}`, options).end();
+        const [answer] = await once(outgoing, 'response');
+        return `${answer.statusCode} ${await text(answer)}`;
+      };
+      expect(await post('/run/default/target/main?cmd=echo+a+b')).toBe('200 a b\n');
+      expect(await post('/run/default/target/main?cmd=cat+/none')).toBe(
+        "500 command 'cat /none' exited with 1: cat: can't open '/none': No such file or directory\n",
+      );
+      expect(await post('/exec/default/target/main?output=1&command=id')).toBe(
+        '500 Upgrade request required\n',
+      );
+      expect(await post('/exec/default/target/none?output=1&command=id')).toBe(
+        '500 container not found ("none")',
+      );
+    });
+  });
+
+  describe.skipIf(whyNoKubectl !== undefined)(
+    `kubectl${whyNoKubectl === undefined ? '' : ` (${whyNoKubectl})`}`,
+    () => {
+      const exec = (...args: readonly string[]): readonly string[] => [
+        'exec',
+        'target',
+        '-c',
+        'main',
+        ...args,
+      ];
+
+      test.each([
+        [0, 'echo out; echo err >&2'],
+        [1, 'exit 1'],
+        [137, 'kill -9 $$'],
+      ])('exec ends with %i', async (code, script) => {
+        tellWhenFailed();
+        const ended = await kubectl(cluster, exec('--', 'sh', '-c', script));
+        expect(ended.code).toBe(code);
+        if (code === 0) expect([ended.stdout.toString(), ended.stderr]).toEqual(['out\n', 'err\n']);
+        else expect(ended.stderr).toContain(`command terminated with exit code ${code}`);
+      });
+
+      test('much in both directions arrives as it was', async () => {
+        tellWhenFailed();
+        const sent = randomBytes(16 * mebibyte);
+        const script = 'tee /tmp/big | sha256sum >&2; cat /tmp/big';
+        const { code, stderr, stdout } = await kubectl(cluster, exec('-i', '--', 'sh', '-c', script), sent);
+        expect({ code, bytes: stdout.length }).toEqual({ code: 0, bytes: sent.length });
+        expect(stderr).toContain(sha256(sent));
+        expect(sha256(stdout)).toBe(sha256(sent));
+      });
+
+      test('a terminal', async () => {
+        tellWhenFailed();
+        const script = 'test -t 0 && test -t 1 && echo at $(tty)';
+        const { stdout } = await onTerminal(cluster, exec('-it', '--', 'sh', '-c', script));
+        expect(stdout.toString()).toMatch(/at \/dev\/pts\/\d+\r\n/);
+      });
+
+      test('attach: what is typed is read, what is said is shown, and the end is the end', async () => {
+        tellWhenFailed();
+        const { stdout } = await kubectl(
+          cluster,
+          ['attach', '-i', 'listener', '-c', 'main'],
+          Buffer.from('me\n'),
+        );
+        expect(stdout.toString()).toContain('heard me');
+        await cluster.untilPod('listener', 'to end', ({ phase }) => phase === 'Succeeded');
+      });
+
+      test('cp, both ways', async () => {
+        tellWhenFailed();
+        const [there, back] = [join(rig.ground.dir, 'there'), join(rig.ground.dir, 'back')];
+        writeFileSync(there, randomBytes(2 * mebibyte));
+        await cluster.kubectl('cp', there, 'default/target:/tmp/copied', '-c', 'main');
+        await cluster.kubectl('cp', 'default/target:/tmp/copied', back, '-c', 'main');
+        expect(sha256(readFileSync(back))).toBe(sha256(readFileSync(there)));
+      });
+
+      test('port-forward: connections side by side, one that the server ends, a port where nobody listens', async () => {
+        tellWhenFailed();
+        const before = sockets();
+        const forward = startKubectl(cluster, ['port-forward', 'target', ':8080', ':9000', ':9999']);
+        let said = '';
+        forward.child.stdout?.on('data', (chunk: Buffer) => {
+          said += chunk.toString();
+        });
+        const localPort = (port: number): Promise<number> =>
+          waitFor(
+            () => Number(new RegExp(`127\\.0\\.0\\.1:(\\d+) -> ${port}`).exec(said)?.[1] ?? 'x') || undefined,
+            `the local port of ${port}`,
+            60_000,
+          );
+        const [web, count, nobody] = await Promise.all([8080, 9000, 9999].map(localPort));
+        const get = async (): Promise<string> => (await fetch(`http://127.0.0.1:${web}/`)).text();
+        expect(await Promise.all([get(), get()])).toEqual(['hello\n', 'hello\n']);
+        const counted = connect(count ?? 0, '127.0.0.1');
+        counted.write(Buffer.alloc(mebibyte));
+        expect((await text(counted)).trim()).toBe(String(mebibyte));
+        expect(await text(connect(nobody ?? 0, '127.0.0.1'))).toBe('');
+        forward.child.kill();
+        expect((await forward.ended).stderr).toMatch(/error forwarding port 9999 to pod .*refused/s);
+        await waitFor(() => sockets() <= before, `no more than ${before} sockets`, 60_000);
+      });
+
+      test('what cannot be: another container, another pod, the node’s own API', async () => {
+        tellWhenFailed();
+        const wrong = await kubectl(cluster, ['exec', 'target', '-c', 'none', '--', 'id']);
+        expect(wrong.stderr).toContain('container none is not valid for pod target');
+        const ended = await kubectl(cluster, ['exec', 'listener', '-c', 'main', '--', 'id']);
+        expect(ended.code).toBe(1);
+        const raw = await cluster.kubectl('get', '--raw', '/api/v1/nodes/node1/proxy/pods');
+        expect(JSON.parse(raw)).toMatchObject({ kind: 'PodList' });
+      });
+
+      test('the runtime dies in the middle: clients are cut off, the kubelet goes on', async () => {
+        tellWhenFailed();
+        const before = sockets();
+        const script = 'echo begun; sleep 1000';
+        const running = startKubectl(cluster, exec('--', 'sh', '-c', script));
+        const direct = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
+        await new Promise((resolve) => running.child.stdout?.once('data', resolve));
+        await rig.containerd.kill9();
+        // Without a status; over SPDY kubectl takes that for a good end, whatever kubelet there is.
+        await running.ended;
+        const { code, said } = await direct.ended;
+        expect({ code, status: said[3] ?? '' }).toEqual({ code: 1006, status: '' });
+        expect((await kubectl(cluster, exec('--', 'true'))).code).not.toBe(0);
+        expect(kubelet.running).toBe(true);
+        await rig.containerd.start();
+        const again = async (): Promise<boolean> => (await kubectl(cluster, exec('--', 'true'))).code === 0;
+        await waitFor(again, 'exec to work again', 60_000);
+        await waitFor(() => sockets() <= before, `no more than ${before} sockets`, 60_000);
+      });
+    },
+  );
+});

@@ -1,0 +1,103 @@
+// Clients of exec and its like: kubectl as a child process, and a WebSocket straight to the kubelet's secure port.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { WebSocket } from 'ws';
+import type { Kubelet } from '../rig/kubelet.ts';
+import { type Cluster, kubectlProgram } from './cluster.ts';
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+}
+
+export function startKubectl(cluster: Cluster, args: readonly string[], stdin?: Buffer): Running {
+  const [program = kubectlProgram, ...rest] = [kubectlProgram, ...args];
+  return start(cluster, program, rest, stdin);
+}
+
+/** On a terminal of its own, as a person has it. */
+export function onTerminal(cluster: Cluster, args: readonly string[]): Promise<Ended> {
+  const quoted = [kubectlProgram, ...args].map((each) => `'${each}'`).join(' ');
+  return start(cluster, 'script', ['-qec', quoted, '/dev/null']).ended;
+}
+
+function start(cluster: Cluster, program: string, args: readonly string[], stdin?: Buffer): Running {
+  const child = spawn(program, [...args], { env: cluster.kubectlEnv, timeout: 90_000 });
+  // It may end before it has taken all.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(stdin);
+  const exited = once(child, 'close');
+  const ended = Promise.all([buffer(child.stdout), buffer(child.stderr), exited]).then(
+    ([stdout, stderr]): Ended => ({ code: child.exitCode, stdout, stderr: stderr.toString() }),
+  );
+  return { child, ended };
+}
+
+export function kubectl(cluster: Cluster, args: readonly string[], stdin?: Buffer): Promise<Ended> {
+  return startKubectl(cluster, args, stdin).ended;
+}
+
+export interface Channels {
+  /** 1 and 2 are the outputs, 3 says how it ended. */
+  readonly said: Readonly<Record<number, string>>;
+  readonly protocol: string;
+  /** 1006: cut off, without a word. */
+  readonly code: number;
+}
+
+export interface SocketExec {
+  readonly socket: WebSocket;
+  send(channel: number, text: string): void;
+  /** All that was said, when the connection has ended. */
+  readonly ended: Promise<Channels>;
+}
+
+/** A command by WebSocket, with the administrator's certificate. */
+export async function webSocketExec(
+  cluster: Cluster,
+  kubelet: Kubelet,
+  where: string,
+  command: readonly string[],
+  streams = 'output=1&error=1',
+): Promise<SocketExec> {
+  const words = command.map((each) => `&command=${encodeURIComponent(each)}`).join('');
+  const url = `wss://127.0.0.1:${kubelet.securePort}/exec/default/${where}?${streams}${words}`;
+  const tls = { ...cluster.admin, rejectUnauthorized: false };
+  const socket = new WebSocket(url, ['v4.channel.k8s.io'], tls);
+  const said: Record<number, string> = {};
+  socket.on('message', (data: Buffer) => {
+    const channel = data[0] ?? -1;
+    said[channel] = (said[channel] ?? '') + data.subarray(1).toString();
+  });
+  const ended = new Promise<Channels>((resolve) => {
+    socket.once('close', (code) => resolve({ said, code, protocol: socket.protocol }));
+  });
+  await once(socket, 'open');
+  return {
+    socket,
+    ended,
+    send: (channel, text) => socket.send(Buffer.from(`${String.fromCharCode(channel)}${text}`)),
+  };
+}
+
+/** Sockets that a process has open. */
+export function openSockets(pid: number): number {
+  const directory = `/proc/${pid}/fd`;
+  const isSocket = (name: string): boolean => {
+    try {
+      return readlinkSync(`${directory}/${name}`).startsWith('socket:');
+    } catch {
+      // Closed since it was listed.
+      return false;
+    }
+  };
+  return readdirSync(directory).filter(isSocket).length;
+}
