@@ -61,6 +61,11 @@ export class Cluster {
     this.admin = admin;
   }
 
+  /** The API server's. */
+  get port(): number {
+    return this.#front.port;
+  }
+
   async stop(): Promise<void> {
     this.double.close();
     await this.#front.close();

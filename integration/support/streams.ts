@@ -1,7 +1,7 @@
 // Clients of exec and its like: kubectl as a child process, and a WebSocket straight to the kubelet's secure port.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
 import type { Kubelet } from '../rig/kubelet.ts';
@@ -19,8 +19,7 @@ export interface Running {
 }
 
 export function startKubectl(cluster: Cluster, args: readonly string[], stdin?: Buffer): Running {
-  const [program = kubectlProgram, ...rest] = [kubectlProgram, ...args];
-  return start(cluster, program, rest, stdin);
+  return start(cluster, kubectlProgram, args, stdin);
 }
 
 /** On a terminal of its own, as a person has it. */
@@ -62,7 +61,7 @@ export interface SocketExec {
 
 /** A command by WebSocket, with the administrator's certificate. */
 export async function webSocketExec(
-  cluster: Cluster,
+  cluster: Pick<Cluster, 'admin'>,
   kubelet: Kubelet,
   where: string,
   command: readonly string[],
@@ -88,16 +87,32 @@ export async function webSocketExec(
   };
 }
 
-/** Sockets that a process has open. */
-export function openSockets(pid: number): number {
+/** `local → remote` port of every TCP connection that a process has open, apart from those with a port of `others`. */
+export function openConnections(pid: number, others: readonly number[]): readonly string[] {
+  const inodes = socketInodes(pid);
+  return readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => inodes.has(fields[9] ?? 'none'))
+    .map(([, local = '', remote = '']) => [portOf(local), portOf(remote)] as const)
+    .filter(([local, remote]) => remote !== 0 && !others.includes(local) && !others.includes(remote))
+    .map(([local, remote]) => `${local} → ${remote}`);
+}
+
+/** `0100007F:2742`. */
+function portOf(address: string): number {
+  return Number.parseInt(address.split(':')[1] ?? '', 16);
+}
+
+function socketInodes(pid: number): ReadonlySet<string> {
   const directory = `/proc/${pid}/fd`;
-  const isSocket = (name: string): boolean => {
+  const inodes = readdirSync(directory).map((name) => {
     try {
-      return readlinkSync(`${directory}/${name}`).startsWith('socket:');
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${directory}/${name}`))?.[1] ?? '';
     } catch {
       // Closed since it was listed.
-      return false;
+      return '';
     }
-  };
-  return readdirSync(directory).filter(isSocket).length;
+  });
+  return new Set(inodes);
 }
