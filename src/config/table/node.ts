@@ -87,8 +87,7 @@ export const node = {
   streamingConnectionIdleTimeout: duration({
     default: '4h',
     flag: 'streaming-connection-idle-timeout',
-    inert: 'streams end with the connection',
-    doc: 'How long a streaming connection may stay idle.',
+    doc: 'How long a stream of exec, attach or port-forward may pass no byte before it is closed.',
   }),
   nodeStatusUpdateFrequency: duration({
     default: '10s',
