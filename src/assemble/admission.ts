@@ -11,7 +11,7 @@ import type { KubeletConfiguration } from '../config/table/kubelet-configuration
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/host/machine.ts';
 import { Admission } from '../pods/admission/admission.ts';
-import { appArmorRefusal, sysctlRefusal } from '../pods/admission/node-security.ts';
+import { appArmorRefusal, podLevelRefusal, sysctlRefusal } from '../pods/admission/node-security.ts';
 
 export interface AdmissionInput {
   readonly config: KubeletConfiguration;
@@ -77,8 +77,10 @@ function nodeAsItIs({ config, flags, host, nodeName, ownNode, resources }: Admis
 export function nodeRefusal(
   {
     config,
+    gates,
     machine,
   }: {
+    readonly gates: Pick<FeatureGates, 'PodLevelResources'>;
     readonly config: Pick<KubeletConfiguration, 'allowedUnsafeSysctls'>;
     readonly machine: Pick<MachineFacts, 'appArmor' | 'kernelRelease'>;
   },
@@ -86,5 +88,9 @@ export function nodeRefusal(
 ): ReturnType<typeof sysctlRefusal> {
   const { appArmor = false, kernelRelease = '' } = machine;
   const sysctls = { kernelRelease, allowedUnsafe: config.allowedUnsafeSysctls };
-  return sysctlRefusal(pod, sysctls) ?? appArmorRefusal(pod, appArmor);
+  return (
+    sysctlRefusal(pod, sysctls) ??
+    appArmorRefusal(pod, appArmor) ??
+    podLevelRefusal(pod, gates.PodLevelResources)
+  );
 }

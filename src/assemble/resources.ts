@@ -112,7 +112,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
     reserved: reservedCgroups(config, settings),
     cpus: allCpus(input, cgroups),
     pods: active,
-    policy: qosPolicy(input, allocatable),
+    policy: qosPolicy(input, enforcedAllocatable(capacity, settings)),
     events: input.events,
     clock: input.clock,
     log,

@@ -43,6 +43,16 @@ const cases = [
     },
   ],
   [
+    'nothing is kept any more when the last pod is gone',
+    [aPod()],
+    { memoryQos: true },
+    {
+      guaranteed: { ...huge, unified: { 'memory.min': '0' } },
+      burstable: { cpuShares: 2n, ...huge, unified: { 'memory.min': '0' } },
+      bestEffort: { cpuShares: 2n, ...huge },
+    },
+  ],
+  [
     'half of what higher classes asked for is kept from lower ones',
     pods,
     { memoryReservePercent: 50n },

@@ -71,7 +71,8 @@ function sumRequests(pods: readonly Pod[], policy: QosPolicy): Sums {
 }
 
 function memoryMin(bytes: bigint, policy: QosPolicy): CgroupSettings {
-  return policy.memoryQos && bytes > 0n ? { unified: { 'memory.min': `${bytes}` } } : {};
+  // differs from upstream, which says nothing of nothing: what the last pod had would stay kept when it is gone.
+  return policy.memoryQos ? { unified: { 'memory.min': `${bytes}` } } : {};
 }
 
 /** What lower classes may use when a part of what higher ones have asked for is kept for them. */

@@ -4,7 +4,7 @@
 // a kubelet that runs in a container; looking costs one read a minute, and nothing is written while all is in its place.
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { KubeletError } from '../base/errors.ts';
+import { describeError, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
 import { untilAborted } from '../base/race-abort.ts';
@@ -38,6 +38,8 @@ export class SystemCgroups implements Component {
   readonly name = 'system-cgroups';
   readonly #deps: SystemCgroupsDeps;
   readonly #queue: KeyedQueue<Task>;
+  /** What went wrong last: the same is not told again. */
+  readonly #told = new Map<Task, string>();
 
   constructor(deps: SystemCgroupsDeps) {
     this.#deps = deps;
@@ -47,10 +49,10 @@ export class SystemCgroups implements Component {
       backoff: { initialMs: 1_000, maxMs: retryMaxMs },
       run: async (task) => {
         await (task === 'kubelet' ? this.#keepKubelet() : this.#keepSystem());
+        this.#told.delete(task);
         this.#queue.addAfter(task, periodMs);
       },
-      onError: (task, err, retryInMs) =>
-        deps.log.warn('Processes could not be moved to their cgroup', { what: task, err, retryInMs }),
+      onError: (task, err, retryInMs) => this.#tell(task, err, retryInMs),
     });
   }
 
@@ -73,6 +75,13 @@ export class SystemCgroups implements Component {
   async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
     await this.#queue.stop();
+  }
+
+  #tell(what: Task, err: unknown, retryInMs: number): void {
+    const text = describeError(err);
+    if (this.#told.get(what) === text) return;
+    this.#told.set(what, text);
+    this.#deps.log.warn('Processes could not be moved to their cgroup', { what, err, retryInMs });
   }
 
   async #keepKubelet(): Promise<void> {

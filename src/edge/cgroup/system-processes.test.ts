@@ -57,6 +57,17 @@ test('threads of the kernel have no program; a container has processes of its ow
   expect([await processes.isOnHost(7), await processes.isOnHost(8)]).toEqual([true, false]);
 });
 
+test('where the first process may not be looked at, the namespace of the machine is known by its number', async () => {
+  for (const [pid, namespace] of [
+    ['7', 'pid:[4026531836]'],
+    ['8', 'pid:[4026532000]'],
+  ] as const) {
+    await mkdir(join(made, 'proc', pid, 'ns'), { recursive: true });
+    await symlink(namespace, join(made, 'proc', pid, 'ns/pid'));
+  }
+  expect([await processes.isOnHost(7), await processes.isOnHost(8)]).toEqual([true, false]);
+});
+
 describe('the cgroup of a process (getContainer)', () => {
   const v1 = (cpu: string, memory: string, systemd: string): string =>
     `9:name=systemd:${systemd}\n4:memory:${memory}\n1:cpu,cpuacct:${cpu}\n0::/\n`;

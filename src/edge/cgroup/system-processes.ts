@@ -25,6 +25,9 @@ export interface SystemProcesses {
   cgroupOf(pid: number): Promise<string>;
 }
 
+/** PROC_PID_INIT_INO of the kernel. */
+const initialNamespace = 'pid:[4026531836]';
+
 export function systemProcesses(
   options: Omit<CgroupFsOptions, 'spelling'> & { readonly proc?: string },
 ): SystemProcesses {
@@ -54,8 +57,10 @@ export function systemProcesses(
         (err: unknown) => errorCode(err) === 'ENOENT',
       ),
     isOnHost: async (pid) => {
-      const [first, own] = await Promise.all([link(1, 'ns/pid'), link(pid, 'ns/pid')]);
-      return first === own;
+      // differs from upstream: where the first process may not be looked at, the machine's own namespace is known by number.
+      const first = link(1, 'ns/pid').catch(() => initialNamespace);
+      const own = link(pid, 'ns/pid');
+      return (await first) === (await own);
     },
     cgroupOf: async (pid) => {
       const path = join(proc, `${pid}`, 'cgroup');

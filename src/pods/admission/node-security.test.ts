@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../testing/builders.ts';
-import { appArmorRefusal, sysctlRefusal } from './node-security.ts';
+import { appArmorRefusal, podLevelRefusal, sysctlRefusal } from './node-security.ts';
 
 describe('sysctls', () => {
   const settings = { kernelRelease: '4.5.0-1-amd64', allowedUnsafe: ['kernel.msg*', 'net/core/somaxconn'] };
@@ -71,4 +71,13 @@ describe('AppArmor', () => {
   ];
   for (const [name, over, enabled, want] of cases)
     test(name, () => expect(appArmorRefusal(aPod(over), enabled)).toEqual(want));
+});
+
+test('amounts of a pod as a whole, with the gate off', () => {
+  const pod = aPod({ resources: { limits: { cpu: '1' } } });
+  expect(podLevelRefusal(pod, false)).toEqual({
+    reason: 'PodLevelResourcesNotSupported',
+    message: 'PodLevelResources feature gate is disabled',
+  });
+  expect([podLevelRefusal(pod, true), podLevelRefusal(aPod(), false)]).toEqual([undefined, undefined]);
 });

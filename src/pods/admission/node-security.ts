@@ -1,7 +1,9 @@
 // Refuses pods that ask for a protection this node cannot give, or for a kernel setting it must not let them have. Pure.
-// Upstream: pkg/kubelet/sysctl (allowlist), NewAppArmorAdmitHandler in pkg/kubelet/lifecycle, pkg/security/apparmor.
+// Upstream: pkg/kubelet/sysctl (allowlist), NewAppArmorAdmitHandler and NewPodFeaturesAdmitHandler in pkg/kubelet/lifecycle,
+// pkg/security/apparmor.
 import { askedAppArmorProfile } from '../../api/app-armor.ts';
 import type { Container, Pod } from '../../api/k8s.ts';
+import { hasPodLevelResources } from '../../api/resources.ts';
 import { normalizeSysctl } from '../../api/sysctl-name.ts';
 
 export interface Refused {
@@ -83,4 +85,10 @@ export function appArmorRefusal(pod: Pod, enabled: boolean): Refused | undefined
     reason: 'AppArmor',
     message: 'Cannot enforce AppArmor: AppArmor is not enabled on the host',
   };
+}
+
+/** Amounts of a pod as a whole would be ignored with the gate off: the pod would run without them. */
+export function podLevelRefusal(pod: Pod, enabled: boolean): Refused | undefined {
+  if (enabled || !hasPodLevelResources(pod)) return undefined;
+  return { reason: 'PodLevelResourcesNotSupported', message: 'PodLevelResources feature gate is disabled' };
 }

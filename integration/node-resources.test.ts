@@ -1,0 +1,229 @@
+// What a node has and enforces, on the kernel itself: cgroups that are made, refused, busy and removed; orphans of an earlier
+// life; and the numbers that kubectl shows of the node.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { realClock } from '../src/base/clock.ts';
+import { cgroupfsSpelling } from '../src/edge/cgroup/cgroup-spelling.ts';
+import { CgroupFs } from '../src/edge/cgroup/cgroups.ts';
+import { findHierarchies, type Hierarchies } from '../src/edge/cgroup/hierarchies.ts';
+import { systemProcesses } from '../src/edge/cgroup/system-processes.ts';
+import { killProcess } from '../src/edge/host/kill-process.ts';
+import { PodCgroups } from '../src/resources/pod-cgroups.ts';
+import { aContainer, aPod } from '../src/testing/builders.ts';
+import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, startCluster, whyNoKubectl } from './support/cluster.ts';
+
+const common = { pageSizes: ['2MB'], clock: realClock, killProcess };
+
+describeOnRig('cgroups of the kernel', () => {
+  const top = `kubelet-test-${process.pid}`;
+  let hierarchies: Hierarchies;
+  let cgroups: CgroupFs;
+  const children: ChildProcess[] = [];
+
+  beforeAll(async () => {
+    hierarchies = await findHierarchies();
+    cgroups = new CgroupFs({ hierarchies, spelling: cgroupfsSpelling, ...common });
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+    await waitFor(() => {
+      removeCgroups(`/${top}`);
+      return cgroupFolders(`/${top}`).length === 0;
+    }, 'the cgroups of the test to go');
+  });
+
+  function sleeper(): { readonly pid: number; readonly ended: Promise<unknown> } {
+    const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+    children.push(child);
+    return { pid: child.pid ?? 0, ended: once(child, 'exit') };
+  }
+
+  test('200 pods: made ten at a time with what they asked for, removed with none left', async () => {
+    const pods = new PodCgroups({
+      cgroups,
+      root: [top, 'kubepods'],
+      policy: {
+        enforceCpuLimits: true,
+        cpuPeriodUs: 100_000n,
+        pidsLimit: 50n,
+        memoryQos: false,
+        podLevelResources: true,
+      },
+    });
+    const amounts = { cpu: '250m', memory: '64Mi' };
+    const resources = [{}, { requests: amounts }, { requests: amounts, limits: amounts }];
+    const all = Array.from({ length: 200 }, (_, index) =>
+      aPod({ uid: `u${index}`, containers: [aContainer({ resources: resources[index % 3] ?? {} })] }),
+    );
+    for (let at = 0; at < all.length; at += 10)
+      await Promise.all(all.slice(at, at + 10).map((pod) => pods.ensure(pod)));
+    expect((await pods.podsWithCgroups()).size).toBe(200);
+    // The third of each three is guaranteed.
+    expect(await cgroups.cpu(pods.nameOf(all[2] ?? aPod()))).toMatchObject({ cpuQuotaUs: 25_000n });
+    for (let at = 0; at < all.length; at += 10)
+      await Promise.all(all.slice(at, at + 10).map((pod) => pods.removePod(pod.metadata?.uid ?? '')));
+    expect((await pods.podsWithCgroups()).size).toBe(0);
+    expect(cgroupFolders(`/${top}/kubepods`).filter((folder) => folder.includes('/pod'))).toEqual([]);
+  });
+
+  test('one that a process lives in is not removed; when the process is killed it is', async () => {
+    const name = [top, 'pod1'];
+    const { ended, pid } = sleeper();
+    await cgroups.create([...name, 'container'], {});
+    await systemProcesses({ hierarchies, ...common }).move(pid, `/${top}/pod1/container`);
+    expect(await cgroups.processes(name)).toEqual([pid]);
+    expect(await cgroups.removeIdle(name)).toBe(false);
+    await expect(cgroups.remove(name)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('/pod1/container'),
+    });
+    await cgroups.kill(name);
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    await cgroups.remove(name);
+    expect(cgroupFolders(`/${top}/pod1`)).toEqual([]);
+  });
+
+  test('a value that the kernel refuses is told with its file', async () => {
+    await cgroups.create([top], {});
+    const file = hierarchies.version === 2 ? 'cpu.max' : 'cpu.cfs_quota_us';
+    await expect(cgroups.update([top], { cpuQuotaUs: 5n })).rejects.toMatchObject({
+      kind: 'invalid',
+      reason: 'EINVAL',
+      message: expect.stringMatching(new RegExp(`cannot write "5.*" to .*/${top}/${file}`)),
+    });
+  });
+
+  const beside = '/sys/fs/cgroup/unified';
+  const given = existsSync(beside) ? readFileSync(join(beside, 'cgroup.controllers'), 'utf8').trim() : '';
+  describe.skipIf(given === '')(
+    `version 2${given === '' ? ` (skipped: ${beside} is not mounted, or has no controller)` : ''}`,
+    () => {
+      const controllers = new Set(given.split(' '));
+      const v2 = new CgroupFs({
+        hierarchies: { version: 2, root: beside, controllers },
+        spelling: cgroupfsSpelling,
+        ...common,
+      });
+
+      test('controllers are handed down to where a pod is made, and its limits are the kernel’s', async () => {
+        const name = [top, 'kubepods', 'pod1'];
+        expect(await v2.missing(name)).toContain('does not exist');
+        await v2.create(name, controllers.has('hugetlb') ? { hugePageLimits: { '2MB': 4_194_304n } } : {});
+        expect(await v2.missing(name)).toBeUndefined();
+        const read = (path: string): string => readFileSync(join(beside, path), 'utf8').trim();
+        expect(read(`${top}/kubepods/cgroup.subtree_control`).split(' ').toSorted()).toEqual(
+          [...controllers].toSorted(),
+        );
+        if (controllers.has('hugetlb')) expect(read(`${name.join('/')}/hugetlb.2MB.max`)).toBe('4194304');
+        await v2.remove([top]);
+        expect(existsSync(join(beside, top))).toBe(false);
+      });
+
+      test('everything in one is killed at a stroke', async () => {
+        await v2.create([top, 'pod1', 'container'], {});
+        const sleepers = [sleeper(), sleeper()];
+        for (const { pid } of sleepers)
+          writeFileSync(join(beside, top, 'pod1/container/cgroup.procs'), `${pid}`);
+        expect(await v2.removeIdle([top, 'pod1'])).toBe(false);
+        await v2.kill([top, 'pod1']);
+        for (const { ended } of sleepers) expect(await ended).toEqual([null, 'SIGKILL']);
+        await v2.remove([top]);
+      });
+    },
+  );
+});
+
+describeOnRig('a node', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+  let orphan: ChildProcess;
+  let orphanEnded: Promise<unknown>;
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    // What a kubelet of an earlier life left, with a process in it.
+    const hierarchies = await findHierarchies();
+    const processes = systemProcesses({ hierarchies, ...common });
+    const path = `/${rig.ground.name}/kubepods/besteffort/podaaaa-bbbb`;
+    orphan = spawn('sleep', ['600'], { stdio: 'ignore' });
+    orphanEnded = once(orphan, 'exit');
+    await processes.make(path);
+    await processes.move(orphan.pid ?? 0, path);
+    kubelet = await rig.kubelet({
+      nodeName: 'node1',
+      flags: [`--kubeconfig=${cluster.kubeconfig}`],
+      config: {
+        maxPods: 500,
+        podsPerCore: 7,
+        kubeReserved: { cpu: '150m', memory: '300Mi', 'ephemeral-storage': '1Gi' },
+        systemReserved: { cpu: '50m' },
+        evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' },
+        kubeletCgroups: `/${rig.ground.name}/kubelet`,
+      },
+    });
+    await cluster.untilNodeReady();
+  });
+  afterAll(async () => {
+    if (orphan.exitCode === null) orphan.kill('SIGKILL');
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  test('what it has and what is left for pods', () => {
+    const kibibytes = Number(/^MemTotal:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
+    const cpus = readFileSync('/proc/cpuinfo', 'utf8').match(/^processor/gm)?.length ?? 0;
+    const { allocatable = {}, capacity = {} } = cluster.node()?.status ?? {};
+    expect(capacity).toMatchObject({ cpu: `${cpus}`, memory: `${kibibytes}Ki`, pods: `${cpus * 7}` });
+    expect(allocatable).toMatchObject({
+      cpu: `${cpus * 1000 - 200}m`,
+      memory: `${kibibytes - 400 * 1024}Ki`,
+      pods: `${cpus * 7}`,
+    });
+    const storage = Number(capacity['ephemeral-storage']?.replace('Ki', '')) * 1024;
+    const tenth = Math.trunc(storage * Math.fround(0.1));
+    expect(Number(allocatable['ephemeral-storage'])).toBe(storage - 1024 ** 3 - tenth);
+  });
+
+  test.skipIf(whyNoKubectl !== undefined)(
+    `as kubectl describe shows it${whyNoKubectl === undefined ? '' : ` (skipped: ${whyNoKubectl})`}`,
+    async () => {
+      const { allocatable = {}, capacity = {} } = cluster.node()?.status ?? {};
+      const text = await cluster.kubectl('describe', 'node', 'node1');
+      const section = (name: string): Record<string, string> => {
+        const lines = new RegExp(`^${name}:\\n((?:  .*\\n)+)`, 'm').exec(text)?.[1] ?? '';
+        return Object.fromEntries(
+          lines
+            .trim()
+            .split('\n')
+            .map((line) => line.trim().split(/:\s+/) as [string, string]),
+        );
+      };
+      expect([section('Capacity'), section('Allocatable')]).toEqual([capacity, allocatable]);
+    },
+  );
+
+  test('an orphan of an earlier life is removed, with what ran in it', async () => {
+    expect(await orphanEnded).toEqual([null, 'SIGKILL']);
+    await waitFor(
+      () => cgroupFolders(`/${rig.ground.name}/kubepods/besteffort/podaaaa-bbbb`).length === 0,
+      'its cgroups to go',
+    );
+  });
+
+  test('the kubelet itself runs where it is told to', async () => {
+    const own = `/${rig.ground.name}/kubelet`;
+    const places = (): readonly string[] =>
+      readFileSync(`/proc/${kubelet.pid ?? 0}/cgroup`, 'utf8').split('\n');
+    await waitFor(() => places().some((line) => line.endsWith(`:${own}`)), 'the kubelet to be in its cgroup');
+  });
+});
