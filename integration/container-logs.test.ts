@@ -83,8 +83,8 @@ describeOnRig('container logs', () => {
     run('nowhere', { containers: [container('main', 'true', { image: 'registry.invalid/none:1' })] });
     const long = `head -c ${longLine} /dev/zero | tr '\\0' x; echo; printf '\\001\\377 binary\\n'; printf unfinished; ${obedient}`;
     run('long', { containers: [container('main', long)] });
-    const sixty = 'i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.1; done';
-    run('counter', { restartPolicy: 'Never', containers: [container('main', sixty)] });
+    const thirty = 'i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo line $i; sleep 0.1; done';
+    run('counter', { restartPolicy: 'Never', containers: [container('main', thirty)] });
   });
   afterAll(async () => {
     for (const child of followers) child.kill();
@@ -102,10 +102,10 @@ describeOnRig('container logs', () => {
           'to run',
           ({ phase }) => phase === 'Running' || phase === 'Succeeded',
         );
-        const all = Array.from({ length: 60 }, (_, index) => `line ${index + 1}\n`).join('');
+        const all = Array.from({ length: 30 }, (_, index) => `line ${index + 1}\n`).join('');
         expect(await follow('counter').ended()).toBe(all);
         await cluster.untilPod('counter', 'to end', ({ phase }) => phase === 'Succeeded');
-        expect(await logs('counter', '--tail=2')).toBe('line 59\nline 60\n');
+        expect(await logs('counter', '--tail=2')).toBe('line 29\nline 30\n');
       });
 
       test('what a container wrote: all, the last lines, since a time, with times, limited', async () => {

@@ -29,6 +29,8 @@ export interface ContainerLogsRequest {
   readonly signal: AbortSignal;
 }
 
+const logHeaders = { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' };
+
 export async function containerLogs(
   deps: ContainerLogsDeps,
   request: ContainerLogsRequest,
@@ -79,5 +81,6 @@ export async function containerLogs(
     if (!(err instanceof KubeletError)) throw err;
     return refusal(400, err.message);
   }
-  return { status: 200, headers: { 'content-type': 'text/plain' }, body: chunks };
+  // differs from upstream: there it has no type, and a browser guesses one from what the container wrote.
+  return { status: 200, headers: logHeaders, body: chunks };
 }
