@@ -39,8 +39,8 @@ describeOnRig('effective configuration', () => {
       config,
       flags: ['--cluster-domain=unit.example', '--http-check-frequency=1500ms'],
     });
-    const response = await kubelet.get(kubelet.readOnlyPort, '/configz');
-    const { kubeletconfig, ...more } = (await response.json()) as {
+    const { text } = await kubelet.secure('/configz');
+    const { kubeletconfig, ...more } = JSON.parse(text) as {
       readonly kubeletconfig: Record<string, unknown>;
     };
     expect(more).toEqual({});
@@ -84,7 +84,7 @@ describeOnRig('effective configuration', () => {
     ])
       expect(line).toContain(words);
     await kubelet.log.waitForLine(/Failed to read pods from URL/);
-    const configz = await (await kubelet.get(kubelet.readOnlyPort, '/configz')).text();
+    const configz = (await kubelet.secure('/configz')).text;
     expect(configz).toContain('X-Key');
     expect(configz).not.toContain('Bearer');
     expect(await kubelet.stop()).toEqual({ code: 0, signal: null });

@@ -111,9 +111,7 @@ describeOnRig('pod lifecycle', () => {
 
   test('/runningpods tells what runs, from the runtime alone', async () => {
     const pod = await own.start('listed');
-    const list = (await (await kubelet.get(kubelet.readOnlyPort, '/runningpods/')).json()) as {
-      items: Pod[];
-    };
+    const list = JSON.parse((await kubelet.secure('/runningpods/')).text) as { items: Pod[] };
     const found = list.items.filter(({ metadata }) => metadata?.uid === uidOf(pod));
     expect(found).toEqual([
       {

@@ -18,11 +18,12 @@ import { explainPods } from './assemble/explain.ts';
 import { assembleImages, type ImageHost } from './assemble/images.ts';
 import { type LogHost, logHandlers } from './assemble/logs.ts';
 import type { NodeHost } from './assemble/node-facts.ts';
+import { nodeHandlers } from './assemble/node-handlers.ts';
 import { podObjects } from './assemble/objects.ts';
 import type { OpenCluster } from './assemble/open-cluster.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
-import { assembleServer } from './assemble/server.ts';
+import { assembleServer, leaseChecks } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
 import { assembleStats, type StatsEdge } from './assemble/stats.ts';
 import { assembleStreams } from './assemble/streams.ts';
@@ -30,7 +31,7 @@ import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
 import type { Component } from './base/component.ts';
-import type { Logger } from './base/log.ts';
+import type { Logger, Verbosity } from './base/log.ts';
 import { Ongoing } from './base/ongoing.ts';
 import { Slots } from './base/slots.ts';
 import type { CredentialProviders } from './config/credential-providers.ts';
@@ -111,6 +112,8 @@ export interface AssembleInput {
   readonly objects?: PodObjects;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The log's, for who changes it while the kubelet runs. */
+  readonly verbosity?: Verbosity;
 }
 
 /** The safety net under events and own actions. */
@@ -392,7 +395,7 @@ export function assemble(input: AssembleInput): Kubelet {
     observed.get(uid) === undefined &&
     lifecycles.get(uid) === undefined &&
     !workers.knows(uid);
-  const checks = healthChecks({ pleg, clock, relistMs, callTimeoutMs });
+  const checks = [...healthChecks({ pleg, clock, relistMs, callTimeoutMs }), ...leaseChecks(cluster)];
   const activities = [images.manager, volume.manager, hooks];
   const explain = (): ReturnType<typeof explainPods> =>
     explainPods({ desired, lifecycles, observed, events, clock, activities });
@@ -428,6 +431,7 @@ export function assemble(input: AssembleInput): Kubelet {
       ...streams.handlers,
       ...stats.handlers,
       ...logHandlers({ ...input, edges: edges.logs, desired, statuses, observed, log: component('logs') }),
+      ...nodeHandlers({ ...input, desired, cri }),
     },
     proxyUpgrade: streams.proxyUpgrade,
     certificate: serving.certificate,

@@ -59,12 +59,13 @@ export async function runCommand(
 
 async function run(outcome: RunOutcome, stop: AbortController, beside: string): Promise<number> {
   const { config, version, warnings } = outcome;
-  const log = makeLogger(config.logging);
+  const verbosity = new Verbosity(config.logging.verbosity);
+  const log = makeLogger(config.logging.format, verbosity);
   for (const warning of warnings) log.warn(warning);
   log.info('Kubelet version', { kubeletVersion: version, node: process.version });
   logEffectiveConfiguration(log, () => maskedConfiguration(config));
   try {
-    const code = await startAndServe(outcome, log, stop, beside);
+    const code = await startAndServe(outcome, { log, verbosity }, stop, beside);
     log.info('Kubelet stopped; containers go on running');
     return code;
   } catch (err) {
@@ -75,7 +76,7 @@ async function run(outcome: RunOutcome, stop: AbortController, beside: string): 
 
 async function startAndServe(
   outcome: RunOutcome,
-  log: Logger,
+  { log, verbosity }: { readonly log: Logger; readonly verbosity: Verbosity },
   stop: AbortController,
   beside: string,
 ): Promise<number> {
@@ -108,6 +109,7 @@ async function startAndServe(
     edges: realEdges(clock, beside, mounted),
     clock,
     log,
+    verbosity,
   });
   try {
     return await supervise({ config, watchdogMs }, kubelet, log, stop);
@@ -224,12 +226,12 @@ function configurationFiles(): ConfigurationFiles {
   };
 }
 
-function makeLogger(logging: { readonly format: string; readonly verbosity: number }): Logger {
+function makeLogger(format: string, verbosity: Verbosity): Logger {
   const options = {
     write: (line: string) => process.stderr.write(line),
     clock,
-    verbosity: new Verbosity(logging.verbosity),
+    verbosity,
     pid: process.pid,
   };
-  return logging.format === 'json' ? jsonLogger(options) : textLogger(options);
+  return format === 'json' ? jsonLogger(options) : textLogger(options);
 }

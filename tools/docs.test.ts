@@ -8,6 +8,7 @@ import { measureClientCertificate, measureServingCertificate } from '../src/cert
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
+import { type RouteRow, routeTable } from '../src/server/route-table.ts';
 import { cadvisorFamilies } from '../src/stats/cadvisor-metrics.ts';
 import { ClusterMetrics } from '../src/stats/cluster-metrics.ts';
 import { DiskMetrics } from '../src/stats/disk-metrics.ts';
@@ -107,6 +108,30 @@ describe('docs/metrics.md', () => {
       all.map(({ name, type }) => ({ name, type })).toSorted(byName),
     ),
   );
+});
+
+describe('docs/http-api.md', () => {
+  const page = read('docs/http-api.md');
+  const rows = (routeTable as readonly RouteRow[]).flatMap((row) =>
+    (row.patterns ?? ['']).map((pattern) => ({
+      ...row,
+      shown: `${row.path.replace(/\/$/, pattern === '' ? '/' : '')}${pattern}`,
+    })),
+  );
+  test.each(rows)('$shown is told with its methods, rights and settings', (row) => {
+    const line = page.split('\n').find((each) => each.startsWith(`| \`${row.shown}\` |`)) ?? '';
+    const [, , methods, rights, when] = line.split('|').map((cell) => cell.trim());
+    expect(methods).toBe((row.methods ?? ['any']).join(', '));
+    expect(rights).toBe(
+      [row.fineSubresource, row.subresource].filter((each) => each !== undefined).join(', '),
+    );
+    expect(when?.startsWith(row.class === 'always' ? 'always' : 'debug')).toBe(true);
+    expect(when).toContain(row.gate ?? '');
+  });
+  test('names no path that is not there', () => {
+    const told = [...page.matchAll(/^\| `(\/[^`]*)` \| (?:any|GET|POST)/gm)].map(([, path]) => path);
+    expect(new Set(told)).toEqual(new Set(rows.map(({ shown }) => shown)));
+  });
 });
 
 describe('links', () => {

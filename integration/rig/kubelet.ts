@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { extname, join } from 'node:path';
@@ -188,6 +189,30 @@ export class Kubelet {
 
   async get(port: number, path: string): Promise<Response> {
     return fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
+  }
+
+  /** On the secure port, by who does not look at its certificate and has none. */
+  secure(path: string): Promise<{ readonly status: number; readonly text: string }> {
+    const options = {
+      host: '127.0.0.1',
+      port: this.securePort,
+      path,
+      rejectUnauthorized: false,
+      agent: false,
+    };
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest({ ...options, signal: AbortSignal.timeout(10_000) }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+        response.on('error', reject);
+      });
+      request.on('error', reject);
+      request.end();
+    });
   }
 
   async healthz(): Promise<{ readonly status: number; readonly text: string }> {

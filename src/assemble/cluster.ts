@@ -66,6 +66,8 @@ export interface Cluster {
   hostIPs(): readonly string[];
   /** Something that the node's status shows has changed: pressure, volumes in use, devices. */
   pokeNode(): void;
+  /** What is wrong with the node's lease, if anything. */
+  leaseHealth(): string | undefined;
   /** The runtime's connection has come or gone. */
   pokeRuntime(): void;
 }
@@ -141,6 +143,7 @@ export function assembleCluster(input: ClusterInput): Cluster {
     hostIPs: () => hostIPsOf(ownNode.get()) ?? input.machine.addresses,
     pokeNode: () => nodeStatus.poke(),
     pokeRuntime: () => runtime.poke(),
+    leaseHealth: () => lease.health(),
   };
 }
 

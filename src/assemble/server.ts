@@ -18,8 +18,10 @@ import type { ListenHttpsOptions } from '../edge/host/listen-https.ts';
 import { buildAdmission } from '../server/auth/build-admission.ts';
 import { ClientAuthorities, type ClientAuthoritiesDeps } from '../server/client-authorities.ts';
 import { type KnowledgeDeps, knowledgeHandlers } from '../server/handlers.ts';
+import type { HealthCheck } from '../server/health.ts';
 import { HttpMetrics } from '../server/http-metrics.ts';
 import { HttpServer, type Listening } from '../server/http-server.ts';
+import { HealthSlis } from '../server/node/health-slis.ts';
 import { type PlainPortsDeps, plainPorts } from '../server/plain-ports.ts';
 import { route } from '../server/router.ts';
 import { type RouteHandlers, routesOf } from '../server/routes.ts';
@@ -37,7 +39,7 @@ export interface ServerInput {
     readonly textFile: ClientAuthoritiesDeps['file'];
   };
   /** What the kubelet knows, apart from its configuration. */
-  readonly knowledge: Omit<KnowledgeDeps, 'configz' | 'flagz'>;
+  readonly knowledge: Omit<KnowledgeDeps, 'configz' | 'flagz' | 'slis'>;
   /** Who answers the other rows of the route table: logs, streams, statistics. */
   readonly handlers: RouteHandlers;
   /** Who hands upgraded connections on to the runtime's streaming server. */
@@ -50,10 +52,19 @@ export interface ServerInput {
   readonly log: Logger;
 }
 
+/** differs from upstream: there nothing on the node tells that the control plane takes it for dead. */
+export function leaseChecks(
+  cluster: { leaseHealth(): string | undefined } | undefined,
+): readonly HealthCheck[] {
+  // A restart of the kubelet does not bring an API server back, so it does not count.
+  return cluster === undefined ? [] : [{ name: 'lease', check: () => cluster.leaseHealth(), advisory: true }];
+}
+
 export function assembleServer(input: ServerInput): readonly Component[] {
   const { args, clock, config, edges, gates, knowledge, log } = input;
   const own = knowledgeHandlers({
     ...knowledge,
+    slis: new HealthSlis(),
     configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
     flagz: gates.ComponentFlagz ? () => renderFlagz(args) : undefined,
   });

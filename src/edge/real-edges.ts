@@ -13,13 +13,16 @@ import { hookHttp } from './host/hook-http.ts';
 import type { ProxyUpgrade } from './host/http-exchange.ts';
 import { httpGet } from './host/http-get.ts';
 import { kubeletIdRange } from './host/id-range.ts';
+import { journal } from './host/journal.ts';
 import { followKernelLog, type KernelLogListener } from './host/kernel-log.ts';
 import { killProcess } from './host/kill-process.ts';
 import { listenHttp } from './host/listen-http.ts';
 import { listenHttps } from './host/listen-https.ts';
+import { logDirectory } from './host/log-directory.ts';
 import { logEdges } from './host/log-edges.ts';
 import { nodeHost } from './host/node-host.ts';
 import { PodFiles } from './host/pod-files.ts';
+import { processProfiler } from './host/profiler.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
 import { readTail } from './host/read-tail.ts';
 import { recordFiles } from './host/record-files.ts';
@@ -85,6 +88,9 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     listenSecure: listenHttps,
     textFile: textFile(clock),
     logs: logEdges(),
+    systemLogs: { files: logDirectory, journal },
+    profiler: processProfiler(clock),
+    nodeVersion: process.version,
     nodeHost,
     certs: certificateHost(clock),
     stats: (options: StatsHostOptions) => statsHost(clock, hierarchies, options),

@@ -92,3 +92,17 @@ test('it stops when asked, even in the middle of a failure', async () => {
   await clock.until(end(), 1_000);
   expect(clock.pendingTimers()).toBe(0);
 });
+
+test('health: well while it is renewed, told why when it is over', async () => {
+  const { api, clock, lease } = await world();
+  await clock.advance(60_000);
+  expect(lease.health()).toBeUndefined();
+  api.fault = away;
+  await clock.advance(40_000);
+  expect(lease.health()).toBeUndefined();
+  await clock.advance(20_000);
+  expect(lease.health()).toMatch(/^the node's lease has not been renewed for \d+ s: .+/);
+  api.fault = undefined;
+  await clock.advance(20_000);
+  expect(lease.health()).toBeUndefined();
+});

@@ -39,6 +39,8 @@ export class NodeLease implements Component {
   readonly #queue: KeyedQueue<'renew'>;
   #latest: Lease | undefined;
   #lastFailure = '';
+  /** When the lease was last renewed, or first tried to be. */
+  #aliveAtMs: number | undefined;
 
   constructor(deps: NodeLeaseDeps) {
     this.#deps = deps;
@@ -53,9 +55,20 @@ export class NodeLease implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    this.#aliveAtMs = this.#deps.clock.monotonic();
     this.#queue.add('renew');
     this.#queue.start();
     return { stopped: this.#stopAfter(signal) };
+  }
+
+  /** What is wrong, in a sentence: the control plane takes the node for dead when its lease is over. */
+  health(): string | undefined {
+    const { clock, durationSeconds } = this.#deps;
+    if (this.#aliveAtMs === undefined) return 'the lease has not been asked for yet';
+    const ageMs = clock.monotonic() - this.#aliveAtMs;
+    if (ageMs <= durationSeconds * 1000) return undefined;
+    const why = this.#lastFailure === '' ? '' : `: ${this.#lastFailure}`;
+    return `the node's lease has not been renewed for ${Math.round(ageMs / 1000)} s${why}`;
   }
 
   /** The node's object is there now: a lease that waited for it can be made. */
@@ -135,6 +148,7 @@ export class NodeLease implements Component {
   #succeeded(): void {
     if (this.#lastFailure !== '') this.#deps.log.info('Lease is renewed again');
     this.#lastFailure = '';
+    this.#aliveAtMs = this.#deps.clock.monotonic();
   }
 
   #failed(message: string, err: unknown, retryInMs: number): void {

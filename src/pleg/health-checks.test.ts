@@ -11,21 +11,27 @@ const well: RuntimeHealth = {
 };
 const cases: readonly (readonly [string, Partial<RuntimeHealth>, number, readonly (string | undefined)[]])[] =
   [
-    ['well', {}, 100_500, [undefined, undefined]],
+    ['well', {}, 100_500, [undefined, undefined, undefined]],
     [
       'not begun',
-      { everAnswered: false, lastAttemptAtMs: undefined },
+      { everAnswered: false, lastAttemptAtMs: undefined, lastRelistAtMs: undefined },
       0,
-      ['the sync loop has not begun', 'the container runtime has not answered yet'],
+      ['the sync loop has not begun', undefined, 'the container runtime has not answered yet'],
     ],
     [
       'runtime away, but tried',
       { failure: 'connection refused' },
       100_500,
-      [undefined, 'the container runtime does not answer: connection refused'],
+      [undefined, undefined, 'the container runtime does not answer: connection refused'],
     ],
-    ['as long as two relists may take', {}, 142_000, [undefined, undefined]],
-    ['longer', {}, 142_001, ['the sync loop has not come round for 42 s', undefined]],
+    ['as long as two relists may take', {}, 142_000, [undefined, undefined, undefined]],
+    ['longer', {}, 142_001, ['the sync loop has not come round for 42 s', undefined, undefined]],
+    [
+      'tried, and not well for three minutes',
+      { lastAttemptAtMs: 281_000 },
+      280_001,
+      [undefined, 'pleg was last seen active 180 s ago; threshold is 3m0s', undefined],
+    ],
   ];
 
 for (const [name, over, nowMs, want] of cases) {
@@ -36,7 +42,7 @@ for (const [name, over, nowMs, want] of cases) {
       relistMs: 1_000,
       callTimeoutMs: 20_000,
     });
-    expect(checks.map((each) => each.name)).toEqual(['syncloop', 'runtime']);
+    expect(checks.map((each) => each.name)).toEqual(['syncloop', 'pleg', 'runtime']);
     expect(checks.map((each) => each.check())).toEqual(want);
   });
 }

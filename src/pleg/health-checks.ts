@@ -17,6 +17,8 @@ export interface NamedCheck {
 
 /** Relists may fail for a while, but they have to be tried: twice what one may take at the most. */
 const slack = 2;
+/** Without a relist that succeeded for so long the node is not ready. */
+const relistThresholdMs = 180_000;
 
 export function healthChecks(input: HealthChecksInput): readonly NamedCheck[] {
   const { clock, pleg } = input;
@@ -30,6 +32,17 @@ export function healthChecks(input: HealthChecksInput): readonly NamedCheck[] {
         const ageMs = clock.monotonic() - lastAttemptAtMs;
         return ageMs > longestMs
           ? `the sync loop has not come round for ${Math.round(ageMs / 1000)} s`
+          : undefined;
+      },
+    },
+    {
+      name: 'pleg',
+      check: () => {
+        const { lastRelistAtMs } = pleg.health();
+        if (lastRelistAtMs === undefined) return undefined;
+        const ageMs = clock.monotonic() - lastRelistAtMs;
+        return ageMs > relistThresholdMs
+          ? `pleg was last seen active ${Math.round(ageMs / 1000)} s ago; threshold is 3m0s`
           : undefined;
       },
     },

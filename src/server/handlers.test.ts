@@ -5,6 +5,7 @@ import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-re
 import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
 import { knowledgeHandlers, readOnlyRoutes } from './handlers.ts';
 import type { HttpHandler, HttpResponse } from './http-message.ts';
+import { HealthSlis } from './node/health-slis.ts';
 import { route } from './router.ts';
 
 const uid = asPodUid('u1');
@@ -73,6 +74,7 @@ function bench() {
     statuses,
     observed,
     checks: [],
+    slis: new HealthSlis(),
     configz: () => ({ kubeletconfig: { maxPods: 110 } }),
     flagz: () => 'kubelet flags\n',
     metrics: () => 'kubelet_up 1\n',
@@ -80,7 +82,7 @@ function bench() {
     explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
   const handle = route(readOnlyRoutes(handlers));
-  return { desired, statuses, observed, handle };
+  return { desired, statuses, observed, handle, handlers };
 }
 
 async function get(handle: HttpHandler, path: string, method = 'GET'): Promise<HttpResponse> {
@@ -145,6 +147,11 @@ describe('read-only port', () => {
       seenPod('stray', [box('s4', false, 50)], [part('d', 'running', 60)]),
     ];
     for (const pod of pods) b.observed.map.set(pod.uid, pod);
+    const running = async (): Promise<string> => {
+      const handle = b.handlers.runningPods;
+      if (handle === undefined) throw new Error('nobody answers');
+      return bodyText(await handle({ ...httpRequest('GET /runningpods/'), params: {} }));
+    };
     const item = (name: string, containers: object | null): object => ({
       metadata: { name, namespace: 'default', uid: `uid-${name}` },
       spec: { containers },
@@ -160,11 +167,11 @@ describe('read-only port', () => {
         item('stray', [{ name: 'd', image: 'd:1', resources: {} }]),
       ],
     };
-    expect(JSON.parse(await body(b.handle, '/runningpods/'))).toEqual(expected);
+    expect(JSON.parse(await running())).toEqual(expected);
     b.observed.map.clear();
-    expect(JSON.parse(await body(b.handle, '/runningpods/'))).toEqual(expected);
+    expect(JSON.parse(await running())).toEqual(expected);
     b.observed.version += 1;
-    expect(await body(b.handle, '/runningpods/')).toContain('"items":null');
+    expect(await running()).toContain('"items":null');
   });
 
   const others = [
@@ -172,8 +179,10 @@ describe('read-only port', () => {
     ['GET', '/metrics', 200, 'kubelet_up 1\n'],
     ['GET', '/metrics/probes', 200, 'prober_probe_total 1\n'],
     ['GET', '/explain', 200, '{"pods":[{"name":"p","explanation":"ended"}]}\n'],
-    ['GET', '/configz', 200, '{"kubeletconfig":{"maxPods":110}}\n'],
-    ['GET', '/flagz', 200, 'kubelet flags\n'],
+    ['GET', '/configz', 404, '404 page not found\n'],
+    ['GET', '/flagz', 404, '404 page not found\n'],
+    ['GET', '/runningpods/', 405, 'Debug endpoints are disabled.\n'],
+    ['GET', '/metrics/slis', 200, ''],
     ['POST', '/pods', 405, '405: Method Not Allowed'],
     ['GET', '/exec/default/web/c', 405, 'Debug endpoints are disabled.\n'],
     ['POST', '/run/default/web/c', 405, 'Debug endpoints are disabled.\n'],

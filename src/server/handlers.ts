@@ -1,8 +1,9 @@
 // Who answers the paths that tell what the kubelet knows. Pure: no socket, no clock. What reaches into containers, files and
 // statistics is plugged in beside these: RouteHandlers has a name for every row of the route table.
 // Upstream: pkg/kubelet/server/server.go (NewServer, InstallAuthNotRequiredHandlers) and cmd/kubelet/app/server.go.
-import { type HealthCheck, healthHandlers } from './health.ts';
-import { type HttpHandler, jsonResponse, type RouteHandler, textResponse } from './http-message.ts';
+import { type HealthCheck, type HealthObserver, healthHandlers } from './health.ts';
+import { type HttpHandler, jsonResponse, type RouteHandler } from './http-message.ts';
+import { textPage } from './node/zpages.ts';
 import { type ListedPods, type ListedStatuses, PodList, RunningPods, type SeenPods } from './pod-list.ts';
 import { type Route, route } from './router.ts';
 import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
@@ -20,6 +21,8 @@ export interface KnowledgeDeps {
   readonly statuses: ListedStatuses;
   readonly observed: SeenPods;
   readonly checks: readonly HealthCheck[];
+  /** Hears what they found, and tells it. */
+  readonly slis: HealthObserver & { readonly handle: RouteHandler };
   /** The metrics in Prometheus' text format. */
   readonly metrics: () => string;
   /** The probes' own metrics, which upstream shows apart since they have a series per container. */
@@ -35,16 +38,17 @@ export interface KnowledgeDeps {
 export function knowledgeHandlers(deps: KnowledgeDeps): RouteHandlers {
   const podList = new PodList(deps.desired, deps.statuses);
   const runningPods = new RunningPods(deps.observed);
-  const { flagz } = deps;
+  const { flagz, slis } = deps;
   return {
-    ...healthHandlers(deps.checks),
+    ...healthHandlers(deps.checks, slis),
+    sliMetrics: slis.handle,
     pods: () => jsonResponse(podList.body()),
     runningPods: () => jsonResponse(runningPods.body()),
     explain: () => jsonResponse(`${JSON.stringify(deps.explain())}\n`),
     metrics: metricsHandler(deps.metrics),
     probeMetrics: metricsHandler(deps.probeMetrics),
     configz: () => jsonResponse(`${JSON.stringify(deps.configz())}\n`),
-    flagz: flagz && (() => textResponse(flagz())),
+    flagz: flagz && textPage(flagz),
   };
 }
 

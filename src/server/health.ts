@@ -15,6 +15,13 @@ export interface HealthCheck {
   readonly name: string;
   /** What is wrong, in a sentence; undefined when nothing is. Must answer at once. */
   check(): string | undefined;
+  /** Told, but not counted: what a restart of the kubelet would not mend. */
+  readonly advisory?: true;
+}
+
+/** Hears what each check found. */
+export interface HealthObserver {
+  observe(name: string, well: boolean): void;
 }
 
 /** That an answer comes at all is what these two say: lines of the log are written as they are made. */
@@ -24,10 +31,10 @@ const alwaysWell: readonly HealthCheck[] = [
 ];
 
 /** /healthz over all checks, and /healthz/NAME for each. */
-export function healthHandlers(checks: readonly HealthCheck[]): RouteHandlers {
+export function healthHandlers(checks: readonly HealthCheck[], observer?: HealthObserver): RouteHandlers {
   const all = [...alwaysWell, ...checks];
   return {
-    health: overview(all),
+    health: overview(all, observer),
     healthCheck: ({ params }) => {
       const check = all.find(({ name }) => name === params['check']);
       return check === undefined ? notFound() : single(check);
@@ -35,9 +42,9 @@ export function healthHandlers(checks: readonly HealthCheck[]): RouteHandlers {
   };
 }
 
-function overview(checks: readonly HealthCheck[]): RouteHandler {
+function overview(checks: readonly HealthCheck[], observer: HealthObserver | undefined): RouteHandler {
   return (request) => {
-    const { lines, failed } = runAll(checks, request);
+    const { lines, failed } = runAll(checks, request, observer);
     if (failed) return errorResponse(500, `${lines.join('')}healthz check failed`);
     const body = request.query.has('verbose') ? `${lines.join('')}healthz check passed\n` : 'ok';
     const answer = textResponse(body);
@@ -48,12 +55,16 @@ function overview(checks: readonly HealthCheck[]): RouteHandler {
 function runAll(
   checks: readonly HealthCheck[],
   request: HttpRequest,
+  observer: HealthObserver | undefined,
 ): { readonly lines: readonly string[]; readonly failed: boolean } {
   const excluded = new Set(request.query.getAll('exclude').filter((name) => name !== ''));
   let failed = false;
   const lines = checks.map((each) => {
     if (excluded.delete(each.name)) return `[+]${each.name} excluded: ok\n`;
-    if (each.check() === undefined) return `[+]${each.name} ok\n`;
+    const well = each.check() === undefined;
+    observer?.observe(each.name, well);
+    if (well) return `[+]${each.name} ok\n`;
+    if (each.advisory === true) return `[!]${each.name} failed, which does not count: reason withheld\n`;
     failed = true;
     return `[-]${each.name} failed: reason withheld\n`;
   });

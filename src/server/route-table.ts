@@ -142,8 +142,6 @@ export const routeTable = [
     kind: 'plain',
     path: '/configz',
     class: 'debug',
-    // differs from upstream: there only the authenticated port has it.
-    readOnly: true,
     fineSubresource: 'configz',
     subresource: 'proxy',
   },
@@ -160,8 +158,6 @@ export const routeTable = [
     kind: 'plain',
     path: '/flagz',
     class: 'debug',
-    // differs from upstream: there only the authenticated port has it.
-    readOnly: true,
     subresource: 'configz',
     gate: 'ComponentFlagz',
   },
@@ -173,8 +169,6 @@ export const routeTable = [
     methods: ['GET'],
     produces: json,
     class: 'debug',
-    // differs from upstream: there only the authenticated port has it.
-    readOnly: true,
     fineSubresource: 'pods',
     subresource: 'proxy',
     disabledBelow: '/runningpods/',

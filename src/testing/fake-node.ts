@@ -54,6 +54,10 @@ const fakeHost: NodeHost = {
   }),
 };
 
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // There is none.
+}
+
 interface Manifest {
   readonly text: string;
   readonly stamp: string;
@@ -108,6 +112,8 @@ export class FakeNode {
   #stop: (() => Promise<void>) | undefined;
   #life = new AbortController();
   #secure: HttpHandler | undefined;
+  /** Told when the secure port opens. */
+  opened: () => void = () => undefined;
 
   /** The cluster this node belongs to, if it is told to belong to one. */
   readonly api: ApiServerDouble | undefined;
@@ -307,12 +313,25 @@ export class FakeNode {
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         listenSecure: async ({ handler, host, port }) => {
           this.#secure = handler;
+          this.opened();
           return { host, port, close: async () => undefined };
         },
         logs: {
           files: memoryLogs(this.files),
           nextTurn: (fn) => void this.clock.setTimer(0, fn),
         },
+        systemLogs: {
+          files: () => ({ open: async () => undefined }),
+          journal: { units: async () => undefined, read: nothing },
+        },
+        profiler: {
+          cpu: async () => '{}',
+          allocations: async () => '{}',
+          heap: nothing,
+          resources: () => [],
+          commandLine: ['kubelet'],
+        },
+        nodeVersion: 'v0',
         textFile: {
           read: async (path) => this.files.get(path) ?? '',
           watch: () => ({ close: () => undefined }),

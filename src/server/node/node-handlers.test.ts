@@ -1,0 +1,130 @@
+// The small handlers: verbosity, status page, profiles, health indicators.
+import { describe, expect, test } from 'vitest';
+import { asResponse, bodyText, httpRequest } from '../fixtures/requests.ts';
+import type { HttpRequest, RouteHandler } from '../http-message.ts';
+import { HealthSlis } from './health-slis.ts';
+import { logVerbosityHandler } from './log-verbosity.ts';
+import { type Profiler, profilesHandler } from './profiles.ts';
+import { statuszHandler } from './zpages.ts';
+
+async function ask(
+  handle: RouteHandler,
+  line: string,
+  more: Partial<HttpRequest> = {},
+  params: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = asResponse(await handle({ ...httpRequest(line, more), params }));
+  return { status: answer.status, text: await bodyText(answer) };
+}
+
+describe('PUT /debug/flags/v', () => {
+  const cases = [
+    ['PUT', '7', 200, 'successfully set klog.logging.verbosity to 7\n', [7]],
+    ['PUT', '', 400, 'strconv.ParseUint: parsing "": invalid syntax\n', []],
+    ['PUT', '-1', 400, 'strconv.ParseUint: parsing "-1": invalid syntax\n', []],
+    ['PUT', '99999999999', 400, 'strconv.ParseUint: parsing "99999999999": value out of range\n', []],
+    ['GET', '7', 406, 'unsupported http method\n', []],
+  ] as const;
+  for (const [method, body, status, text, levels] of cases) {
+    test(`${method} ${body}`, async () => {
+      const set: number[] = [];
+      const handle = logVerbosityHandler({ set: (level) => void set.push(level) });
+      const readBody = async (): Promise<Uint8Array> => new TextEncoder().encode(body);
+      expect(await ask(handle, `${method} /debug/flags/v`, { readBody })).toEqual({ status, text });
+      expect(set).toEqual(levels);
+    });
+  }
+});
+
+describe('/statusz', () => {
+  const handle = statuszHandler({
+    startedAtMs: Date.UTC(2026, 0, 1),
+    now: () => Date.UTC(2026, 0, 2, 1, 2, 3),
+    versions: { node: 'v20', binary: 'v1.34.11+ts', emulation: '1.34' },
+  });
+  test('tells when it began and what it is', async () => {
+    const { status, text } = await ask(handle, 'GET /statusz', { headers: { accept: '*/*' } });
+    expect(status).toBe(200);
+    expect(text).toContain('\nkubelet statusz\n');
+    expect(text).toContain('Started: Thu, 01 Jan 2026 00:00:00 GMT\nUp: 25 hr 02 min 03 sec\n');
+    expect(text).toContain('Binary version: v1.34.11+ts\nEmulation version: 1.34\n');
+  });
+  test.each([
+    [undefined, 406],
+    ['application/json', 406],
+    ['text/plain', 200],
+    ['text/plain;charset=UTF-8', 200],
+    ['text/plain;version=1', 406],
+    ['text/html, text/*;q=0.5', 200],
+  ])('Accept: %s is %i', async (accept, status) => {
+    expect((await ask(handle, 'GET /statusz', { headers: { accept } })).status).toBe(status);
+  });
+});
+
+describe('/metrics/slis', () => {
+  test('counts what checks found, and forgets it when told to', async () => {
+    const slis = new HealthSlis();
+    slis.observe('ping', true);
+    slis.observe('runtime', true);
+    slis.observe('runtime', false);
+    const { text } = await ask(slis.handle, 'GET /metrics/slis');
+    expect(text).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1\n');
+    expect(text).toContain('kubernetes_healthcheck{name="runtime",type="healthz"} 0\n');
+    expect(text).toContain('kubernetes_healthchecks_total{name="runtime",type="healthz",status="error"} 1\n');
+    expect(await ask(slis.handle, 'DELETE /metrics/slis')).toEqual({ status: 200, text: 'metrics reset\n' });
+    expect((await ask(slis.handle, 'GET /metrics/slis')).text).not.toContain('runtime');
+  });
+});
+
+describe('/debug/pprof/', () => {
+  function bench() {
+    const taken: string[] = [];
+    let finish = (): void => undefined;
+    const profiler: Profiler = {
+      cpu: async (seconds) => {
+        taken.push(`cpu ${seconds}`);
+        await new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+        return '{"nodes":[]}';
+      },
+      allocations: async (seconds) => `{"seconds":${seconds}}`,
+      heap: async function* () {
+        yield new TextEncoder().encode('{"snapshot":{}}');
+      },
+      resources: () => ['TCPSocketWrap', 'Timeout', 'TCPSocketWrap'],
+      commandLine: ['kubelet', '--v=2'],
+    };
+    const handle = profilesHandler(profiler);
+    const get = (name: string, query = '', more: Partial<HttpRequest> = {}) =>
+      ask(handle, `GET /debug/pprof/${name}${query}`, more, { subpath: name });
+    return { get, taken, finish: () => finish() };
+  }
+
+  test('each in its form', async () => {
+    const { get } = bench();
+    expect((await get('')).text).toContain("<a href='heap'>heap</a>");
+    expect(await get('cmdline')).toEqual({ status: 200, text: 'kubelet\u0000--v=2' });
+    expect(await get('goroutine')).toEqual({
+      status: 200,
+      text: 'resources: total 3\n2 TCPSocketWrap\n1 Timeout\n',
+    });
+    expect(await get('heap')).toEqual({ status: 200, text: '{"snapshot":{}}' });
+    expect(await get('allocs', '?seconds=2')).toEqual({ status: 200, text: '{"seconds":2}' });
+    expect(await get('allocs', '?seconds=x')).toEqual({ status: 200, text: '{"seconds":30}' });
+    expect(await get('mutex')).toEqual({ status: 200, text: '' });
+    expect(await get('symbol')).toEqual({ status: 404, text: 'Unknown profile\n' });
+    expect((await get('profile', '?seconds=14401')).status).toBe(400);
+  });
+
+  test('one at a time, and the next when it has ended', async () => {
+    const { finish, get, taken } = bench();
+    const first = get('profile', '?seconds=5');
+    expect((await get('profile')).status).toBe(500);
+    expect((await get('heap')).status).toBe(500);
+    finish();
+    expect(await first).toEqual({ status: 200, text: '{"nodes":[]}' });
+    expect((await get('heap')).status).toBe(200);
+    expect(taken).toEqual(['cpu 5']);
+  });
+});

@@ -1,0 +1,116 @@
+// /debug/pprof/: what the process does and holds, in the forms of Node's own tools. Upstream: net/http/pprof.
+// differs from upstream: profiles are V8's (.cpuprofile, .heapprofile, .heapsnapshot), for Chrome's DevTools, not pprof's.
+import { Aborted, isAbortOf } from '../../base/errors.ts';
+import {
+  errorResponse,
+  type HttpResponse,
+  type RoutedRequest,
+  type RouteHandler,
+  textResponse,
+} from '../http-message.ts';
+
+export interface Profiler {
+  /** What the processor did for so long, as V8's .cpuprofile. */
+  cpu(seconds: number, signal: AbortSignal): Promise<string>;
+  /** What was allocated for so long, as V8's .heapprofile. */
+  allocations(seconds: number, signal: AbortSignal): Promise<string>;
+  /** All that is on the heap, as V8's .heapsnapshot; stops the process while it is taken. */
+  heap(): AsyncIterable<Uint8Array>;
+  /** What keeps the process awake: sockets, timers, files, by kind. */
+  resources(): readonly string[];
+  readonly commandLine: readonly string[];
+}
+
+const usualSeconds = 30;
+/** As long as upstream's server lets an answer take. */
+const longestSeconds = 4 * 3600;
+
+const pages = [
+  'allocs',
+  'block',
+  'cmdline',
+  'goroutine',
+  'heap',
+  'mutex',
+  'profile',
+  'threadcreate',
+  'trace',
+];
+
+export function profilesHandler(profiler: Profiler): RouteHandler {
+  // Two at once would measure each other.
+  let busy = false;
+  const alone = async (request: RoutedRequest, take: () => Promise<HttpResponse>): Promise<HttpResponse> => {
+    if (busy) return errorResponse(500, 'Could not enable profiling: profiling already in use');
+    busy = true;
+    try {
+      return await take();
+    } catch (err) {
+      if (isAbortOf(err, request.signal)) throw new Aborted('the client went away', { cause: err });
+      throw err;
+    } finally {
+      busy = false;
+    }
+  };
+  return async (request) => {
+    const seconds = secondsOf(request);
+    if (seconds > longestSeconds) return errorResponse(400, "profile duration exceeds server's WriteTimeout");
+    switch (request.params['subpath']) {
+      case '':
+      case undefined:
+        return index();
+      case 'profile':
+        return alone(request, async () =>
+          attachment('kubelet.cpuprofile', await profiler.cpu(seconds, request.signal)),
+        );
+      case 'allocs':
+        return alone(request, async () =>
+          attachment('kubelet.heapprofile', await profiler.allocations(seconds, request.signal)),
+        );
+      case 'heap':
+        return alone(request, async () => attachment('kubelet.heapsnapshot', profiler.heap()));
+      case 'cmdline':
+        return textResponse(profiler.commandLine.join('\u0000'));
+      case 'goroutine':
+        return textResponse(counted(profiler.resources()));
+      // One thread that waits for nothing: there is nothing to tell.
+      case 'block':
+      case 'mutex':
+      case 'threadcreate':
+        return textResponse('');
+      default:
+        return errorResponse(404, 'Unknown profile');
+    }
+  };
+}
+
+function secondsOf({ query }: RoutedRequest): number {
+  const given = Number(query.get('seconds') ?? '');
+  return Number.isInteger(given) && given > 0 ? given : usualSeconds;
+}
+
+function counted(names: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const lines = [...counts].toSorted(([, a], [, b]) => b - a).map(([name, count]) => `${count} ${name}\n`);
+  return `resources: total ${names.length}\n${lines.join('')}`;
+}
+
+function attachment(name: string, body: HttpResponse['body']): HttpResponse {
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-disposition': `attachment; filename="${name}"`,
+    'x-content-type-options': 'nosniff',
+  };
+  return { status: 200, headers, body };
+}
+
+function index(): HttpResponse {
+  const links = pages.map((name) => `<li><a href='${name}'>${name}</a></li>\n`).join('');
+  const headers = { 'content-type': 'text/html; charset=utf-8', 'x-content-type-options': 'nosniff' };
+  return {
+    status: 200,
+    headers,
+    body: `<!doctype html>\n<title>/debug/pprof/</title>\n<ul>\n${links}</ul>\n`,
+  };
+}
