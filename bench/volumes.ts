@@ -6,16 +6,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { noEvents } from '../src/api/events.ts';
 import type { Pod, Volume } from '../src/api/k8s.ts';
 import { podUid } from '../src/api/pod-ref.ts';
-import { volumes } from '../src/assemble/volumes.ts';
 import { realClock } from '../src/base/clock.ts';
-import { silentLogger } from '../src/base/log.ts';
-import { Metrics } from '../src/base/metrics.ts';
 import { VolumeFiles } from '../src/edge/volumes/volume-files.ts';
-import { VolumeMetrics } from '../src/stats/volume-metrics.ts';
 import { FakePodObjects } from '../src/testing/fake-pod-objects.ts';
+import { volumeRoom } from '../src/testing/volume-room.ts';
 import { percentile, table } from './statistics.ts';
 
 const isSmoke = process.argv.includes('--smoke');
@@ -63,21 +59,11 @@ async function measure(rootDir: string): Promise<void> {
   objects.putConfigMap('cm', { 'app.conf': 'a'.repeat(2_000), 'log.conf': 'b'.repeat(500) });
   objects.putConfigMap('ca', { 'ca.crt': 'c'.repeat(1_100) });
   objects.putSecret('s', { user: 'u', password: 'p' });
-  const { manager, mounts } = volumes({
+  const { manager, mounts } = volumeRoom({
     rootDir,
-    syncFrequencyMs: 60_000,
-    statsPeriodMs: 60_000,
-    metrics: new VolumeMetrics(new Metrics()),
-    isOrphan: () => false,
-    imageVolumes: false,
     host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
     objects,
-    events: noEvents,
-    cri: { status: () => Promise.reject(new Error('not asked')) },
-    images: { find: () => Promise.resolve(undefined), ensure: () => Promise.reject(new Error('not asked')) },
-    allocatable: () => ({ cpu: '2', memory: '1Gi' }),
     clock: realClock,
-    log: silentLogger,
   });
   const never = (): AbortSignal => new AbortController().signal;
   const samples = { mount: [] as number[], again: [] as number[], unmount: [] as number[] };

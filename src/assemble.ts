@@ -294,7 +294,10 @@ export function assemble(input: AssembleInput): Kubelet {
       host: edges.nodeHost,
       cri,
       lastRelistAtMs: () => pleg.health().lastRelistAtMs,
-      features: { resources, volumesInUse: () => volume.manager.inUse() },
+      features: {
+        resources,
+        volumesInUse: () => (desired.sourcesReady() ? volume.manager.inUse() : undefined),
+      },
       stores: { desired, observed, lifecycles, statuses },
       events,
       metrics: metrics.registry,

@@ -1,4 +1,4 @@
-// What volumes ask of the machine: directories, mounts, file contents, ownership, usage. Types only; edge/volumes implements it.
+// What volumes ask of the machine: directories, mounts, file contents, ownership, usage. Types, and one word; edge/volumes implements it.
 // Invariants an implementation keeps: nothing is removed that does not lie strictly below the pods' directory; removal
 // neither follows a link nor crosses into another file system; a call that is given up (its signal aborted) leaves the
 // thread that waits for a dead server alone, it does not wait with it.
@@ -52,6 +52,9 @@ export interface OwnershipResult {
   readonly failed: number;
   readonly firstFailure: string | undefined;
 }
+
+/** The reason of an error: the sub-path was not there and could not be made. */
+export const subPathNotMade = 'SubPathNotMade';
 
 export interface SubPathRequest {
   /** The volume on this machine. */

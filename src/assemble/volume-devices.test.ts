@@ -6,15 +6,13 @@ import type { EventText } from '../api/events.ts';
 import type { PersistentVolumeSpec, Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { Metrics } from '../base/metrics.ts';
-import { VolumeMetrics } from '../stats/volume-metrics.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FakePodObjects } from '../testing/fake-pod-objects.ts';
 import { FakeVolumeHost } from '../testing/fake-volume-host.ts';
+import { volumeRoom } from '../testing/volume-room.ts';
 import { plainPlugin, type VolumePlugin } from '../volumes/plugin.ts';
-import { type Volumes, volumes } from './volumes.ts';
+import type { Volumes } from './volumes.ts';
 
 const staged = '/root/plugins/example/staged';
 const signal = new AbortController().signal;
@@ -78,25 +76,12 @@ function drivenPlugin(): VolumePlugin {
 }
 
 function begin(plugins?: readonly VolumePlugin[]): Volumes {
-  return volumes({
-    rootDir: '/root',
-    syncFrequencyMs: 60_000,
-    statsPeriodMs: 60_000,
-    metrics: new VolumeMetrics(new Metrics()),
-    isOrphan: () => false,
-    imageVolumes: false,
+  return volumeRoom({
     ...(plugins === undefined ? {} : { plugins }),
     host: () => host,
     objects,
     events: { pod: (_, event) => void events.push(event), node: () => undefined },
-    cri: { status: () => Promise.reject(new Error('not asked')) },
-    images: {
-      find: async () => undefined,
-      ensure: async () => ({ ref: '', uid: undefined, username: '' }),
-    },
-    allocatable: () => ({}),
     clock,
-    log: silentLogger,
   });
 }
 

@@ -15,14 +15,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
 import { realClock } from '../base/clock.ts';
-import { silentLogger } from '../base/log.ts';
-import { Metrics } from '../base/metrics.ts';
 import { VolumeFiles } from '../edge/volumes/volume-files.ts';
-import { VolumeMetrics } from '../stats/volume-metrics.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakePodObjects } from '../testing/fake-pod-objects.ts';
 import { canMount, type MountGround, mountGround } from '../testing/mount-ground.ts';
-import { type Volumes, volumes } from './volumes.ts';
+import { volumeRoom } from '../testing/volume-room.ts';
+import type { Volumes } from './volumes.ts';
 
 describe.runIf(canMount)('volumes on disk (root needed)', () => {
   const signal = new AbortController().signal;
@@ -37,24 +35,11 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
     ground = await mountGround();
     objects = new FakePodObjects();
     stop = new AbortController();
-    room = volumes({
+    room = volumeRoom({
       rootDir: ground.directory,
-      syncFrequencyMs: 60_000,
-      statsPeriodMs: 60_000,
-      metrics: new VolumeMetrics(new Metrics()),
-      isOrphan: () => false,
-      imageVolumes: false,
       host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
       objects,
-      events: { pod: () => undefined, node: () => undefined },
-      cri: { status: () => Promise.reject(new Error('not asked')) },
-      images: {
-        find: async () => undefined,
-        ensure: async () => ({ ref: '', uid: undefined, username: '' }),
-      },
-      allocatable: () => ({ memory: '1Gi' }),
       clock: realClock,
-      log: silentLogger,
     });
     const started = await Promise.all(room.components.map((component) => component.start(stop.signal)));
     stopped = started.map((each) => each.stopped);

@@ -8,13 +8,12 @@ import { asPodUid, podUid } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { Verbosity } from '../base/log.ts';
 import { textLogger } from '../base/log-text.ts';
-import { Metrics } from '../base/metrics.ts';
-import { VolumeMetrics } from '../stats/volume-metrics.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { FakePodObjects } from '../testing/fake-pod-objects.ts';
 import { FakeVolumeHost } from '../testing/fake-volume-host.ts';
-import { type Volumes, volumes } from './volumes.ts';
+import { volumeRoom } from '../testing/volume-room.ts';
+import type { Volumes } from './volumes.ts';
 
 const pods = '/root/pods';
 let clock: FakeClock;
@@ -29,22 +28,12 @@ setMaxListeners(0, signal);
 
 /** A kubelet's volumes on this machine: the first life, or the next. */
 function begin(): Volumes {
-  return volumes({
-    rootDir: '/root',
-    syncFrequencyMs: 60_000,
-    statsPeriodMs: 60_000,
-    metrics: new VolumeMetrics(new Metrics()),
+  return volumeRoom({
     isOrphan: (uid) => orphaned(uid),
     imageVolumes: true,
     host: () => host,
     objects,
     events: { pod: (_, event) => void events.push(event), node: () => undefined },
-    cri: { status: () => Promise.reject(new Error('not asked')) },
-    images: {
-      find: async () => undefined,
-      ensure: async ({ container }) => ({ ref: `sha256:${container.image}`, uid: undefined, username: '' }),
-    },
-    allocatable: () => ({ cpu: '2', memory: '1Gi' }),
     clock,
     log: textLogger({ write: (line) => void log.push(line), clock, verbosity: new Verbosity(4), pid: 1 }),
   });

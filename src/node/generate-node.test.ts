@@ -311,6 +311,15 @@ test('another boot is told with its ID', () => {
   ]);
 });
 
+test('volumes in use: told as they are, kept while nobody knows, and not as an empty list', () => {
+  const used = initial({}, { volumesInUse: ['example.com/d^1'] });
+  expect(used.status?.volumesInUse).toEqual(['example.com/d^1']);
+  const next = (volumesInUse: readonly string[] | undefined) =>
+    generateNode(used, settings(), facts({ volumesInUse }), nowMs).node.status;
+  expect(next(undefined)?.volumesInUse).toEqual(['example.com/d^1']);
+  expect(next([])).not.toHaveProperty('volumesInUse');
+});
+
 test('images: largest first, as many as allowed, five names each', () => {
   const digests = ['a', 'b', 'c', 'd', 'e', 'f'];
   const images = [

@@ -73,15 +73,17 @@ export function generateNode(
     now: apiTime(nowMs),
   });
   const rebooted = bootChanged(status, facts);
+  const { volumesInUse: usedBefore, ...kept } = status;
+  const volumesInUse = facts.volumesInUse ?? usedBefore ?? [];
   const generated: NodeStatus = {
-    ...status,
+    ...kept,
     addresses: [...addresses.addresses],
     ...amounts,
     conditions: [...conditions.conditions],
     daemonEndpoints: { kubeletEndpoint: { Port: settings.kubeletPort } },
     nodeInfo: systemInfo(settings, facts),
     ...(facts.images === undefined ? {} : { images: imagesOf(facts.images, settings.maxImages) }),
-    ...(facts.volumesInUse === undefined ? {} : { volumesInUse: [...facts.volumesInUse] }),
+    ...(volumesInUse.length === 0 ? {} : { volumesInUse: [...volumesInUse] }),
     ...(facts.runtimeHandlers.length === 0 ? {} : { runtimeHandlers: [...facts.runtimeHandlers] }),
     ...(facts.features === undefined ? {} : { features: facts.features }),
   };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { VolumeMount } from '../api/k8s.ts';
+import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { aContainer, aPod } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
@@ -118,6 +119,9 @@ describe('refused', () => {
     host.breaks('bindSubPath', () => Promise.reject(new Error('/etc/shadow is a link')));
     const failure = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
     expect(failure).toBe('failed to prepare subPath for volumeMount "v" of container "c"');
+    host.breaks('bindSubPath', () => Promise.reject(new KubeletError('invalid', 'SubPathNotMade', '/etc')));
+    const unmade = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
+    expect(unmade).toBe('failed to create subPath directory for volumeMount "v" of container "c"');
   });
 });
 

@@ -4,7 +4,7 @@ import type { CriRequest } from '../api/cri.ts';
 import { type Device, type Mount, MountPropagation } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod, VolumeMount } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
-import type { VolumeHost } from '../api/volume-host.ts';
+import { subPathNotMade, type VolumeHost } from '../api/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
 import { withDeadline } from '../base/deadline.ts';
 import { KubeletError } from '../base/errors.ts';
@@ -134,8 +134,9 @@ async function bindSubPath(
       volume: mount.name,
       err,
     });
+    const isMade = !(err instanceof KubeletError && err.reason === subPathNotMade);
     throw refused(
-      `failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`,
+      `failed to ${isMade ? 'prepare subPath' : 'create subPath directory'} for volumeMount "${mount.name}" of container "${container.name}"`,
     );
   }
 }

@@ -96,8 +96,8 @@ describe.runIf(canMount)('bindSubPath', () => {
   test('a dangling link does not get a directory made elsewhere', async () => {
     await symlink(join(secret, 'made'), join(volume, 'out'));
     await symlink('nowhere', join(volume, 'dangling'));
-    await expect(bind('out/x')).rejects.toThrow();
-    await expect(bind('dangling')).rejects.toThrow();
+    await expect(bind('out/x')).rejects.toMatchObject({ reason: 'SubPathEscapes' });
+    await expect(bind('dangling')).rejects.toMatchObject({ reason: 'SubPathNotMade' });
     expect(await readdir(secret)).toEqual(['shadow']);
     expect(await ground.mounts()).toEqual([]);
   });

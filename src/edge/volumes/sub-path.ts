@@ -6,7 +6,7 @@
 import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { SubPathRequest } from '../../api/volume-host.ts';
+import { type SubPathRequest, subPathNotMade } from '../../api/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 import { type MountSyscalls, mountFlag } from './mount-syscalls.ts';
@@ -79,7 +79,10 @@ async function openOrMake(
       );
     if (err.reason !== 'ENOENT' || !create) throw err;
   }
-  return await makeBeneath(syscalls, volume, subPath);
+  return await makeBeneath(syscalls, volume, subPath).catch((err: unknown) => {
+    const what = `sub-path ${JSON.stringify(subPath)} cannot be made`;
+    throw new KubeletError('invalid', subPathNotMade, what, { cause: err });
+  });
 }
 
 /** Makes the missing directories one by one, each through the descriptor of the one above. */

@@ -36,7 +36,8 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
     },
     async setUp(request, signal) {
       const { pod, spec, path } = request;
-      const done = { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true } as const;
+      const { readOnly } = spec;
+      const done = { place: { kind: 'path', path }, readOnly, managed: !readOnly } as const;
       const isMine = !spec.readOnly && !deps.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '');
       if ((await host.mountsBelow(path)).some((mount) => mount.path === path)) {
         // The root of the walk comes last: as long as it does not fit, a walk that was cut off is to be finished.
