@@ -11,6 +11,7 @@ import { type Logger, Verbosity } from './base/log.ts';
 import { jsonLogger } from './base/log-json.ts';
 import { textLogger } from './base/log-text.ts';
 import { Supervisor } from './base/supervisor.ts';
+import { findCgroupDriver } from './cli/startup/cgroup-driver.ts';
 import { logEffectiveConfiguration } from './cli/startup/effective-config.ts';
 import { RunOnce } from './cli/startup/run-once-loop.ts';
 import { runStartup } from './cli/startup/run-startup.ts';
@@ -21,6 +22,7 @@ import { maskedConfiguration } from './config/configz.ts';
 import { loadCommandLine, type RunOutcome } from './config/load-command-line.ts';
 import type { ConfigurationFiles } from './config/read-files.ts';
 import { findHierarchies, type Hierarchies } from './edge/cgroup/hierarchies.ts';
+import { criClient } from './edge/cri/client.ts';
 import { kernelHost } from './edge/host/kernel-host.ts';
 import { acquireLockFile, watchLockFile } from './edge/host/lock-file.ts';
 import { type MachineFacts, readMachine } from './edge/host/machine.ts';
@@ -35,6 +37,7 @@ import { containerLogsDirectory } from './runtime/paths.ts';
 
 const startDeadlineMs = 60_000;
 const stopDeadlineMs = 10_000;
+const runtimeAnswerMs = 5_000;
 const clock = realClock;
 
 /**
@@ -95,9 +98,10 @@ async function startAndServe(
   if (started.kind === 'stopped') return 0;
   const { nodeIps, nodeName, standalone } = started;
   const cluster = standalone ? undefined : await clusterOf(outcome, nodeName, clock, log);
+  const cgroupDriver = await runtimesCgroupDriver(config, stop.signal, log);
   const kubelet = assemble({
     args,
-    config,
+    config: { ...config, cgroupDriver },
     flags,
     gates,
     credentialProviders,
@@ -202,6 +206,25 @@ function startupHost(
         checkpoints: gates.ContainerCheckpoint,
       }),
   };
+}
+
+async function runtimesCgroupDriver(
+  config: RunOutcome['config'],
+  signal: AbortSignal,
+  log: Logger,
+): Promise<string> {
+  const cri = criClient({ runtimeEndpoint: config.containerRuntimeEndpoint, clock });
+  try {
+    return await findCgroupDriver({
+      runtimeConfig: (each) => cri.runtimeConfig({}, { signal: each, timeoutMs: runtimeAnswerMs }),
+      configured: config.cgroupDriver,
+      clock,
+      signal,
+      log,
+    });
+  } finally {
+    cri.close();
+  }
 }
 
 /** A machine without cgroups can still run pods, each in whatever the runtime makes of it. */

@@ -1,6 +1,7 @@
 // Plugs together what keeps a node's resources: the cgroups of pods, of their classes and of the node, and what the node
 // has to give. Nothing is decided here.
 import type { CgroupName, Cgroups } from '../api/cgroups.ts';
+import { parseCpuList } from '../api/cpu-list.ts';
 import type { EventSink } from '../api/events.ts';
 import type { Pod } from '../api/k8s.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
@@ -89,8 +90,16 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   const active = activePods(input);
   const log = input.log.with({ component: 'resources' });
   const oom = new OomWatcher({ follow: input.kernelLog, events: input.events, clock: input.clock, log });
-  const { kernelRelease = '', swapBytes = 0n } = input.machine;
-  const checks = new NodeChecks({ capacity, reservation, kernelRelease, swapBytes, events: input.events });
+  const { kernelRelease = '', onlineCpus = '', swapBytes = 0n } = input.machine;
+  const checks = new NodeChecks({
+    capacity,
+    reservation,
+    reservedCpus: config.reservedSystemCPUs,
+    onlineCpus,
+    kernelRelease,
+    swapBytes,
+    events: input.events,
+  });
   const around = [checks, oom, ...systemCgroups(input, log)];
   const node = {
     oomKills: () => oom.counts(),
@@ -180,17 +189,9 @@ function activePods({ desired, lifecycles }: ResourcesInput) {
 
 function reservationSettings({ config, flags }: ResourcesInput): ReservationSettings {
   const reserved =
-    config.reservedSystemCPUs === '' ? {} : { reservedCpus: countCpus(config.reservedSystemCPUs) };
+    config.reservedSystemCPUs === '' ? {} : { reservedCpus: parseCpuList(config.reservedSystemCPUs).length };
   const evictionHard = flags.experimentalAllocatableIgnoreEviction ? {} : config.evictionHard;
   return { ...config, ...reserved, evictionHard };
-}
-
-/** How many `0-3,7` names. */
-function countCpus(list: string): number {
-  return list.split(',').reduce((sum, part) => {
-    const [first = 0, last = first] = part.split('-').map(Number);
-    return sum + last - first + 1;
-  }, 0);
 }
 
 function reservedCgroups(

@@ -9,6 +9,8 @@ async function told(over: Partial<NodeChecksDeps> = {}): Promise<readonly string
   const { stopped } = await new NodeChecks({
     capacity: parseAmounts({ cpu: '2', memory: '1Gi' }),
     reservation: parseAmounts({ cpu: '1' }),
+    reservedCpus: '',
+    onlineCpus: '0-3',
     swapBytes: 0n,
     kernelRelease: '6.1.0-31-amd64',
     events: { node: (event) => void events.push(event) },
@@ -25,6 +27,14 @@ test('one that has less does not, and says of what', async () =>
   await expect(told({ reservation: parseAmounts({ memory: '2Gi' }) })).rejects.toThrow(
     'invalid Node Allocatable configuration. Resource "memory" has a reservation of 2Gi but capacity of 1Gi.',
   ));
+
+test('processors that are reserved by number must be there', async () => {
+  expect(await told({ reservedCpus: '0,2-3' })).toEqual([]);
+  expect(await told({ reservedCpus: '9', onlineCpus: '' })).toEqual([]);
+  await expect(told({ reservedCpus: '0,3-4' })).rejects.toThrow(
+    'reserved-cpus: 0,3-4 is not a subset of online-cpus: 0-3',
+  );
+});
 
 test('with swap and a kernel that cannot keep files out of it, that is told', async () => {
   expect(await told({ swapBytes: 1n })).toEqual(['PossibleMemoryBackedVolumesOnDisk']);

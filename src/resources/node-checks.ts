@@ -1,5 +1,6 @@
 // Looks once, before pods arrive, whether the node can be what the configuration says. Upstream: validateNodeAllocatable and
 // NewContainerManager in pkg/kubelet/cm. Holds no state.
+import { parseCpuList } from '../api/cpu-list.ts';
 import type { EventSink } from '../api/events.ts';
 import type { ResourceAmounts } from '../api/resource-amounts.ts';
 import type { Component } from '../base/component.ts';
@@ -10,6 +11,10 @@ import { reservationFault } from './node-allocatable.ts';
 export interface NodeChecksDeps {
   readonly capacity: ResourceAmounts;
   readonly reservation: ResourceAmounts;
+  /** reservedSystemCPUs; empty: none. */
+  readonly reservedCpus: string;
+  /** As the kernel lists them; empty: not known. */
+  readonly onlineCpus: string;
   readonly swapBytes: bigint;
   /** As uname says it: 6.1.0-31-amd64. */
   readonly kernelRelease: string;
@@ -28,7 +33,13 @@ export class NodeChecks implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { capacity, events, kernelRelease, reservation, swapBytes } = this.#deps;
+    const { capacity, events, kernelRelease, onlineCpus, reservation, reservedCpus, swapBytes } = this.#deps;
+    if (!isWithin(reservedCpus, onlineCpus))
+      throw new KubeletError(
+        'invalid',
+        'ReservedCPUs',
+        `reserved-cpus: ${reservedCpus} is not a subset of online-cpus: ${onlineCpus}`,
+      );
     const fault = reservationFault(capacity, reservation);
     if (fault !== undefined) throw new KubeletError('invalid', 'NodeAllocatable', fault);
     if (swapBytes > 0n && !canKeepOutOfSwap(kernelRelease))
@@ -50,4 +61,10 @@ export class NodeChecks implements Component {
 export function canKeepOutOfSwap(kernelRelease: string): boolean {
   const [major = 0, minor = 0] = (kernelRelease.match(/\d+/g) ?? []).map(Number);
   return major > noswapSince[0] || (major === noswapSince[0] && minor >= noswapSince[1]);
+}
+
+function isWithin(list: string, all: string): boolean {
+  if (all === '') return true;
+  const there = new Set(parseCpuList(all));
+  return parseCpuList(list).every((cpu) => there.has(cpu));
 }

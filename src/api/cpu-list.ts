@@ -1,0 +1,10 @@
+// Lists of processors as the kernel and the configuration spell them. Pure. Upstream: k8s.io/utils/cpuset.
+
+/** `0-2,8` → 0, 1, 2, 8; parts that are none are left out: configurations were validated, and the kernel makes none. */
+export function parseCpuList(list: string): readonly number[] {
+  return list.split(',').flatMap((part) => {
+    const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part.trim()) ?? [];
+    if (first === undefined) return [];
+    return Array.from({ length: Number(last) - Number(first) + 1 }, (_, at) => Number(first) + at);
+  });
+}
