@@ -49,6 +49,11 @@ describe.skipIf(whyNot !== undefined)(
         admin: as(undefined),
         asNode: (name) =>
           as({ user: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] }),
+        asBootstrapper: () =>
+          as({
+            user: 'system:bootstrap:contract',
+            groups: ['system:bootstrappers', 'system:authenticated'],
+          }),
         close: () => {
           for (const server of servers) server.close();
           return Promise.resolve();

@@ -197,7 +197,8 @@ export class CertificateManager implements Component, ServingCertificate {
     try {
       const certPem = await askForCertificate(
         {
-          api: await this.#deps.api(usable !== undefined),
+          // Another node's certificate, from before this one was renamed, cannot ask for this node's.
+          api: await this.#deps.api(usable?.facts.commonName === template.commonName),
           request: maker.request(key, template),
           name: pending && requestName(maker.publicKeyDer(key), template, usages),
           signerName,

@@ -327,6 +327,16 @@ test('what a kubeconfig holds is used, kept and replaced at once', async () => {
   await stopped;
 });
 
+test('a node that was renamed asks with the token: its old certificate may not ask for the new name', async () => {
+  const world = new World();
+  const { manager } = await world.start();
+  world.template = clientTemplate('renamed');
+  manager.poke();
+  await world.clock.advance(10);
+  expect(manager.pair()?.facts.commonName).toBe('system:node:renamed');
+  expect(world.double.requests.filter(({ code }) => code === 403)).toEqual([]);
+});
+
 test('nothing to ask for yet; then addresses; then others while the first request still waits', async () => {
   const world = new World({ decide: ({ metadata }) => (metadata?.name === 'none' ? 'approve' : 'wait') });
   world.template = undefined;

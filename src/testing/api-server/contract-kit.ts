@@ -8,6 +8,7 @@ import { KubeletError } from '../../base/errors.ts';
 export interface ContractRig {
   readonly admin: ApiClient;
   readonly asNode: (name: string) => ApiClient;
+  readonly asBootstrapper: () => ApiClient;
   /** Whether it may still know places of long ago. */
   readonly remembers?: boolean;
   /** Takes back what the rig itself opened. */
@@ -34,6 +35,7 @@ export async function openGround(rig: ContractRig): Promise<ContractGround & { c
   return {
     admin: rig.admin,
     asNode: (name) => rig.asNode(name),
+    asBootstrapper: () => rig.asBootstrapper(),
     remembers: rig.remembers ?? false,
     close: () => rig.close(),
     signal,

@@ -5,14 +5,17 @@ import { silentLogger } from '../../base/log.ts';
 import { parseKubeconfig } from '../../edge/apiserver/kubeconfig.ts';
 import { openApiServer } from '../../edge/apiserver/open-api-server.ts';
 import { apiServerContract } from './contract.ts';
-import { ApiServerDouble, adminUser, nodeUser } from './double.ts';
+import { ApiServerDouble, adminUser, bootstrapUser, nodeUser } from './double.ts';
 import { serveDouble } from './http-front.ts';
 import { adminCertificate, kubeconfigText, nodeCertificate } from './kubeconfig-text.ts';
 import { memoryClient } from './memory-client.ts';
 import { type KeyPair, TestAuthority } from './pki.ts';
 
-function makeDouble(): ApiServerDouble {
-  const double = new ApiServerDouble({ clock: realClock, schedule: false });
+const token = 'abcdef.0123456789abcdef';
+
+function makeDouble(authority = new TestAuthority()): ApiServerDouble {
+  const users = { [token]: bootstrapUser('abcdef') };
+  const double = new ApiServerDouble({ clock: realClock, schedule: false, users, sign: authority.sign });
   // So that there is a place that is long gone.
   double.store.compact();
   return double;
@@ -23,6 +26,7 @@ apiServerContract('the double, in memory', () => {
   return Promise.resolve({
     admin: memoryClient(double, realClock, adminUser).client,
     asNode: (name) => memoryClient(double, realClock, nodeUser(name)).client,
+    asBootstrapper: () => memoryClient(double, realClock, bootstrapUser('abcdef')).client,
     close: () => {
       double.close();
       return Promise.resolve();
@@ -32,13 +36,13 @@ apiServerContract('the double, in memory', () => {
 
 for (const http2 of [true, false])
   apiServerContract(`the double, over HTTPS with ${http2 ? 'HTTP/2' : 'HTTP/1.1'}`, async () => {
-    const double = makeDouble();
     const authority = new TestAuthority();
+    const double = makeDouble(authority);
     const front = await serveDouble(double, { authority, http2 });
     const servers: { close(): void }[] = [];
-    const as = (client: KeyPair) => {
+    const as = (who: { readonly client: KeyPair } | { readonly token: string }) => {
       const server = openApiServer({
-        access: parseKubeconfig(kubeconfigText({ front, authority, client }), '/'),
+        access: parseKubeconfig(kubeconfigText({ front, authority, ...who }), '/'),
         clock: realClock,
         log: silentLogger,
         userAgent: 'kubelet/contract',
@@ -49,8 +53,9 @@ for (const http2 of [true, false])
       return server.client;
     };
     return {
-      admin: as(adminCertificate(authority)),
-      asNode: (name) => as(nodeCertificate(authority, name)),
+      admin: as({ client: adminCertificate(authority) }),
+      asNode: (name) => as({ client: nodeCertificate(authority, name) }),
+      asBootstrapper: () => as({ token }),
       close: async () => {
         for (const server of servers) server.close();
         double.close();

@@ -1,6 +1,7 @@
 // The contract with the API server, as kubelets rely on it. Runs on the double and on real servers.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ConfigMap, Pod } from '../../api/k8s.ts';
+import { certificateContract } from './contract-certificates.ts';
 import {
   type ContractGround,
   type ContractRig,
@@ -25,6 +26,7 @@ export function apiServerContract(name: string, open: () => Promise<ContractRig>
     watches(() => ground);
     deletion(() => ground);
     nodeContract(() => ground);
+    certificateContract(() => ground);
   });
 }
 

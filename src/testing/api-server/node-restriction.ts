@@ -1,10 +1,11 @@
 // What a node may write into the objects it may touch. Upstream: plugin/pkg/admission/noderestriction.
 import { isDeepStrictEqual } from 'node:util';
-import type { Node, Pod } from '../../api/k8s.ts';
+import type { CertificateSigningRequest, Node, Pod } from '../../api/k8s.ts';
 import { podReferences } from '../../api/pod-references.ts';
 import { forbidden, notFound } from './api-error.ts';
 import { nodeNameOf } from './node-authorizer.ts';
 import type { ObjectStore } from './object-store.ts';
+import { readRequest } from './pki.ts';
 import type { Call } from './request.ts';
 import { resourceOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -141,7 +142,19 @@ const restrictLease: Restriction = (write, node) => {
 const restrictCsiNode: Restriction = (write, node) =>
   nameOf(write) === node ? undefined : 'can only access CSINode with the same name as the requesting node';
 
+const kubeletSigners = ['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'];
+
+const restrictRequest: Restriction = ({ after, operation }, node) => {
+  if (operation !== 'create') return undefined;
+  const { request, signerName } = after?.spec as CertificateSigningRequest['spec'];
+  if (!kubeletSigners.includes(signerName)) return undefined;
+  const { commonName } = readRequest(Buffer.from(request, 'base64').toString('utf8'));
+  const own = `system:node:${node}`;
+  return commonName === own ? undefined : `can only create a node CSR with CN=${own}`;
+};
+
 const restrictions: Readonly<Record<string, Restriction>> = {
+  certificatesigningrequests: restrictRequest,
   pods: restrictPod,
   nodes: restrictNodeObject,
   leases: restrictLease,
