@@ -145,8 +145,8 @@ const restrictCsiNode: Restriction = (write, node) =>
 const kubeletSigners = ['kubernetes.io/kube-apiserver-client-kubelet', 'kubernetes.io/kubelet-serving'];
 
 const restrictRequest: Restriction = ({ after, operation }, node) => {
-  if (operation !== 'create') return undefined;
-  const { request, signerName } = after?.spec as CertificateSigningRequest['spec'];
+  if (operation !== 'create' || after === undefined) return undefined;
+  const { request, signerName } = after.spec as CertificateSigningRequest['spec'];
   if (!kubeletSigners.includes(signerName)) return undefined;
   const { commonName } = readRequest(Buffer.from(request, 'base64').toString('utf8'));
   const own = `system:node:${node}`;
