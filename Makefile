@@ -2,7 +2,7 @@
 # make test   everything there is to check, with a summary at the end
 # make check  types, lint, format, layers and unit tests: under a minute, no root needed
 # make build  the kubelet command: bin/kubelet
-# make bench  pod start against the container runtime's own time; what following logs costs
+# make bench  pod start against the container runtime's own time; what following logs and scraping cost
 # make clean  away with all that was built
 .PHONY: run test check static build bench clean setup types lint format layers unit integration fix
 
@@ -47,6 +47,7 @@ bench: build
 	@$(script) bench/pod-start.ts
 	@$(script) bench/cluster-pod-start.ts
 	@$(script) bench/log-followers.ts
+	@$(script) bench/scrape.ts
 
 # Rewrites what `make format` complains about.
 fix: setup

@@ -27,6 +27,7 @@ import { assembleServer, leaseChecks } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
 import { assembleStats, type StatsEdge } from './assemble/stats.ts';
 import { assembleStreams } from './assemble/streams.ts';
+import { countedAdmission, timedCgroups, timedImages } from './assemble/timed.ts';
 import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
@@ -169,7 +170,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const probeResults = new ProbeResults();
 
   // ── edges ──
-  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName });
+  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName, clock });
   const api = input.cluster?.(restClientMetrics(metrics.registry), metrics.registry);
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
@@ -189,7 +190,11 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
   });
   const { hugePageSizes } = input.machine;
-  const cgroups = edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes });
+  const cgroups = timedCgroups(
+    edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes }),
+    metrics.work,
+    clock,
+  );
   const allocation = assembleAllocation({
     ...input,
     rootDir: input.flags.rootDir,
@@ -227,6 +232,7 @@ export function assemble(input: AssembleInput): Kubelet {
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     isOrphan: (uid) => isOrphan(uid),
     imageVolumes: input.gates.ImageVolume,
+    onOrphans: (found, failed) => metrics.work.clearedDirectories(found, failed),
     metrics: metrics.volumes,
     host: edges.volumes,
     objects,
@@ -241,7 +247,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const runtime = new PodRuntime({
     activities: hooks,
     cri,
-    images: images.manager,
+    images: timedImages(images.manager, metrics.podStarts),
     files: edges.files,
     cgroups: resources.pods ?? noCgroups,
     podCgroups: resources.pods,
@@ -283,7 +289,7 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component('pleg'),
     relistMs,
     callTimeoutMs,
-    onRelist: (seconds) => metrics.observeRelist(seconds),
+    onRelist: (seconds) => metrics.pleg.observeRelist(seconds),
   });
   const cluster =
     api &&
@@ -301,6 +307,7 @@ export function assemble(input: AssembleInput): Kubelet {
       stores: { desired, observed, lifecycles, statuses },
       events,
       metrics: metrics.registry,
+      bootedAtMs: () => stats.bootedAtMs,
     });
   cri.connectionChanged.subscribe((up) => {
     if (up) pleg.pokeRelist();
@@ -309,6 +316,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const runtimeEvents = new RuntimeEvents({
     runtime: cri,
     poke: (uid) => pleg.poke(uid),
+    metrics: metrics.pleg,
     clock,
     log: component('pleg'),
   });
@@ -375,12 +383,13 @@ export function assemble(input: AssembleInput): Kubelet {
         refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
         nodeRefusal(input, pod),
       admit: async (pod, signal) => {
-        const refusal = await admission.admit(pod, signal);
+        const refusal = await countedAdmission(admission.admit(pod, signal), metrics.work);
         if (refusal === undefined) resizes.admitted(pod);
         return refusal;
       },
     },
     resizes: resizes.workers,
+    metrics: metrics.work,
     lifecycles,
     events,
     probes: probeResults,
@@ -414,7 +423,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...input,
     cgroups,
     cri,
-    observed,
+    stores: { desired, observed, lifecycles, statuses },
     volumes: volume.stats,
     metrics,
     log: component('stats'),

@@ -3,16 +3,20 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { buildInfo } from '../src/assemble/stats.ts';
 import { Channel } from '../src/base/channel.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
+import { HealthSlis } from '../src/server/node/health-slis.ts';
 import { type RouteRow, routeTable } from '../src/server/route-table.ts';
 import { cadvisorFamilies } from '../src/stats/cadvisor-metrics.ts';
 import { ClusterMetrics } from '../src/stats/cluster-metrics.ts';
 import { DiskMetrics } from '../src/stats/disk-metrics.ts';
 import { KubeletMetrics } from '../src/stats/kubelet-metrics.ts';
+import { nodeInfoMetrics } from '../src/stats/node-info-metrics.ts';
+import { podCountMetrics } from '../src/stats/pod-count-metrics.ts';
 import { processMetrics } from '../src/stats/process-metrics.ts';
 import { resourceFamilies } from '../src/stats/resource-metrics.ts';
 import { fakeStatsEdge } from '../src/testing/fake-stats-edge.ts';
@@ -60,9 +64,15 @@ describe('docs/metrics.md', () => {
     observed: { all: () => new Map() },
     gates: [],
     nodeName: 'n',
+    clock: { now: () => 0, monotonic: () => 0 },
   });
   restClientMetrics(metrics.registry);
-  const cluster = new ClusterMetrics({ registry: metrics.registry, mirrorPods: () => 0, nowMs: () => 0 });
+  const cluster = new ClusterMetrics({
+    registry: metrics.registry,
+    mirrorPods: () => 0,
+    clock: { now: () => 0 },
+    bootedAtMs: () => 0,
+  });
   cluster.observeStatusSync(0);
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
@@ -74,6 +84,13 @@ describe('docs/metrics.md', () => {
   };
   measureClientCertificate(metrics.registry, certificate);
   measureServingCertificate(metrics.registry, certificate);
+  podCountMetrics({
+    registry: metrics.registry,
+    desired: { all: () => [] },
+    observed: { all: () => new Map() },
+    lifecycles: { all: () => new Map() },
+  });
+  nodeInfoMetrics(metrics.registry, { cgroupVersion: 2, build: buildInfo('amd64', 'v20') });
 
   /** Rows by the path they are listed under: name, type, and the names of labels. */
   const sections = new Map(
@@ -97,6 +114,7 @@ describe('docs/metrics.md', () => {
   test.each([
     ['/metrics', () => metrics.registry.describe()],
     ['/metrics/probes', () => new ProbeMetrics().describe()],
+    ['/metrics/slis', () => new HealthSlis().describe()],
   ])('lists exactly the metrics of %s, with their types and labels', (path, all) =>
     expect(sections.get(path)).toEqual(described(all())),
   );

@@ -49,6 +49,8 @@ export interface ClusterInput {
   readonly stores: ClusterStores;
   readonly events: EventSink;
   readonly metrics: Metrics;
+  /** When the machine was started, by the wall clock. */
+  readonly bootedAtMs: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -93,10 +95,14 @@ export function assembleCluster(input: ClusterInput): Cluster {
     clock,
     log: log('node'),
   });
+  const gather = gatherNodeFacts({ ...input, runtime, log: log('node') });
   const nodeStatus = new NodeStatusLoop({
     api: nodeApi(api.client, nodeName),
     own: ownNode,
-    gather: gatherNodeFacts({ ...input, runtime, log: log('node') }),
+    gather: (signal) => {
+      metrics.attempting();
+      return gather(signal);
+    },
     settings: nodeSettings(input),
     timing: {
       updateMs: config.nodeStatusUpdateFrequency.ms,
@@ -111,7 +117,8 @@ export function assembleCluster(input: ClusterInput): Cluster {
   const metrics = new ClusterMetrics({
     registry: input.metrics,
     mirrorPods: () => apiPods.mirrorNames().length,
-    nowMs: () => clock.monotonic(),
+    clock,
+    bootedAtMs: input.bootedAtMs,
   });
   const pusher = statusPusher(input, apiPods, metrics, log('status'));
   const mirrors = mirrorPods(input, apiPods, ownNode, log('mirror'));

@@ -3,9 +3,12 @@ import type { CgroupReader } from '../api/cgroup-usage.ts';
 import type { Cgroups } from '../api/cgroups.ts';
 import type { CriImages, CriRuntime } from '../api/cri.ts';
 import type { CpuTopology } from '../api/host-usage.ts';
+import type { Pod, PodStatus } from '../api/k8s.ts';
 import type { NodeLoadSource } from '../api/node-usage.ts';
 import type { ObservedPod } from '../api/observed.ts';
+import type { PodUid } from '../api/pod-ref.ts';
 import type { VolumeStatsSource } from '../api/volume-stats.ts';
+import type { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
@@ -13,6 +16,7 @@ import type { Logger } from '../base/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import { kubeletVersion, versionNumbers } from '../config/version.ts';
 import type { MachineFacts } from '../edge/host/machine.ts';
 import type { StatsHostOptions } from '../edge/stats/stats-host.ts';
 import { metricsHandler } from '../server/handlers.ts';
@@ -23,6 +27,8 @@ import type { CgroupPlaces } from '../stats/cgroup-places.ts';
 import type { SystemCgroup } from '../stats/collect-usage.ts';
 import { DiskMetrics } from '../stats/disk-metrics.ts';
 import type { KubeletMetrics } from '../stats/kubelet-metrics.ts';
+import { nodeInfoMetrics } from '../stats/node-info-metrics.ts';
+import { type PodCountDeps, podCountMetrics } from '../stats/pod-count-metrics.ts';
 import { type OwnFiguresSource, processMetrics } from '../stats/process-metrics.ts';
 import { Stats, type StatsDeps } from '../stats/stats.ts';
 import type { NodeHost } from './node-facts.ts';
@@ -53,7 +59,15 @@ export interface StatsInput {
   readonly cgroups: Pick<Cgroups, 'path' | 'nameOf'> | undefined;
   readonly cri: Pick<CriRuntime, 'listContainerStats' | 'listPodSandboxStats' | 'status'> &
     Pick<CriImages, 'imageFsInfo'>;
-  readonly observed: { all(): ReadonlyMap<unknown, ObservedPod> };
+  readonly stores: {
+    readonly desired: PodCountDeps['desired'] & {
+      get(uid: PodUid): { readonly pod: Pod } | undefined;
+      readonly changed: Channel<PodUid>;
+    };
+    readonly observed: { all(): ReadonlyMap<PodUid, ObservedPod> };
+    readonly lifecycles: PodCountDeps['lifecycles'] & { readonly changed: Channel<PodUid> };
+    readonly statuses: { get(uid: PodUid): PodStatus | undefined; readonly changed: Channel<PodUid> };
+  };
   readonly volumes: VolumeStatsSource;
   readonly metrics: KubeletMetrics;
   readonly clock: Clock;
@@ -64,6 +78,8 @@ export interface AssembledStats {
   readonly handlers: RouteHandlers;
   /** For who decides by what is used. */
   readonly load: NodeLoadSource;
+  /** When the machine was started, by the wall clock; 0: unknown. */
+  readonly bootedAtMs: number;
   readonly components: readonly Component[];
 }
 
@@ -77,6 +93,7 @@ export function assembleStats(input: StatsInput): AssembledStats {
   const places = cgroups === undefined || !config.cgroupsPerQOS ? undefined : cgroupPlaces(config, cgroups);
   const stats = new Stats({
     ...input,
+    observed: input.stores.observed,
     cgroups: edge.cgroups,
     host: edge.host,
     pause: () => edge.pause(),
@@ -90,6 +107,12 @@ export function assembleStats(input: StatsInput): AssembledStats {
     settings: { nodeName: input.nodeName, bootedAtMs: edge.bootedAtMs, psi: gates.KubeletPSI },
   });
   processMetrics(metrics.registry, edge.own);
+  podCountMetrics({ registry: metrics.registry, ...input.stores });
+  nodeInfoMetrics(metrics.registry, {
+    cgroupVersion: machine.cgroupVersion,
+    build: buildInfo(input.edges.nodeHost.architecture(), edge.own.version),
+  });
+  followPods(input);
   const disk = new DiskMetrics(metrics.registry);
   const closing: Component = {
     name: 'process-figures',
@@ -100,7 +123,36 @@ export function assembleStats(input: StatsInput): AssembledStats {
       return Promise.resolve({ stopped });
     },
   };
-  return { handlers: handlersOf(stats, metrics, disk), load: stats, components: [stats, closing] };
+  return {
+    handlers: handlersOf(stats, metrics, disk),
+    load: stats,
+    bootedAtMs: edge.bootedAtMs,
+    components: [stats, closing],
+  };
+}
+
+/** Each pod's way to running, for how long it took. */
+function followPods({ metrics, stores }: StatsInput): void {
+  const { desired, lifecycles, statuses } = stores;
+  const { podStarts } = metrics;
+  desired.changed.subscribe((uid) => podStarts.wanted(uid, desired.get(uid)?.pod));
+  lifecycles.changed.subscribe((uid) => podStarts.worked(uid));
+  statuses.changed.subscribe((uid) => podStarts.told(uid, desired.get(uid)?.pod, statuses.get(uid)));
+}
+
+/** In the words of upstream's build; what a build of Go alone has is empty. */
+export function buildInfo(architecture: string, nodeVersion: string) {
+  return {
+    major: String(versionNumbers.major),
+    minor: String(versionNumbers.minor),
+    git_version: kubeletVersion,
+    git_commit: '',
+    git_tree_state: '',
+    build_date: '',
+    go_version: '',
+    compiler: `node ${nodeVersion}`,
+    platform: `linux/${architecture}`,
+  };
 }
 
 function handlersOf(stats: Stats, metrics: KubeletMetrics, disk: DiskMetrics): RouteHandlers {

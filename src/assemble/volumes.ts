@@ -44,6 +44,8 @@ export interface VolumesInput {
   readonly statsPeriodMs: number;
   /** Whether it is certain that a pod is neither wanted, nor ends, nor is on the runtime. */
   readonly isOrphan: (uid: PodUid) => boolean;
+  /** Told after each round how many directories of unknown pods there were, and how many could not be cleared. */
+  readonly onOrphans?: (found: number, failed: number) => void;
   readonly imageVolumes: boolean;
   /** Instead of the kinds that there are. */
   readonly plugins?: readonly VolumePlugin[];
@@ -100,7 +102,14 @@ export function volumes(input: VolumesInput): Volumes {
     log,
     random: Math.random,
   });
-  const orphans = new Orphans({ taking, isOrphan, everyMs: orphansEveryMs, clock, log });
+  const orphans = new Orphans({
+    taking,
+    isOrphan,
+    everyMs: orphansEveryMs,
+    onRound: input.onOrphans,
+    clock,
+    log,
+  });
   const stats = new VolumeStatsReader({ mounts, clock, log, periodMs });
   return { manager, mounts, stats, components: [updates, orphans] };
 }

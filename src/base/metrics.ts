@@ -71,6 +71,9 @@ export class Metrics {
   }
 }
 
+/** What most of upstream's histograms of seconds have. */
+export const defaultBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 /** `exponentialBuckets(0.005, 2.5, 14)`: upstream's way to spell buckets. */
 export function exponentialBuckets(start: number, factor: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => start * factor ** index);

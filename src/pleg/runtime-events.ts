@@ -14,6 +14,12 @@ import { untilAborted } from '../base/race-abort.ts';
 export interface RuntimeEventsDeps {
   readonly runtime: Pick<CriRuntime, 'getContainerEvents'>;
   readonly poke: (uid: PodUid) => void;
+  /** Told how the stream does. */
+  readonly metrics?: {
+    streamBegan(): void;
+    streamBroke(): void;
+    eventCame(madeAtMs: number): void;
+  };
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -37,9 +43,13 @@ export class RuntimeEvents implements Component {
     const { clock, log } = this.#deps;
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
+      let flows = false;
       try {
         for await (const event of this.#deps.runtime.getContainerEvents({}, { signal })) {
           retryMs = firstRetryMs;
+          if (!flows) this.#deps.metrics?.streamBegan();
+          flows = true;
+          this.#deps.metrics?.eventCame(Number(event.createdAt / 1_000_000n));
           const uid = podOfEvent(event);
           if (uid !== undefined) this.#deps.poke(uid);
         }
@@ -49,6 +59,7 @@ export class RuntimeEvents implements Component {
           log.v(2).info('Container runtime has no event stream; the relist alone notices changes');
           return await untilAborted(signal);
         }
+        this.#deps.metrics?.streamBroke();
         if (!isKind(err, 'unavailable'))
           log.warn('Container event stream broke, will be opened again', { retryMs, err });
       }

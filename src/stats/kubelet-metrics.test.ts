@@ -9,6 +9,7 @@ function metrics(over: Partial<Deps> = {}): KubeletMetrics {
     observed: { all: () => new Map() },
     gates: [],
     nodeName: 'n',
+    clock: { now: () => 5_000, monotonic: () => 0 },
     ...over,
   });
 }
@@ -43,7 +44,7 @@ test('calls to the runtime are counted, timed, and counted again when they fail'
 
 test('relists are timed', () => {
   const it = metrics();
-  it.observeRelist(0.3);
+  it.pleg.observeRelist(0.3);
   expect(samples(it, 'kubelet_pleg_relist_duration_seconds_')).toContain(
     'kubelet_pleg_relist_duration_seconds_bucket{le="0.5"} 1',
   );

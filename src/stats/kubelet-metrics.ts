@@ -1,10 +1,14 @@
 // The kubelet's own metrics: what it does with the runtime and what it holds. Upstream: pkg/kubelet/metrics.
 // Owns the registry. Invariant: names, types, labels and buckets are upstream's, so that dashboards go on working.
+import type { Clock } from '../base/clock.ts';
 import { exponentialBuckets, Metrics } from '../base/metrics.ts';
 import { ImageMetrics } from './image-metrics.ts';
+import { PlegMetrics } from './pleg-metrics.ts';
+import { PodStartMetrics } from './pod-start-metrics.ts';
 import { ResizeMetrics } from './resize-metrics.ts';
 import { StartMetrics } from './start-metrics.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
+import { WorkMetrics } from './work-metrics.ts';
 
 export interface KubeletMetricsDeps {
   readonly desired: { all(): readonly { readonly source: string }[] };
@@ -19,10 +23,13 @@ export interface KubeletMetricsDeps {
   };
   readonly gates: readonly { readonly name: string; readonly stage: string; readonly enabled: boolean }[];
   readonly nodeName: string;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
 }
 
 export interface RuntimeObservation {
   readonly operation: string;
+  /** Of a sandbox. */
+  readonly runtimeHandler?: string;
   readonly seconds: number;
   readonly error?: unknown;
 }
@@ -34,6 +41,9 @@ export class KubeletMetrics {
   readonly volumes = new VolumeMetrics(this.registry);
   readonly starts = new StartMetrics(this.registry);
   readonly resizes = new ResizeMetrics(this.registry);
+  readonly work = new WorkMetrics(this.registry);
+  readonly pleg: PlegMetrics;
+  readonly podStarts: PodStartMetrics;
   readonly #operations = this.registry.counter({
     name: 'kubelet_runtime_operations_total',
     help: 'Calls to the container runtime, by operation.',
@@ -50,11 +60,6 @@ export class KubeletMetrics {
     help: 'Calls to the container runtime that failed, by operation.',
     labels: ['operation_type'],
   });
-  readonly #relist = this.registry.histogram({
-    name: 'kubelet_pleg_relist_duration_seconds',
-    help: 'How long a relist of the runtime took.',
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-  });
   readonly #preemptions = this.registry.counter({
     name: 'kubelet_preemptions',
     help: 'Pods ended to make room for critical ones, by the resource that was short.',
@@ -62,6 +67,8 @@ export class KubeletMetrics {
   });
 
   constructor(deps: KubeletMetricsDeps) {
+    this.pleg = new PlegMetrics(this.registry, deps.clock);
+    this.podStarts = new PodStartMetrics(this.registry, deps.clock);
     const node = this.registry.gauge({
       name: 'kubelet_node_name',
       help: 'The name of this node, as a label; always 1.',
@@ -81,11 +88,10 @@ export class KubeletMetrics {
     const labels = { operation_type: observation.operation };
     this.#operations.inc(labels);
     this.#durations.observe(labels, observation.seconds);
-    if (observation.error !== undefined) this.#errors.inc(labels);
-  }
-
-  observeRelist(seconds: number): void {
-    this.#relist.observe({}, seconds);
+    const failed = observation.error !== undefined;
+    if (failed) this.#errors.inc(labels);
+    const { runtimeHandler } = observation;
+    if (runtimeHandler !== undefined) this.work.sandbox(runtimeHandler, observation.seconds, failed);
   }
 
   countPreemption(resource: string): void {

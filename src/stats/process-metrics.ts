@@ -1,38 +1,15 @@
 // What the kubelet's own process uses, and how Node does. Upstream: the process collector of prometheus/client_golang, with
 // its names; Node's figures stand in for go_*, under the names that Node's own clients use.
+import type { OwnFigures } from '../api/own-figures.ts';
 import type { Metrics } from '../base/metrics.ts';
 
 export interface OwnFiguresSource {
   readonly version: string;
-  read(): {
-    readonly cpuSeconds: number;
-    readonly residentBytes: number;
-    readonly virtualBytes: number;
-    readonly virtualMaxBytes: number;
-    readonly openFiles: number;
-    readonly maxFiles: number;
-    readonly startedAtSeconds: number;
-    readonly receivedBytes: number;
-    readonly sentBytes: number;
-    readonly heapTotalBytes: number;
-    readonly heapUsedBytes: number;
-    readonly externalBytes: number;
-    readonly loopUtilization: number;
-    readonly loopDelay:
-      | {
-          readonly meanSeconds: number;
-          readonly p50Seconds: number;
-          readonly p99Seconds: number;
-          readonly maxSeconds: number;
-        }
-      | undefined;
-  };
+  read(): OwnFigures;
   watchCollections(seen: (kind: string, seconds: number) => void): void;
 }
 
-type Figures = ReturnType<OwnFiguresSource['read']>;
-
-const counters: Readonly<Record<string, readonly [string, (figures: Figures) => number]>> = {
+const counters: Readonly<Record<string, readonly [string, (figures: OwnFigures) => number]>> = {
   process_cpu_seconds_total: ['CPU time of the kubelet.', (own) => own.cpuSeconds],
   process_network_receive_bytes_total: [
     "Bytes received over the kubelet's network.",
@@ -41,7 +18,7 @@ const counters: Readonly<Record<string, readonly [string, (figures: Figures) => 
   process_network_transmit_bytes_total: ["Bytes sent over the kubelet's network.", (own) => own.sentBytes],
 };
 
-const gauges: Readonly<Record<string, readonly [string, (figures: Figures) => number | undefined]>> = {
+const gauges: Readonly<Record<string, readonly [string, (figures: OwnFigures) => number | undefined]>> = {
   process_max_fds: ['Most files the kubelet may have open.', (own) => own.maxFiles],
   process_open_fds: ['Files the kubelet has open.', (own) => own.openFiles],
   process_resident_memory_bytes: ['Resident memory of the kubelet.', (own) => own.residentBytes],
@@ -79,11 +56,11 @@ const gauges: Readonly<Record<string, readonly [string, (figures: Figures) => nu
 export function processMetrics(registry: Metrics, own: OwnFiguresSource): void {
   const counted = Object.entries(counters).map(([name, [help, pick]]) => {
     const counter = registry.counter({ name, help });
-    return (figures: Figures) => counter.raiseTo({}, pick(figures));
+    return (figures: OwnFigures) => counter.raiseTo({}, pick(figures));
   });
   const measured = Object.entries(gauges).map(([name, [help, pick]]) => {
     const gauge = registry.gauge({ name, help });
-    return (figures: Figures) => {
+    return (figures: OwnFigures) => {
       const value = pick(figures);
       if (value !== undefined) gauge.set({}, value);
     };

@@ -15,6 +15,8 @@ export interface OrphansDeps {
   /** Whether it is certain that nobody knows this pod. */
   readonly isOrphan: (uid: PodUid) => boolean;
   readonly everyMs: number;
+  /** Told after each round how many directories there were, and how many of them could not be cleared. */
+  readonly onRound?: ((found: number, failed: number) => void) | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -46,7 +48,7 @@ export class Orphans implements Component {
 
   /** One round over all directories of pods. */
   async clear(signal: AbortSignal): Promise<void> {
-    const { isOrphan, log, taking } = this.#deps;
+    const { isOrphan, log, onRound, taking } = this.#deps;
     const names = await taking.host.listDirectories(taking.layout.podsDir);
     const cleared: PodUid[] = [];
     for (const uid of names.map(asPodUid)) {
@@ -55,6 +57,7 @@ export class Orphans implements Component {
     }
     await releaseLeftovers(taking, taking.plugins, signal);
     for (const uid of this.#stuck.keys()) if (!names.includes(uid) || !isOrphan(uid)) this.#stuck.delete(uid);
+    onRound?.(cleared.length + this.#stuck.size, this.#stuck.size);
     if (cleared.length > 0)
       log.info('Cleared what was left of pods nobody knows', {
         count: cleared.length,

@@ -19,6 +19,14 @@ import { WorkerRecords } from './worker-records.ts';
 /** Far above any node's pods: what limits the runtime's load is the slots, not the workers. */
 const parallelRuns = 1000;
 
+/** Steps that are work, in the words of upstream's metric. */
+const operations: Readonly<Partial<Record<Transition['step']['step'], string>>> = {
+  sync: 'sync',
+  stop: 'kill',
+  clean: 'terminated',
+  remove: 'terminated',
+};
+
 export class PodWorkers implements Component {
   readonly name = 'pod-workers';
   readonly #deps: PodWorkersDeps;
@@ -153,8 +161,21 @@ export class PodWorkers implements Component {
     if (this.#records.get(uid)?.mustLook === true) await this.#steps.look(uid, signal);
     for (;;) {
       signal.throwIfAborted();
-      const again = await this.#steps.take(uid, this.#transition(uid), signal);
+      const again = await this.#timed(uid, this.#transition(uid), signal);
       if (!again) return;
+    }
+  }
+
+  async #timed(uid: PodUid, transition: Transition, signal: AbortSignal): Promise<boolean> {
+    const { clock, desired, metrics } = this.#deps;
+    const isNew = this.#records.get(uid) === undefined;
+    const operation = isNew && transition.step.step === 'sync' ? 'create' : operations[transition.step.step];
+    if (isNew && operation === 'kill' && desired.get(uid) === undefined) metrics?.orphan();
+    const startedMs = clock.monotonic();
+    try {
+      return await this.#steps.take(uid, transition, signal);
+    } finally {
+      if (operation !== undefined) metrics?.step(operation, (clock.monotonic() - startedMs) / 1_000);
     }
   }
 

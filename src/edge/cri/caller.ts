@@ -15,6 +15,8 @@ export interface CriObservation {
   /** Upstream's operation_type: run_podsandbox, list_containers, … */
   readonly operation: string;
   readonly seconds: number;
+  /** Where a sandbox was asked for. */
+  readonly runtimeHandler?: string;
   /** Absent on success, and when the caller gave up: an abort is not an error. */
   readonly error?: KubeletError;
 }
@@ -129,8 +131,13 @@ export class Caller {
 
   #observe(started: Started, error?: KubeletError): void {
     const seconds = (this.#deps.clock.monotonic() - started.startMs) / 1000;
-    const operation = started.rpc.operation.name;
-    this.#deps.observe?.(error === undefined ? { operation, seconds } : { operation, seconds, error });
+    const { handler, name: operation } = started.rpc.operation;
+    this.#deps.observe?.({
+      operation,
+      seconds,
+      ...(handler === undefined ? {} : { runtimeHandler: handler(started.message) }),
+      ...(error === undefined ? {} : { error }),
+    });
   }
 
   #failure(started: Started, err: unknown): unknown {

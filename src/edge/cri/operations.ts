@@ -12,6 +12,8 @@ export interface Operation<Request = never, Response = never> {
   readonly name: string;
   /** Milliseconds until the call is given up; without it, the request timeout. */
   readonly timeoutMs?: (request: Request, requestTimeoutMs: number) => number;
+  /** The handler of a sandbox, by which its making is counted. */
+  readonly handler?: (request: Request) => string;
   /** Says what is wrong with an answer that gRPC found in order. */
   readonly fault?: (response: Response) => string | undefined;
 }
@@ -62,6 +64,7 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
   runPodSandbox: {
     name: 'run_podsandbox',
     timeoutMs: (_request, requestTimeoutMs) => 2 * requestTimeoutMs,
+    handler: ({ runtimeHandler }) => runtimeHandler,
     fault: ({ podSandboxId }) => missing({ podSandboxId }),
   },
   stopPodSandbox: { name: 'stop_podsandbox' },

@@ -13,48 +13,27 @@ export interface Disk {
   readonly counters: DiskCounters;
 }
 
+/** As the kernel lists them after a disk's name. */
+const counterNames = [
+  'reads',
+  'readsMerged',
+  'sectorsRead',
+  'readMs',
+  'writes',
+  'writesMerged',
+  'sectorsWritten',
+  'writeMs',
+  'inProgress',
+  'ioMs',
+  'weightedMs',
+] as const satisfies readonly (keyof DiskCounters)[];
+
 export function parseDisks(text: string): readonly Disk[] {
   return text.split('\n').flatMap((line) => {
     const [major, minor, name, ...values] = line.trim().split(/\s+/);
-    if (name === undefined || values.length < 11) return [];
-    const [
-      reads,
-      readsMerged,
-      sectorsRead,
-      readMs,
-      writes,
-      writesMerged,
-      sectorsWritten,
-      writeMs,
-      inProgress,
-      ioMs,
-      weightedMs,
-    ] = values.map(Number) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    const counters = {
-      reads,
-      readsMerged,
-      sectorsRead,
-      readMs,
-      writes,
-      writesMerged,
-      sectorsWritten,
-      writeMs,
-      inProgress,
-      ioMs,
-      weightedMs,
-    };
+    if (name === undefined || values.length < counterNames.length) return [];
+    const counted = counterNames.map((counter, index) => [counter, Number(values[index])]);
+    const counters = Object.fromEntries(counted) as Record<keyof DiskCounters, number>;
     return [{ numbers: `${major}:${minor}`, name: `/dev/${name}`, counters }];
   });
 }

@@ -7,6 +7,7 @@ import {
   PerformanceObserver,
   performance,
 } from 'node:perf_hooks';
+import type { OwnFigures } from '../../api/own-figures.ts';
 import type { KernelFiles } from './kernel-files.ts';
 
 const pageBytes = 4096;
@@ -22,31 +23,6 @@ const gcKinds: Readonly<Record<number, string>> = { 1: 'minor', 4: 'major', 8: '
 interface GcEntry {
   readonly duration: number;
   readonly detail?: { readonly kind: number };
-}
-
-export interface OwnFigures {
-  readonly cpuSeconds: number;
-  readonly residentBytes: number;
-  readonly virtualBytes: number;
-  readonly virtualMaxBytes: number;
-  readonly openFiles: number;
-  readonly maxFiles: number;
-  readonly startedAtSeconds: number;
-  readonly receivedBytes: number;
-  readonly sentBytes: number;
-  readonly heapTotalBytes: number;
-  readonly heapUsedBytes: number;
-  readonly externalBytes: number;
-  readonly loopUtilization: number;
-  /** Since the last look; undefined on the first one. */
-  readonly loopDelay:
-    | {
-        readonly meanSeconds: number;
-        readonly p50Seconds: number;
-        readonly p99Seconds: number;
-        readonly maxSeconds: number;
-      }
-    | undefined;
 }
 
 export class OwnProcess {

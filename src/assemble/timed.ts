@@ -1,0 +1,59 @@
+// Puts a watch on what others do, where they need not know of it.
+import type { Cgroups } from '../api/cgroups.ts';
+import { podUid } from '../api/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import type { RuntimeImages } from '../runtime/sync-context.ts';
+import type { PodStartMetrics } from '../stats/pod-start-metrics.ts';
+import type { WorkMetrics } from '../stats/work-metrics.ts';
+
+/** In the words of upstream's metric. */
+const cgroupWork: Readonly<Record<string, string>> = {
+  create: 'create',
+  update: 'update',
+  remove: 'destroy',
+};
+
+export function timedCgroups(
+  cgroups: Cgroups | undefined,
+  metrics: Pick<WorkMetrics, 'cgroup'>,
+  clock: Pick<Clock, 'monotonic'>,
+): Cgroups | undefined {
+  if (cgroups === undefined) return undefined;
+  return new Proxy(cgroups, {
+    get: (target, name: keyof Cgroups) => {
+      const part: unknown = target[name];
+      if (typeof part !== 'function') return part;
+      const call = part.bind(target) as (...args: readonly unknown[]) => unknown;
+      const operation = cgroupWork[name];
+      if (operation === undefined) return call;
+      return async (...args: readonly unknown[]) => {
+        const startedMs = clock.monotonic();
+        try {
+          return await call(...args);
+        } finally {
+          metrics.cgroup(operation, (clock.monotonic() - startedMs) / 1_000);
+        }
+      };
+    },
+  });
+}
+
+/** What pods wait for images does not count against their start. */
+export function timedImages(images: RuntimeImages, starts: Pick<PodStartMetrics, 'during'>): RuntimeImages {
+  return {
+    find: (...args) => images.find(...args),
+    retryInMs: (...args) => images.retryInMs(...args),
+    forget: (...args) => images.forget(...args),
+    ensure: (request, found, signal) =>
+      starts.during(podUid(request.pod), () => images.ensure(request, found, signal)),
+  };
+}
+
+export async function countedAdmission<R extends { readonly reason: string } | undefined>(
+  admission: Promise<R>,
+  metrics: Pick<WorkMetrics, 'rejected'>,
+): Promise<R> {
+  const refusal = await admission;
+  if (refusal !== undefined) metrics.rejected(refusal.reason);
+  return refusal;
+}
