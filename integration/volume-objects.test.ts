@@ -234,6 +234,11 @@ describeOnRig('volumes from the cluster', () => {
     for (const name of names) cluster.double.objects.delete('pods', 'default', name);
     for (const name of names) await cluster.untilGone(name);
     expect(mountsBelow(podsDir)).toEqual([]);
+    const watched = (): readonly string[] =>
+      [...cluster.double.watches]
+        .map(({ type }) => type.plural)
+        .filter((plural) => plural === 'configmaps' || plural === 'secrets');
+    await waitFor(() => watched().length === 0, 'nobody to watch what no pod refers to', 60_000);
     const left = (): readonly string[] =>
       readdirSync(podsDir).filter((uid) => pods.some(({ metadata }) => metadata?.uid === uid));
     await waitFor(() => left().length === 0, 'their directories to go', 60_000);
