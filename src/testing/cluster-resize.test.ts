@@ -1,7 +1,7 @@
 // Resizes of running pods, end to end in memory: asked for at the API server, granted, carried out and told by the kubelet.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Container, PodCondition } from '../api/k8s.ts';
-import { aContainer, type PodOver } from './builders.ts';
+import { aContainer, aPod, type PodOver } from './builders.ts';
 import { ClusterWorld } from './cluster-world.ts';
 
 class Scene extends ClusterWorld {
@@ -321,6 +321,54 @@ test('a pod that runs as it asks is not touched by a restart, and both files are
   scene.delete('web', 1);
   await scene.advance(40_000);
   expect(scene.node.stateFiles.get('/var/lib/kubelet/allocated_pods_state')).toContain('"data":"{}"');
+});
+
+test('a pod that went while no kubelet ran is not remembered; a resize taken back meanwhile is not told', async () => {
+  const scene = await Scene.open();
+  await scene.runs('gone', '100m/1 64Mi/64Mi');
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.resize('web', '3/4 256Mi/512Mi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toHaveLength(1);
+  await scene.node.stop();
+  const uid = scene.pod('gone')?.metadata?.uid ?? 'none';
+  scene.api.objects.delete('pods', 'default', 'gone', { gracePeriodSeconds: 0 });
+  scene.resize('web', '500m/1 256Mi/512Mi');
+  await scene.node.start();
+  await scene.advance(40_000);
+  expect(scene.conditions('web')).toEqual([]);
+  expect([...scene.node.stateFiles.values()].join('')).not.toContain(uid);
+});
+
+test('a static pod with a UID of its own keeps what it was allocated, and begins anew when it comes back', async () => {
+  const scene = await Scene.open();
+  const write = (cpu: string): void =>
+    scene.node.write(
+      'p.yaml',
+      aPod({ uid: 'uid-own', containers: [aContainer({ resources: { requests: { cpu } } })] }),
+    );
+  const shares = (): bigint | undefined => {
+    const path = [...scene.node.cgroups.groups.keys()].find((each) => each.endsWith('poduid-own'));
+    return scene.node.cgroups.settings(path ?? '')?.cpuShares;
+  };
+  write('100m');
+  await scene.advance(3_000);
+  write('200m');
+  await scene.advance(3_000);
+  const told = (): readonly string[] =>
+    (scene.node.status('uid-own')?.conditions ?? [])
+      .filter(({ type }) => type.startsWith('PodResize'))
+      .map(words);
+  expect([shares(), told(), scene.updates()]).toEqual([
+    102n,
+    ['PodResizePending undefined Infeasible: In-place resize of static-pods is not supported'],
+    [],
+  ]);
+  scene.node.remove('p.yaml');
+  await scene.advance(100);
+  write('200m');
+  await scene.advance(60_000);
+  expect([shares(), told()]).toEqual([204n, []]);
 });
 
 test('without the files of an earlier life nothing that runs is disturbed', async () => {

@@ -66,6 +66,8 @@ export class PodResizes implements Component {
   readonly #pending = new Set<PodUid>();
   /** The spec that was last looked at. */
   readonly #known = new Map<PodUid, Pod>();
+  /** Pods that were wanted no more, and end: one that comes back under the same UID begins anew. */
+  readonly #gone = new Set<PodUid>();
   #trigger: RetryTrigger = 'periodic_retry';
 
   constructor(deps: PodResizesDeps) {
@@ -83,12 +85,21 @@ export class PodResizes implements Component {
     const { desired, lifecycles } = this.#deps;
     const ends = [
       desired.changed.subscribe((uid) => this.#look(uid)),
-      desired.ready.subscribe(() => this.#retry('pods_added')),
+      desired.ready.subscribe(() => this.#begin()),
       lifecycles.changed.subscribe((uid) => this.#lookAtEnd(uid)),
     ];
     this.#queue.start();
     for (const { uid } of desired.all()) this.#look(uid);
+    if (desired.sourcesReady()) this.#begin();
     return { stopped: this.#drain(signal, ends) };
+  }
+
+  /** Every source has spoken: what nobody wants any more needs no remembering. */
+  #begin(): void {
+    const { allocations, desired, lifecycles } = this.#deps;
+    for (const uid of allocations.uids())
+      if (desired.get(uid) === undefined && lifecycles.get(uid) === undefined) allocations.forget(uid);
+    this.#retry('pods_added');
   }
 
   /** The pod was admitted: what it was allocated may not be what it asks for by now. */
@@ -96,7 +107,12 @@ export class PodResizes implements Component {
     const { allocations } = this.#deps;
     const uid = podUid(pod);
     const asked = this.#deps.desired.get(uid)?.pod;
-    if (asked === undefined || !isResized(asked, allocations.podOf(asked))) return;
+    if (asked === undefined) return;
+    if (!isResized(asked, allocations.podOf(asked))) {
+      // What an earlier life told of it was taken back meanwhile.
+      this.#deps.conditions.clearPending(uid);
+      return;
+    }
     this.#pending.add(uid);
     this.#retry('pods_added');
   }
@@ -139,12 +155,14 @@ export class PodResizes implements Component {
   }
 
   #look(uid: PodUid): void {
-    const { allocations, conditions, desired, report } = this.#deps;
+    const { allocations, conditions, desired, lifecycles, report } = this.#deps;
     const pod = desired.get(uid)?.pod;
     const before = this.#known.get(uid);
     if (pod === undefined) {
       this.#known.delete(uid);
       this.#pending.delete(uid);
+      if (lifecycles.get(uid) === undefined) allocations.forget(uid);
+      else this.#gone.add(uid);
       this.#retry('pods_removed');
       return;
     }
@@ -172,7 +190,8 @@ export class PodResizes implements Component {
     if (state !== undefined && state !== 'terminated' && state !== 'rejected') return;
     conditions.forget(uid);
     this.#pending.delete(uid);
-    if (state === undefined && desired.get(uid) === undefined) allocations.forget(uid);
+    if (state === undefined && (this.#gone.delete(uid) || desired.get(uid) === undefined))
+      allocations.forget(uid);
     // differs from upstream: what has ended makes room at once, not only when its object is deleted.
     this.#retry('pods_removed');
   }

@@ -134,6 +134,27 @@ function objects(ground: Ground): void {
     expect(pod.spec?.nodeName).toBe('contract-none');
   });
 
+  test('a resize takes resources alone, counts a generation, and is refused where it asks for more than that', async () => {
+    const { admin, signal, path } = ground();
+    const resources = { requests: { cpu: '100m', memory: '64Mi' }, limits: { cpu: '200m', memory: '128Mi' } };
+    const containers = [{ name: 'app', image: 'registry.example/app:1', resources }];
+    await admin.create(path('pods'), contractPod('sized', { nodeName: 'contract-none', containers }), {
+      signal,
+    });
+    const resize = (asked: object, more: object = {}): Promise<Pod> => {
+      const patch = { spec: { containers: [{ name: 'app', resources: asked, ...more }] } };
+      return admin.patch<Pod>(path('pods', 'sized', 'resize'), 'strategic', patch, { signal });
+    };
+    const pod = await resize({ requests: { cpu: '0.15' } }, { image: 'registry.example/other:1' });
+    expect(pod.spec?.containers[0]?.resources?.requests).toEqual({ cpu: '150m', memory: '64Mi' });
+    expect([pod.spec?.containers[0]?.image, pod.metadata?.generation]).toEqual(['registry.example/app:1', 2]);
+    expect((await resize({ requests: { cpu: '150m' } })).metadata?.generation).toBe(2);
+    expect(await reasonOf(resize({ requests: { cpu: '200m', memory: '128Mi' } }))).toBe('Invalid');
+    expect(await reasonOf(resize({ requests: { cpu: '300m' } }))).toBe('Invalid');
+    expect(await reasonOf(resize({ limits: { cpu: null } }))).toBe('Invalid');
+    expect(await reasonOf(resize({ requests: { 'ephemeral-storage': '1Gi' } }))).toBe('Invalid');
+  });
+
   test('a write to the pod itself leaves its status alone', async () => {
     const { admin, signal, path } = ground();
     const at = path('pods', 'status');
