@@ -408,7 +408,7 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles.get(uid) === undefined &&
     !workers.knows(uid);
   const checks = [...healthChecks({ pleg, clock, relistMs, callTimeoutMs }), ...leaseChecks(cluster)];
-  const activities = [images.manager, volume.manager, hooks];
+  const activities = [images.manager, volume.manager, hooks, allocation];
   const explain = (): ReturnType<typeof explainPods> =>
     explainPods({ desired, lifecycles, observed, events, clock, activities });
   const serving = assembleServing({

@@ -3,6 +3,7 @@
 import type { EventSink } from '../api/events.ts';
 import type { Container, Pod, PodStatus } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
+import type { PodActivity } from '../api/pod-activity.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod-ref.ts';
 import { isStaticPod } from '../api/pod-source.ts';
@@ -15,6 +16,7 @@ import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import { allocatedView, type WantedPods } from '../resources/allocation/allocated-view.ts';
 import { Allocations } from '../resources/allocation/allocations.ts';
+import { explainResize } from '../resources/allocation/explain-resize.ts';
 import { PodResizeConditions } from '../resources/allocation/pod-resize-conditions.ts';
 import { PodResizes, type ResizeAdmission } from '../resources/allocation/pod-resizes.ts';
 import type { StateFiles } from '../resources/checkpoint/checkpoint-file.ts';
@@ -60,6 +62,8 @@ export interface AssembledAllocation<W extends { readonly uid: PodUid; readonly 
   readonly runtime: RuntimeResizes | undefined;
   readonly status: StatusResizes;
   readonly conditions: PodResizeConditions;
+  /** Resizes that are not done, for who explains pods. */
+  activities(uid: PodUid): readonly PodActivity[];
   /** First of all: they read what was given out in an earlier life. */
   readonly stores: readonly Component[];
   /** Takes what a pod needs of its own when it is admitted. */
@@ -100,6 +104,7 @@ export function assembleAllocation<W extends { readonly uid: PodUid; readonly po
       : undefined,
     status: { conditions: (uid) => conditions.get(uid), actuated },
     conditions,
+    activities: (uid) => explainResize(conditions.get(uid)),
     stores: [allocations, ...managers],
     topology: new TopologyManager(managers),
     resizes: (rest) =>

@@ -72,6 +72,10 @@ class Scene extends ClusterWorld {
     return this.node.told(this.pod(name)?.metadata?.uid ?? '').filter((line) => line.startsWith('Resize'));
   }
 
+  explained(name: string): string | undefined {
+    return this.node.explained(this.pod(name)?.metadata?.uid ?? '');
+  }
+
   restarts(name: string): number | undefined {
     return this.pod(name)?.status?.containerStatuses?.[0]?.restartCount;
   }
@@ -218,6 +222,9 @@ test('what there is no room for waits, and is granted when another pod ends', as
     "PodResizePending 2 Deferred: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
   ]);
   expect(scene.updates()).toEqual([]);
+  expect(scene.explained('web')).toBe(
+    "its resize waits: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
+  );
   scene.delete('other', 1);
   await scene.advance(10_000);
   expect(scene.has('web')).toBe('allocated 1500m 256Mi, has 1500m/2 256Mi/512Mi');
@@ -257,6 +264,7 @@ test('a memory limit is not set below what is used; it is tried again until it c
     `PodResizeInProgress 2 Error: cannot decrease memory limits: attempting to set container "c" memory limit (${256n * mi}) below current usage (${300n * mi})`,
   ]);
   expect([scene.updates(), scene.phase('web')]).toEqual([[], 'Running']);
+  expect(scene.explained('web')).toMatch(/^it is being resized; the last attempt failed: cannot decrease/);
   // What was allocated is told, and what it still has.
   expect(scene.has('web')).toBe('allocated 500m 128Mi, has 500m/1 256Mi/512Mi');
   scene.node.cri.setUsage('c', { workingSetBytes: 100 << 20 });
