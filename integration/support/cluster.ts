@@ -17,6 +17,7 @@ import {
 } from '../../src/testing/api-server/kubeconfig-text.ts';
 import { KubeletProxy } from '../../src/testing/api-server/kubelet-proxy.ts';
 import { type KeyPair, TestAuthority } from '../../src/testing/api-server/pki.ts';
+import type { User } from '../../src/testing/api-server/request.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';
@@ -158,19 +159,21 @@ export const bootstrapToken = 'abcdef.0123456789abcdef';
 
 export interface ClusterSettings {
   readonly certificates?: CertificateOptions;
+  /** By their tokens. */
+  readonly users?: Readonly<Record<string, User>>;
 }
 
 export async function startCluster(
   rig: Rig,
   nodeName: string,
-  { certificates }: ClusterSettings = {},
+  { certificates, users }: ClusterSettings = {},
 ): Promise<Cluster> {
   const authority = new TestAuthority({ backdateSeconds: 0 });
   const double = new ApiServerDouble({
     clock: realClock,
     sign: authority.sign,
     caPem: authority.cert,
-    users: { [bootstrapToken]: bootstrapUser('abcdef') },
+    users: { [bootstrapToken]: bootstrapUser('abcdef'), ...users },
     ...(certificates === undefined ? {} : { certificates }),
   });
   const admin = adminCertificate(authority);

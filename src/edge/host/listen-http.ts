@@ -51,7 +51,7 @@ export function serveRequests(server: Server | Http2SecureServer, options: Excha
     'upgrade',
     (request, socket: Duplex, head) => void answerUpgrade(options, request, socket as Socket, head),
   );
-  plain.on('clientError', refuseMalformed);
+  plain.on('clientError', refuseMalformed());
 }
 
 export function listening(
@@ -119,17 +119,27 @@ const clientErrors: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
+/** How long a client has to read why it was refused: what it still sends would have the answer thrown away. */
+const refusalMs = 500;
+
 /** What is no request gets one line and no second chance. */
-function refuseMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
-  // Who does not get through the handshake of TLS cannot be told anything.
-  const unheard = /^(ECONNRESET|EPROTO|ERR_TLS|ERR_SSL)/.test(err.code ?? '');
-  if (unheard || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const words = clientErrors[err.code ?? ''] ?? '400 Bad Request';
-  const head = `HTTP/1.1 ${words}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n${words}`;
-  socket.end(head, () => socket.destroy());
+function refuseMalformed(): (err: NodeJS.ErrnoException, socket: Duplex) => void {
+  const refused = new WeakSet<Duplex>();
+  return (err, socket) => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    // Who does not get through the handshake of TLS cannot be told anything.
+    const unheard = /^(ECONNRESET|EPROTO|ERR_TLS|ERR_SSL)/.test(err.code ?? '');
+    if (unheard || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const words = clientErrors[err.code ?? ''] ?? '400 Bad Request';
+    const head = `HTTP/1.1 ${words}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n${words}`;
+    socket.end(head);
+    const timer = setTimeout(() => socket.destroy(), refusalMs);
+    socket.once('close', () => clearTimeout(timer));
+  };
 }
 
 async function close(

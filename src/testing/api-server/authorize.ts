@@ -1,5 +1,6 @@
 // Who may do what: masters everything, nodes what the Node authorizer grants, bootstrapping kubelets a certificate request,
 // everybody a look at themselves. Upstream: the chain of authorizers that kubeadm sets up (Node, RBAC).
+import type { SubjectAccessReview } from '../../api/k8s.ts';
 import { forbidden } from './api-error.ts';
 import { authorizeNode, nodeNameOf } from './node-authorizer.ts';
 import type { ObjectStore } from './object-store.ts';
@@ -39,7 +40,13 @@ export function authorize(call: Attributes, store: ObjectStore): void {
   );
 }
 
-/** Whether a SubjectAccessReview is granted: only masters may use a kubelet's own API. */
-export function mayAccess(user: User): boolean {
-  return user.groups.includes('system:masters');
+/** Whether a SubjectAccessReview is granted: masters may use a kubelet's own API, others what they were granted of it. */
+export function mayAccess(
+  user: User,
+  spec: SubjectAccessReview['spec'],
+  grants: ReadonlySet<string>,
+): boolean {
+  if (user.groups.includes('system:masters')) return true;
+  const { resource, subresource = '', verb } = spec?.resourceAttributes ?? {};
+  return resource === 'nodes' && grants.has(`${user.name} ${verb} ${subresource}`);
 }

@@ -73,6 +73,8 @@ export class ApiServerDouble {
   readonly objects: ClusterObjects;
   readonly requests: LoggedRequest[] = [];
   readonly watches = new Set<WatchStream>();
+  /** What others than masters may do to kubelets: `USER VERB SUBRESOURCE`. */
+  readonly grants = new Set<string>();
   readonly #clock: Clock;
   readonly #tokens: Tokens;
   readonly #handler: ResourceHandler;
@@ -96,6 +98,7 @@ export class ApiServerDouble {
       clock,
       writes,
       tokens: this.#tokens,
+      grants: this.grants,
       watches,
       bookmarkMs: options.bookmarkMs ?? 60_000,
     });

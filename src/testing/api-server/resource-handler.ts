@@ -19,6 +19,8 @@ export interface ResourceHandlerDeps {
   readonly clock: Clock;
   readonly writes: Writes;
   readonly tokens: Tokens;
+  /** What others than masters may do to nodes: `USER VERB SUBRESOURCE`. */
+  readonly grants: ReadonlySet<string>;
   readonly watches: Set<WatchStream>;
   readonly bookmarkMs: number;
 }
@@ -190,7 +192,7 @@ export class ResourceHandler {
       call.type.kind === 'SubjectAccessReview'
         ? { name: spec?.user ?? '', groups: spec?.groups ?? [] }
         : call.user;
-    const allowed = mayAccess(user);
+    const allowed = mayAccess(user, spec, this.#deps.grants);
     return { ...base, status: { allowed, ...(allowed ? {} : { reason: 'no rule grants it' }) } };
   }
 
