@@ -6,7 +6,8 @@ import { dirname } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { criLabels } from '../src/api/cri-labels.ts';
 import { eks, k3s, kubeadm, type UnitFile } from '../src/config/fixtures/unit-files.ts';
-import { kubeconfigText } from '../src/testing/api-server/kubeconfig-text.ts';
+import { kubeconfigText, nodeCertificate } from '../src/testing/api-server/kubeconfig-text.ts';
+import { TestAuthority } from '../src/testing/api-server/pki.ts';
 import { FakeSystemd } from '../src/testing/fake-systemd.ts';
 import { cgroupFolders, processesIn, removeCgroups } from './rig/cgroups.ts';
 import { claimRigGround } from './rig/ground.ts';
@@ -75,7 +76,12 @@ describeOnRig('unit files', () => {
   });
 
   /** A cluster whose API server is not there. */
-  const unreachable = kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' });
+  const authority = new TestAuthority();
+  const unreachable = kubeconfigText({
+    front: { url: 'https://127.0.0.1:9' },
+    authority,
+    client: nodeCertificate(authority, 'node'),
+  });
 
   /** The socket of the rig's containerd, where the unit file looks for one. */
   const runtimeAt = (path: string): void => {
@@ -121,7 +127,7 @@ describeOnRig('unit files', () => {
 
   test('kubeadm: config.yaml and the flags of its unit and environment files', async () => {
     runtimeAt('/run/containerd/containerd.sock');
-    node.write('/etc/kubernetes/pki/ca.crt', '');
+    node.write('/etc/kubernetes/pki/ca.crt', authority.cert);
     node.write('/run/systemd/resolve/resolv.conf', 'nameserver 192.0.2.53\nsearch unit.example\n');
     node.write('/etc/kubernetes/manifests/web.json', JSON.stringify(manifest('web')));
     await start(kubeadm);
@@ -142,6 +148,10 @@ describeOnRig('unit files', () => {
   test('k3s: a long line of flags with a folder of drop-ins, some flags old', async () => {
     runtimeAt('/run/k3s/containerd/containerd.sock');
     node.write('/var/lib/rancher/k3s/agent/pod-manifests/edge.json', JSON.stringify(manifest('edge')));
+    const serving = authority.issue({ commonName: 'edge-1', hosts: ['edge-1'], usage: 'server' });
+    node.write('/var/lib/rancher/k3s/agent/serving-kubelet.crt', serving.cert);
+    node.write('/var/lib/rancher/k3s/agent/serving-kubelet.key', serving.key);
+    node.write('/var/lib/rancher/k3s/agent/client-ca.crt', authority.cert);
     await start(k3s);
     await untilRuns('edge-edge-1');
     expect(processesIn(kubeletCgroup)).toHaveLength(1);
@@ -155,6 +165,7 @@ describeOnRig('unit files', () => {
     const program = '/etc/eks/image-credential-provider/ecr-credential-provider';
     node.write(program, '#!/bin/sh\n');
     chmodSync(node.outside(program), 0o755);
+    node.write('/etc/kubernetes/pki/ca.crt', authority.cert);
     await start(eks);
     expect(warnings()).toEqual([expect.stringContaining('--register-with-taints')]);
     await ends();
