@@ -10,6 +10,8 @@ import type { WorkMetrics } from '../stats/work-metrics.ts';
 const cgroupWork: Readonly<Record<string, string>> = {
   create: 'create',
   update: 'update',
+  // The usual end of a pod's; one that is busy is removed later, and counts again.
+  removeIdle: 'destroy',
   remove: 'destroy',
 };
 
