@@ -6,6 +6,8 @@ import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } fr
 import { errorCode } from '../host/syscalls-errors.ts';
 
 const bufferBytes = 64 * 1024;
+/** The kernel fills pages with whole records: less than half a page is the end, and asking again is spared. */
+const shortBytes = 2048;
 
 /** What the kernel says of something that went away, or that this kernel does not have. */
 const absent: ReadonlySet<string> = new Set([
@@ -74,8 +76,8 @@ export class KernelFiles {
     let text = '';
     for (;;) {
       const count = readSync(fd, this.#buffer, 0, bufferBytes, null);
-      if (count === 0) return text;
       text += this.#buffer.toString('latin1', 0, count);
+      if (count < shortBytes) return text;
     }
   }
 
