@@ -27,7 +27,7 @@ import { assembleServer, leaseChecks } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
 import { assembleStats, type StatsEdge } from './assemble/stats.ts';
 import { assembleStreams } from './assemble/streams.ts';
-import { countedAdmission, timedCgroups, timedImages } from './assemble/timed.ts';
+import { timedCgroups, timedImages } from './assemble/timed.ts';
 import { volumes } from './assemble/volumes.ts';
 import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
 import type { Clock } from './base/clock.ts';
@@ -383,7 +383,7 @@ export function assemble(input: AssembleInput): Kubelet {
         refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
         nodeRefusal(input, pod),
       admit: async (pod, signal) => {
-        const refusal = await countedAdmission(admission.admit(pod, signal), metrics.work);
+        const refusal = await admission.admit(pod, signal);
         if (refusal === undefined) resizes.admitted(pod);
         return refusal;
       },

@@ -50,12 +50,3 @@ export function timedImages(images: RuntimeImages, starts: Pick<PodStartMetrics,
       starts.during(podUid(request.pod), () => images.ensure(request, found, signal)),
   };
 }
-
-export async function countedAdmission<R extends { readonly reason: string } | undefined>(
-  admission: Promise<R>,
-  metrics: Pick<WorkMetrics, 'rejected'>,
-): Promise<R> {
-  const refusal = await admission;
-  if (refusal !== undefined) metrics.rejected(refusal.reason);
-  return refusal;
-}

@@ -78,10 +78,12 @@ export class PodSteps {
   async #reject(uid: PodUid, refusal: PodRefusal, final: boolean, signal: AbortSignal): Promise<false> {
     const { reason, message } = refusal;
     const known = this.#records.get(uid)?.state.state === 'rejected';
-    const { pod } = this.#records.enter(uid, { state: 'rejected', reason, message, final });
+    const record = this.#records.enter(uid, { state: 'rejected', reason, message, final });
     this.#records.tell(uid, { state: 'rejected', reason, message });
     if (!known) {
-      this.#deps.log.error('Pod rejected', { pod: podRef(pod ?? {}), podUID: uid, reason, message });
+      this.#deps.log.error('Pod rejected', { pod: podRef(record.pod ?? {}), podUID: uid, reason, message });
+      this.#deps.metrics?.rejected(reason);
+      this.#tell(record, reason, message);
     }
     this.#loop.ended(uid);
     // What ran before it asked for too much must not go on behind a status of Failed.

@@ -1,6 +1,6 @@
 // What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in src/testing/fake-node*.test.ts.
 import { expect, test } from 'vitest';
-import { noEvents } from '../api/events.ts';
+import type { EventText } from '../api/events.ts';
 import type { Pod } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
@@ -22,6 +22,8 @@ class Scene {
   readonly clock = new FakeClock();
   readonly lifecycles = new PodLifecycles();
   readonly done: string[] = [];
+  readonly told: EventText[] = [];
+  readonly rejections: string[] = [];
   readonly wanted = new Map<PodUid, WantedPod>();
   readonly observed = new Map<PodUid, ObservedPod>();
   readonly changed = new Channel<PodUid>();
@@ -69,7 +71,12 @@ class Scene {
         admit: async (pod, signal) => await this.admit(pod, signal),
       },
       lifecycles: this.lifecycles,
-      events: noEvents,
+      events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
+      metrics: {
+        step: () => undefined,
+        orphan: () => undefined,
+        rejected: (reason) => void this.rejections.push(reason),
+      },
       leftovers: new Leftovers(),
       probes: noProbeResults,
       settings: { syncFrequencyMs: 60_000, drainMs: 1_000 },
@@ -165,6 +172,7 @@ test('what runs is stopped when the pod is refused under its UID, once', async (
   expect(it.lifecycles.get(uid)).toMatchObject({ state: 'rejected', reason: 'R', message: 'm' });
   await it.want(aPod({ hostname: 'h2' }));
   expect(it.done).toHaveLength(2);
+  expect([it.told, it.rejections]).toEqual([[{ type: 'Warning', reason: 'R', message: 'm' }], ['R']]);
 });
 
 test('whoever waits looks again after the sync frequency even if nobody wakes it', async () => {
@@ -193,6 +201,10 @@ test('a pod that is not admitted is rejected for good, and not asked for again',
   await it.clock.advance(120_000);
   expect([asked, it.done]).toEqual([1, []]);
   expect(it.lifecycles.get(uid)).toMatchObject({ state: 'rejected', reason: 'OutOfcpu' });
+  expect([it.told, it.rejections]).toEqual([
+    [{ type: 'Warning', reason: 'OutOfcpu', message: 'no room' }],
+    ['OutOfcpu'],
+  ]);
   expect(it.workers?.activePods()).toEqual([]);
   await it.drop();
   expect(it.lifecycles.get(uid)).toBeUndefined();

@@ -109,8 +109,12 @@ export interface PodWorkersDeps {
   readonly leftovers: Leftovers;
   /** A result that changed may have its pod's container restarted. */
   readonly probes: Pick<ProbeResultsView, 'changed'>;
-  /** Told how long steps took. */
-  readonly metrics?: { step(operation: string, seconds: number): void; orphan(): void };
+  /** Told how long steps took, and why pods are not run. */
+  readonly metrics?: {
+    step(operation: string, seconds: number): void;
+    orphan(): void;
+    rejected(reason: string): void;
+  };
   readonly settings: { readonly syncFrequencyMs: number; readonly drainMs: number };
   readonly clock: Clock;
   readonly log: Logger;

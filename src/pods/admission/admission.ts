@@ -45,10 +45,8 @@ export class Admission {
 
   async admit(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
     return await this.#inTurn(signal, async () => {
-      const { events } = this.#deps;
       const refusal = (await this.#makeRoom(pod, this.#others(pod), signal)) ?? this.#deps.take?.(pod);
       if (refusal === undefined) this.#admitted.add(podUid(pod));
-      else events.pod(pod, { type: 'Warning', ...refusal });
       return refusal;
     });
   }
