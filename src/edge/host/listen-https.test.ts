@@ -338,3 +338,25 @@ describe('TLS', () => {
     silent.destroy();
   });
 });
+
+describe('addresses', () => {
+  test.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['::1', '::1'],
+    ['::', '127.0.0.1'],
+    ['::', '::1'],
+  ])('listening on %s it is reached at %s', async (host, at) => {
+    const listener = await listen(new Shown(), { host });
+    const answer = await ask({ ...listener, host: at }, '/', { rejectUnauthorized: false });
+    expect(answer).toMatchObject({ status: 200 });
+  });
+
+  test('one in use is named, with its flag', async () => {
+    const { port } = await listen(new Shown());
+    await expect(listen(new Shown(), { port })).rejects.toMatchObject({
+      kind: 'conflict',
+      message: `cannot listen on 127.0.0.1:${port} (--port): the address is in use`,
+    });
+  });
+});
