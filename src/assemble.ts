@@ -1,48 +1,34 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
-import { availableParallelism } from 'node:os';
-import type { Cgroups } from './api/cgroups.ts';
 import type { ResourceList } from './api/k8s.ts';
-import type { PodActivity } from './api/pod-activity.ts';
-import type { PodObjects } from './api/pod-objects.ts';
 import type { PodUid } from './api/pod-ref.ts';
 import { formatAmounts } from './api/resource-amounts.ts';
-import type { VolumeHost } from './api/volume-host.ts';
 import { assembleAdmission, nodeRefusal } from './assemble/admission.ts';
 import { assembleAllocation } from './assemble/allocation.ts';
-import { assembleServing, type CertificateHost } from './assemble/certs.ts';
+import { assembleServing } from './assemble/certs.ts';
 import { assembleCluster } from './assemble/cluster.ts';
 import { eventPost } from './assemble/cluster-api.ts';
 import { eventRecorder } from './assemble/events.ts';
 import { explainPods } from './assemble/explain.ts';
-import { assembleImages, type ImageHost } from './assemble/images.ts';
-import { type LogHost, logHandlers } from './assemble/logs.ts';
-import type { NodeHost } from './assemble/node-facts.ts';
+import { assembleImages } from './assemble/images.ts';
+import type { AssembleInput } from './assemble/input.ts';
+import { logHandlers } from './assemble/logs.ts';
 import { nodeHandlers } from './assemble/node-handlers.ts';
 import { podObjects } from './assemble/objects.ts';
-import type { OpenCluster } from './assemble/open-cluster.ts';
 import { assembleProbes } from './assemble/probes.ts';
 import { assembleResources } from './assemble/resources.ts';
+import { assembleRuntime } from './assemble/runtime.ts';
 import { assembleServer, leaseChecks } from './assemble/server.ts';
 import { podSources, sourceNames } from './assemble/sources.ts';
-import { assembleStats, type StatsEdge } from './assemble/stats.ts';
+import { assembleStats } from './assemble/stats.ts';
 import { assembleStreams } from './assemble/streams.ts';
 import { timedCgroups, timedImages } from './assemble/timed.ts';
 import { volumes } from './assemble/volumes.ts';
-import { crashBackoff, garbagePolicy, podWorkers } from './assemble/workers.ts';
-import type { Clock } from './base/clock.ts';
+import { podWorkers } from './assemble/workers.ts';
 import type { Component } from './base/component.ts';
-import type { Logger, Verbosity } from './base/log.ts';
-import { Ongoing } from './base/ongoing.ts';
-import { Slots } from './base/slots.ts';
-import type { CredentialProviders } from './config/credential-providers.ts';
-import { type FeatureGates, gateSamples } from './config/gates/feature-gates.ts';
-import type { ParsedArgs } from './config/parse-args.ts';
-import type { KubeletConfiguration } from './config/table/kubelet-configuration.ts';
-import type { KubeletFlags } from './config/table/kubelet-flags.ts';
+import type { Logger } from './base/log.ts';
+import { gateSamples } from './config/gates/feature-gates.ts';
 import { restClientMetrics } from './edge/apiserver/metrics.ts';
-import type { MachineFacts } from './edge/host/machine.ts';
-import type { RealEdges } from './edge/real-edges.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 import { healthChecks, type NamedCheck } from './pleg/health-checks.ts';
 import { ObservedPods } from './pleg/observed-pods.ts';
@@ -51,91 +37,16 @@ import { RuntimeEvents } from './pleg/runtime-events.ts';
 import { DesiredPods } from './pods/desired-pods.ts';
 import { refusePod } from './pods/refuse-pod.ts';
 import { ProbeResults } from './probes/probe-results.ts';
-import type { MachineCapacity } from './resources/node-allocatable.ts';
-import { podConfigSettings } from './runtime/pod-config-settings.ts';
-import { PodRuntime } from './runtime/pod-runtime.ts';
-import type { RuntimeCgroups, RuntimeFiles } from './runtime/sync-context.ts';
-import { UserNamespaces } from './runtime/user-namespaces.ts';
-import type { ManifestFiles } from './sources/file-source.ts';
-import type { Elsewhere } from './sources/make-pods.ts';
 import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
 import { PodLifecycles } from './workers/pod-lifecycles.ts';
 import type { PodWorkers } from './workers/pod-workers.ts';
 
-/** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
-export interface Edges
-  extends Omit<
-    RealEdges,
-    | 'cri'
-    | 'files'
-    | 'cgroups'
-    | 'manifests'
-    | 'decode'
-    | 'imageHost'
-    | 'nodeHost'
-    | 'volumes'
-    | 'certs'
-    | 'stats'
-    | 'logs'
-  > {
-  readonly volumes: (podsDir: string) => VolumeHost;
-  readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
-  readonly files: RuntimeFiles;
-  readonly cgroups: (...args: Parameters<RealEdges['cgroups']>) => Cgroups | undefined;
-  readonly manifests: ManifestFiles;
-  readonly decode: Elsewhere;
-  readonly imageHost: ImageHost;
-  readonly nodeHost: NodeHost;
-  readonly certs: CertificateHost;
-  readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
-  readonly logs: LogHost;
-}
-
-export interface AssembleInput {
-  readonly config: KubeletConfiguration;
-  readonly flags: KubeletFlags;
-  readonly gates: FeatureGates;
-  /** Programs that know credentials for images; undefined when none are configured. */
-  readonly credentialProviders?: CredentialProviders | undefined;
-  /** The command line as it was given, for /flagz. */
-  readonly args: ParsedArgs;
-  readonly machine: MachineFacts;
-  readonly capacity: MachineCapacity;
-  readonly nodeName: string;
-  /** Opens the way to the API server; undefined on a node that stands alone. */
-  readonly cluster?: OpenCluster | undefined;
-  /** --node-ip, parsed. */
-  readonly nodeIps?: readonly string[];
-  readonly edges: Edges;
-  /** The cluster's objects; a node without an API server has none. */
-  readonly objects?: PodObjects;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** The log's, for who changes it while the kubelet runs. */
-  readonly verbosity?: Verbosity;
-}
-
 /** The safety net under events and own actions. */
 const relistMs = 1_000;
 /** A list or an inspection that takes longer is given up and asked again. */
 const callTimeoutMs = 20_000;
-/** A start that hangs this long no longer keeps others from starting. */
-const startLeaseMs = 10_000;
-
-/** Where pods have no cgroup of their own, there is none to remove. */
-const noCgroups: RuntimeCgroups = {
-  removePod: async () => undefined,
-  podsWithCgroups: async () => new Set(),
-  killContainer: async () => undefined,
-};
-
-/** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
-function parallelStarts(): number {
-  return availableParallelism() * 2;
-}
-
 export interface Kubelet {
   /** Started in this order, stopped in reverse. */
   readonly components: readonly Component[];
@@ -217,6 +128,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
   });
   const allocatable = (): ResourceList => formatAmounts(resources.allocatable());
+  const hostIps = (): readonly string[] => cluster?.hostIPs() ?? input.machine.addresses;
   const images = assembleImages({
     ...input,
     cri,
@@ -243,42 +155,20 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('volumes'),
   });
-  const hooks = new Ongoing<PodActivity>();
-  const runtime = new PodRuntime({
-    activities: hooks,
+  const { runtime, hooks } = assembleRuntime({
+    ...input,
     cri,
     images: timedImages(images.manager, metrics.podStarts),
-    files: edges.files,
-    cgroups: resources.pods ?? noCgroups,
-    podCgroups: resources.pods,
+    pods: resources.pods,
     events,
     objects,
     volumes: volume.manager,
     probes: probeResults,
     resizes: allocation.runtime,
-    hookHttp: edges.hookHttp,
     starts: metrics.starts,
-    userNamespaces: new UserNamespaces({
-      cri,
-      files: edges.files,
-      rootDir: input.flags.rootDir,
-      enabled: input.gates.UserNamespacesSupport,
-      idsPerPod: config.userNamespaces?.idsPerPod ?? 65_536,
-      maxPods: config.maxPods,
-      idRange: edges.idRange,
-    }),
-    slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
-    backoff: crashBackoff(input),
-    settings: podConfigSettings({
-      ...input,
-      allocatable,
-      hostIps: () => cluster?.hostIPs() ?? input.machine.addresses,
-      cgroupParent: (pod) => resources.pods?.parentOf(pod) ?? '',
-    }),
-    garbagePolicy: garbagePolicy(input.flags),
+    allocatable,
+    hostIps,
     observed,
-    containerRestartRules: restartRules,
-    clock,
     log: component('runtime'),
   });
   const pleg = new Pleg({
@@ -330,7 +220,7 @@ export function assemble(input: AssembleInput): Kubelet {
     events,
     gates: input.gates,
     rootDir: input.flags.rootDir,
-    nodeIps: () => cluster?.hostIPs() ?? input.machine.addresses,
+    nodeIps: hostIps,
     clock,
     log: component('probes'),
   });
@@ -342,7 +232,7 @@ export function assemble(input: AssembleInput): Kubelet {
     statuses,
     // differs from upstream: a node without a control plane tells its addresses too.
     node: {
-      hostIPs: () => cluster?.hostIPs() ?? input.machine.addresses,
+      hostIPs: hostIps,
       runtimeName: () => pleg.runtimeName(),
     },
     gates: input.gates,

@@ -1,0 +1,76 @@
+// What the composition root is given: the settings, the machine, the ways to the outside.
+import type { Cgroups } from '../api/cgroups.ts';
+import type { PodObjects } from '../api/pod-objects.ts';
+import type { VolumeHost } from '../api/volume-host.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger, Verbosity } from '../base/log.ts';
+import type { CredentialProviders } from '../config/credential-providers.ts';
+import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { ParsedArgs } from '../config/parse-args.ts';
+import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import type { MachineFacts } from '../edge/host/machine.ts';
+import type { RealEdges } from '../edge/real-edges.ts';
+import type { MachineCapacity } from '../resources/node-allocatable.ts';
+import type { RuntimeFiles } from '../runtime/sync-context.ts';
+import type { ManifestFiles } from '../sources/file-source.ts';
+import type { Elsewhere } from '../sources/make-pods.ts';
+import type { CertificateHost } from './certs.ts';
+import type { ImageHost } from './images.ts';
+import type { LogHost } from './logs.ts';
+import type { NodeHost } from './node-facts.ts';
+import type { OpenCluster } from './open-cluster.ts';
+import type { StatsEdge } from './stats.ts';
+
+/** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
+export interface Edges
+  extends Omit<
+    RealEdges,
+    | 'cri'
+    | 'files'
+    | 'cgroups'
+    | 'manifests'
+    | 'decode'
+    | 'imageHost'
+    | 'nodeHost'
+    | 'volumes'
+    | 'certs'
+    | 'stats'
+    | 'logs'
+  > {
+  readonly volumes: (podsDir: string) => VolumeHost;
+  readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
+  readonly files: RuntimeFiles;
+  readonly cgroups: (...args: Parameters<RealEdges['cgroups']>) => Cgroups | undefined;
+  readonly manifests: ManifestFiles;
+  readonly decode: Elsewhere;
+  readonly imageHost: ImageHost;
+  readonly nodeHost: NodeHost;
+  readonly certs: CertificateHost;
+  readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
+  readonly logs: LogHost;
+}
+
+export interface AssembleInput {
+  readonly config: KubeletConfiguration;
+  readonly flags: KubeletFlags;
+  readonly gates: FeatureGates;
+  /** Programs that know credentials for images; undefined when none are configured. */
+  readonly credentialProviders?: CredentialProviders | undefined;
+  /** The command line as it was given, for /flagz. */
+  readonly args: ParsedArgs;
+  readonly machine: MachineFacts;
+  readonly capacity: MachineCapacity;
+  readonly nodeName: string;
+  /** Opens the way to the API server; undefined on a node that stands alone. */
+  readonly cluster?: OpenCluster | undefined;
+  /** --node-ip, parsed. */
+  readonly nodeIps?: readonly string[];
+  readonly edges: Edges;
+  /** The cluster's objects; a node without an API server has none. */
+  readonly objects?: PodObjects;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The log's, for who changes it while the kubelet runs. */
+  readonly verbosity?: Verbosity;
+}
