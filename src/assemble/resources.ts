@@ -45,6 +45,7 @@ export interface ResourcesInput {
   readonly capacity: MachineCapacity;
   readonly hugePageSizes: readonly string[];
   readonly machine: {
+    readonly cgroupVersion: 1 | 2;
     readonly swapBytes?: bigint;
     readonly kernelRelease?: string;
     readonly onlineCpus?: string;
@@ -90,7 +91,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   const active = activePods(input);
   const log = input.log.with({ component: 'resources' });
   const oom = new OomWatcher({ follow: input.kernelLog, events: input.events, clock: input.clock, log });
-  const { kernelRelease = '', onlineCpus = '', swapBytes = 0n } = input.machine;
+  const { cgroupVersion, kernelRelease = '', onlineCpus = '', swapBytes = 0n } = input.machine;
   const checks = new NodeChecks({
     capacity,
     reservation,
@@ -98,6 +99,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
     onlineCpus,
     kernelRelease,
     swapBytes,
+    cgroupVersion,
     events: input.events,
   });
   const around = [checks, oom, ...systemCgroups(input, log)];
@@ -153,7 +155,7 @@ function podCgroups(input: ResourcesInput, cgroups: Cgroups, root: CgroupName): 
     root,
     policy: {
       enforceCpuLimits: config.cpuCFSQuota,
-      cpuPeriodUs: BigInt(config.cpuCFSQuotaPeriod.ms * 1000),
+      cpuPeriodUs: config.cpuCFSQuotaPeriod.ns / 1_000n,
       pidsLimit: BigInt(config.podPidsLimit),
       memoryQos: gates.MemoryQoS && cgroups.version === 2,
       podLevelResources: gates.PodLevelResources,

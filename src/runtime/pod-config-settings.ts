@@ -14,7 +14,7 @@ export interface PodConfigSettingsInput {
     readonly clusterDomain: string;
     readonly resolvConf: string;
     readonly cpuCFSQuota: boolean;
-    readonly cpuCFSQuotaPeriod: { readonly ms: number };
+    readonly cpuCFSQuotaPeriod: { readonly ns: bigint };
     readonly singleProcessOOMKill?: boolean | undefined;
     readonly seccompDefault: boolean;
     readonly memorySwap?: { readonly swapBehavior?: string | undefined } | undefined;
@@ -58,7 +58,7 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
     },
     resources: {
       cpuCfsQuota: config.cpuCFSQuota,
-      cpuCfsQuotaPeriodUs: config.cpuCFSQuotaPeriod.ms * 1_000,
+      cpuCfsQuotaPeriodUs: Number(config.cpuCFSQuotaPeriod.ns / 1_000n),
       memoryCapacityBytes: machine.memoryBytes,
       hugePageSizes: machine.hugePageSizes,
       cgroupVersion: machine.cgroupVersion,

@@ -1,5 +1,6 @@
 // What stores, loops and deciders do together, on the fake clock: the pod's way.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Duration } from '../config/duration.ts';
 import { aContainer, aPod } from './builders.ts';
 import { FakeNode } from './fake-node.ts';
 
@@ -210,4 +211,16 @@ describe('a burst', () => {
     const before = sandboxes.filter(({ atMs }) => atMs < firstStart).length;
     expect(before).toBeLessThan(10);
   });
+});
+
+test('a quota period that is no whole number of milliseconds is kept to the microsecond', async () => {
+  await node.stop();
+  // In thousandths of a millisecond this is 1000.9999999999999.
+  node = new FakeNode({ config: { cpuCFSQuotaPeriod: new Duration(1_001_000n) } });
+  await node.start();
+  node.write('p.yaml', aPod({ containers: [aContainer({ resources: { limits: { cpu: '2' } } })] }));
+  await node.clock.advance(50);
+  expect(node.cgroups.settings('/kubepods/burstable/poduid-p')?.cpuPeriodUs).toBe(1_001n);
+  const created = node.cri.calls.find(({ method }) => method === 'CreateContainer');
+  expect(created?.request).toMatchObject({ config: { linux: { resources: { cpuPeriod: 1_001n } } } });
 });
