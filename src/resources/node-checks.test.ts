@@ -12,6 +12,7 @@ async function told(over: Partial<NodeChecksDeps> = {}): Promise<readonly string
     reservedCpus: '',
     onlineCpus: '0-3',
     swapBytes: 0n,
+    cgroupVersion: 2,
     kernelRelease: '6.1.0-31-amd64',
     events: { node: (event) => void events.push(event) },
     ...over,
@@ -35,6 +36,9 @@ test('processors that are reserved by number must be there', async () => {
     'reserved-cpus: 0,3-4 is not a subset of online-cpus: 0-3',
   );
 });
+
+test('a node with the old control groups is told of it', async () =>
+  expect(await told({ cgroupVersion: 1 })).toEqual(['CgroupV1']));
 
 test('with swap and a kernel that cannot keep files out of it, that is told', async () => {
   expect(await told({ swapBytes: 1n })).toEqual(['PossibleMemoryBackedVolumesOnDisk']);

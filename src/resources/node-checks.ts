@@ -1,5 +1,5 @@
 // Looks once, before pods arrive, whether the node can be what the configuration says. Upstream: validateNodeAllocatable and
-// NewContainerManager in pkg/kubelet/cm. Holds no state.
+// NewContainerManager in pkg/kubelet/cm, cgroupVersionCheck in kubelet_linux.go. Holds no state.
 import { parseCpuList } from '../api/cpu-list.ts';
 import type { EventSink } from '../api/events.ts';
 import type { ResourceAmounts } from '../api/resource-amounts.ts';
@@ -16,6 +16,7 @@ export interface NodeChecksDeps {
   /** As the kernel lists them; empty: not known. */
   readonly onlineCpus: string;
   readonly swapBytes: bigint;
+  readonly cgroupVersion: 1 | 2;
   /** As uname says it: 6.1.0-31-amd64. */
   readonly kernelRelease: string;
   readonly events: Pick<EventSink, 'node'>;
@@ -33,7 +34,8 @@ export class NodeChecks implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { capacity, events, kernelRelease, onlineCpus, reservation, reservedCpus, swapBytes } = this.#deps;
+    const { capacity, cgroupVersion, events, kernelRelease, onlineCpus } = this.#deps;
+    const { reservation, reservedCpus, swapBytes } = this.#deps;
     if (!isWithin(reservedCpus, onlineCpus))
       throw new KubeletError(
         'invalid',
@@ -42,6 +44,12 @@ export class NodeChecks implements Component {
       );
     const fault = reservationFault(capacity, reservation);
     if (fault !== undefined) throw new KubeletError('invalid', 'NodeAllocatable', fault);
+    if (cgroupVersion === 1)
+      events.node({
+        type: 'Warning',
+        reason: 'CgroupV1',
+        message: 'cgroup v1 support is in maintenance mode, please migrate to cgroup v2',
+      });
     if (swapBytes > 0n && !canKeepOutOfSwap(kernelRelease))
       events.node({
         type: 'Warning',
