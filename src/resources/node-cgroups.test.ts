@@ -112,6 +112,16 @@ test('nothing is written while nothing changes, but what somebody else changed i
   await stop();
 });
 
+test('a clock that is set back puts that off no longer', async () => {
+  const { cgroups, clock, start } = rig();
+  const stop = await start();
+  clock.stepWall(-3_600_000);
+  await cgroups.update(['kubepods', 'burstable'], { cpuShares: 9999n });
+  await clock.advance(70_000);
+  expect(cgroups.settings('/kubepods/burstable')?.cpuShares).toBe(2n);
+  await stop();
+});
+
 test('limits that the kernel refuses are told and tried again', async () => {
   const { cgroups, clock, events, start } = rig();
   await cgroups.create(['kubepods'], {});

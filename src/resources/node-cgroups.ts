@@ -82,7 +82,7 @@ export class NodeCgroups implements Component {
       await cgroups.create(name, settings);
       this.#told.set(cgroups.path(name), textOf(settings));
     }
-    this.#checkedAtMs = clock.now();
+    this.#checkedAtMs = clock.monotonic();
     await this.#enforceReserved();
     const unsubscribe = pods.changed.subscribe(() => this.#queue.addAfter('classes', coalesceMs));
     this.#queue.start();
@@ -110,7 +110,7 @@ export class NodeCgroups implements Component {
 
   async #syncClasses(): Promise<void> {
     const { clock, log } = this.#deps;
-    const nowMs = clock.now();
+    const nowMs = clock.monotonic();
     const again = nowMs - this.#checkedAtMs >= periodMs;
     for (const [name, settings] of this.#classes()) await this.#tell(name, settings, again);
     if (again) this.#checkedAtMs = nowMs;
