@@ -9,6 +9,7 @@ import { OomWatcher, type OomWatcherDeps } from './oom-watcher.ts';
 type Listener = Parameters<OomWatcherDeps['follow']>[0];
 
 function rig(fault?: KubeletError) {
+  const faults = { next: fault };
   const clock = new FakeClock(0);
   const events: EventText[] = [];
   const lines: string[] = [];
@@ -16,7 +17,7 @@ function rig(fault?: KubeletError) {
   const closed: number[] = [];
   const watcher = new OomWatcher({
     follow: async (listener) => {
-      if (fault !== undefined) throw fault;
+      if (faults.next !== undefined) throw faults.next;
       const index = listeners.push(listener);
       return { close: () => void closed.push(index) };
     },
@@ -28,7 +29,7 @@ function rig(fault?: KubeletError) {
   const say = (...texts: string[]): void => {
     for (const text of texts) listeners.at(-1)?.onRecord(`6,1,2,-;${text}\n`);
   };
-  return { clock, events, lines, listeners, closed, watcher, stop, say };
+  return { clock, events, faults, lines, listeners, closed, watcher, stop, say };
 }
 
 const first = 'x invoked oom-killer: y';
@@ -92,4 +93,18 @@ test('a log that breaks off is a warning once, and opened again without what was
   stop.abort();
   await stopped;
   expect(closed).toEqual([4]);
+});
+
+test('one that cannot be opened again at first is tried until it can', async () => {
+  const { clock, faults, listeners, stop, watcher } = rig();
+  const { stopped } = await watcher.start(stop.signal);
+  faults.next = new KubeletError('not-found', 'ENOENT', 'cannot open /dev/kmsg');
+  listeners.at(-1)?.onError(new Error('gone'));
+  await clock.advance(25_000);
+  faults.next = undefined;
+  await clock.advance(10_000);
+  expect(listeners).toHaveLength(2);
+  stop.abort();
+  await stopped;
+  expect(clock.pendingTimers()).toBe(0);
 });

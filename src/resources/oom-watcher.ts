@@ -52,7 +52,7 @@ export class OomWatcher implements Component {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { clock, follow } = this.#deps;
+    const { follow } = this.#deps;
     // Half a message of a log that broke off must not be taken for the beginning of another.
     const reader = new OomReader();
     try {
@@ -60,14 +60,21 @@ export class OomWatcher implements Component {
         onRecord: (record) => this.#see(reader.read(messageOfRecord(record))),
         onError: (err) => {
           this.#warn(err);
-          if (!signal.aborted) this.#timer = clock.setTimer(reopenMs, () => void this.#follow(signal));
+          this.#reopen(signal);
         },
       });
       if (signal.aborted) this.#following.close();
     } catch (err) {
       // differs from upstream: a kubelet that may not read the log runs all the same.
       this.#warn(err);
+      if (this.#following !== undefined) this.#reopen(signal);
     }
+  }
+
+  /** Only a log that could be read once: one that never could is forbidden, or not there. */
+  #reopen(signal: AbortSignal): void {
+    if (signal.aborted) return;
+    this.#timer = this.#deps.clock.setTimer(reopenMs, () => void this.#follow(signal));
   }
 
   #warn(err: unknown): void {
