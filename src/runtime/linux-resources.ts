@@ -1,6 +1,7 @@
 // Requests and limits as the kernel takes them. Pure. Upstream: kuberuntime_container_linux.go, cm/helpers_linux.go, qos/policy.go.
 import { milliCpuToQuotaUs, milliCpuToShares } from '../api/cpu-shares.ts';
 import type { CriRequest } from '../api/cri.ts';
+import { isCriticalPod } from '../api/critical-pods.ts';
 import type { LinuxContainerResources } from '../api/generated/runtime/v1/api.ts';
 import { hugePageSizeName } from '../api/huge-pages.ts';
 import type { Container, Pod, ResourceList } from '../api/k8s.ts';
@@ -8,7 +9,7 @@ import { podQosClass } from '../api/qos.ts';
 import { Quantity } from '../api/quantity.ts';
 import { containerRequests, podLimits, podRequests } from '../api/resources.ts';
 import { isSidecar } from '../api/restart-policy.ts';
-import { isCriticalPod, type MemorySettings, memoryQosLimits, swapLimits } from './memory-limits.ts';
+import { type MemorySettings, memoryQosLimits, swapLimits } from './memory-limits.ts';
 
 export interface ResourceSettings extends MemorySettings {
   readonly cpuCfsQuota: boolean;

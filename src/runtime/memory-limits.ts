@@ -1,9 +1,9 @@
 // What the kernel is told of a container's memory beyond its limit: swap and, with the gate MemoryQoS, protection and throttling.
 // Pure. Upstream: configureContainerSwapResources and generateLinuxContainerResources in kuberuntime_container_linux.go.
 import type { CriRequest } from '../api/cri.ts';
+import { isCriticalPod } from '../api/critical-pods.ts';
 import type { LinuxContainerResources } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod } from '../api/k8s.ts';
-import { isMirrorPod, isStaticPod } from '../api/pod-source.ts';
 import { podQosClass } from '../api/qos.ts';
 import { Quantity } from '../api/quantity.ts';
 
@@ -30,13 +30,6 @@ export interface MemorySettings {
 }
 
 type Limits = Pick<CriRequest<LinuxContainerResources>, 'memorySwapLimitInBytes' | 'unified'>;
-
-const criticalPriority = 2_000_000_000;
-
-/** Pods that the node itself needs. Upstream: IsCriticalPod in pkg/kubelet/types/pod_update.go. */
-export function isCriticalPod(pod: Pod): boolean {
-  return isStaticPod(pod) || isMirrorPod(pod) || (pod.spec?.priority ?? 0) >= criticalPriority;
-}
 
 export function swapLimits(
   pod: Pod,

@@ -1,10 +1,10 @@
 // Whether a pod may run on this node, and whom it may push aside for it. Pure; reasons and messages are upstream's.
 // Upstream: pkg/kubelet/lifecycle/predicate.go.
+import { isCriticalPod } from '../../api/critical-pods.ts';
 import type { Node, Pod } from '../../api/k8s.ts';
 import { isStaticPod } from '../../api/pod-source.ts';
 import { parseAmounts } from '../../api/resource-amounts.ts';
 import { describeError } from '../../base/errors.ts';
-import { isCriticalPod } from './critical-pods.ts';
 import { findShortages, type RequestOptions, type Shortage } from './fits-resources.ts';
 import { matchesNode } from './node-affinity.ts';
 import { namesAnotherNode, portsTaken, untoleratedTaint } from './node-constraints.ts';

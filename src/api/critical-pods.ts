@@ -1,6 +1,6 @@
-// Which pods may push others aside. Pure. Upstream: IsCriticalPod and Preemptable in pkg/kubelet/types/pod_update.go.
-import type { Pod } from '../../api/k8s.ts';
-import { isMirrorPod, isStaticPod } from '../../api/pod-source.ts';
+// Which pods the node itself needs, and whom they may push aside. Pure. Upstream: IsCriticalPod and Preemptable in pkg/kubelet/types/pod_update.go.
+import type { Pod } from './k8s.ts';
+import { isMirrorPod, isStaticPod } from './pod-source.ts';
 
 const systemCriticalPriority = 2_000_000_000;
 
