@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { HttpStream } from '../../api/http.ts';
@@ -7,7 +8,9 @@ import { type SystemLog, systemLogsHandler } from './system-logs.ts';
 
 const changedAtMs = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-function bench(options: { readonly queries?: boolean; readonly units?: string } = {}) {
+function bench(
+  options: { readonly queries?: boolean; readonly units?: string; readonly unitsFail?: Error } = {},
+) {
   const closed: string[] = [];
   const ran: (readonly string[])[] = [];
   const files: Readonly<Record<string, string | readonly string[]>> = {
@@ -22,6 +25,13 @@ function bench(options: { readonly queries?: boolean; readonly units?: string } 
       yield new TextEncoder().encode(text);
     } finally {
       closed.push(path);
+    }
+  }
+  async function* endless(): HttpStream & AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) yield randomBytes(64 * 1024);
+    } finally {
+      closed.push('journal');
     }
   }
   const open = async (path: string): Promise<SystemLog | undefined> => {
@@ -41,10 +51,13 @@ function bench(options: { readonly queries?: boolean; readonly units?: string } 
   const handle = systemLogsHandler({
     files: { open },
     journal: {
-      units: async () => options.units,
+      units: async () => {
+        if (options.unitsFail !== undefined) throw options.unitsFail;
+        return options.units;
+      },
       read: (args) => {
         ran.push(args);
-        return bytes('from the journal', 'journal');
+        return args.includes('--unit=endless') ? endless() : bytes('from the journal', 'journal');
       },
     },
     queries: options.queries ?? false,
@@ -216,5 +229,26 @@ describe('queries', () => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of body as HttpStream) chunks.push(chunk);
     expect(gunzipSync(Buffer.concat(chunks)).toString()).toBe('from the journal');
+  });
+
+  test('zipped, what fails fails for its client alone', async () => {
+    const { get } = bench({ queries: true, unitsFail: new Error('journal') });
+    const answer = await get('/logs/?query=kubelet', { 'accept-encoding': 'gzip' });
+    await expect(bodyText(answer)).rejects.toThrow('journal');
+  });
+
+  test('zipped, what nobody wants any more is closed', async () => {
+    const { closed, get } = bench({ queries: true, units: 'endless.service' });
+    const { body } = await get('/logs/?query=endless', { 'accept-encoding': 'gzip' });
+    for await (const chunk of body as HttpStream) {
+      expect(chunk.length).toBeGreaterThan(0);
+      break;
+    }
+    await expect.poll(() => closed).toEqual(['journal']);
+  });
+
+  test('a link that leads elsewhere is no log', async () => {
+    const { told } = bench({ queries: true, units: '' });
+    expect(await told('/logs/?query=outside')).toEqual([200, '\nlog not found for outside\n']);
   });
 });

@@ -1,7 +1,7 @@
 // /logs/: the files below /var/log, and where it is switched on, queries for the logs of the node's services.
 // Upstream: http.FileServer and the log server of pkg/kubelet/kubelet.go; pkg/kubelet/kubelet_server_journal.go.
 // Invariant: nothing outside the directory is told, whatever links and paths say.
-import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { HttpAnswer, HttpStream } from '../../api/http.ts';
 import { isKind } from '../../base/errors.ts';
@@ -77,8 +77,16 @@ async function answerQuery(
       'content-type': 'text/plain;charset=UTF-8',
       ...(zipped ? { 'content-encoding': 'gzip' } : {}),
     },
-    body: zipped ? Readable.from(text).pipe(createGzip({ level: 1 })) : text,
+    body: zipped ? zip(text) : text,
   };
+}
+
+/** Fails with what it is made of, and ends it when nobody wants it any more. */
+async function* zip(text: HttpStream): HttpStream & AsyncGenerator<Uint8Array> {
+  const gzip = createGzip({ level: 1 });
+  // What goes wrong is heard by who reads.
+  pipeline(text, gzip, () => undefined);
+  yield* gzip as AsyncIterable<Uint8Array>;
 }
 
 async function fileProblem(
@@ -131,10 +139,15 @@ async function findLog(
   signal: AbortSignal,
 ): Promise<Extract<SystemLog, { kind: 'file' }> | undefined> {
   for (const name of [service, `${service}.log`, `${service}/${service}.log`]) {
-    const found = await files.open(name, signal);
+    const found = await files.open(name, signal).catch(notForUs);
     if (found?.kind === 'file') return found;
   }
   return undefined;
+}
+
+/** What leads elsewhere or may not be read is not the log that is looked for. */
+function notForUs(err: unknown): undefined {
+  if (!isKind(err, 'forbidden')) throw err;
 }
 
 function line(text: string): Uint8Array {
