@@ -2,7 +2,7 @@
 // listener. Invariants: a handler that throws becomes a 500 and is reported once; a stream is written no faster than its
 // client reads, and is returned when the client has gone; nothing cuts a stream off but its client and the server's end.
 import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2';
+import { constants, Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type {
@@ -70,6 +70,7 @@ export async function answerRequest(
     send(response, { ...internalError, status: 413, body: 'request body too large\n' }, true);
     return;
   }
+  if (message instanceof Http2ServerRequest) limitBody(message, limits.requestTimeoutMs);
   // Until there is something to write, nobody is stalled: a handler may take its time.
   response.setTimeout(0);
   const answer = await handle(options, message, exchange, false);
@@ -194,6 +195,22 @@ function discardBody(message: Message, most: number): void {
     if (seen > most) message.destroy();
   });
   message.once('error', () => undefined);
+}
+
+/**
+ * A request whose end does not come would keep its connection for ever: it is over with its answer, or when its time is.
+ * Of HTTP/1.1 Node sees to that.
+ */
+function limitBody(message: Http2ServerRequest, most: number): void {
+  const { stream } = message;
+  if (stream.endAfterHeaders) return;
+  const timer = setTimeout(() => {
+    if (!message.complete) stream.close(constants.NGHTTP2_CANCEL);
+  }, most);
+  stream.once('finish', () => {
+    if (!message.complete) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
+  stream.once('close', () => clearTimeout(timer));
 }
 
 async function write(

@@ -214,6 +214,25 @@ describe('HTTP/2', () => {
     busy.close();
     await expect.poll(() => ended).toBe(true);
   });
+
+  test.each([
+    ['nobody reads', async () => ({ status: 401, headers: {}, body: 'no' })],
+    [
+      'is waited for',
+      async ({ readBody }: HttpRequest) => ({ status: 200, headers: {}, body: await readBody(10) }),
+    ],
+  ])('a body without an end that %s holds no connection', async (_, handler) => {
+    const listener = await listen(new Shown(), { handler, limits: { idleMs: 50, requestTimeoutMs: 50 } });
+    const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
+    open.push({ close: () => session.destroy() });
+    session.on('error', () => undefined);
+    const stream = session.request({ ':path': '/', ':method': 'POST' }, { endStream: false });
+    stream.on('error', () => undefined);
+    stream.resume();
+    stream.write('x');
+    await new Promise<void>((resolve) => void session.once('close', () => resolve()));
+    expect(errors).toEqual([]);
+  });
 });
 
 describe('changes', () => {

@@ -122,11 +122,17 @@ function followCertificates(
 /** A silent stream is no idle connection; HTTP/2 counts by its session, HTTP/1.1 by its socket. */
 function followTimeouts(server: Http2SecureServer, connections: HttpConnections, limits: HttpLimits): void {
   server.setTimeout(limits.stalledMs);
-  server.on('session', (session: ServerHttp2Session) => session.setTimeout(limits.idleMs));
+  server.on('session', (session: ServerHttp2Session) => {
+    session.setTimeout(limits.idleMs);
+    session.on('timeout', () => {
+      if (connections.isIdle(session)) session.close();
+      // What is under way may end without a byte, and then nothing would begin to count again.
+      else session.setTimeout(limits.idleMs);
+    });
+  });
+  // Tells of sessions too, but of each only once; without anybody who hears it, Node would end them.
   server.on('timeout', (connection: unknown) => {
-    const idle = connections.isIdle(connection as Connection);
     if ('destroySoon' in (connection as Connection)) (connection as Socket).destroy();
-    else if (idle) (connection as ServerHttp2Session).close();
   });
 }
 
