@@ -219,7 +219,7 @@ describe('HTTP/2', () => {
     ['nobody reads', async () => ({ status: 401, headers: {}, body: 'no' })],
     [
       'is waited for',
-      async ({ readBody }: HttpRequest) => ({ status: 200, headers: {}, body: await readBody(10) }),
+      async (request: HttpRequest) => ({ status: 200, headers: {}, body: await request.readBody(10) }),
     ],
   ])('a body without an end that %s holds no connection', async (_, handler) => {
     const listener = await listen(new Shown(), { handler, limits: { idleMs: 50, requestTimeoutMs: 50 } });
@@ -232,6 +232,30 @@ describe('HTTP/2', () => {
     stream.write('x');
     await new Promise<void>((resolve) => void session.once('close', () => resolve()));
     expect(errors).toEqual([]);
+  });
+
+  test('who does not hang up is hung up on', async () => {
+    const listener = await listen(new Shown(), { limits: { idleMs: 50, closeMs: 50 } });
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: listener.port,
+      ca: authority.cert,
+      ALPNProtocols: ['h2'],
+    });
+    socket.allowHalfOpen = true;
+    open.push({ close: () => void socket.destroy() });
+    const broken = new Promise<void>((resolve) => {
+      socket.on('error', () => resolve());
+      socket.on('close', () => resolve());
+    });
+    // The preface and empty settings, all that a client of HTTP/2 has to say.
+    socket.write(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(3)}\u0004${'\0'.repeat(5)}`);
+    socket.resume();
+    await new Promise<void>((resolve) => void socket.once('end', () => resolve()));
+    // A socket that stays open says nothing of its other end's until it is written to.
+    const timer = setInterval(() => socket.write('x'), 20);
+    await broken;
+    clearInterval(timer);
   });
 });
 

@@ -58,7 +58,8 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, serverOptions(limits).keepAliveInitialDelay);
-    if (socket.alpnProtocol !== 'h2') know(socket, socket);
+    if (socket.alpnProtocol === 'h2') hangUp(socket, limits.closeMs);
+    else know(socket, socket);
   });
   server.on('session', (session: ServerHttp2Session) => know(session, session.socket as TLSSocket));
   const certificateOf = (connection: Connection): ClientCertificate | undefined =>
@@ -133,6 +134,14 @@ function followTimeouts(server: Http2SecureServer, connections: HttpConnections,
   // Tells of sessions too, but of each only once; without anybody who hears it, Node would end them.
   server.on('timeout', (connection: unknown) => {
     if ('destroySoon' in (connection as Connection)) (connection as Socket).destroy();
+  });
+}
+
+/** A session that has said its last waits for its client to say so, too, and that not for ever. */
+function hangUp(socket: TLSSocket, withinMs: number): void {
+  socket.once('finish', () => {
+    const timer = setTimeout(() => socket.destroy(), withinMs);
+    socket.once('close', () => clearTimeout(timer));
   });
 }
 
