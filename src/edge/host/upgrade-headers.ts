@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 
 /** Hop by hop, or about who asks. The body of an upgrade is empty. */
-const kept: ReadonlySet<string> = new Set(['authorization', 'transfer-encoding', 'expect']);
+const kept: ReadonlySet<string> = new Set(['authorization', 'transfer-encoding', 'content-length', 'expect']);
 /** How browsers, which cannot set headers, send a token. */
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.';
 
@@ -17,20 +17,18 @@ export function forwardedHeaders(request: Request): string[] {
   const { rawHeaders } = request;
   const headers: string[] = [];
   const forwardedFor: string[] = [];
-  let sized = false;
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const [name = '', value = ''] = [rawHeaders[at], rawHeaders[at + 1]];
     const lower = name.toLowerCase();
     if (lower === 'x-forwarded-for') forwardedFor.push(value);
     else if (lower === 'sec-websocket-protocol') addProtocols(headers, name, value);
     else if (!kept.has(lower)) headers.push(name, value);
-    sized ||= lower === 'content-length';
   }
   const { remoteAddress } = request.socket;
   if (remoteAddress !== undefined) forwardedFor.push(remoteAddress.replace(/^::ffff:/, ''));
   if (forwardedFor.length > 0) headers.push('X-Forwarded-For', forwardedFor.join(', '));
-  // Without it Node would announce a body in chunks.
-  if (!sized && request.method !== 'GET') headers.push('Content-Length', '0');
+  // Whatever the client said of a body: none is passed on. Without it Node would announce one in chunks.
+  if (request.method !== 'GET') headers.push('Content-Length', '0');
   return headers;
 }
 

@@ -169,6 +169,15 @@ describe('UpgradeProxy', () => {
     ]);
   });
 
+  test('announces no body, whatever the client says', async () => {
+    const to = await backend((socket) => socket.end());
+    const { port } = await front(to.url);
+    expect(await exchange(port, `${ask(['Content-Length: 5'])}hello`)).toBe(switching);
+    expect(to.requests[0]?.split('\r\n').filter((line) => /length|encoding/i.test(line))).toEqual([
+      'Content-Length: 0',
+    ]);
+  });
+
   test('what comes along with the request and with the answer is not lost', async () => {
     const to = await backend((socket, rest) => {
       socket.write('early;');
