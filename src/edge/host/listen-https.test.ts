@@ -133,6 +133,18 @@ describe('certificates of clients', () => {
     expect(seen[0]?.certificate?.notAfterMs).toBeGreaterThan(Date.now());
   });
 
+  test('count when the whole chain of their authorities is among those that vouch', async () => {
+    const below = new TestAuthority({ below: authority });
+    const client = below.issue({ commonName: 'below', usage: 'client' });
+    const shown = new Shown();
+    shown.ca = below.cert;
+    await ask(await listen(shown), '/', by(client));
+    shown.ca = below.cert + authority.cert;
+    await ask(await listen(shown), '/', by(client));
+    const problems = seen.map(({ certificate }) => certificate?.problem);
+    expect(problems).toEqual(['UNABLE_TO_GET_ISSUER_CERT', undefined]);
+  });
+
   test('need not be there', async () => {
     const listener = await listen(new Shown());
     expect(await ask(listener, '/')).toEqual({ status: 200, body: 'hello nobody' });

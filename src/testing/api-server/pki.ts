@@ -35,6 +35,8 @@ export interface AuthorityOptions {
   readonly now?: () => number;
   /** How long before the present the life of what is signed begins; a minute unless told. */
   readonly backdateSeconds?: number;
+  /** One that is itself signed by another, and not by itself. */
+  readonly below?: TestAuthority;
 }
 
 export class TestAuthority {
@@ -43,15 +45,18 @@ export class TestAuthority {
   readonly #options: AuthorityOptions;
   /** How far the signer's clock is ahead. */
   skewMs = 0;
-  readonly #subject = distinguishedName({ commonName: 'test-ca', organizations: [] });
+  readonly #subject: Buffer;
 
   constructor(options: AuthorityOptions = {}) {
     this.#options = options;
+    const { below } = options;
+    const commonName = below === undefined ? 'test-ca' : 'test-ca-below';
+    this.#subject = distinguishedName({ commonName, organizations: [] });
     const { privateKey, publicKey } = newKey();
     this.#key = createPrivateKey(privateKey);
     const usage = extension('2.5.29.15', true, der(0x03, Buffer.from([2, 0x04])));
     const isCa = extension('2.5.29.19', true, sequence(truth()));
-    this.cert = this.#certificate(
+    this.cert = (below ?? this).#certificate(
       this.#subject,
       publicKey,
       [isCa, usage],
