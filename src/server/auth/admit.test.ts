@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KubeletError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/log.ts';
+import { type Logger, silentLogger } from '../../base/log.ts';
 import { httpRequest } from '../fixtures/requests.ts';
 import { type RouteName, type RouteRow, routeTable } from '../route-table.ts';
 import type { Access } from './access-reviews.ts';
@@ -69,6 +69,7 @@ describe('admission', () => {
   async function ask(
     isAllowed: ((access: Access) => Promise<boolean>) | undefined,
     anonymous = true,
+    { log = silentLogger, target = '/pods' }: { readonly log?: Logger; readonly target?: string } = {},
   ): Promise<object | undefined> {
     const admit = admission({
       authentication: {
@@ -80,13 +81,21 @@ describe('admission', () => {
       },
       access: isAllowed && { isAllowed },
       settings: fine,
-      log: silentLogger,
+      log,
     });
-    return await admit(httpRequest('GET /pods'), row('pods'));
+    return await admit({ ...httpRequest('GET /pods'), path: target }, row('pods'));
   }
 
   test('who cannot be told from others: 401, whatever it may', async () => {
     expect(await ask(async () => true, false)).toMatchObject({ status: 401, body: 'Unauthorized' });
+  });
+
+  test('what strangers ask for is told in one line, without what a terminal would obey', async () => {
+    const told: unknown[] = [];
+    const info = (_: string, fields?: object): void => void told.push(fields);
+    const log: Logger = { ...silentLogger, v: () => ({ ...silentLogger.v(0), info }) };
+    await ask(undefined, false, { log, target: '/logs/a\nE1117 fake\u001b[31m' });
+    expect(told).toEqual([{ path: '/logs/a%0AE1117%20fake%1B%5B31m', problem: 'no credentials' }]);
   });
 
   test('where everything is allowed nobody is asked', async () => {

@@ -21,7 +21,9 @@ export function admission(deps: AdmitDeps): Admit {
   return async (request, row) => {
     const who = await authenticate(deps.authentication, request);
     if ('problem' in who) {
-      deps.log.v(2).info('Unauthorized', { path: request.path, problem: who.problem });
+      // What strangers write into the log is neither a line of its own nor an order to a terminal.
+      const path = encodeURI(request.path);
+      deps.log.v(2).info('Unauthorized', { path, problem: who.problem });
       return refusal(401, 'Unauthorized');
     }
     const attributes = nodeAttributes(deps.settings, row, request.method);
