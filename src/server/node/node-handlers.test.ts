@@ -98,7 +98,7 @@ describe('/debug/pprof/', () => {
     const handle = profilesHandler(profiler);
     const get = (name: string, query = '', more: Partial<HttpRequest> = {}) =>
       ask(handle, `GET /debug/pprof/${name}${query}`, more, { subpath: name });
-    return { get, taken, finish: () => finish() };
+    return { handle, get, taken, finish: () => finish() };
   }
 
   test('each in its form', async () => {
@@ -126,5 +126,14 @@ describe('/debug/pprof/', () => {
     expect(await first).toEqual({ status: 200, text: '{"nodes":[]}' });
     expect((await get('heap')).status).toBe(200);
     expect(taken).toEqual(['cpu 5']);
+  });
+
+  test('a snapshot is one as long as somebody reads it', async () => {
+    const { handle, get } = bench();
+    const request = { ...httpRequest('GET /debug/pprof/heap'), params: { subpath: 'heap' } };
+    const { body } = asResponse(await handle(request));
+    expect((await get('heap')).status).toBe(500);
+    await bodyText({ status: 200, headers: {}, body });
+    expect((await get('heap')).status).toBe(200);
   });
 });

@@ -25,23 +25,15 @@ const usualSeconds = 30;
 /** As long as upstream's server lets an answer take. */
 const longestSeconds = 4 * 3600;
 
-const pages = [
-  'allocs',
-  'block',
-  'cmdline',
-  'goroutine',
-  'heap',
-  'mutex',
-  'profile',
-  'threadcreate',
-  'trace',
-];
+const pages = ['allocs', 'block', 'cmdline', 'goroutine', 'heap', 'mutex', 'profile', 'threadcreate'];
+
+const inUse = errorResponse(500, 'Could not enable profiling: profiling already in use');
 
 export function profilesHandler(profiler: Profiler): RouteHandler {
   // Two at once would measure each other.
   let busy = false;
   const alone = async (request: RoutedRequest, take: () => Promise<HttpResponse>): Promise<HttpResponse> => {
-    if (busy) return errorResponse(500, 'Could not enable profiling: profiling already in use');
+    if (busy) return inUse;
     busy = true;
     try {
       return await take();
@@ -51,6 +43,18 @@ export function profilesHandler(profiler: Profiler): RouteHandler {
     } finally {
       busy = false;
     }
+  };
+  // Held in memory as long as it is read, which is enough once.
+  const snapshot = (): HttpResponse => {
+    if (busy) return inUse;
+    const chunks = profiler.heap();
+    busy = true;
+    let isOurs = true;
+    const release = (): void => {
+      if (isOurs) busy = false;
+      isOurs = false;
+    };
+    return attachment('kubelet.heapsnapshot', released(chunks, release));
   };
   return async (request) => {
     const seconds = secondsOf(request);
@@ -68,7 +72,7 @@ export function profilesHandler(profiler: Profiler): RouteHandler {
           attachment('kubelet.heapprofile', await profiler.allocations(seconds, request.signal)),
         );
       case 'heap':
-        return alone(request, async () => attachment('kubelet.heapsnapshot', profiler.heap()));
+        return snapshot();
       case 'cmdline':
         return textResponse(profiler.commandLine.join('\u0000'));
       case 'goroutine':
@@ -82,6 +86,23 @@ export function profilesHandler(profiler: Profiler): RouteHandler {
         return errorResponse(404, 'Unknown profile');
     }
   };
+}
+
+/** Tells when it has come to its end, or when nobody wants the rest. */
+function released(stream: AsyncIterable<Uint8Array>, release: () => void): AsyncIterable<Uint8Array> {
+  const chunks = stream[Symbol.asyncIterator]();
+  const iterator: AsyncIterator<Uint8Array> = {
+    next: async () => {
+      const next = await chunks.next();
+      if (next.done === true) release();
+      return next;
+    },
+    return: async () => {
+      release();
+      return (await chunks.return?.()) ?? { done: true, value: undefined };
+    },
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
 }
 
 function secondsOf({ query }: RoutedRequest): number {
