@@ -12,6 +12,7 @@ import type { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
+import { learnOnce } from '../base/learn-once.ts';
 import type { Logger } from '../base/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
@@ -102,8 +103,8 @@ export function assembleStats(input: StatsInput): AssembledStats {
     system: systemCgroups(input, edge, places),
     rootDir: flags.rootDir,
     podLogsDir: config.podLogsDir,
-    machine: once(() => machineEntry(input, edge)),
-    sandboxImage: once(() => sandboxImage(input)),
+    machine: learnOnce(() => machineEntry(input, edge)),
+    sandboxImage: sandboxImage(input),
     settings: { nodeName: input.nodeName, bootedAtMs: edge.bootedAtMs, psi: gates.KubeletPSI },
   });
   processMetrics(metrics.registry, edge.own);
@@ -216,18 +217,11 @@ async function machineEntry(input: StatsInput, edge: StatsEdge): Promise<Machine
   };
 }
 
-/** Dashboards take what has no image for no container. */
-async function sandboxImage({ cri, flags }: StatsInput): Promise<string> {
-  const told = await cri.status({ verbose: true }, { timeoutMs: 2_000 }).catch(() => undefined);
-  const found = /"sandboxImage":\s*"([^"]+)"/.exec(told?.info['config'] ?? '')?.[1];
-  return found ?? flags.podInfraContainerImage;
-}
-
-/** Learnt when first wanted. */
-function once<T>(learn: () => Promise<T>): () => Promise<T> {
-  let known: Promise<T> | undefined;
-  return () => {
-    known ??= learn();
-    return known;
-  };
+/** Dashboards take what has no image for no container. A runtime that does not say is asked again. */
+function sandboxImage({ cri, flags }: StatsInput): () => Promise<string> {
+  const learn = learnOnce(async () => {
+    const { info } = await cri.status({ verbose: true }, { timeoutMs: 2_000 });
+    return /"sandboxImage":\s*"([^"]+)"/.exec(info['config'] ?? '')?.[1] ?? flags.podInfraContainerImage;
+  });
+  return () => learn().catch(() => flags.podInfraContainerImage);
 }
