@@ -122,3 +122,50 @@ test('without ReloadKubeletServerCertificateFile a change waits for a restart', 
   await clock.advance(60_000);
   expect(shown(serving)).toBe('certificate of a');
 });
+
+test('the second file comes while the first change is being read: both are taken over', async () => {
+  const { clock, host, files, start } = world({ own: false });
+  host.put(certFile, memoryPair('a', {}));
+  const { serving } = await start();
+  const read = files.read.bind(files);
+  let halfRead = (): void => undefined;
+  files.read = async () => {
+    const found = await read();
+    await new Promise<void>((resolve) => {
+      halfRead = resolve;
+    });
+    return found;
+  };
+  host.put(certFile, memoryPair('half', {}));
+  await clock.advance(10);
+  files.read = read;
+  host.put(certFile, memoryPair('b', {}));
+  await clock.advance(10);
+  halfRead();
+  await clock.advance(10);
+  expect(shown(serving)).toBe('certificate of b');
+});
+
+test('while somebody replaces the files in the default place, their half is not written over', async () => {
+  const { clock, host, lines, start } = world();
+  host.put(certFile, memoryPair('theirs', {}));
+  const { serving } = await start();
+  host.spoil(certFile);
+  await clock.advance(dayMs);
+  expect([shown(serving), host.pairs.has(certFile)]).toEqual(['certificate of theirs', false]);
+  expect(lines.filter((line) => line.includes('keeping the one before'))).toHaveLength(1);
+  host.put(certFile, memoryPair('their next', {}));
+  await clock.advance(10);
+  expect(shown(serving)).toBe('certificate of their next');
+});
+
+test('its own pair whose files went is made anew only when its time has come', async () => {
+  const { clock, host, start } = world();
+  const { serving } = await start();
+  host.spoil(certFile);
+  await clock.advance(dayMs);
+  expect([shown(serving), host.pairs.has(certFile)]).toEqual(['certificate of self-signed 1', false]);
+  clock.stepWall(300 * dayMs);
+  await clock.advance(3_600_000);
+  expect([shown(serving), host.pairs.has(certFile)]).toEqual(['certificate of self-signed 2', true]);
+});

@@ -39,6 +39,10 @@ export class ServingFiles implements ServingCertificate, Component {
   readonly #chance: number;
   #pair: CertificatePair | undefined;
   #renewAtMs: number | undefined;
+  /** Something changed, or its time has come, since the files were last looked at. */
+  #mustLook = false;
+  /** Why the files cannot be used, so that it is said once. */
+  #fault = '';
   #wake: () => void = () => undefined;
 
   constructor(deps: ServingFilesDeps) {
@@ -64,7 +68,7 @@ export class ServingFiles implements ServingCertificate, Component {
     const { clock, files, log, reload } = this.#deps;
     const watch = reload
       ? files.watch(
-          () => this.#wake(),
+          () => this.#look(),
           (err) => log.v(2).info('Serving certificate cannot be watched, trying again', { err }),
         )
       : undefined;
@@ -73,20 +77,27 @@ export class ServingFiles implements ServingCertificate, Component {
         const changed = new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
-        const timer = clock.setTimer(this.#untilCheckMs(), () => this.#wake());
+        const timer = clock.setTimer(this.#untilCheckMs(), () => this.#look());
         try {
-          await raceAbort(changed, signal);
+          if (!this.#mustLook) await raceAbort(changed, signal);
         } catch {
           // Asked to stop, which the loop sees.
           break;
         } finally {
           timer.cancel();
         }
+        this.#mustLook = false;
         await this.#reload();
       }
     } finally {
       watch?.close();
     }
+  }
+
+  /** The other file of a pair may change while the first one is read: that must not be missed. */
+  #look(): void {
+    this.#mustLook = true;
+    this.#wake();
   }
 
   #untilCheckMs(): number {
@@ -98,14 +109,27 @@ export class ServingFiles implements ServingCertificate, Component {
     try {
       await this.#load();
     } catch (err) {
-      this.#deps.log.error('Serving certificate cannot be read, keeping the one before', { err });
+      this.#keepBefore(err);
     }
+  }
+
+  async #read(): Promise<CertificatePair> {
+    const pair = await this.#deps.files.read();
+    this.#fault = '';
+    return pair;
+  }
+
+  #keepBefore(err: unknown): void {
+    const fault = describeError(err);
+    if (fault === this.#fault) return;
+    this.#fault = fault;
+    this.#deps.log.error('Serving certificate cannot be read, keeping the one before', { err });
   }
 
   async #load(): Promise<void> {
     const { clock, files, log, make } = this.#deps;
     if (make === undefined) {
-      this.#keep(await files.read());
+      this.#keep(await this.#read());
       return;
     }
     const found = await this.#find();
@@ -124,12 +148,17 @@ export class ServingFiles implements ServingCertificate, Component {
     this.#keep(pair);
   }
 
+  /**
+   * What the files hold; in the middle of a life, when they cannot be read, what is shown already: somebody may be replacing
+   * them, and has done one of the two.
+   */
   async #find(): Promise<FoundPair & { readonly pair: CertificatePair | undefined }> {
     try {
-      const pair = await this.#deps.files.read();
+      const pair = await this.#read();
       return { pair, facts: pair.facts, why: '' };
     } catch (err) {
-      return { pair: undefined, facts: undefined, why: describeError(err) };
+      if (this.#pair !== undefined) this.#keepBefore(err);
+      return { pair: this.#pair, facts: this.#pair?.facts, why: describeError(err) };
     }
   }
 

@@ -62,6 +62,12 @@ export class MemoryCertificates implements CertificateHost {
     for (const tell of this.#watchers) tell();
   }
 
+  /** Leaves what cannot be read, as somebody does who has replaced one file of two. */
+  spoil(certFile: string): void {
+    this.pairs.delete(certFile);
+    for (const tell of this.#watchers) tell();
+  }
+
   readonly selfSigned: CertificateHost['selfSigned'] = async ({ host, ips, nowMs }) => {
     const stamp = Math.floor(nowMs / 1000);
     return memoryPair(`self-signed ${++this.#made}`, {
