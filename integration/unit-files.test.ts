@@ -77,11 +77,12 @@ describeOnRig('unit files', () => {
 
   /** A cluster whose API server is not there. */
   const authority = new TestAuthority();
-  const unreachable = kubeconfigText({
-    front: { url: 'https://127.0.0.1:9' },
-    authority,
-    client: nodeCertificate(authority, 'node'),
-  });
+  const unreachable = (nodeName: string): string =>
+    kubeconfigText({
+      front: { url: 'https://127.0.0.1:9' },
+      authority,
+      client: nodeCertificate(authority, nodeName),
+    });
 
   /** The socket of the rig's containerd, where the unit file looks for one. */
   const runtimeAt = (path: string): void => {
@@ -92,7 +93,10 @@ describeOnRig('unit files', () => {
 
   const start = async ({ argv, files }: UnitFile): Promise<void> => {
     for (const [path, text] of Object.entries(files)) node.write(path, text);
-    node.write(argv.find((arg) => arg.startsWith('--kubeconfig='))?.split('=')[1] ?? '', unreachable);
+    const given = (flag: string): string | undefined =>
+      argv.find((arg) => arg.startsWith(`--${flag}=`))?.split('=')[1];
+    const nodeName = given('hostname-override') ?? hostname().toLowerCase();
+    node.write(given('kubeconfig') ?? '', unreachable(nodeName));
     kubelet = await node.kubelet(argv);
     await waitFor(async () => {
       if (!kubelet.running) return 'ended';

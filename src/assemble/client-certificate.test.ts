@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Node } from '../api/k8s.ts';
 import { realClock } from '../base/clock.ts';
 import { silentLogger } from '../base/log.ts';
@@ -172,3 +172,16 @@ test('whyBootstrap: only a kubeconfig with a certificate that is still valid is 
 async function until(is: () => boolean): Promise<void> {
   while (!is()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
+
+test('the node was renamed and the bootstrap kubeconfig is gone: it asks with what it has', async () => {
+  const { authority, double, front, kubeconfig, live } = await world();
+  writeFileSync(
+    kubeconfig,
+    kubeconfigText({ front, authority, client: nodeCertificate(authority, 'before') }),
+  );
+  await live(true, `${kubeconfig}.gone`);
+  await vi.waitFor(() => {
+    const asked = double.requests.filter(({ resource }) => resource === 'certificatesigningrequests');
+    expect(asked).toContainEqual(expect.objectContaining({ user: 'system:node:before' }));
+  });
+});

@@ -2,7 +2,7 @@
 // Upstream: buildKubeletClientConfig in cmd/kubelet/app/server.go, pkg/kubelet/certificate/bootstrap.
 import type { CertificatePair } from '../api/certificates.ts';
 import type { Clock } from '../base/clock.ts';
-import { KubeletError } from '../base/errors.ts';
+import { isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { Secret } from '../base/secret.ts';
 import { CertificateManager, type PairStore } from '../certs/certificate-manager.ts';
@@ -82,7 +82,10 @@ export async function clientIdentity(input: IdentityInput): Promise<Identity> {
   return { access, manager, use, close: () => asking.close() };
 }
 
-/** With the bootstrap kubeconfig where there is one, as it is then: a token may have been replaced; else with what is given. */
+/**
+ * With the bootstrap kubeconfig where there is one, as it is then: a token may have been replaced. Else with what is given: whoever
+ * sets nodes up takes that file away once they have joined.
+ */
 function otherCredentials(
   { flags, open }: IdentityInput,
   given: ClusterAccess,
@@ -95,12 +98,20 @@ function otherCredentials(
   return {
     open: async () => {
       close();
-      const { bootstrapKubeconfig } = flags;
-      server = open(bootstrapKubeconfig === '' ? given : await readKubeconfig(bootstrapKubeconfig));
+      server = open((await ifAny(flags.bootstrapKubeconfig)) ?? given);
       return server;
     },
     close,
   };
+}
+
+async function ifAny(path: string): Promise<ClusterAccess | undefined> {
+  try {
+    return path === '' ? undefined : await readKubeconfig(path);
+  } catch (err) {
+    if (isKind(err, 'not-found')) return undefined;
+    throw err;
+  }
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { TokenBucket } from '../../base/rate-limit.ts';
+import { errorCode } from '../host/syscalls-errors.ts';
 import { type ApiClientObserver, ApiServerClient } from './client.ts';
 import { HttpTransport } from './http-transport.ts';
 import { type ClusterAccess, parseKubeconfig } from './kubeconfig.ts';
@@ -40,7 +41,8 @@ export async function readKubeconfig(path: string): Promise<ClusterAccess> {
     return parseKubeconfig(await readFile(path, 'utf8'), dirname(resolve(path)));
   } catch (cause) {
     if (cause instanceof KubeletError) throw cause;
-    throw new KubeletError('invalid', 'InvalidKubeconfig', `cannot read the kubeconfig ${path}`, { cause });
+    const kind = errorCode(cause) === 'ENOENT' ? 'not-found' : 'invalid';
+    throw new KubeletError(kind, 'InvalidKubeconfig', `cannot read the kubeconfig ${path}`, { cause });
   }
 }
 
