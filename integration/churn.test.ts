@@ -122,7 +122,7 @@ describeOnRig('churn', () => {
       for (const name of names('pod', count)) kubelet.removeManifest(name);
       await untilNothingLeft();
       expect(await kubelet.pods()).toEqual([]);
-      // V8 gives memory back when it has been quiet for a while.
+      // Memory is given back when it has been quiet for a while.
       await waitFor(
         () => {
           const more = rssBytes() - before;

@@ -98,7 +98,8 @@ describeOnRig('statistics', () => {
     );
     expect(shapeFaults(told)).toEqual([]);
     expect(cores(told, 'busy')).toBeGreaterThan(0.03);
-    expect(cores(told, 'busy')).toBeLessThan(0.5);
+    // One process, however much of a core it was given.
+    expect(cores(told, 'busy')).toBeLessThan(1.1);
     const held = podOf(told, 'holder').containers[0]?.memory?.workingSetBytes ?? 0;
     expect(held).toBeGreaterThanOrEqual(heldBytes);
     expect(held).toBeLessThan(heldBytes + 8 * mebibyte);

@@ -40,6 +40,7 @@ import { ProbeResults } from './probes/probe-results.ts';
 import { KubeletMetrics } from './stats/kubelet-metrics.ts';
 import { PodStatuses } from './status/pod-statuses.ts';
 import { StatusLoop } from './status/status-loop.ts';
+import { MemoryAfterPods } from './workers/memory-after-pods.ts';
 import { PodLifecycles } from './workers/pod-lifecycles.ts';
 import type { PodWorkers } from './workers/pod-workers.ts';
 
@@ -357,6 +358,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...volume.components,
     ...resizes.components,
     ...podWork,
+    new MemoryAfterPods({ desired, giveBack: edges.giveBackMemory, clock }),
     // A node that says Ready can be reached.
     ...serving.components,
     ...stats.components,

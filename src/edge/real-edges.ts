@@ -9,6 +9,7 @@ import { systemdCgroups } from './cgroup/systemd-cgroups.ts';
 import { PluginPrograms } from './credential-provider/run-plugin.ts';
 import { type CriClientOptions, criClient } from './cri/client.ts';
 import { DecodeWorker } from './host/decode-worker-client.ts';
+import { giveBackMemory } from './host/give-back-memory.ts';
 import { hookHttp } from './host/hook-http.ts';
 import type { ProxyUpgrade } from './host/http-exchange.ts';
 import { httpGet } from './host/http-get.ts';
@@ -67,6 +68,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     /** Reads large manifests outside the event loop. */
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),
     httpGet,
+    giveBackMemory,
     hookHttp,
     idRange: () => kubeletIdRange(),
     tails: { readTail },
