@@ -39,7 +39,7 @@ export interface StatsEdge {
   readonly cgroups: CgroupReader | undefined;
   readonly host: StatsDeps['host'] & {
     ownCgroup(version: 1 | 2): string | undefined;
-    topology(): CpuTopology;
+    topology(): Promise<CpuTopology>;
   };
   readonly own: OwnFiguresSource & { close(): void };
   readonly bootedAtMs: number;
@@ -209,7 +209,7 @@ async function machineEntry(input: StatsInput, edge: StatsEdge): Promise<Machine
     bootId: bootID,
     machineId: machineID,
     systemUuid: systemUUID,
-    ...edge.host.topology(),
+    ...(await edge.host.topology()),
     memoryBytes: Number(input.machine.memoryBytes),
     swapBytes,
     kernelVersion,

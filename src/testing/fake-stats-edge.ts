@@ -45,6 +45,6 @@ export const fakeStatsEdge: StatsEdge = {
     filesIn: () => Promise.resolve({ bytes: 4096, inodes: 1 }),
     file: () => Promise.resolve(undefined),
     ownCgroup: () => undefined,
-    topology: () => ({ cores: 2, physicalCores: 1, sockets: 1 }),
+    topology: async () => ({ cores: 2, physicalCores: 1, sockets: 1 }),
   },
 };

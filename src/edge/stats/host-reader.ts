@@ -10,6 +10,7 @@ import type {
   TaskCounts,
 } from '../../api/host-usage.ts';
 import type { FileSystemSpace } from '../../api/volume-host.ts';
+import { readMachineTopology } from '../host/machine-topology.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 import { fileSystemSpace } from '../volumes/usage.ts';
 import { parseDisks } from './disk-names.ts';
@@ -78,19 +79,9 @@ export class HostReader {
     return cpu === pathOf('memory') ? cpu : undefined;
   }
 
-  topology(): CpuTopology {
-    const text = this.#files.text(`${this.#proc}/cpuinfo`) ?? '';
-    const values = (key: string): readonly string[] =>
-      [...text.matchAll(new RegExp(`^${key}\\s*: (.*)$`, 'gm'))].map((found) => found[1] ?? '');
-    const cores = values('processor').length;
-    const sockets = values('physical id');
-    const ids = values('core id');
-    const pairs = new Set(ids.map((id, index) => `${sockets[index] ?? 0}/${id}`));
-    return {
-      cores,
-      physicalCores: pairs.size === 0 ? cores : pairs.size,
-      sockets: Math.max(new Set(sockets).size, 1),
-    };
+  async topology(): Promise<CpuTopology> {
+    const { cores, sockets, threads } = await readMachineTopology();
+    return { cores: threads, physicalCores: cores, sockets };
   }
 
   space(path: string): Promise<FileSystemSpace> {
