@@ -115,6 +115,7 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics: metrics.resizes,
     log: component,
   });
+  allocation.topology.follow(lifecycles);
   // Pods as they were allocated, which is how they are run, counted and told.
   const { wanted } = allocation;
   const resources = assembleResources({

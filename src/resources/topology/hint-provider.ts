@@ -16,6 +16,6 @@ export interface HintProvider {
   hints(pod: Pod, container: Container): Readonly<Record<string, readonly TopologyHint[] | undefined>>;
   /** Takes what the container needs, at the place that was agreed on. Throws what admission tells when it cannot. */
   allocate(pod: Pod, container: Container): void;
-  /** The pod has gone, or was not admitted after all: what it had is free again. */
+  /** The pod is over, has gone or was not admitted after all: what it had, if anything, is free again. May be told twice. */
   release(uid: PodUid): void;
 }

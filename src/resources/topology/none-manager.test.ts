@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import type { PodLifecycle } from '../../api/pod-lifecycle.ts';
+import { asPodUid, type PodUid } from '../../api/pod-ref.ts';
+import { Channel } from '../../base/channel.ts';
 import type { Component } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { aContainer, aPod } from '../../testing/builders.ts';
@@ -120,4 +123,23 @@ test('what a provider cannot give refuses the pod, and what others gave is given
     message: 'Allocate failed due to none left, which is unexpected',
   });
   expect(calls).toEqual(['a gives i', 'b gives i', 'a takes back uid-p', 'b takes back uid-p']);
+});
+
+test('what a pod held is given back when it is over or gone, not before', () => {
+  const released: string[] = [];
+  const provider = { name: 'a', hints: () => ({}), allocate: () => undefined };
+  const changed = new Channel<PodUid>();
+  const states = new Map<PodUid, PodLifecycle>();
+  new TopologyManager([{ ...provider, release: (uid) => void released.push(uid) }]).follow({
+    changed,
+    get: (uid) => states.get(uid),
+  });
+  const uid = asPodUid('u');
+  for (const state of ['syncing', 'terminating', 'terminated', undefined] as const) {
+    if (state === undefined) states.delete(uid);
+    else states.set(uid, { state } as PodLifecycle);
+    changed.push(uid);
+    if (state === 'terminating') expect(released).toEqual([]);
+  }
+  expect(released).toEqual([uid, uid]);
 });

@@ -1,14 +1,20 @@
 // Has every provider take what a pod's containers need when the pod is admitted. Upstream: pkg/kubelet/cm/topologymanager,
-// scope_none.go. Holds no state. Invariant: a pod that is not admitted holds nothing.
+// scope_none.go. Holds no state. Invariant: a pod that is not admitted, or has ended, holds nothing.
 // Hints are not merged: no provider that is built has any, and without hints every policy of upstream's admits every pod.
 import type { Pod } from '../../api/k8s.ts';
-import { podUid } from '../../api/pod-ref.ts';
+import type { PodLifecycle } from '../../api/pod-lifecycle.ts';
+import { type PodUid, podUid } from '../../api/pod-ref.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { HintProvider } from './hint-provider.ts';
 
 export interface Refusal {
   readonly reason: string;
   readonly message: string;
+}
+
+export interface PodEnds {
+  readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+  get(uid: PodUid): PodLifecycle | undefined;
 }
 
 export class TopologyManager {
@@ -25,9 +31,21 @@ export class TopologyManager {
         for (const provider of this.#providers) provider.allocate(pod, container);
       return undefined;
     } catch (err) {
-      for (const provider of this.#providers) provider.release(podUid(pod));
+      this.#release(podUid(pod));
       const reason = err instanceof KubeletError ? err.reason : 'UnexpectedAdmissionError';
       return { reason, message: `Allocate failed due to ${describeError(err)}, which is unexpected` };
     }
+  }
+
+  /** Has what a pod held given back when the pod is over or gone. */
+  follow(lifecycles: PodEnds): void {
+    lifecycles.changed.subscribe((uid) => {
+      const state = lifecycles.get(uid)?.state;
+      if (state !== 'syncing' && state !== 'terminating') this.#release(uid);
+    });
+  }
+
+  #release(uid: PodUid): void {
+    for (const provider of this.#providers) provider.release(uid);
   }
 }
