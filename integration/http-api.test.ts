@@ -325,7 +325,7 @@ describeOnRig('http api', () => {
       sockets.push(socket);
       return socket;
     };
-    for (let i = 0; i < 900; i++) open(connectTcp(kubelet.securePort, '127.0.0.1'));
+    for (let i = 0; i < 980; i++) open(connectTcp(kubelet.securePort, '127.0.0.1'));
     for (let i = 0; i < 20; i++) {
       const slow = open(connectTls(kubelet.securePort, '127.0.0.1', { rejectUnauthorized: false }));
       slow.write('GET /pods HTTP/1.1\r\nhost: x\r\nx-slow: ');
