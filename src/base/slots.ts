@@ -11,6 +11,8 @@ export interface SlotsOptions {
 }
 
 export interface Slot {
+  /** Whether it keeps others waiting: neither given back nor outlived. */
+  readonly counts: boolean;
   /** Gives the slot back. Again, or after the lease: without effect. */
   release(): void;
 }
@@ -68,6 +70,11 @@ export class Slots {
       if (this.#held < this.#options.count) this.#waiters.shift()?.grant();
     };
     const lease = this.#options.clock.setTimer(this.#options.leaseMs, giveBack);
-    return { release: giveBack };
+    return {
+      get counts() {
+        return counts;
+      },
+      release: giveBack,
+    };
   }
 }

@@ -19,8 +19,6 @@ import { withReason } from './with-reason.ts';
 export interface MadeContainer {
   readonly id: string;
   readonly restartCount: number;
-  /** Gives back the slot under which it was made and is to be started. */
-  release(): void;
 }
 
 /**
@@ -58,7 +56,7 @@ export async function createContainer(
   container: Container,
   replaces: ContainerId | undefined,
 ): Promise<MadeContainer> {
-  const { cri, images, slots } = deps;
+  const { cri, images } = deps;
   const { pod, sandbox, signal } = context;
   if (sandbox === undefined)
     throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
@@ -72,21 +70,16 @@ export async function createContainer(
   const config = await withReason('CreateContainerConfigError', () =>
     makeConfig(deps, context, container, image, prepared),
   );
-  const slot = await slots.acquire(context.order, signal);
+  await context.place.take();
   context.acted = true;
-  try {
-    const id = await withReason('CreateContainerError', async () => {
-      if (replaces !== undefined) await removeNeverRan(deps, context, replaces);
-      // On its way to the disk while the runtime works; whoever starts the container waits for it.
-      deps.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
-      const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
-      return (await cri.createContainer(request, { signal })).containerId;
-    });
-    return { id, restartCount, release: () => slot.release() };
-  } catch (err) {
-    slot.release();
-    throw err;
-  }
+  const id = await withReason('CreateContainerError', async () => {
+    if (replaces !== undefined) await removeNeverRan(deps, context, replaces);
+    // On its way to the disk while the runtime works; whoever starts the container waits for it.
+    deps.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
+    const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
+    return (await cri.createContainer(request, { signal })).containerId;
+  });
+  return { id, restartCount };
 }
 
 async function makeConfig(

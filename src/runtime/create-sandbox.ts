@@ -19,31 +19,31 @@ export async function createSandbox(
   context: SyncContext,
   { attempt, first }: SandboxOptions,
 ): Promise<void> {
-  const { cri, files, log, settings, slots } = deps;
+  const { cri, files, log, settings } = deps;
   const { pod, signal } = context;
   deps.starts?.pod(pod.spec?.hostUsers === false);
   const failed = (err: unknown): never => tellFailure(deps, context, err);
-  const [{ config, runtimeHandler }] = await Promise.all([
-    prepareSandbox(deps, pod, attempt, context.resolver, signal).catch(failed),
-    ensureCgroup(deps, context),
-  ]);
-  const slot = await slots.acquire(context.order, signal);
-  context.acted = true;
-  try {
+  const prepared = prepareSandbox(deps, pod, attempt, context.resolver, signal);
+  const { config, runtimeHandler } = await prepared.catch(failed);
+  const directories = async (): Promise<void> => {
     await Promise.all([
       files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
       files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750),
-    ]);
+    ]).catch(failed);
+  };
+  // What the pod needs on this machine waits for its turn as well: of a burst, only those pods get it that start now.
+  await context.place.take();
+  try {
+    await Promise.all([ensureCgroup(deps, context), directories()]);
+    context.acted = true;
     const running = cri.runPodSandbox({ config, runtimeHandler }, { signal });
     // While the sandbox is being made there is time for what its containers will ask for first.
     for (const container of first) void prepareContainer(deps, context, container);
-    const { podSandboxId } = await running;
+    const { podSandboxId } = await running.catch(failed);
     context.sandbox = { id: podSandboxId, config };
     log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
-  } catch (err) {
-    failed(err);
   } finally {
-    slot.release();
+    context.place.rest();
   }
 }
 

@@ -19,6 +19,7 @@ import { prepareSandbox } from './prepare-sandbox.ts';
 import { resizePod } from './resize-pod.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
 import { startContainer } from './start-container.ts';
+import { StartSlot } from './start-slot.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
 import { TerminationOrder } from './termination-order.ts';
@@ -114,10 +115,14 @@ export class PodRuntime {
     for (const action of ends) await this.#execute(context, action);
     // Asked for on every pass, not only on one that starts something: what is mounted follows the objects it comes from.
     if (!ends.some((action) => action.do === 'stop-pod') || rest.length > 0) await this.#mount(pod, signal);
-    for (const action of rest) {
-      signal.throwIfAborted();
-      await this.#execute(context, action);
-      if (isBlocked(context, action)) break;
+    try {
+      for (const action of rest) {
+        signal.throwIfAborted();
+        await this.#execute(context, action);
+        if (isBlocked(context, action)) break;
+      }
+    } finally {
+      context.place.leave();
     }
     return {
       acted: context.acted,
@@ -146,7 +151,7 @@ export class PodRuntime {
     return {
       pod,
       seen,
-      order,
+      place: new StartSlot(this.#deps.slots, this.#deps.clock, { order, steps: rest.length, signal }),
       signal,
       resolver,
       sandbox: latest === undefined || config === undefined ? undefined : { id: latest.id, config },

@@ -6,7 +6,7 @@ import type { Container } from '../api/k8s.ts';
 import { latestContainer } from '../api/observed.ts';
 import { type ContainerId, podRef } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
-import { createContainer } from './create-container.ts';
+import { createContainer, type MadeContainer } from './create-container.ts';
 import { containerType, findContainer } from './find-container.ts';
 import { linkLog } from './log-links.ts';
 import { runPostStart } from './post-start.ts';
@@ -108,36 +108,33 @@ async function createAndStart(
   const { pod, signal } = context;
   const tell = (reason: string, message: string): void =>
     events.pod(pod, { type: 'Normal', reason, message }, containerFieldPath(pod, container.name));
-  const made =
-    options.created === undefined
-      ? await createContainer(deps, context, container, options.replaces)
-      : await existing(deps, context, container, options.created);
-  const { id, restartCount } = made;
+  let made: MadeContainer;
   try {
+    made =
+      options.created === undefined
+        ? await createContainer(deps, context, container, options.replaces)
+        : await existing(context, container, options.created);
+    const { id } = made;
     if (options.created === undefined) tell('Created', `Created container: ${container.name}`);
     await withReason('CreateContainerConfigError', async () => await deps.resizes?.saved());
     await withReason('RunContainerError', () => cri.startContainer({ containerId: id }, { signal }), {
       containerId: id,
     });
   } finally {
-    made.release();
+    context.place.rest();
   }
+  const { id, restartCount } = made;
   tell('Started', `Started container ${container.name}`);
   logStarted(deps, context, container, id, restartCount, clock.now());
   await linkLog(deps, pod, { name: container.name, id, restartCount });
   await runPostStart(deps, context, container, id);
 }
 
-async function existing(
-  deps: PodRuntimeDeps,
-  context: SyncContext,
-  container: Container,
-  id: ContainerId,
-): ReturnType<typeof createContainer> {
-  const slot = await deps.slots.acquire(context.order, context.signal);
+async function existing(context: SyncContext, container: Container, id: ContainerId): Promise<MadeContainer> {
+  await context.place.take();
   context.acted = true;
   const restartCount = latestContainer(context.seen, container.name)?.restartCount ?? 0;
-  return { id, restartCount, release: () => slot.release() };
+  return { id, restartCount };
 }
 
 function logStarted(

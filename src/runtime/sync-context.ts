@@ -22,6 +22,7 @@ import type { HookHttp } from './hooks.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
 import type { ImageUser, Users } from './security-context.ts';
+import type { StartSlot } from './start-slot.ts';
 
 /** An image that is on the node: what the runtime calls it, and its user. */
 export type FoundImage = ImageUser & { readonly ref: string };
@@ -163,8 +164,8 @@ export interface PreparedContainer {
 export interface SyncContext {
   readonly pod: Pod;
   readonly seen: ObservedPod | undefined;
-  /** Order of arrival: lower is served first. */
-  readonly order: number;
+  /** Its place among the pods that start; who came first is served first. */
+  readonly place: StartSlot;
   readonly signal: AbortSignal;
   /** What the node's resolver file says; undefined when there is none. */
   readonly resolver: ResolverSettings | undefined;

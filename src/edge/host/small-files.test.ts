@@ -1,0 +1,77 @@
+import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createFile, readKernelValue, readSmallFile, writeKernelFile } from './small-files.ts';
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'small-files-'));
+});
+afterEach(async () => await rm(dir, { recursive: true }));
+
+describe('createFile', () => {
+  for (const mode of [0o600, 0o644, 0o666, 0o777, 0o4755]) {
+    test(`mode ${mode.toString(8)} is as given, whatever the umask`, async () => {
+      await createFile(join(dir, 'f'), { data: 'text', mode });
+      expect((await stat(join(dir, 'f'))).mode & 0o7777).toBe(mode);
+      expect(await readFile(join(dir, 'f'), 'utf8')).toBe('text');
+    });
+  }
+  test('an owner, and its mode in spite of the change', async () => {
+    const uid = process.getuid?.() === 0 ? 4242 : (process.getuid?.() ?? 0);
+    await createFile(join(dir, 'f'), { data: new Uint8Array([1, 2]), mode: 0o4750, owner: uid });
+    const made = await stat(join(dir, 'f'));
+    expect([made.uid, made.mode & 0o7777, made.size]).toEqual([uid, 0o4750, 2]);
+  });
+  test('large content is written whole', async () => {
+    const data = Buffer.alloc(3_000_000, 'ab');
+    await createFile(join(dir, 'f'), { data, mode: 0o600 });
+    expect((await readFile(join(dir, 'f'))).equals(data)).toBe(true);
+  });
+  test('what is there stays: a file, and a link wherever it leads', async () => {
+    await writeFile(join(dir, 'f'), 'old');
+    await symlink(join(dir, 'elsewhere'), join(dir, 'link'));
+    for (const name of ['f', 'link'])
+      await expect(createFile(join(dir, name), { data: 'new', mode: 0o600 })).rejects.toMatchObject({
+        code: 'EEXIST',
+      });
+    expect(await readFile(join(dir, 'f'), 'utf8')).toBe('old');
+    await expect(lstat(join(dir, 'elsewhere'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+  test('a full disk is told, and no descriptor is left', async () => {
+    const before = await openDescriptors();
+    await expect(createFile('/dev/full/f', { data: 'x', mode: 0o600 })).rejects.toMatchObject({
+      code: 'ENOTDIR',
+    });
+    await expect(writeKernelFile('/dev/full', 'x')).rejects.toMatchObject({ code: 'ENOSPC' });
+    expect(await openDescriptors()).toBe(before);
+  });
+});
+
+describe('readSmallFile', () => {
+  for (const length of [0, 1, 4095, 4096, 4097, 100_000]) {
+    test(`${length} bytes`, async () => {
+      await writeFile(join(dir, 'f'), 'x'.repeat(length));
+      expect(await readSmallFile(join(dir, 'f'))).toHaveLength(length);
+    });
+  }
+  test('a file of the kernel’s that is longer than one read', async () => {
+    expect(await readSmallFile('/proc/kallsyms')).toMatch(/\n$/);
+  });
+  test('none', async () => {
+    await expect(readSmallFile(join(dir, 'f'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+test('values of the kernel’s are read, and written to what is there only', async () => {
+  expect(await readKernelValue('/proc/sys/kernel/ostype')).toBe('Linux\n');
+  await expect(writeKernelFile(join(dir, 'none'), '1')).rejects.toMatchObject({ code: 'ENOENT' });
+  await writeFile(join(dir, 'f'), 'longer than before');
+  await writeKernelFile(join(dir, 'f'), '2');
+  expect(await readFile(join(dir, 'f'), 'utf8')).toBe('2');
+});
+
+async function openDescriptors(): Promise<number> {
+  return (await readdir('/proc/self/fd')).length;
+}

@@ -1,0 +1,88 @@
+// Small files in as few trips to Node's thread pool as the work allows: a trip costs some 100 µs of processor time, and up
+// to half a millisecond of waiting where a core has to be woken; the system call itself takes a few µs.
+// Invariant: whatever may wait for a disk or a lock goes to the pool; only what touches an open descriptor's state in memory
+// is called in place. See docs/decisions/0006-trips-to-the-thread-pool.md.
+import { closeSync, constants, fchmod, fchown, fstatSync, open, read, write } from 'node:fs';
+import { promisify } from 'node:util';
+
+// Numbers instead of FileHandles, which insist on being closed by a trip of their own.
+const openFile = promisify(open);
+const readInto = promisify(read);
+const writeFrom = promisify(write);
+const changeMode = promisify(fchmod);
+const changeOwner = promisify(fchown);
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+const permissionBits = 0o7777;
+const smallBytes = 4096;
+
+export interface NewFile {
+  readonly data: Uint8Array | string;
+  /** As given, whatever the umask. */
+  readonly mode: number;
+  /** Its user; the group stays. */
+  readonly owner?: number | undefined;
+}
+
+/** Makes a file that is not there yet. EEXIST when something is, and be it a link. */
+export async function createFile(path: string, { data, mode, owner }: NewFile): Promise<void> {
+  const fd = await openFile(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
+  try {
+    await writeAll(fd, data);
+    // A change of owner clears bits of the mode, so the mode comes last.
+    if (owner !== undefined) await changeOwner(fd, owner, fstatSync(fd).gid);
+    if ((fstatSync(fd).mode & permissionBits) !== mode) await changeMode(fd, mode);
+  } finally {
+    // Nothing of a new file is due on the disk because it is closed.
+    closeSync(fd);
+  }
+}
+
+/** A file of the kernel's (proc, cgroup): it is not made, and what was written is done with when the call returns. */
+export async function writeKernelFile(path: string, value: string): Promise<void> {
+  const fd = await openFile(path, O_WRONLY | O_TRUNC);
+  try {
+    await writeAll(fd, value);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A file of the kernel's that holds one value, which a single read gives whole. */
+export async function readKernelValue(path: string): Promise<string> {
+  const fd = await openFile(path, O_RDONLY);
+  try {
+    const buffer = Buffer.allocUnsafe(smallBytes);
+    const { bytesRead } = await readInto(fd, buffer, 0, buffer.length, null);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The whole of a file. Where its size is known it takes one read. */
+export async function readSmallFile(path: string): Promise<string> {
+  const fd = await openFile(path, O_RDONLY);
+  try {
+    // Files of the kernel's have no size: they are read until there is no more.
+    const { size } = fstatSync(fd);
+    let buffer = Buffer.allocUnsafe(size > 0 ? size : smallBytes);
+    let length = 0;
+    for (;;) {
+      const { bytesRead } = await readInto(fd, buffer, length, buffer.length - length, null);
+      length += bytesRead;
+      if (bytesRead === 0 || length === size) return buffer.toString('utf8', 0, length);
+      if (length === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function writeAll(fd: number, data: Uint8Array | string): Promise<void> {
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await writeFrom(fd, bytes, done, bytes.length - done, null);
+    done += bytesWritten;
+  }
+}
