@@ -1,6 +1,6 @@
 // What a container's configuration needs from elsewhere: environment, mounts, the files the kubelet keeps for it.
 // Upstream: GenerateRunContainerOptions in kubelet_pods.go and makeMounts in kuberuntime_container.go.
-import { resolve } from 'node:path/posix';
+import { dirname, resolve } from 'node:path/posix';
 import type { CriRequest } from '../api/cri.ts';
 import { expandVariables } from '../api/expand.ts';
 import { fnv1a32 } from '../api/fnv.ts';
@@ -110,13 +110,8 @@ async function hostsMount(
   const text = onHost
     ? nodeHostsFile(await files.readText(hostsPath), aliases)
     : podHostsFile({ podIps, aliases, ...podHostname(pod, settings) });
-  const directory = podDirectory(settings.rootDir, podUid(pod));
-  const path = `${directory}/etc-hosts`;
-  // Containers that run have it mounted: what is right already is not written again.
-  if ((await files.readTextIfAny(path)) !== text) {
-    await files.makeDirectory(directory, 0o750);
-    await files.writeText(path, text, 0o644);
-  }
+  const path = `${podDirectory(settings.rootDir, podUid(pod))}/etc-hosts`;
+  await files.writeText(path, text, 0o644);
   return [{ hostPath: path, containerPath: hostsPath, selinuxRelabel: settings.selinux }];
 }
 
@@ -129,6 +124,8 @@ export async function messageMount(
   if (terminationMessagePath === '') return [];
   const directory = containerDirectory(settings.rootDir, podUid(pod), container.name);
   const path = `${directory}/${terminationFileName(pod, container, restartCount)}`;
+  // From above: the one above it is missing, too, when it is the pod's first.
+  await files.makeDirectory(dirname(directory), 0o750);
   await files.makeDirectory(directory, 0o750);
   await files.writeText(path, '', 0o666);
   const containerPath = resolve('/', terminationMessagePath);

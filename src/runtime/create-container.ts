@@ -130,6 +130,7 @@ async function nextRestartCount(
 ): Promise<number> {
   const current = latestContainer(context.seen, container.name);
   if (current !== undefined) return current.restartCount + (neverRan(current) ? 0 : 1);
+  if (context.logsAreNew) return 0;
   const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
   const names = await deps.files.listNames(directory);
   const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);

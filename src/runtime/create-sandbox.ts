@@ -26,10 +26,11 @@ export async function createSandbox(
   const prepared = prepareSandbox(deps, pod, attempt, context.resolver, signal);
   const { config, runtimeHandler } = await prepared.catch(failed);
   const directories = async (): Promise<void> => {
-    await Promise.all([
+    const [isNew] = await Promise.all([
       files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
       files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750),
     ]).catch(failed);
+    context.logsAreNew = isNew;
   };
   // What the pod needs on this machine waits for its turn as well: of a burst, only those pods get it that start now.
   await context.place.take();

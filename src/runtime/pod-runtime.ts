@@ -156,6 +156,7 @@ export class PodRuntime {
       resolver,
       sandbox: latest === undefined || config === undefined ? undefined : { id: latest.id, config },
       starting: rest.flatMap((action) => ('kind' in action ? action.name : [])),
+      logsAreNew: false,
       prepared: new Map(),
       waiting: {},
       retries: [],

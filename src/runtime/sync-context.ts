@@ -49,12 +49,16 @@ export interface RuntimeImages {
 }
 
 export interface RuntimeFiles {
-  makeDirectory(path: string, mode: number): Promise<void>;
+  /** With what is missing above it. Whether it was made just now. */
+  makeDirectory(path: string, mode: number): Promise<boolean>;
   /** A text file as it is now. */
   readText(path: string): Promise<string>;
   /** Undefined when there is no such file. */
   readTextIfAny(path: string): Promise<string | undefined>;
-  /** Makes the file or replaces what is in it, keeping its inode: it may be mounted. The mode is as given, whatever the umask. */
+  /**
+   * Makes the file and its directory, or replaces what is in it unless that is right already, keeping its inode: it may be mounted. The mode
+   * is as given, whatever the umask.
+   */
   writeText(path: string, text: string, mode: number): Promise<void>;
   /** Makes a symbolic link, in place of one that is there. */
   link(target: string, path: string): Promise<void>;
@@ -174,6 +178,8 @@ export interface SyncContext {
   sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
   /** Names of the containers this pass is to start. */
   readonly starting: readonly string[];
+  /** The directory of its logs was made in this pass: no log of an earlier container can be there. */
+  logsAreNew: boolean;
   /** By container name: what was looked up while the sandbox was being made. */
   readonly prepared: Map<string, Promise<PreparedContainer>>;
   readonly waiting: Record<string, WaitingReason>;

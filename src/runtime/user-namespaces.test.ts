@@ -22,7 +22,7 @@ function rig(
     cri: { status: async () => StatusResponse.fromPartial({ runtimeHandlers: handlers }) },
     files: {
       listNames: async () => [...disk.keys()].map((path) => path.split('/')[3] ?? ''),
-      makeDirectory: async () => undefined,
+      makeDirectory: async () => false,
       readTextIfAny: async (path) => disk.get(path),
       writeText: async (path, content) => void disk.set(path, content),
     },
@@ -90,7 +90,7 @@ describe('ranges', () => {
     const disk = new Map<string, string>();
     const files = {
       listNames: async () => [],
-      makeDirectory: async () => undefined,
+      makeDirectory: async () => false,
       readTextIfAny: async () => undefined,
       writeText: async (path: string, content: string) => {
         if (full) throw new KubeletError('internal', 'FailedWrite', 'no space left');

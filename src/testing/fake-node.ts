@@ -273,7 +273,11 @@ export class FakeNode {
       edges: {
         cri: () => this.#connect(),
         files: {
-          makeDirectory: async (path) => void this.directories.add(path),
+          makeDirectory: async (path) => {
+            const isNew = !this.directories.has(path);
+            this.directories.add(path);
+            return isNew;
+          },
           readText: async () => 'nameserver 192.0.2.53\n',
           listNames: async (path) => this.#namesIn(path),
           readTextIfAny: async (path) => this.files.get(path),

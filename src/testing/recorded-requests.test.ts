@@ -148,7 +148,7 @@ async function containerOf(
   const { containers = [], initContainers = [] } = pod.spec ?? {};
   const container = [...initContainers, ...containers].find((each) => each.name === name) as Container;
   const files = {
-    makeDirectory: async () => undefined,
+    makeDirectory: async () => false,
     readText: async () => '127.0.0.1 localhost\n',
     readTextIfAny: async () => undefined,
     writeText: async () => undefined,

@@ -1,7 +1,7 @@
 // Reads and writes single files of a control group. Invariant: every failure names the file, what was written, and the errno.
-import { constants } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { KubeletError } from '../../base/errors.ts';
+import { readKernelValue, writeKernelFile } from '../host/small-files.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 
 export async function readCgroupFile(path: string): Promise<string> {
@@ -12,10 +12,19 @@ export async function readCgroupFile(path: string): Promise<string> {
   }
 }
 
+/** Of a file that holds one value. */
+export async function readCgroupValue(path: string): Promise<string> {
+  try {
+    return (await readKernelValue(path)).trim();
+  } catch (err) {
+    throw hostError(err, `cannot read ${path}`);
+  }
+}
+
 export async function writeCgroupFile(path: string, value: string): Promise<void> {
   try {
     // Without O_CREAT: a file that is not there is a controller that is not there, not a file to be made.
-    await writeFile(path, value, { flag: constants.O_WRONLY | constants.O_TRUNC });
+    await writeKernelFile(path, value);
   } catch (err) {
     throw hostError(err, `cannot write ${JSON.stringify(value)} to ${path}`, { value });
   }
@@ -23,7 +32,7 @@ export async function writeCgroupFile(path: string, value: string): Promise<void
 
 /** A whole number; `max` is -1. */
 export async function readCgroupNumber(path: string): Promise<bigint> {
-  const text = await readCgroupFile(path);
+  const text = await readCgroupValue(path);
   if (text === 'max') return -1n;
   if (!/^-?\d+$/.test(text))
     throw new KubeletError('internal', 'CgroupValue', `${path} holds ${JSON.stringify(text)}, not a number`);

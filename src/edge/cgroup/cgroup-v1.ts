@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
-import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
+import { readCgroupNumber, readCgroupValue, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { isDirectory } from './cgroup-tree.ts';
 import { together } from './together.ts';
@@ -111,13 +111,13 @@ function isRefusal(err: unknown): boolean {
 /** A new cpuset is empty, and nothing can run in an empty one: it takes what the one above it has. */
 async function inheritFile(mount: string, place: string, file: string, isNew: boolean): Promise<void> {
   if (place === mount) return;
-  if (!isNew && (await readCgroupFile(join(place, file))) !== '') return;
+  if (!isNew && (await readCgroupValue(join(place, file))) !== '') return;
   await writeCgroupFile(join(place, file), await inheritedValue(mount, dirname(place), file));
 }
 
 /** What this cgroup has; one that is empty itself is given what lies above it first. */
 async function inheritedValue(mount: string, place: string, file: string): Promise<string> {
-  const own = await readCgroupFile(join(place, file));
+  const own = await readCgroupValue(join(place, file));
   if (own !== '' || place === mount) return own;
   const value = await inheritedValue(mount, dirname(place), file);
   await writeCgroupFile(join(place, file), value);

@@ -28,6 +28,9 @@ export interface CallerDeps {
   readonly observe?: ((observation: CriObservation) => void) | undefined;
 }
 
+/** gRPC's deadlines are whole milliseconds of the wall clock; ours may be a little later. */
+const roundingMs = 2;
+
 interface Started {
   readonly rpc: Rpc;
   readonly signal: AbortSignal | undefined;
@@ -164,7 +167,7 @@ export class Caller {
       return fromServiceError(err, rpc.method);
     }
     // Before our own deadline it is the runtime that speaks: of the command, not of itself.
-    const commandTimedOut = this.#deps.clock.monotonic() - startMs < timeoutMs;
+    const commandTimedOut = this.#deps.clock.monotonic() - startMs < timeoutMs - roundingMs;
     return fromServiceError(err, rpc.method, { commandTimedOut });
   }
 }

@@ -22,6 +22,8 @@ const channelOptions: ClientOptions = {
   // Nobody else may share or keep the connection, else closing and replacing it would mean nothing.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.service_config_disable_resolution': 1,
+  // Whoever calls decides on another try; kept for one that never comes, every message would be held twice.
+  'grpc.enable_retries': 0,
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
 };

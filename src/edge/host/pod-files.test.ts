@@ -1,4 +1,16 @@
-import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -25,6 +37,72 @@ describe('makeDirectory', () => {
     await expect(files.makeDirectory(join(made, 'f/b'), 0o750)).rejects.toThrow(
       `cannot make directory ${made}/f/b`,
     );
+  });
+});
+
+test('makeDirectory says whether it made it, and does not take a file for one', async () => {
+  expect(await files.makeDirectory(join(made, 'a/b'), 0o750)).toBe(true);
+  expect(await files.makeDirectory(join(made, 'a/b'), 0o750)).toBe(false);
+  await writeFile(join(made, 'f'), '');
+  await expect(files.makeDirectory(join(made, 'f'), 0o750)).rejects.toThrow('cannot make directory');
+});
+
+describe('writeText', () => {
+  const path = (): string => join(made, 'pod/etc-hosts');
+  const inode = async (): Promise<number> => (await stat(path())).ino;
+  test('makes the file and its directory, with its mode in spite of the umask', async () => {
+    await files.writeText(path(), 'text', 0o666);
+    expect([await readFile(path(), 'utf8'), (await stat(path())).mode & 0o777]).toEqual(['text', 0o666]);
+  });
+  test('what is right already is not written again', async () => {
+    await files.writeText(path(), 'text', 0o644);
+    await utimes(path(), 1, 1);
+    await files.writeText(path(), 'text', 0o644);
+    expect((await stat(path())).mtimeMs).toBe(1000);
+  });
+  test('what is not is replaced in the same file: it may be mounted', async () => {
+    await files.writeText(path(), 'a longer text', 0o644);
+    const before = await inode();
+    await files.writeText(path(), 'other', 0o644);
+    expect([await readFile(path(), 'utf8'), await inode()]).toEqual(['other', before]);
+  });
+  test('a mode that somebody was cut off from setting is set', async () => {
+    await files.writeText(path(), '', 0o600);
+    await files.writeText(path(), '', 0o666);
+    expect((await stat(path())).mode & 0o777).toBe(0o666);
+  });
+  test('where it cannot be: an error that names it', async () => {
+    await writeFile(join(made, 'f'), '');
+    await expect(files.writeText(join(made, 'f/g'), 'x', 0o644)).rejects.toThrow(`cannot write ${made}/f/g`);
+  });
+});
+
+describe('link', () => {
+  test('made, and made anew in place of another', async () => {
+    await files.link('/one', join(made, 'link'));
+    await files.link('/two', join(made, 'link'));
+    expect(await readlink(join(made, 'link'))).toBe('/two');
+  });
+});
+
+describe('readText keeps what has settled', () => {
+  const write = async (text: string): Promise<void> => await writeFile(join(made, 'f'), text);
+  test('a change of the same length is seen, however soon it comes', async () => {
+    for (const text of ['a', 'b', 'c']) {
+      await write(text);
+      expect(await files.readText(join(made, 'f'))).toBe(text);
+    }
+  });
+  test('a file that was replaced by another is seen, whatever its times', async () => {
+    await write('old');
+    await utimes(join(made, 'f'), 1, 1);
+    await new Promise((resolve) => setTimeout(resolve, 1_050));
+    expect(await files.readText(join(made, 'f'))).toBe('old');
+    expect(await files.readText(join(made, 'f'))).toBe('old');
+    await writeFile(join(made, 'g'), 'new');
+    await utimes(join(made, 'g'), 1, 1);
+    await rename(join(made, 'g'), join(made, 'f'));
+    expect(await files.readText(join(made, 'f'))).toBe('new');
   });
 });
 

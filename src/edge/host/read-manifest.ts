@@ -1,10 +1,11 @@
 // Lists and reads manifest files. Never blocks: what is not a regular file is recognised after a non-blocking open.
 // Invariant: a stamp differs whenever content, owner or mode of the file behind the path may have changed.
 // Upstream: pkg/kubelet/config/file.go, its use of os and path/filepath.
-import type { BigIntStats } from 'node:fs';
-import { constants, type FileHandle, lstat, open, readdir, stat } from 'node:fs/promises';
+import { type BigIntStats, closeSync, constants, fstatSync } from 'node:fs';
+import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
+import { openFile, readInto } from './small-files.ts';
 
 export interface HostManifestEntry {
   readonly path: string;
@@ -39,16 +40,16 @@ export async function listManifests(path: string): Promise<HostManifestListing> 
 export async function readManifestFile(path: string, limitBytes: number): Promise<HostManifestContent> {
   // Non-blocking, or opening a pipe that nobody writes to would never return.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-  const handle = await open(path, flags).catch((err: unknown) => fail(err, path));
+  const fd = await openFile(path, flags).catch((err: unknown) => fail(err, path));
   try {
-    const stats = await handle.stat({ bigint: true });
+    const stats = fstatSync(fd, { bigint: true });
     if (!stats.isFile()) throw new KubeletError('invalid', 'NotAFile', 'it is not a regular file');
-    const bytes = await readAtMost(handle, limitBytes, Number(stats.size));
+    const bytes = await readAtMost(fd, limitBytes, Number(stats.size));
     return { bytes, stamp: stampOf(stats), changedAtMs: changedAtMs(stats) };
   } catch (err) {
     return fail(err, path);
   } finally {
-    await handle.close();
+    closeSync(fd);
   }
 }
 
@@ -81,17 +82,18 @@ async function statOrMissing(path: string): Promise<BigIntStats | undefined> {
   }
 }
 
-async function readAtMost(handle: FileHandle, limitBytes: number, sizeHint: number): Promise<Uint8Array> {
+async function readAtMost(fd: number, limitBytes: number, sizeHint: number): Promise<Uint8Array> {
   if (sizeHint > limitBytes) throw tooLarge(limitBytes);
   // One byte more than expected: a read that fills the buffer means that the file has grown meanwhile.
   let buffer = Buffer.allocUnsafe(sizeHint + 1);
   let length = 0;
   for (;;) {
-    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
+    const { bytesRead } = await readInto(fd, buffer, length, buffer.length - length, length);
     length += bytesRead;
     if (length > limitBytes) throw tooLarge(limitBytes);
-    if (bytesRead === 0) return buffer.subarray(0, length);
-    if (length === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+    // Of a regular file, a read gives less than was asked for only at its end.
+    if (length < buffer.length) return buffer.subarray(0, length);
+    buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
   }
 }
 

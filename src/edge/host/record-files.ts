@@ -1,10 +1,16 @@
 // Small files that are written whole or not at all, in directories of their own. Upstream: writeFile in
 // pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after a
 // crash; what is written is readable by the kubelet only.
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { closeSync, fdatasync, writeFile } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
 import { isMissing } from './pod-files.ts';
+import { openFile } from './small-files.ts';
+
+const writeWhole = promisify(writeFile);
+const syncData = promisify(fdatasync);
 
 const temporarySuffix = '.tmp';
 
@@ -22,8 +28,11 @@ export const recordFiles = {
   async write(path: string, text: string): Promise<void> {
     const temporary = `${path}${temporarySuffix}`;
     try {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-      await writeThrough(temporary, text);
+      await writeThrough(temporary, text).catch(async (err: unknown) => {
+        if (!isMissing(err)) throw err;
+        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+        await writeThrough(temporary, text);
+      });
       await rename(temporary, path);
     } catch (cause) {
       // What is left of it would only take room where there is none.
@@ -43,12 +52,13 @@ export const recordFiles = {
 };
 
 async function writeThrough(path: string, text: string): Promise<void> {
-  const file = await open(path, 'w', 0o600);
+  const fd = await openFile(path, 'w', 0o600);
   try {
-    await file.writeFile(text);
-    await file.datasync();
+    await writeWhole(fd, text);
+    await syncData(fd);
   } finally {
-    await file.close();
+    // All of it is on the disk already: closing waits for nothing.
+    closeSync(fd);
   }
 }
 

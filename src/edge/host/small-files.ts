@@ -6,8 +6,8 @@ import { closeSync, constants, fchmod, fchown, fstatSync, open, read, write } fr
 import { promisify } from 'node:util';
 
 // Numbers instead of FileHandles, which insist on being closed by a trip of their own.
-const openFile = promisify(open);
-const readInto = promisify(read);
+export const openFile = promisify(open);
+export const readInto = promisify(read);
 const writeFrom = promisify(write);
 const changeMode = promisify(fchmod);
 const changeOwner = promisify(fchown);

@@ -26,6 +26,8 @@ const longestQuietMs = 100;
 const recheckMs = 10_000;
 const retryMs = 1000;
 const confirmMs = 10;
+/** Where links lead is looked up when a burst of changes is over; whoever is told looks through the links himself. */
+const relinkMs = 200;
 /** Each is a watch of the kernel, of which a user has a few thousand. */
 const maxWatches = 256;
 
@@ -47,7 +49,10 @@ class PathWatcher {
   #closed = false;
   #refreshing = false;
   #refreshAgain = false;
+  /** A watched directory has gone; what takes its place is not watched yet. */
+  #lost = false;
   #recheck: Timer | undefined;
+  #relink: Timer | undefined;
   #quiet: { timer: Timer; readonly sinceMs: number; relinked: boolean } | undefined;
 
   constructor(options: WatchPathOptions) {
@@ -57,6 +62,7 @@ class PathWatcher {
   close(): void {
     this.#closed = true;
     this.#recheck?.cancel();
+    this.#relink?.cancel();
     this.#quiet?.timer.cancel();
     for (const { watcher } of this.#open.values()) watcher.close();
     this.#open.clear();
@@ -64,6 +70,8 @@ class PathWatcher {
 
   /** Watches what has to be watched now. At most one at a time; asked for meanwhile, it runs once more. */
   refresh(): void {
+    this.#relink?.cancel();
+    this.#relink = undefined;
     if (this.#refreshing) {
       this.#refreshAgain = true;
       return;
@@ -74,6 +82,7 @@ class PathWatcher {
 
   async #refresh(): Promise<void> {
     let nextMs = recheckMs;
+    this.#lost = false;
     try {
       const targets = await findWatchTargets(this.#options.path);
       if (!this.#closed && this.#adopt(targets.slice(0, maxWatches))) {
@@ -93,8 +102,12 @@ class PathWatcher {
       this.refresh();
       return;
     }
+    this.#recheckIn(nextMs);
+  }
+
+  #recheckIn(ms: number): void {
     this.#recheck?.cancel();
-    this.#recheck = this.#options.clock.setTimer(nextMs, () => this.refresh());
+    this.#recheck = this.#options.clock.setTimer(ms, () => this.refresh());
   }
 
   /** Returns whether a watch was added. */
@@ -125,8 +138,7 @@ class PathWatcher {
       if (this.#open.get(directory)?.watcher === watcher) this.#open.delete(directory);
       if (this.#closed) return;
       this.#options.onError(err);
-      this.#recheck?.cancel();
-      this.#recheck = this.#options.clock.setTimer(retryMs, () => this.refresh());
+      this.#recheckIn(retryMs);
     });
   }
 
@@ -140,6 +152,7 @@ class PathWatcher {
       // It was moved or removed; another may take its place under the same inode, where this watch is deaf.
       open.watcher.close();
       this.#open.delete(directory);
+      this.#lost = true;
     }
     const { clock } = this.#options;
     const nowMs = clock.monotonic();
@@ -155,8 +168,10 @@ class PathWatcher {
     const relinked = this.#quiet?.relinked === true;
     this.#quiet = undefined;
     this.#options.onChange();
-    // Only names that came or went can lead elsewhere.
-    if (relinked) this.refresh();
+    // Only names that came or went can lead elsewhere. A watch that was lost is put back at once.
+    if (!relinked) return;
+    if (this.#lost) this.refresh();
+    else this.#relink ??= this.#options.clock.setTimer(relinkMs, () => this.refresh());
   }
 }
 
