@@ -1,8 +1,14 @@
-import { lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createFile, readKernelValue, readSmallFile, writeKernelFile } from './small-files.ts';
+import {
+  createDirectory,
+  createFile,
+  readKernelValue,
+  readSmallFile,
+  writeKernelFile,
+} from './small-files.ts';
 
 let dir: string;
 beforeEach(async () => {
@@ -46,6 +52,28 @@ describe('createFile', () => {
     });
     await expect(writeKernelFile('/dev/full', 'x')).rejects.toMatchObject({ code: 'ENOSPC' });
     expect(await openDescriptors()).toBe(before);
+  });
+});
+
+describe('createDirectory', () => {
+  for (const mode of [0o700, 0o750, 0o755, 0o777, 0o1777, 0o2775]) {
+    test(`mode ${mode.toString(8)} is as given, whatever the umask`, async () => {
+      await createDirectory(join(dir, 'd'), mode);
+      expect((await stat(join(dir, 'd'))).mode & 0o7777).toBe(mode);
+    });
+  }
+  test('a group that is inherited by the directory above does not change the mode', async () => {
+    await createDirectory(join(dir, 'd'), 0o2755);
+    await createDirectory(join(dir, 'd/e'), 0o755);
+    expect((await stat(join(dir, 'd/e'))).mode & 0o7777).toBe(0o755);
+  });
+  test('what is there stays: a directory with its mode, and a link wherever it leads', async () => {
+    await mkdir(join(dir, 'd'), 0o700);
+    await symlink(join(dir, 'elsewhere'), join(dir, 'link'));
+    for (const name of ['d', 'link'])
+      await expect(createDirectory(join(dir, name), 0o777)).rejects.toMatchObject({ code: 'EEXIST' });
+    expect((await stat(join(dir, 'd'))).mode & 0o777).toBe(0o700);
+    await expect(createDirectory(join(dir, 'none/d'), 0o777)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 
