@@ -181,6 +181,7 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component('pleg'),
     relistMs,
     callTimeoutMs,
+    isAtWork: (uid) => workers.isAtWork(uid),
     onRelist: (seconds) => metrics.pleg.observeRelist(seconds),
   });
   const cluster =

@@ -41,6 +41,11 @@ export interface Cgroups {
   exists(name: CgroupName): Promise<boolean>;
   /** Makes it, and what lies above it, and gives it its amounts; one that exists gets its amounts. */
   create(name: CgroupName, settings: CgroupSettings): Promise<void>;
+  /**
+   * As `create`, for who is about to put a container into it: a new one is made only where it has to be told something, since
+   * the runtime makes the rest.
+   */
+  begin(name: CgroupName, settings: CgroupSettings): Promise<void>;
   update(name: CgroupName, settings: CgroupSettings): Promise<void>;
   /** Processes in it and below it. */
   processes(name: CgroupName): Promise<readonly number[]>;

@@ -83,7 +83,7 @@ export function assembleAllocation<W extends { readonly uid: PodUid; readonly po
 ): AssembledAllocation<W> {
   const { clock, desired, files, gates, metrics, rootDir } = input;
   const enabled = gates.InPlacePodVerticalScaling;
-  const allocations = new Allocations({ files, rootDir, enabled, log: input.log('allocations') });
+  const allocations = new Allocations({ files, rootDir, enabled, clock, log: input.log('allocations') });
   const managers = [
     cpuManager({ files, rootDir, policy: input.config.cpuManagerPolicy }),
     memoryManager({ files, rootDir, policy: input.config.memoryManagerPolicy }),

@@ -9,6 +9,7 @@ import type { WorkMetrics } from '../stats/work-metrics.ts';
 /** In the words of upstream's metric. */
 const cgroupWork: Readonly<Record<string, string>> = {
   create: 'create',
+  begin: 'create',
   update: 'update',
   // The usual end of a pod's; one that is busy is removed later, and counts again.
   removeIdle: 'destroy',

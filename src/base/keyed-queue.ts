@@ -89,6 +89,10 @@ export class KeyedQueue<K> {
     return this.#entries.has(key);
   }
 
+  isRunning(key: K): boolean {
+    return this.#entries.get(key)?.running !== undefined;
+  }
+
   /** Begins to run what was added. A stopped queue stays stopped. */
   start(): void {
     if (this.#phase !== 'new') return;

@@ -16,6 +16,7 @@ describe('Pleg', () => {
   let warned: string[];
   let stop: AbortController;
   let stopped: Promise<void> | undefined;
+  let atWork: Set<string>;
 
   const a = asPodUid('a');
   const unknown = new KubeletError('internal', 'UNKNOWN', 'no');
@@ -25,6 +26,7 @@ describe('Pleg', () => {
     cri = new FakeCri({ clock });
     observed = new ObservedPods();
     heard = [];
+    atWork = new Set();
     warned = [];
     stop = new AbortController();
     stopped = undefined;
@@ -36,6 +38,7 @@ describe('Pleg', () => {
       log: { ...silentLogger, error: note, info: note, warn: note },
       relistMs: 1_000,
       callTimeoutMs: 5_000,
+      isAtWork: (uid) => atWork.has(uid),
     });
     observed.changed.subscribe((uid) => heard.push(uid));
     pleg.answered.subscribe(() => heard.push('answered'));
@@ -103,6 +106,30 @@ describe('Pleg', () => {
   });
 
   describe('relists', () => {
+    test('a new pod that somebody is starting is left to him, but not for long', async () => {
+      await start();
+      atWork.add('a');
+      await sandbox('a');
+      await clock.advance(1_000);
+      expect(observed.get(a)).toBeUndefined();
+      await clock.advance(1_000);
+      expect(observed.get(a)?.sandboxes).toHaveLength(1);
+    });
+    test('one that is known is looked at, whoever is at work on it', async () => {
+      await start();
+      const id = await sandbox('a');
+      await pleg.refresh(a, stop.signal);
+      atWork.add('a');
+      await cri.stopPodSandbox({ podSandboxId: id });
+      await clock.advance(1_000);
+      expect(observed.get(a)?.sandboxes[0]?.ready).toBe(false);
+    });
+    test('what was there before this life is looked at, also by who works on it', async () => {
+      atWork.add('a');
+      await sandbox('a');
+      await start();
+      expect(observed.get(a)?.sandboxes).toHaveLength(1);
+    });
     test('what comes, changes and goes is announced once each', async () => {
       await start();
       heard.splice(0);

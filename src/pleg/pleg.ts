@@ -26,6 +26,8 @@ export interface PlegDeps {
   readonly relistMs: number;
   /** How long one list or one inspection may take before it is given up and tried again. */
   readonly callTimeoutMs: number;
+  /** Whether somebody is at work on this pod who will ask for its inspection when he is done. */
+  readonly isAtWork?: (uid: PodUid) => boolean;
   /** Told how long each relist that went through took. */
   readonly onRelist?: (seconds: number) => void;
 }
@@ -55,6 +57,8 @@ export class Pleg implements Component {
   readonly #unseen = new Set<PodUid>();
   /** Per pod with an inspection under way: how many, and the newest that was stored. */
   readonly #inFlight = new Map<PodUid, { count: number; stored: number }>();
+  /** New pods that the last relist left to those who are starting them. */
+  #starting: ReadonlySet<PodUid> = new Set();
   #nextSeq = 1;
   #health: RuntimeHealth = {
     everAnswered: false,
@@ -186,12 +190,20 @@ export class Pleg implements Component {
   #compare(listed: ReturnType<typeof groupByPod>): void {
     const { observed } = this.#deps;
     const first = !this.#health.everAnswered;
+    const starting = new Set<PodUid>();
     for (const [uid, pod] of listed) {
       const seen = observed.get(uid);
       if (seen !== undefined && matchesList(seen, pod)) continue;
+      // Half a pod is of use to nobody, unless it stays that way.
+      const isStarting = seen === undefined && !first && this.#deps.isAtWork?.(uid) === true;
+      if (isStarting && !this.#starting.has(uid)) {
+        starting.add(uid);
+        continue;
+      }
       if (first) this.#unseen.add(uid);
       this.poke(uid);
     }
+    this.#starting = starting;
     for (const uid of observed.all().keys()) {
       if (!listed.has(uid)) this.poke(uid);
     }

@@ -65,6 +65,23 @@ test('removal kills what is left in it, and leaves others alone', async () => {
   expect([...cgroups.groups.keys()]).toEqual(['/kubepods/burstable/podv']);
 });
 
+test('one that somebody makes again after its removal is found and removed, too', async () => {
+  const { cgroups, pods } = rig();
+  const pod = aPod({ uid: 'u' });
+  await pods.ensure(pod);
+  await pods.removePod('u');
+  expect([...cgroups.groups.keys()].filter((name) => name.endsWith('podu'))).toEqual([]);
+  cgroups.enter('/kubepods/burstable/podu', 11);
+  await pods.removePod('u');
+  expect(cgroups.killed).toEqual([]);
+  expect([...(await pods.podsWithCgroups())]).toEqual(['u']);
+  await pods.removePod('u');
+  expect(cgroups.killed).toEqual([11]);
+  await pods.ensure(pod);
+  await pods.removePod('u');
+  expect([...cgroups.groups.keys()].filter((name) => name.endsWith('podu'))).toEqual([]);
+});
+
 test('a process that does not die is a conflict to be tried again', async () => {
   const { cgroups, pods } = rig();
   cgroups.enter('/kubepods/podu', 11);

@@ -1,6 +1,6 @@
 // Makes a pod's own cgroup before its sandbox, removes it after its containers, and finds those that nobody wants.
-// Upstream: pkg/kubelet/cm/pod_container_manager_linux.go. Holds no state. Invariant: processes are killed only in cgroups
-// of pods that have ended.
+// Upstream: pkg/kubelet/cm/pod_container_manager_linux.go. What it remembers only saves it from looking: the kernel is asked
+// for what it does not know. Invariant: processes are killed only in cgroups of pods that have ended.
 import type { CgroupName, CgroupSettings, Cgroups } from '../api/cgroups.ts';
 import type { Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
@@ -11,7 +11,7 @@ import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.t
 export interface PodCgroupsDeps {
   readonly cgroups: Pick<
     Cgroups,
-    | 'create'
+    | 'begin'
     | 'update'
     | 'kill'
     | 'remove'
@@ -30,6 +30,7 @@ export interface PodCgroupsDeps {
 
 const classes = { Guaranteed: [], Burstable: ['burstable'], BestEffort: ['besteffort'] } as const;
 const prefix = 'pod';
+const mostGone = 256;
 /** As cgroup v1 tells that there is no limit: the largest whole number of pages. */
 const unlimitedFrom = 2n ** 62n;
 
@@ -37,6 +38,10 @@ type PodAmounts = Pick<CgroupSettings, 'cpuShares' | 'cpuQuotaUs' | 'cpuPeriodUs
 
 export class PodCgroups {
   readonly #deps: PodCgroupsDeps;
+  /** Of pods that were given one in this life: nowhere else has to be looked for theirs. */
+  readonly #made = new Map<string, CgroupName>();
+  /** Pods whose cgroup was removed a short while ago, the latest last. */
+  readonly #gone = new Set<string>();
 
   constructor(deps: PodCgroupsDeps) {
     this.#deps = deps;
@@ -59,7 +64,9 @@ export class PodCgroups {
     const { cgroups, policy } = this.#deps;
     const name = this.nameOf(pod);
     try {
-      await cgroups.create(name, podCgroupSettings(pod, policy));
+      this.#made.set(podUid(pod), name);
+      this.#gone.delete(podUid(pod));
+      await cgroups.begin(name, podCgroupSettings(pod, policy));
     } catch (err) {
       const kind = err instanceof KubeletError ? err.kind : 'internal';
       const message = `failed to create container for [${name.join(' ')}] : ${describeError(err)}`;
@@ -97,7 +104,15 @@ export class PodCgroups {
 
   /** Whatever class the pod had. What still runs in it is killed: its containers have ended. */
   async removePod(uid: string): Promise<void> {
-    await Promise.all(this.#everyPlace(uid).map((name) => this.#destroy(name)));
+    // A pod that has ended is cleaned first and removed later.
+    if (this.#gone.has(uid)) return;
+    const made = this.#made.get(uid);
+    const names = made === undefined ? this.#everyPlace(uid) : [made];
+    await Promise.all(names.map((name) => this.#destroy(name)));
+    this.#made.delete(uid);
+    this.#gone.add(uid);
+    const [oldest] = this.#gone;
+    if (this.#gone.size > mostGone && oldest !== undefined) this.#gone.delete(oldest);
   }
 
   /** Kills what runs in one container's own cgroup, of which its runtime has lost sight. */
@@ -118,6 +133,8 @@ export class PodCgroups {
         if (last.startsWith(prefix) && last.length > prefix.length) found.add(last.slice(prefix.length));
       }
     }
+    // Somebody has made it again.
+    for (const uid of found) this.#gone.delete(uid);
     return found;
   }
 

@@ -228,7 +228,7 @@ export class PodRuntime {
    * sandboxes last. As long as a sandbox is there, a kubelet that was killed in the middle finds the pod again and goes on.
    */
   async removePod(pod: PodIdentity, seen: ObservedPod | undefined, signal: AbortSignal): Promise<void> {
-    const { backoff, cgroups, files, images, settings } = this.#deps;
+    const { backoff, files, images, settings } = this.#deps;
     // Before anything is removed from the pod's directory: what is mounted in there is not the pod's to lose.
     await this.cleanPod(pod.uid, signal);
     await unlinkLogs(this.#deps, pod, seen?.containers ?? []);
@@ -237,7 +237,6 @@ export class PodRuntime {
     if (pod.name !== '') {
       await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
     }
-    await cgroups.removePod(pod.uid);
     await removeSandboxes(this.#deps, seen?.sandboxes ?? [], signal);
     backoff.forget(pod.uid);
     images.forget(pod.uid);

@@ -72,6 +72,10 @@ export class FakeCgroups implements Cgroups {
     this.#apply(name, settings);
   }
 
+  async begin(name: CgroupName, settings: CgroupSettings): Promise<void> {
+    await this.create(name, settings);
+  }
+
   async update(name: CgroupName, settings: CgroupSettings): Promise<void> {
     this.calls.push(`update ${this.path(name)}`);
     this.#apply(name, settings);

@@ -95,6 +95,11 @@ export class PodWorkers implements Component {
     );
   }
 
+  /** Whether something is being done for this pod right now; whoever does it looks at the outcome himself. */
+  isAtWork(uid: PodUid): boolean {
+    return this.#queue.isRunning(uid);
+  }
+
   /** Whether a worker still has something to do with this pod, or could have. */
   knows(uid: PodUid): boolean {
     const { desired, observed } = this.#deps;

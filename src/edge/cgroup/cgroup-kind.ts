@@ -6,6 +6,8 @@ export interface CgroupKind {
   missing(path: string): Promise<string | undefined>;
   /** Makes what is missing, then gives it its amounts. */
   create(path: string, settings: CgroupSettings): Promise<void>;
+  /** The same where a runtime will make what it misses. */
+  begin(path: string, settings: CgroupSettings): Promise<void>;
   apply(path: string, settings: CgroupSettings): Promise<void>;
   memoryUsageBytes(path: string): Promise<bigint>;
   memoryLimitBytes(path: string): Promise<bigint>;

@@ -47,14 +47,19 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
     const names = settings.cpus === undefined || settings.cpus === '' ? ['cpus', 'mems'] : ['mems'];
     return together(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
   };
-  const make = async (path: string): Promise<ReadonlySet<string>> => {
+  const make = async (path: string, places: readonly string[]): Promise<ReadonlySet<string>> => {
     const made = new Set<string>();
     await together(
-      roots.map(async (root) => {
+      places.map(async (root) => {
         if (await makeDirectory(join(root, path))) made.add(root);
       }),
     );
     return made;
+  };
+  const create = async (path: string, settings: CgroupSettings): Promise<void> => {
+    const made = await make(path, roots);
+    const isNew = made.has(mountPoints.get('cpuset') ?? '');
+    await together([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
   };
   return {
     version: 1,
@@ -64,10 +69,15 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
       const missing = places.filter((_, at) => !there[at]);
       return missing.length === 0 ? undefined : `missing paths: ${missing.join(', ')}`;
     },
-    create: async (path, settings) => {
-      const made = await make(path);
-      const isNew = made.has(mountPoints.get('cpuset') ?? '');
-      await together([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
+    create,
+    begin: async (path, settings) => {
+      const told = filesOfV1(settings, pageSizes).filter((file) => !isKernelDefault(file));
+      const places = [...new Set(told.flatMap(({ controller }) => mountPoints.get(controller) ?? []))];
+      // One that has processors of its own has to have memory nodes as well.
+      const isSimple = !told.some(({ controller }) => controller === 'cpuset');
+      const made = isSimple ? await make(path, places) : new Set<string>();
+      if (places.length > 0 && made.size === places.length) await tell(path, settings, made);
+      else await create(path, settings);
     },
     apply: (path, settings) => tell(path, settings, new Set()),
     memoryUsageBytes: (path) => readCgroupNumber(join(directory('memory', path), 'memory.usage_in_bytes')),

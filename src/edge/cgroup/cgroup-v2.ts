@@ -20,6 +20,10 @@ export interface CgroupV2Options {
 
 export function cgroupV2({ root, controllers, pageSizes }: CgroupV2Options): CgroupKind {
   const files = (settings: CgroupSettings): readonly V2File[] => filesOf(settings, controllers, pageSizes);
+  const create = async (path: string, settings: CgroupSettings): Promise<void> => {
+    const isNew = await make(root, path, controllers);
+    await tell(root, path, isNew ? files(settings).filter(differsFromDefault) : files(settings));
+  };
   return {
     version: 2,
     missing: async (path) => {
@@ -28,10 +32,9 @@ export function cgroupV2({ root, controllers, pageSizes }: CgroupV2Options): Cgr
       if (missing === undefined) return `${place} does not exist`;
       return missing.length === 0 ? undefined : `missing controllers: ${missing.join(', ')}`;
     },
-    create: async (path, settings) => {
-      const isNew = await make(root, path, controllers);
-      await tell(root, path, isNew ? files(settings).filter(differsFromDefault) : files(settings));
-    },
+    create,
+    // There is only one hierarchy: nothing is left for others to make.
+    begin: create,
     apply: (path, settings) => tell(root, path, files(settings)),
     memoryUsageBytes: (path) => readCgroupNumber(join(root, path, 'memory.current')),
     memoryLimitBytes: (path) => readCgroupNumber(join(root, path, 'memory.max')),

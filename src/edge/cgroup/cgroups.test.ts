@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CgroupSettings } from '../../api/cgroups.ts';
 import { realClock } from '../../base/clock.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup-spelling.ts';
 import { filesOf } from './cgroup-v2.ts';
@@ -167,6 +168,45 @@ describe('version 1', () => {
       'cpuset/kubepods/burstable/podu/cpuset.mems',
     ];
     expect(Object.values(await contents(seen))).toEqual(['1024', '-1', '0-1', '0-1', '0']);
+  });
+
+  test('for a container that is about to come, a new one is made where it has to be told something', async () => {
+    for (const controller of all)
+      await mkdir(join(made, controller, 'kubepods/burstable'), { recursive: true });
+    const cgroups = v1(all);
+    const where = async (): Promise<readonly string[]> => {
+      const there = await Promise.all(
+        all.map(async (controller) => {
+          const names = await readdir(join(made, controller, 'kubepods/burstable'));
+          return names.includes('podu') ? [controller] : [];
+        }),
+      );
+      return there.flat();
+    };
+    // A directory of this test's has no files of the kernel's in it: the writing fails, the making is what counts.
+    const begin = (settings: CgroupSettings): Promise<void> =>
+      cgroups.begin(pod, settings).catch(() => undefined);
+    await begin({ cpuShares: 2n, cpuQuotaUs: -1n, pidsLimit: -1n });
+    expect(await where()).toEqual(['cpu']);
+    await begin({ cpuShares: 2n });
+    expect(await where()).toEqual(all);
+  });
+
+  test('what is made for a container has its amounts, and a cpuset is never left half made', async () => {
+    await lay({ ...files, 'cpuset/cpuset.cpus': '0-3\n', 'cpuset/cpuset.mems': '0\n' });
+    await lay({
+      'cpuset/kubepods/cpuset.mems': '0\n',
+      'cpuset/kubepods/burstable/cpuset.mems': '0\n',
+      'cpuset/kubepods/burstable/podu/cpuset.mems': '\n',
+    });
+    await v1(all).begin(pod, everything);
+    const seen = [
+      'cpu/kubepods/burstable/podu/cpu.shares',
+      'memory/kubepods/burstable/podu/memory.limit_in_bytes',
+      'cpuset/kubepods/burstable/podu/cpuset.cpus',
+      'cpuset/kubepods/burstable/podu/cpuset.mems',
+    ];
+    expect(Object.values(await contents(seen))).toEqual(['512', '1000000', '0-1', '0']);
   });
 
   test('processes, children and removal go over all hierarchies', async () => {

@@ -59,6 +59,10 @@ export class CgroupFs implements Cgroups {
     await this.#kind.create(this.path(name), settings);
   }
 
+  async begin(name: CgroupName, settings: CgroupSettings): Promise<void> {
+    await this.#kind.begin(this.path(name), settings);
+  }
+
   async update(name: CgroupName, settings: CgroupSettings): Promise<void> {
     await this.#kind.apply(this.path(name), settings);
   }

@@ -21,20 +21,23 @@ export function systemdCgroups(files: Cgroups, units: Units): Cgroups {
     const target = { cgroupVersion: files.version, systemdVersion: await units.version() };
     await units.set(unitOf(files, name), resourceProperties(settings, target));
   };
+  const create = async (name: CgroupName, settings: CgroupSettings): Promise<void> => {
+    if (name.length > 0) {
+      const unit = unitOf(files, name);
+      const parent = name.length === 1 ? topSlice : unitOf(files, name.slice(0, -1));
+      await units.start(unit, newSliceProperties(unit, parent, files.version));
+      await set(name, settings);
+    }
+    await files.create(name, settings);
+  };
   return {
     version: files.version,
     path: (name) => files.path(name),
     nameOf: (path) => files.nameOf(path),
     missing: (name) => files.missing(name),
-    create: async (name, settings) => {
-      if (name.length > 0) {
-        const unit = unitOf(files, name);
-        const parent = name.length === 1 ? topSlice : unitOf(files, name.slice(0, -1));
-        await units.start(unit, newSliceProperties(unit, parent, files.version));
-        await set(name, settings);
-      }
-      await files.create(name, settings);
-    },
+    create,
+    // systemd makes a slice in every hierarchy that it manages, whatever is needed of it.
+    begin: create,
     update: async (name, settings) => {
       if (name.length > 0) await set(name, settings);
       await files.update(name, settings);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { asPodUid } from '../../api/pod-ref.ts';
 import { silentLogger } from '../../base/log.ts';
 import { aContainer, aPod } from '../../testing/builders.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { Allocations } from './allocations.ts';
 
 const allocatedPath = '/root/allocated_pods_state';
@@ -9,6 +10,7 @@ const actuatedPath = '/root/actuated_pods_state';
 
 class Scene {
   readonly files = new Map<string, string>();
+  readonly clock = new FakeClock();
   writes = 0;
   fails = false;
   /** Writes wait here until it is resolved. */
@@ -27,6 +29,7 @@ class Scene {
       },
       rootDir: '/root',
       enabled,
+      clock: this.clock,
       log: silentLogger,
     });
     await allocations.start(new AbortController().signal);
@@ -55,6 +58,21 @@ test('a pod is what it was allocated, however often its spec changes, also in th
   expect(second.actuated(uid, 'c')).toEqual({ requests: { cpu: '1' } });
   second.allocate(pod('2'));
   expect(cpuOf(second.podOf(pod('3')))).toBe('2');
+});
+
+test('pods that come together are written together, and at once where somebody waits', async () => {
+  const scene = new Scene();
+  const allocations = await scene.life();
+  for (const name of ['a', 'b', 'c']) allocations.allocate(aPod({ uid: name }));
+  await scene.clock.advance(24);
+  expect(scene.writes).toBe(0);
+  await scene.clock.advance(1);
+  expect(scene.writes).toBe(1);
+  expect(scene.files.get(allocatedPath)).toMatch(/a.*b.*c/);
+  allocations.allocate(aPod({ uid: 'd' }));
+  await allocations.saved();
+  expect(scene.writes).toBe(2);
+  expect(scene.clock.pendingTimers()).toBe(0);
 });
 
 test('the view of a pod is made once for each allocation', async () => {
@@ -92,9 +110,9 @@ test('a burst of pods is one write and one more, and each waits only for its own
       allocations.allocate(aPod({ uid: `uid-${at}`, containers: [aContainer()] }));
   };
   burst(0);
-  await Promise.resolve();
-  await Promise.resolve();
   const first = allocations.saved();
+  await scene.clock.advance(0);
+  expect(scene.writes).toBe(1);
   burst(50);
   open();
   await first;

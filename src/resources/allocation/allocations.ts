@@ -7,6 +7,7 @@ import type { Pod, ResourceRequirements } from '../../api/k8s.ts';
 import { type PodUid, podUid } from '../../api/pod-ref.ts';
 import { equalRequirements } from '../../api/resize.ts';
 import { Channel } from '../../base/channel.ts';
+import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { describeError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -20,6 +21,7 @@ export interface AllocationsDeps {
   readonly rootDir: string;
   /** The gate InPlacePodVerticalScaling: without it every pod has what it asks for, and nothing is written. */
   readonly enabled: boolean;
+  readonly clock: Pick<Clock, 'setTimer'>;
   readonly log: Logger;
 }
 
@@ -117,10 +119,11 @@ class AllocationTable {
   readonly #path: string;
   #pods = new Map<PodUid, PodAllocation>();
 
-  constructor({ files, log, rootDir }: AllocationsDeps, name: string) {
+  constructor({ clock, files, log, rootDir }: AllocationsDeps, name: string) {
     this.#path = join(rootDir, name);
     this.file = new CheckpointFile({
       files,
+      clock,
       path: this.#path,
       encode: () => encodeAllocations(this.#pods),
       onError: (err) => log.error('Allocations of pods could not be written', { path: this.#path, err }),

@@ -1,6 +1,8 @@
 // One small file that holds a store's state, and goes on holding it when the kubelet is killed. Upstream:
 // pkg/kubelet/checkpointmanager. Invariants: at most one write at a time and one that waits for it, however many changes
-// come meanwhile; what the waiting one writes is what holds when it begins; the same text is not written twice in a row.
+// come meanwhile; what the waiting one writes is what holds when it begins; the same text is not written twice in a row;
+// whoever waits for a write makes it begin at once, otherwise changes are gathered for a moment.
+import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** Small files that are written whole or not at all. */
@@ -13,10 +15,14 @@ export interface StateFiles {
 export interface CheckpointFileOptions {
   readonly files: StateFiles;
   readonly path: string;
+  readonly clock: Pick<Clock, 'setTimer'>;
   /** What is to be in the file now. */
   readonly encode: () => string;
   readonly onError: (err: unknown) => void;
 }
+
+/** Pods that come together are written together. Less than a sandbox takes, after which somebody waits for it. */
+const gatherMs = 25;
 
 export class CheckpointFile {
   readonly #options: CheckpointFileOptions;
@@ -25,6 +31,8 @@ export class CheckpointFile {
   #current: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #failed = false;
+  /** Ends the gathering for the write that waits. */
+  #hurry: () => void = () => undefined;
 
   constructor(options: CheckpointFileOptions) {
     this.#options = options;
@@ -39,8 +47,7 @@ export class CheckpointFile {
   save(): void {
     if (this.#next !== undefined) return;
     const before = this.#current ?? Promise.resolve();
-    const next = before
-      .catch(() => undefined)
+    const next = Promise.all([before.catch(() => undefined), this.#gather()])
       .then(() => {
         this.#current = next;
         this.#next = undefined;
@@ -56,7 +63,18 @@ export class CheckpointFile {
   /** Resolves when everything that holds now is in the file; rejects when that could not be written. */
   async saved(): Promise<void> {
     if (this.#failed && this.#next === undefined) this.save();
+    this.#hurry();
     await (this.#next ?? this.#current);
+  }
+
+  #gather(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.setTimer(gatherMs, () => resolve());
+      this.#hurry = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 
   async #write(): Promise<void> {
