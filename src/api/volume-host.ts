@@ -35,7 +35,12 @@ export interface ContentOptions {
   readonly nested: readonly string[];
   /** Whether the directory was made just now, so that nothing can be in it. */
   readonly isNew: boolean;
+  /** Whether a file system in memory is mounted on the directory. */
+  readonly inMemory: boolean;
 }
+
+/** What is usually found where a volume was, which says what to try first: a mount, an empty directory, files the kubelet wrote. */
+export type VolumeRemains = 'mount' | 'empty' | 'own-files';
 
 export interface OwnershipRequest {
   readonly path: string;
@@ -144,8 +149,14 @@ export interface VolumeHost {
   removeTree(path: string): Promise<void>;
   /** Removes what is left of a pod's own directory, under the same rules. */
   removePodDirectory(uid: string): Promise<void>;
+  /** Unmounts what is mounted there, all layers, then removes the directory with its content, as removeTree does. */
+  removeVolume(path: string, remains: VolumeRemains): Promise<void>;
   /** Removes an empty directory or an empty file; nothing there is fine. */
   removeEmpty(path: string): Promise<void>;
+  /** Removes these files of a directory, then the directory, which has to be empty by then. Nothing there is fine. */
+  removeFiles(directory: string, names: readonly string[]): Promise<void>;
+  /** The same for empty directories in it. */
+  removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void>;
   usage(path: string, signal: AbortSignal): Promise<DiskUsage>;
   space(path: string): Promise<FileSystemSpace>;
 }

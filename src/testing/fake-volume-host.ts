@@ -195,6 +195,24 @@ export class FakeVolumeHost implements VolumeHost {
     this.entries.delete(path);
   }
 
+  async removeVolume(path: string): Promise<void> {
+    await this.#called('removeVolume', path);
+    await this.unmount(path);
+    await this.removeTree(path);
+  }
+
+  async removeFiles(directory: string, names: readonly string[]): Promise<void> {
+    await this.#called('removeFiles', directory);
+    for (const name of names) this.entries.delete(`${directory}/${name}`);
+    await this.removeEmpty(directory);
+  }
+
+  async removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void> {
+    await this.#called('removeEmptyDirectories', directory);
+    for (const name of names) await this.removeEmpty(`${directory}/${name}`);
+    await this.removeEmpty(directory);
+  }
+
   async usage(path: string): Promise<{ bytes: number; inodes: number }> {
     await this.#called('usage', path);
     const files = [...(this.contents.get(path)?.values() ?? [])];

@@ -45,7 +45,7 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
     canServe: (spec) => kind.canServe(spec),
     references: (pod, spec) => kind.references(pod, spec),
     async setUp(request, signal) {
-      const { pod, spec, path, owner } = request;
+      const { pod, spec, path, owner, again } = request;
       const uid = pod.metadata?.uid ?? '';
       const content = await kind.collect(request, signal);
       signal.throwIfAborted();
@@ -54,13 +54,19 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
       const medium = kind.inMemory
         ? ({ kind: 'memory', sizeBytes: deps.allocatableMemoryBytes() } as const)
         : ({ kind: 'disk' } as const);
-      const was = await makeOwnDirectory(deps, volume, marker, medium);
+      const was = await makeOwnDirectory(deps, volume, { marker, medium, again });
       const nested = was === 'complete' ? [] : nestedMountPoints(pod, spec.name);
-      await host.writeContent(path, content, { fsGroup: owner.fsGroup, nested, isNew: was === 'new' });
+      const { fsGroup } = owner;
+      const options = { fsGroup, nested, isNew: was === 'new', inMemory: kind.inMemory };
+      await host.writeContent(path, content, options);
       if (was !== 'complete') await markComplete(deps, uid, marker);
       return givenAt(path);
     },
-    tearDown: async (volume) => await removeOwnDirectory(deps, volume, markerOf(volume.directoryName)),
+    tearDown: async (volume) =>
+      await removeOwnDirectory(deps, volume, {
+        marker: markerOf(volume.directoryName),
+        remains: kind.inMemory ? 'mount' : 'own-files',
+      }),
     async reconstruct(volume) {
       const { path, uid, directoryName } = volume;
       const isThere = !kind.inMemory || (await isMountedAs(host, path, 'tmpfs'));

@@ -3,7 +3,8 @@
 // Upstream: pkg/volume/emptydir, which upstream's other plugins wrap; the marker is pkg/volume/util (SetReady).
 // Invariants: never mounted twice, also when the kubelet was killed between the mount and its mark; taken down from what is
 // on disk alone.
-import type { VolumeHost } from '../api/volume-host.ts';
+import type { VolumeHost, VolumeRemains } from '../api/volume-host.ts';
+import { allEnded } from '../base/all-ended.ts';
 import { isKind } from '../base/errors.ts';
 import { readyDir, type VolumeLayout } from './layout.ts';
 import type { VolumeOnDisk, VolumeStats } from './plugin.ts';
@@ -19,23 +20,36 @@ export type Medium =
   | { readonly kind: 'huge-pages'; readonly pageSizeBytes: bigint };
 
 const mode = 0o777;
+/** Of a directory that is mounted on, and of the marks: what others see there is not theirs, or another's. */
+const hiddenMode = 0o750;
 const mountedTypes = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' } as const;
 
 /** New: made just now. Partial: somebody began it and was cut off. */
 export type DirectoryState = 'new' | 'partial' | 'complete';
 
-/** Says what was there before. `marker` names its mark, which differs for wrapped volumes. */
+export interface OwnDirectory {
+  /** What names its mark, which differs for wrapped volumes. */
+  readonly marker: string;
+  readonly medium: Medium;
+  /** Whether it was complete when it was asked for last. */
+  readonly again: boolean;
+}
+
+/** Says what was there before. */
 export async function makeOwnDirectory(
   deps: OwnDirectoryDeps,
   { path, uid }: VolumeOnDisk,
-  marker: string,
-  medium: Medium,
+  { marker, medium, again }: OwnDirectory,
 ): Promise<DirectoryState> {
-  const { host } = deps;
-  // A directory that was not there is neither mounted nor complete: nothing else has to be looked at.
-  const isNew = await host.makeDirectory(path, mode);
-  const isReady = !isNew && (await isMarkedComplete(deps, uid, marker));
+  const { host, layout } = deps;
+  if (again && (await isComplete(deps, { path, uid, marker, medium }))) return 'complete';
+  // The place of the mark is made beside it: at the end only the mark itself is left to do.
+  const [isNew = false] = await allEnded([
+    host.makeDirectory(path, medium.kind === 'disk' ? mode : hiddenMode),
+    host.makeDirectory(readyDir(layout, uid, marker), hiddenMode),
+  ]);
   if (medium.kind !== 'disk') {
+    // A directory that was not there is neither mounted nor complete: nothing else has to be looked at.
     const isMounted = !isNew && (await isMountedAs(host, path, mountedTypes[medium.kind]));
     if (!isMounted) {
       if (medium.kind === 'memory') await host.mountTmpfs(path, medium.sizeBytes);
@@ -44,10 +58,20 @@ export async function makeOwnDirectory(
     }
   }
   if (isNew) return 'new';
-  if (isReady) return 'complete';
+  if (await isMarkedComplete(deps, uid, marker)) return 'complete';
   // Whoever made it may have been cut off before its mode was set; once complete, its mode is the containers'.
   await host.setMode(path, mode);
   return 'partial';
+}
+
+async function isComplete(
+  deps: OwnDirectoryDeps,
+  own: { readonly path: string; readonly uid: string; readonly marker: string; readonly medium: Medium },
+): Promise<boolean> {
+  const { path, uid, marker, medium } = own;
+  const looks = [isMarkedComplete(deps, uid, marker)];
+  if (medium.kind !== 'disk') looks.push(isMountedAs(deps.host, path, mountedTypes[medium.kind]));
+  return (await allEnded(looks)).every(Boolean);
 }
 
 export async function markComplete(
@@ -66,19 +90,15 @@ export async function isMarkedComplete(
   return (await host.kindOf(`${readyDir(layout, uid, marker)}/ready`)) === 'file';
 }
 
-/** Unmounts it when it is mounted, then removes it with its content, then its mark. */
+/** Removes its mark, then unmounts it when it is mounted and removes it with its content. */
 export async function removeOwnDirectory(
   { host, layout }: OwnDirectoryDeps,
-  volume: VolumeOnDisk,
-  marker: string,
+  { path, uid }: VolumeOnDisk,
+  { marker, remains }: { readonly marker: string; readonly remains: VolumeRemains },
 ): Promise<void> {
-  const { path, uid } = volume;
   // The mark goes first: what is half removed is not complete.
-  const mark = readyDir(layout, uid, marker);
-  await host.removeEmpty(`${mark}/ready`);
-  await host.removeEmpty(mark);
-  await host.unmount(path);
-  await host.removeTree(path);
+  await host.removeFiles(readyDir(layout, uid, marker), ['ready']);
+  await host.removeVolume(path, remains);
 }
 
 export async function isMountedAs(host: VolumeHost, path: string, fsType: string): Promise<boolean> {

@@ -36,6 +36,8 @@ export interface SetUpRequest {
   /** The volume's directory; a plugin that needs none leaves it alone. */
   readonly path: string;
   readonly owner: VolumeOwner;
+  /** Whether this life of the kubelet has set it up before, so that it is expected to be there. */
+  readonly again: boolean;
 }
 
 /** What containers get. */

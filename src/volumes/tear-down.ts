@@ -2,6 +2,7 @@
 // an earlier life of the kubelet began. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
 // Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
 // a kind of volume that nobody here knows is left alone and named.
+import { allEnded } from '../base/all-ended.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import { type DeviceStepsDeps, tearDownDevice, withNodeStep } from './device-steps.ts';
@@ -32,6 +33,13 @@ interface VolumeRoot {
   readonly isBlock: boolean;
 }
 
+interface FoundRoot {
+  readonly path: string;
+  /** The kinds of which there are volumes, or were. */
+  readonly pluginDirs: readonly string[];
+  readonly volumes: readonly FoundVolume[];
+}
+
 function volumeRoots({ layout }: TearDownDeps, uid: string, parts: readonly string[]): readonly VolumeRoot[] {
   return [
     ...(parts.includes('volumes') ? [{ path: volumesDir(layout, uid), isBlock: false }] : []),
@@ -39,21 +47,26 @@ function volumeRoots({ layout }: TearDownDeps, uid: string, parts: readonly stri
   ];
 }
 
-async function findVolumes(
-  deps: TearDownDeps,
-  uid: string,
-  root: VolumeRoot,
-): Promise<readonly FoundVolume[]> {
+async function findVolumes(deps: TearDownDeps, uid: string, root: VolumeRoot): Promise<FoundRoot> {
   const { host, plugins } = deps;
-  const { isBlock, path: parent } = root;
-  const found: FoundVolume[] = [];
-  for (const pluginDir of await host.listDirectories(parent)) {
-    const plugin = plugins.find(({ name }) => pluginDirName(name) === pluginDir);
-    const at = `${parent}/${pluginDir}`;
-    for (const directoryName of await (isBlock ? host.listLinks(at) : host.listDirectories(at)))
-      found.push({ uid, pluginDir, directoryName, path: `${at}/${directoryName}`, isBlock, plugin });
-  }
-  return found;
+  const { isBlock, path } = root;
+  const pluginDirs = await host.listDirectories(path);
+  const volumes = await allEnded(
+    pluginDirs.map(async (pluginDir) => {
+      const plugin = plugins.find(({ name }) => pluginDirName(name) === pluginDir);
+      const at = `${path}/${pluginDir}`;
+      const names = await (isBlock ? host.listLinks(at) : host.listDirectories(at));
+      return names.map((name) => ({
+        uid,
+        pluginDir,
+        directoryName: name,
+        path: `${at}/${name}`,
+        isBlock,
+        plugin,
+      }));
+    }),
+  );
+  return { path, pluginDirs, volumes: volumes.flat() };
 }
 
 /** Rejects, having done what it could, with `conflict` when something is still in use. */
@@ -74,15 +87,13 @@ async function tearDownVolumes(
   signal: AbortSignal,
 ): Promise<void> {
   const { host } = deps;
-  const volumes = (await Promise.all(roots.map((root) => findVolumes(deps, uid, root)))).flat();
+  const found = await allEnded(roots.map((root) => findVolumes(deps, uid, root)));
+  const volumes = found.flatMap((root) => root.volumes);
   const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
   signal.throwIfAborted();
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   if (failures.length > 0) throw stillThere(failures);
-  for (const { path } of roots) {
-    for (const name of await host.listDirectories(path)) await host.removeEmpty(`${path}/${name}`);
-    await host.removeEmpty(path);
-  }
+  for (const { path, pluginDirs } of found) await host.removeEmptyDirectories(path, pluginDirs);
 }
 
 async function tearDownVolume(deps: TearDownDeps, volume: FoundVolume, signal: AbortSignal): Promise<void> {

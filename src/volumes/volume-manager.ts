@@ -235,7 +235,8 @@ export class VolumeManager implements PodVolumes {
     const plugin = taking.plugins.find((each) => each.canServe(spec));
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
     const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
-    const request = { pod, spec, path, owner: volumeOwner(pod) };
+    const again = this.#deps.mounts.get(podUid(pod), spec.name) !== undefined;
+    const request = { pod, spec, path, owner: volumeOwner(pod), again };
     const what = `mounting volume "${spec.name}"`;
     const operation = spec.isBlock ? 'map_volume' : 'volume_mount';
     const name = { plugin: plugin.name, operation } as const;

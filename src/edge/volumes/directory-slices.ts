@@ -1,11 +1,22 @@
 // A directory's entries a slice at a time: one of a million entries is never in memory whole, and the event loop goes on.
 import type { Dirent } from 'node:fs';
-import { opendir } from 'node:fs/promises';
+import { opendir, readdir } from 'node:fs/promises';
 
 /** Entries that are worked on at once. */
 const sliceSize = 64;
+/**
+ * One block. File systems count a directory's size in blocks, in bytes of its names or in entries; in each case it has at
+ * most some thousand entries, which one call may read. 0 is what those say that do not count.
+ */
+const smallBytes = 4096;
 
-export async function* directorySlices(path: string): AsyncGenerator<readonly Dirent[]> {
+/** `sizeBytes` is the directory's own size: a small one is read by one call instead of four. */
+export async function* directorySlices(path: string, sizeBytes: number): AsyncGenerator<readonly Dirent[]> {
+  if (sizeBytes > 0 && sizeBytes <= smallBytes) {
+    const entries = await readdir(path, { withFileTypes: true });
+    for (let at = 0; at < entries.length; at += sliceSize) yield entries.slice(at, at + sliceSize);
+    return;
+  }
   let slice: Dirent[] = [];
   for await (const entry of await opendir(path, { bufferSize: sliceSize })) {
     slice.push(entry);

@@ -2,12 +2,11 @@
 // Upstream: pkg/volume/volume_linux.go (SetVolumeOwnership). Invariants: no link is followed, also when one is swapped in
 // while we look, since every change goes through a descriptor of the very entry that was looked at; the root comes last, so
 // that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices.
-import { constants, type Stats } from 'node:fs';
-import { chmod, chown, type FileHandle, lchown, open } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, type Stats } from 'node:fs';
 import type { OwnershipRequest, OwnershipResult } from '../../api/volume-host.ts';
 import { describeError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
-import { directorySlices } from './directory-slices.ts';
+import { diskCalls, type FileCalls } from './file-calls.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const openPath = 0o10000000;
@@ -20,6 +19,7 @@ const progressEvery = 4096;
 interface Walk {
   readonly request: OwnershipRequest;
   readonly signal: AbortSignal;
+  readonly calls: FileCalls;
   readonly dev: number;
   entries: number;
   failed: number;
@@ -29,18 +29,20 @@ interface Walk {
 export async function changeOwnership(
   request: OwnershipRequest,
   signal: AbortSignal,
+  calls = diskCalls,
 ): Promise<OwnershipResult> {
-  const root = await open(request.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const root = await calls.open(request.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   try {
-    const stat = await root.stat();
+    const stat = fstatSync(root);
     if (request.onlyOnRootMismatch && matches(stat, request))
       return { entries: 0, failed: 0, firstFailure: undefined };
-    const walk: Walk = { request, signal, dev: stat.dev, entries: 0, failed: 0, firstFailure: undefined };
+    const { dev } = stat;
+    const walk: Walk = { request, signal, calls, dev, entries: 0, failed: 0, firstFailure: undefined };
     await changeDirectory(root, stat, walk);
     const { entries, failed, firstFailure } = walk;
     return { entries, failed, firstFailure };
   } finally {
-    await root.close();
+    closeSync(root);
   }
 }
 
@@ -54,10 +56,10 @@ function matches(stat: Stats, request: OwnershipRequest): boolean {
   return stat.gid === request.fsGroup && wantedMode(stat, request) === (stat.mode & 0o7777);
 }
 
-async function changeDirectory(directory: FileHandle, stat: Stats, walk: Walk): Promise<void> {
-  const self = `/proc/self/fd/${directory.fd}`;
+async function changeDirectory(directory: number, stat: Stats, walk: Walk): Promise<void> {
+  const self = `/proc/self/fd/${directory}`;
   const subdirectories: string[] = [];
-  for await (const slice of directorySlices(self)) {
+  for await (const slice of walk.calls.slices(self, stat.size)) {
     walk.signal.throwIfAborted();
     await Promise.all(
       slice.map(async ({ name }) => {
@@ -72,40 +74,40 @@ async function changeDirectory(directory: FileHandle, stat: Stats, walk: Walk): 
 }
 
 async function changeSubdirectory(path: string, walk: Walk): Promise<void> {
-  const child = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const child = await walk.calls.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   try {
-    const stat = await child.stat();
+    const stat = fstatSync(child);
     // Another file system below is another volume's, or nobody's business of ours.
     if (stat.dev === walk.dev) await changeDirectory(child, stat, walk);
   } finally {
-    await child.close();
+    closeSync(child);
   }
 }
 
 /** True for a directory, which is left to its own walk. */
 async function changeEntry(path: string, walk: Walk): Promise<boolean> {
-  const entry = await open(path, openPath | O_NOFOLLOW);
+  const entry = await walk.calls.open(path, openPath | O_NOFOLLOW);
   try {
-    const stat = await entry.stat();
+    const stat = fstatSync(entry);
     if (stat.isDirectory()) return true;
     count(walk);
     // A link's own mode means nothing, and a change of it would reach what it points to.
     if (stat.isSymbolicLink()) {
-      if (stat.gid !== walk.request.fsGroup) await lchown(path, stat.uid, walk.request.fsGroup);
+      if (stat.gid !== walk.request.fsGroup) await walk.calls.lchown(path, stat.uid, walk.request.fsGroup);
     } else await changeOpen(entry, stat, walk);
     return false;
   } finally {
-    await entry.close();
+    closeSync(entry);
   }
 }
 
-async function changeOpen(entry: FileHandle, stat: Stats, { request }: Walk): Promise<void> {
-  const self = `/proc/self/fd/${entry.fd}`;
+async function changeOpen(entry: number, stat: Stats, { calls, request }: Walk): Promise<void> {
+  const self = `/proc/self/fd/${entry}`;
   const mode = wantedMode(stat, request);
   const regroup = stat.gid !== request.fsGroup;
-  if (regroup) await chown(self, stat.uid, request.fsGroup);
+  if (regroup) await calls.chown(self, stat.uid, request.fsGroup);
   // The kernel clears set-user and set-group bits of a file whose group changes: they are set again.
-  if (mode !== (stat.mode & 0o7777) || (regroup && (mode & 0o6000) !== 0)) await chmod(self, mode);
+  if (mode !== (stat.mode & 0o7777) || (regroup && (mode & 0o6000) !== 0)) await calls.chmod(self, mode);
 }
 
 function count(walk: Walk): void {

@@ -1,23 +1,36 @@
 // Removal below the pods' directory, and nowhere else. Invariants: a path that is not strictly below it is refused before
 // anything is touched; links are removed, never followed, also when they are swapped in meanwhile: every entry is reached
-// through the open descriptor of its directory; nothing is removed through a mount: the kernel's table is asked first, and
-// the walk stops at a directory of another file system.
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, lstat, open, realpath, rmdir, unlink } from 'node:fs/promises';
-import { join, normalize } from 'node:path';
+// through the open descriptor of its directory, and where that really is the kernel tells; nothing is removed through a mount:
+// a directory that was reached by another mount or lies on another file system stops the walk, and where there may be more
+// than the kubelet's own files the kernel's table is asked first.
+import { closeSync, constants, lstat, open, realpath, rmdir, type Stats, unlink } from 'node:fs';
+import { basename, dirname, normalize } from 'node:path';
+import { promisify } from 'node:util';
+import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
-import { directorySlices } from './directory-slices.ts';
+import { entryOf, realPathOf } from './descriptors.ts';
+import { ignoreMissing, removeDirectory } from './remove-directory.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Whoever still adds files after so many rounds keeps the directory. */
-const mostTurns = 16;
+const { O_DIRECTORY } = constants;
+const openPath = 0o10000000;
+const openFile = promisify(open);
+const look = promisify(lstat);
+const removeLeaf = promisify(rmdir);
+const removeFile = promisify(unlink);
+const resolve = promisify(realpath.native);
 
 export interface PodTreeOptions {
   /** `<root>/pods`. */
   readonly podsDir: string;
   /** The mount points at and below a real path. */
   readonly mountsBelow: (path: string) => Promise<readonly { readonly path: string }[]>;
+}
+
+/** An open directory, and its path without any link. */
+interface Place {
+  readonly fd: number;
+  readonly real: string;
 }
 
 /** Throws unless the path is below `podsDir`, at least so deep: 2 is in a pod's own directory, `<podsDir>/<uid>/…`. */
@@ -32,6 +45,8 @@ export function checkBelowPods(podsDir: string, path: string, depth = 2): void {
 export class PodTree {
   readonly #podsDir: string;
   readonly #mountsBelow: PodTreeOptions['mountsBelow'];
+  /** Where the pods' directory was when it was looked for last. */
+  #base: string | undefined;
 
   constructor(options: PodTreeOptions) {
     this.#podsDir = options.podsDir;
@@ -40,149 +55,133 @@ export class PodTree {
 
   async removeTree(path: string): Promise<void> {
     checkBelowPods(this.#podsDir, path);
-    await this.#removeChecked(path);
+    await this.#removeTree(path);
   }
 
   async removePodDirectory(uid: string): Promise<void> {
     const path = `${this.#podsDir}/${uid}`;
     checkBelowPods(this.#podsDir, path, 1);
     if (uid.includes('/')) throw new KubeletError('invalid', 'OutsidePods', `${uid} is not the UID of a pod`);
-    await this.#removeChecked(path);
+    await this.#removeTree(path);
   }
 
-  async #removeChecked(path: string): Promise<void> {
-    const real = await this.#realPath(path);
-    if (real === undefined) return;
-    const [mount] = await this.#mountsBelow(real);
-    if (mount !== undefined)
-      throw new KubeletError('conflict', 'MountBusy', `cannot remove ${path}: ${mount.path} is mounted`);
+  /** Removes a directory that holds nothing but what the kubelet wrote. `conflict` when it is a mount point. */
+  async removeOwnTree(path: string): Promise<void> {
+    checkBelowPods(this.#podsDir, path);
+    await this.#in(dirname(path), path, async ({ fd }) => {
+      await removeDirectory(fd, basename(path));
+    });
+  }
+
+  /** Removes an empty directory or an empty file. */
+  async removeEmpty(path: string): Promise<void> {
+    checkBelowPods(this.#podsDir, path);
+    await this.#in(dirname(path), path, async ({ fd }) => {
+      const entry = entryOf(fd, basename(path));
+      if ((await rmdirOrTold(entry)) !== 'ENOTDIR') return;
+      const stat = await lstatOrNothing(entry);
+      if (stat === undefined) return;
+      if (stat.isFile() && stat.size > 0)
+        throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it has content`);
+      await ignoreMissing(removeFile(entry));
+    });
+  }
+
+  /** Removes empty directories or a file of a directory, beside each other, then the directory itself. */
+  async removeWith(path: string, names: readonly string[], kind: 'directory' | 'file'): Promise<void> {
+    checkBelowPods(this.#podsDir, path);
+    await this.#in(path, path, async ({ fd, real }) => {
+      const remove = kind === 'file' ? removeFile : removeLeaf;
+      await allEnded(names.map((name) => ignoreMissing(remove(entryOf(fd, name)))));
+      await ignoreMissing(removeLeaf(real));
+    });
+  }
+
+  async #removeTree(path: string): Promise<void> {
+    await this.#in(dirname(path), path, async ({ fd, real }) => {
+      const name = basename(path);
+      // An empty one goes at once; the kernel says when it is none, or something is mounted on it.
+      const told = await rmdirOrTold(entryOf(fd, name), ['ENOTEMPTY', 'EEXIST', 'EBUSY']);
+      if (told === undefined) return;
+      if (told === 'ENOTDIR') {
+        await ignoreMissing(removeFile(entryOf(fd, name)));
+        return;
+      }
+      const isMountPoint = told === 'EBUSY';
+      const [mount] = isMountPoint ? [{ path }] : await this.#mountsBelow(`${real}/${name}`);
+      if (mount !== undefined)
+        throw new KubeletError('conflict', 'MountBusy', `cannot remove ${path}: ${mount.path} is mounted`);
+      await removeDirectory(fd, name);
+    });
+  }
+
+  /** Works on an open directory; does nothing when there is none. */
+  async #in(directory: string, path: string, work: (place: Place) => Promise<void>): Promise<void> {
     try {
-      await this.#remove(real);
+      const place = await this.#open(directory, path);
+      if (place === undefined) return;
+      try {
+        await work(place);
+      } finally {
+        closeSync(place.fd);
+      }
     } catch (err) {
       if (err instanceof KubeletError) throw err;
       throw hostError(err, `cannot remove ${path}`, { path });
     }
   }
 
-  async removeEmpty(path: string): Promise<void> {
-    checkBelowPods(this.#podsDir, path);
-    const real = await this.#realPath(path);
-    if (real === undefined) return;
-    const stat = await lstatOrNothing(real);
-    if (stat === undefined) return;
-    if (stat.isFile() && stat.size > 0)
-      throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it has content`);
-    try {
-      await (stat.isDirectory() ? rmdir(real) : unlink(real));
-    } catch (err) {
-      if (errorCode(err) !== 'ENOENT') throw hostError(err, `cannot remove ${path}`, { path });
-    }
-  }
-
   /**
-   * The path with what lies above the pods' directory resolved, for the root may be a link. Below it no element may be
-   * one: a link there could lead the removal elsewhere. Undefined when there is nothing.
+   * What lies above the pods' directory may be a link, for the root may be one. Below it none may be: a link there could
+   * lead the removal elsewhere. Told from where the directory that was opened really is.
    */
-  async #realPath(path: string): Promise<string | undefined> {
-    const base = await realpath(this.#podsDir).catch((err: unknown) => {
+  async #open(directory: string, path: string): Promise<Place | undefined> {
+    const fd = await openFile(directory, openPath | O_DIRECTORY).catch((err: unknown) => {
       if (errorCode(err) === 'ENOENT') return undefined;
-      throw hostError(err, `cannot resolve ${this.#podsDir}`);
+      if (['ENOTDIR', 'ELOOP'].includes(errorCode(err) ?? '')) throw notADirectory(path);
+      throw err;
     });
-    if (base === undefined) return undefined;
-    const parts = path.slice(this.#podsDir.length + 1).split('/');
-    let real = base;
-    for (const part of parts.slice(0, -1)) {
-      real = join(real, part);
-      const stat = await lstatOrNothing(real);
-      if (stat === undefined) return undefined;
-      if (!stat.isDirectory())
-        throw new KubeletError(
-          'invalid',
-          'NotADirectory',
-          `refusing to remove ${path}: ${real} is not a directory`,
-        );
-    }
-    return join(real, parts.at(-1) ?? '');
-  }
-
-  async #remove(path: string): Promise<void> {
-    const stat = await lstatOrNothing(path);
-    if (stat === undefined) return;
-    if (!stat.isDirectory()) {
-      await unlink(path);
-      return;
-    }
-    const directory = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (fd === undefined) return undefined;
     try {
-      const { dev } = await directory.stat();
-      await emptyDirectory(directory, dev);
-    } finally {
-      await directory.close();
+      const real = realPathOf(fd);
+      const below = directory.slice(this.#podsDir.length);
+      if (real !== `${this.#base}${below}`) {
+        this.#base = await resolve(this.#podsDir);
+        if (real === `${this.#base}${below} (deleted)`) {
+          closeSync(fd);
+          return undefined;
+        }
+        if (real !== `${this.#base}${below}`) throw notADirectory(path);
+      }
+      return { fd, real };
+    } catch (err) {
+      closeSync(fd);
+      throw err;
     }
-    await rmdir(path);
   }
 }
 
-/** Removes what is in an open directory, reaching each entry through the descriptor. */
-async function emptyDirectory(directory: FileHandle, dev: number): Promise<void> {
-  const self = `/proc/self/fd/${directory.fd}`;
-  // A listing may miss entries when others are removed beside it: it is begun anew until there are none.
-  for (let turn = 0; turn < mostTurns; turn++) {
-    const found = await emptyOnce(self, dev);
-    if (found === 0) return;
-  }
+function notADirectory(path: string): KubeletError {
+  const why = 'something on the way to it is a link or not a directory';
+  return new KubeletError('invalid', 'NotADirectory', `refusing to remove ${path}: ${why}`);
 }
 
-/** How many entries there were. */
-async function emptyOnce(self: string, dev: number): Promise<number> {
-  const subdirectories: string[] = [];
-  let found = 0;
-  for await (const slice of directorySlices(self)) {
-    found += slice.length;
-    await Promise.all(
-      slice.map(async (entry) => {
-        if (entry.isDirectory()) subdirectories.push(entry.name);
-        else await ignoreMissing(unlink(join(self, entry.name)));
-      }),
-    );
-  }
-  // One after the other: the depth of the tree, not its width, bounds the open descriptors.
-  for (const name of subdirectories) await removeSubdirectory(join(self, name), dev);
-  return found;
-}
-
-async function removeSubdirectory(path: string, dev: number): Promise<void> {
-  const child = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((err: unknown) => {
-    if (errorCode(err) === 'ENOENT') return undefined;
-    throw err;
-  });
-  if (child === undefined) return;
+/** Undefined when the directory is gone; what the kernel refused it with when that is one of these. */
+async function rmdirOrTold(path: string, codes: readonly string[] = []): Promise<string | undefined> {
   try {
-    const stat = await child.stat();
-    if (stat.dev !== dev)
-      throw new KubeletError(
-        'conflict',
-        'MountBusy',
-        `refusing to remove ${path}: another file system is mounted there`,
-      );
-    await emptyDirectory(child, dev);
-  } finally {
-    await child.close();
-  }
-  await ignoreMissing(rmdir(path));
-}
-
-async function ignoreMissing(work: Promise<void>): Promise<void> {
-  try {
-    await work;
+    await removeLeaf(path);
+    return undefined;
   } catch (err) {
-    if (errorCode(err) !== 'ENOENT') throw err;
+    const code = errorCode(err);
+    if (code === 'ENOENT') return undefined;
+    if (code === 'ENOTDIR' || (code !== undefined && codes.includes(code))) return code;
+    throw err;
   }
 }
 
 async function lstatOrNothing(path: string): Promise<Stats | undefined> {
   try {
-    return await lstat(path);
+    return await look(path);
   } catch (err) {
     if (errorCode(err) === 'ENOENT') return undefined;
     throw err;

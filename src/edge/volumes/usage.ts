@@ -20,17 +20,19 @@ export async function smallDiskUsage(
 ): Promise<DiskUsage | undefined> {
   const root = await lstat(path, { bigint: true });
   const count = new UsageCount(root);
-  const directories = root.isDirectory() ? [path] : [];
+  const directories = root.isDirectory() ? [{ path, size: root.size }] : [];
   let entries = 0;
   for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
-    for await (const found of existing(directorySlices(directory))) {
+    const { path: at, size } = directory;
+    for await (const found of existing(directorySlices(at, Number(size)))) {
       signal.throwIfAborted();
       entries += found.length;
       if (entries > mostEntries) return undefined;
-      const slice = found.map(({ name }) => `${directory}/${name}`);
+      const slice = found.map(({ name }) => `${at}/${name}`);
       const stats = await Promise.all(slice.map((each) => orGone(lstat(each, { bigint: true }))));
       for (const [index, stat] of stats.entries())
-        if (stat !== undefined && count.add(stat)) directories.push(slice[index] ?? '');
+        if (stat !== undefined && count.add(stat))
+          directories.push({ path: slice[index] ?? '', size: stat.size });
     }
   }
   return count.total();

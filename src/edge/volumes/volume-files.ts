@@ -1,7 +1,7 @@
 // The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type {
   Content,
@@ -17,16 +17,20 @@ import type {
   OwnershipResult,
   SubPathRequest,
   VolumeHost,
+  VolumeRemains,
 } from '../../api/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { raceAbort } from '../../base/race-abort.ts';
+import { createFile } from '../host/small-files.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
+import { callsInMemory, diskCalls, type FileCalls } from './file-calls.ts';
 import { mountDevice } from './mount-device.ts';
 import { runCommand } from './mount-helper.ts';
-import { MountPoints } from './mount-points.ts';
+import { MountPoints, mountsIn } from './mount-points.ts';
 import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
 import { changeOwnership } from './ownership.ts';
+import { PodDirectories } from './pod-directories.ts';
 import { PodTree } from './pod-tree.ts';
 import { bindSubPath } from './sub-path.ts';
 import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage.ts';
@@ -55,6 +59,7 @@ export class VolumeFiles implements VolumeHost {
   readonly #now: () => number;
   readonly #commands: NonNullable<VolumeFilesOptions['commands']>;
   readonly #points = new MountPoints();
+  readonly #directories: PodDirectories;
   readonly #tree: PodTree;
   readonly #usageThread: URL | undefined;
   #syscalls: Promise<MountSyscalls> | undefined;
@@ -66,24 +71,19 @@ export class VolumeFiles implements VolumeHost {
     this.#now = options.now;
     this.#usageThread = options.usageThread;
     this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
-    this.#tree = new PodTree({ podsDir: options.podsDir, mountsBelow: (path) => this.#points.below(path) });
+    this.#directories = new PodDirectories(options.podsDir);
+    this.#tree = new PodTree({
+      podsDir: options.podsDir,
+      mountsBelow: async (path) => mountsIn(await this.#points.read(), path),
+    });
   }
 
   async makeDirectory(path: string, mode: number): Promise<boolean> {
     return await told(`cannot make directory ${path}`, async () => {
-      const made = await makeWithParents(path, () => mkdir(path, mode));
-      if (!made) {
-        const there = await lstat(path);
-        if (!there.isDirectory())
-          throw new KubeletError(
-            'conflict',
-            'EEXIST',
-            `cannot make directory ${path}: there is something else`,
-          );
-        return false;
-      }
-      await chmod(path, mode);
-      return true;
+      if (await this.#directories.make(path, mode)) return true;
+      if ((await lstat(path)).isDirectory()) return false;
+      const what = `cannot make directory ${path}: there is something else`;
+      throw new KubeletError('conflict', 'EEXIST', what);
     });
   }
 
@@ -92,10 +92,9 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async makeFile(path: string, mode: number): Promise<void> {
-    await told(
-      `cannot make file ${path}`,
-      async () => await makeWithParents(path, async () => await (await open(path, 'a', mode)).close()),
-    );
+    await told(`cannot make file ${path}`, async () => {
+      await this.#directories.within(path, () => createFile(path, { data: '', mode }));
+    });
   }
 
   async kindOf(path: string): Promise<FileKind | undefined> {
@@ -121,8 +120,8 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async mountsBelow(path: string): Promise<readonly MountPoint[]> {
-    const real = await this.#real(path);
-    const mounts = await this.#points.below(real);
+    const [real, table] = await Promise.all([this.#real(path), this.#points.read()]);
+    const mounts = mountsIn(table, real);
     return mounts.map((mount) => ({ ...mount, path: `${path}${mount.path.slice(real.length)}` }));
   }
 
@@ -182,14 +181,17 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async unmount(path: string): Promise<void> {
-    const calls = await this.#calls();
-    for (let layer = 0; layer < mostLayers; layer++) {
-      try {
-        await calls.unmount(path);
-      } catch (err) {
-        if (err instanceof KubeletError && ['EINVAL', 'ENOENT'].includes(err.reason)) return;
-        throw err;
-      }
+    for (let layer = 0; layer < mostLayers; layer++) if (!(await this.#unmountOne(path))) return;
+  }
+
+  /** False when nothing is mounted there. */
+  async #unmountOne(path: string): Promise<boolean> {
+    try {
+      await (await this.#calls()).unmount(path);
+      return true;
+    } catch (err) {
+      if (err instanceof KubeletError && ['EINVAL', 'ENOENT'].includes(err.reason)) return false;
+      throw err;
     }
   }
 
@@ -208,11 +210,13 @@ export class VolumeFiles implements VolumeHost {
 
   async writeContent(path: string, content: Content, options: ContentOptions): Promise<boolean> {
     return await told(`cannot write ${path}`, async () => {
-      for (const nested of options.nested) await mkdir(join(path, nested), { recursive: true, mode: 0o755 });
+      const calls = options.inMemory ? callsInMemory(path, content) : diskCalls;
+      for (const nested of options.nested) await calls.makeDirectories(join(path, nested), 0o755);
       return await writeContent(path, content, {
+        calls,
         isNew: options.isNew,
         now: this.#now,
-        setOwnership: async () => await this.#ownContent(path, options.fsGroup),
+        setOwnership: async () => await this.#ownContent(calls, path, options.fsGroup),
       });
     });
   }
@@ -287,12 +291,34 @@ export class VolumeFiles implements VolumeHost {
     return this.#tree.removeTree(path);
   }
 
+  async removeVolume(path: string, remains: VolumeRemains): Promise<void> {
+    if (remains === 'mount') await this.#unmountOne(path);
+    for (let layer = 0; ; layer++) {
+      try {
+        await (remains === 'own-files' ? this.#tree.removeOwnTree(path) : this.#tree.removeTree(path));
+        return;
+      } catch (err) {
+        // Something is mounted on it, or in it: only what is on it is ours to unmount.
+        const mayUnmount = isKind(err, 'conflict') && layer < mostLayers;
+        if (!mayUnmount || !(await this.#unmountOne(path))) throw err;
+      }
+    }
+  }
+
   removePodDirectory(uid: string): Promise<void> {
     return this.#tree.removePodDirectory(uid);
   }
 
   removeEmpty(path: string): Promise<void> {
     return this.#tree.removeEmpty(path);
+  }
+
+  removeFiles(directory: string, names: readonly string[]): Promise<void> {
+    return this.#tree.removeWith(directory, names, 'file');
+  }
+
+  removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void> {
+    return this.#tree.removeWith(directory, names, 'directory');
   }
 
   async usage(path: string, signal: AbortSignal): Promise<DiskUsage> {
@@ -313,10 +339,10 @@ export class VolumeFiles implements VolumeHost {
     return this.#syscalls;
   }
 
-  async #ownContent(path: string, fsGroup: number | undefined): Promise<void> {
+  async #ownContent(calls: FileCalls, path: string, fsGroup: number | undefined): Promise<void> {
     if (fsGroup === undefined) return;
     const request = { path, fsGroup, readOnly: true, onlyOnRootMismatch: false };
-    const { failed, firstFailure } = await changeOwnership(request, new AbortController().signal);
+    const { failed, firstFailure } = await changeOwnership(request, new AbortController().signal, calls);
     if (failed > 0)
       throw new KubeletError('internal', 'OwnershipFailed', firstFailure ?? `${failed} entries`);
   }
@@ -343,25 +369,6 @@ async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
     return await work;
   } catch (err) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '')) return undefined;
-    throw err;
-  }
-}
-
-/** False when it was there already. What lies above is looked at only when it is missing. */
-async function makeWithParents(path: string, make: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await make();
-    return true;
-  } catch (err) {
-    if (errorCode(err) === 'EEXIST') return false;
-    if (errorCode(err) !== 'ENOENT') throw err;
-  }
-  await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-  try {
-    await make();
-    return true;
-  } catch (err) {
-    if (errorCode(err) === 'EEXIST') return false;
     throw err;
   }
 }

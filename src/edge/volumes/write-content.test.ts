@@ -1,8 +1,9 @@
-import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Content } from '../../api/volume-host.ts';
 import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { diskCalls, memoryCalls } from './file-calls.ts';
 import { VolumeFiles } from './volume-files.ts';
 import { checkedPath, writeContent } from './write-content.ts';
 
@@ -31,11 +32,16 @@ for (const [path, want] of [
 ] as const)
   test(`checkedPath takes ${path}`, () => expect(checkedPath(path)).toBe(want));
 
-describe('on disk', () => {
+const versions = [
+  ['by the pool', diskCalls],
+  ['in place', memoryCalls],
+] as const;
+describe.each(versions)('%s', (_, calls) => {
   let ground: MountGround;
   let dir: string;
   let ownerships = 0;
   const hooks = {
+    calls,
     isNew: false,
     now: () => Date.UTC(2026, 10, 16, 17, 4, 5),
     setOwnership: async () => void ownerships++,
@@ -96,6 +102,40 @@ describe('on disk', () => {
     expect(await stamped()).toEqual([await readlink(join(dir, '..data'))]);
   });
 
+  test('a new directory gets the same layout, without a step that only readers need', async () => {
+    const files = content({ a: '1', 'sub/b': '2' });
+    expect(await writeContent(dir, files, { ...hooks, isNew: true })).toBe(true);
+    expect(await seen()).toEqual({ a: '..data/a', sub: '..data/sub' });
+    expect((await readdir(dir)).sort()).toEqual([...(await stamped()), '..data', 'a', 'sub'].sort());
+    expect(await readFile(join(dir, 'sub/b'), 'utf8')).toBe('2');
+    expect(await writeContent(dir, files, hooks)).toBe(false);
+  });
+
+  test('a failure in a new directory leaves nothing in sight, and the next write brings it', async () => {
+    const failing = { ...hooks, isNew: true, setOwnership: () => Promise.reject(new Error('no')) };
+    await expect(writeContent(dir, content({ a: '1', b: '2' }), failing)).rejects.toThrow('no');
+    expect(await readdir(dir)).toEqual([]);
+    expect(await writeContent(dir, content({ a: '1' }), hooks)).toBe(true);
+    expect(await seen()).toEqual({ a: '..data/a' });
+  });
+
+  test('a new directory whose write was killed anywhere is finished by the next, owners and modes included', async () => {
+    // What a kill can leave: less and less of what a whole write makes, from its end. `..data` comes after the ownership.
+    const files = content({ a: '1', 'sub/b': '2' });
+    const cuts: readonly (readonly string[])[] = [['sub'], ['a'], ['..data']];
+    await writeContent(dir, files, { ...hooks, isNew: true });
+    for (const [at] of cuts.entries()) {
+      for (const name of cuts.slice(0, at + 1).flat()) await rm(join(dir, name), { force: true });
+      ownerships = 0;
+      await writeContent(dir, files, hooks);
+      expect(await seen()).toEqual({ a: '..data/a', sub: '..data/sub' });
+      expect(await readFile(join(dir, 'sub/b'), 'utf8')).toBe('2');
+      // Without the link nobody can tell whether the files were given to their group: they are written anew.
+      expect(ownerships).toBe(at === 2 ? 1 : 0);
+      expect(await stamped()).toHaveLength(1);
+    }
+  });
+
   test('a failure before the swap leaves the old version in sight and nothing of the new', async () => {
     await writeContent(dir, content({ a: '1' }), hooks);
     const failing = { ...hooks, setOwnership: () => Promise.reject(new Error('no')) };
@@ -119,7 +159,7 @@ describe('on disk', () => {
     async () => {
       const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
       await files.mountTmpfs(dir, 64n * 1_024n);
-      const options = { fsGroup: undefined, nested: [], isNew: false };
+      const options = { fsGroup: undefined, nested: [], isNew: false, inMemory: calls === memoryCalls };
       await files.writeContent(dir, content({ a: 'small' }), options);
       const large = content({ a: 'x'.repeat(50_000), b: 'y'.repeat(50_000) });
       await expect(files.writeContent(dir, large, options)).rejects.toMatchObject({ reason: 'ENOSPC' });
@@ -132,12 +172,15 @@ describe('on disk', () => {
 
   test.runIf(canMount)('owner, mode and group: a token is its user’s, the group reads it', async () => {
     const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
+    const inMemory = calls === memoryCalls;
+    if (inMemory) await files.mountTmpfs(dir, 1_048_576n);
+    const options = { fsGroup: 2000, nested: ['mnt/point'], isNew: true, inMemory };
     const token: Content = new Map([['token', { data: Buffer.from('t'), mode: 0o600, owner: 1000 }]]);
-    await files.writeContent(dir, token, { fsGroup: 2000, nested: ['mnt/point'], isNew: true });
+    await files.writeContent(dir, token, options);
     const file = await lstat(join(dir, '..data/token'));
     expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([1000, 2000, 0o640]);
     const root = await lstat(dir);
-    expect([root.gid, root.mode & 0o2070]).toEqual([2000, 0o2050]);
+    expect([root.gid, root.mode & 0o2050]).toEqual([2000, 0o2050]);
     expect((await lstat(join(dir, 'mnt/point'))).isDirectory()).toBe(true);
   });
 });

@@ -1,26 +1,14 @@
 // Writes the files of a volume so that a reader sees the old set or the new one, never a mixture: a new directory beside
 // the old one, then one rename of the link `..data`. Upstream: pkg/volume/util/atomic_writer.go, whose layout this is.
 // Invariants: what is visible changes by one rename; a write that fails or is cut short leaves the old content in sight
-// and is cleared by the next one.
-import { constants } from 'node:fs';
-import {
-  chmod,
-  lstat,
-  mkdir,
-  mkdtemp,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  symlink,
-  unlink,
-} from 'node:fs/promises';
-import { basename, dirname, join, normalize } from 'node:path';
+// and is cleared by the next one; `..data` leads only to what is complete, with owners and modes, also in a new directory.
+import { randomInt } from 'node:crypto';
+import { dirname, join, normalize } from 'node:path';
 import type { Content, ContentFile } from '../../api/volume-host.ts';
+import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
+import type { FileCalls } from './file-calls.ts';
 
 const dataName = '..data';
 const newDataName = '..data_tmp';
@@ -29,12 +17,16 @@ const longestName = 255;
 const stampedName = /^\.\.\d{4}_/;
 
 export interface WriteContentHooks {
-  /** Whether nothing can be in the directory. */
+  /** How the file system that the directory is in is called. */
+  readonly calls: FileCalls;
+  /** Whether nothing can be in the directory, and nobody looks at it. */
   readonly isNew: boolean;
   readonly now: () => number;
   /** Called when the new files are written and not yet in sight. */
   readonly setOwnership: () => Promise<void>;
 }
+
+type Files = ReadonlyMap<string, ContentFile>;
 
 /** True when anything had to be written. */
 export async function writeContent(
@@ -42,14 +34,17 @@ export async function writeContent(
   content: Content,
   hooks: WriteContentHooks,
 ): Promise<boolean> {
+  const { calls, isNew } = hooks;
   const files = new Map([...content].map(([path, file]) => [checkedPath(path), file]));
-  const oldName = hooks.isNew ? undefined : await linkTarget(join(directory, dataName));
-  const gone = oldName === undefined ? [] : await pathsGone(join(directory, oldName), files);
-  const changed = oldName === undefined || gone.length > 0 || !(await holds(join(directory, oldName), files));
+  const oldName = isNew ? undefined : await linkTarget(calls, join(directory, dataName));
+  const old = oldName === undefined ? undefined : join(directory, oldName);
+  const gone = old === undefined ? [] : await pathsGone(calls, old, files);
+  const changed = old === undefined || gone.length > 0 || !(await holds(calls, old, files));
   if (changed) await publish(directory, files, hooks);
-  await linkVisible(directory, files);
-  for (const name of gone.filter((path) => !path.includes('/'))) await unlinkIfThere(join(directory, name));
-  if (changed && !hooks.isNew) await removeStale(directory);
+  await linkVisible(calls, directory, files);
+  for (const name of gone.filter((path) => !path.includes('/')))
+    await unlinkIfThere(calls, join(directory, name));
+  if (changed && !isNew) await removeStale(calls, directory);
   return changed;
 }
 
@@ -74,53 +69,54 @@ function pathFault(path: string): string | undefined {
   return undefined;
 }
 
-async function publish(
-  directory: string,
-  files: ReadonlyMap<string, ContentFile>,
-  hooks: WriteContentHooks,
-): Promise<void> {
-  const stamped = await mkdtemp(join(directory, stampOf(hooks.now())));
+async function publish(directory: string, files: Files, hooks: WriteContentHooks): Promise<void> {
+  const { calls, isNew } = hooks;
+  const name = `${stampOf(hooks.now())}${randomInt(2 ** 32)}`;
+  const stamped = join(directory, name);
+  await calls.createDirectory(stamped, 0o755);
   try {
-    await chmod(stamped, 0o755);
-    for (const parent of new Set([...files.keys()].map((path) => dirname(path))))
-      if (parent !== '.') await mkdir(join(stamped, parent), { recursive: true, mode: 0o755 });
-    await Promise.all([...files].map(([path, file]) => writeFile(join(stamped, path), file)));
+    for (const parent of parentsOf(files)) await calls.createDirectory(join(stamped, parent), 0o755);
+    await allEnded([...files].map(([path, file]) => calls.createFile(join(stamped, path), file)));
     await hooks.setOwnership();
-    // One may be left behind by a write that was cut short here.
-    if (!hooks.isNew) await unlinkIfThere(join(directory, newDataName));
-    await symlink(basename(stamped), join(directory, newDataName));
-    await rename(join(directory, newDataName), join(directory, dataName));
+    if (isNew) await calls.symlink(name, join(directory, dataName));
+    else await swapData(calls, directory, name);
   } catch (err) {
-    await rm(stamped, { recursive: true, force: true });
+    await calls.removeTree(stamped);
     throw err;
   }
 }
 
-async function writeFile(path: string, { data, mode, owner }: ContentFile): Promise<void> {
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-  const file = await open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
-  try {
-    await file.writeFile(data);
-    // Whatever the umask is. A change of owner clears bits of the mode, so the mode comes last.
-    if (owner !== undefined) await file.chown(owner, (await file.stat()).gid);
-    await file.chmod(mode);
-  } finally {
-    await file.close();
-  }
+/** The directories in which the files are, those above first. */
+function parentsOf(files: Files): readonly string[] {
+  const parents = new Set<string>();
+  for (const path of files.keys())
+    for (let each = dirname(path); each !== '.'; each = dirname(each)) parents.add(each);
+  return [...parents].sort();
 }
 
-/** `..2026_11_16_17_04_05.`, to which mkdtemp adds what makes it unique. */
+async function swapData(calls: FileCalls, directory: string, name: string): Promise<void> {
+  // One may be left behind by a write that was cut short here.
+  await unlinkIfThere(calls, join(directory, newDataName));
+  await calls.symlink(name, join(directory, newDataName));
+  await calls.rename(join(directory, newDataName), join(directory, dataName));
+}
+
+/** `..2026_11_16_17_04_05.`, to which a number is added that makes it unique, as upstream. */
 function stampOf(nowMs: number): string {
   const [date = '', time = ''] = new Date(nowMs).toISOString().split('T');
   return `..${date.replaceAll('-', '_')}_${time.slice(0, 8).replaceAll(':', '_')}.`;
 }
 
 /** What the old version has and the new one has not, directories included. */
-async function pathsGone(old: string, files: ReadonlyMap<string, unknown>): Promise<readonly string[]> {
+async function pathsGone(
+  calls: FileCalls,
+  old: string,
+  files: ReadonlyMap<string, unknown>,
+): Promise<readonly string[]> {
   const wanted = new Set<string>();
   for (const path of files.keys()) for (let each = path; each !== '.'; each = dirname(each)) wanted.add(each);
   try {
-    const found = await readdir(old, { recursive: true });
+    const found = await calls.namesBelow(old);
     return found.filter((path) => !wanted.has(path));
   } catch (err) {
     if (errorCode(err) === 'ENOENT') return [];
@@ -128,11 +124,11 @@ async function pathsGone(old: string, files: ReadonlyMap<string, unknown>): Prom
   }
 }
 
-async function holds(old: string, files: ReadonlyMap<string, ContentFile>): Promise<boolean> {
+async function holds(calls: FileCalls, old: string, files: Files): Promise<boolean> {
   const same = await Promise.all(
     [...files].map(async ([path, { data }]) => {
       try {
-        return (await readFile(join(old, path))).equals(data);
+        return (await calls.readFile(join(old, path))).equals(data);
       } catch (err) {
         if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(err) ?? '')) return false;
         throw err;
@@ -142,12 +138,16 @@ async function holds(old: string, files: ReadonlyMap<string, ContentFile>): Prom
   return same.every(Boolean);
 }
 
-async function linkVisible(directory: string, files: ReadonlyMap<string, unknown>): Promise<void> {
+async function linkVisible(
+  calls: FileCalls,
+  directory: string,
+  files: ReadonlyMap<string, unknown>,
+): Promise<void> {
   const names = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? path));
-  await Promise.all(
+  await allEnded(
     [...names].map(async (name) => {
       try {
-        await symlink(join(dataName, name), join(directory, name));
+        await calls.symlink(join(dataName, name), join(directory, name));
       } catch (err) {
         // There already, or a directory in which something else is mounted.
         if (errorCode(err) !== 'EEXIST') throw err;
@@ -157,18 +157,18 @@ async function linkVisible(directory: string, files: ReadonlyMap<string, unknown
 }
 
 /** Removes the version that was in sight before, and those of writes that were cut short. */
-async function removeStale(directory: string): Promise<void> {
-  const current = await linkTarget(join(directory, dataName));
-  const stale = (await readdir(directory)).filter((name) => stampedName.test(name) && name !== current);
+async function removeStale(calls: FileCalls, directory: string): Promise<void> {
+  const current = await linkTarget(calls, join(directory, dataName));
+  const stale = (await calls.names(directory)).filter((name) => stampedName.test(name) && name !== current);
   for (const name of stale) {
     const path = join(directory, name);
-    if ((await lstat(path)).isDirectory()) await rm(path, { recursive: true, force: true });
+    if (await calls.isDirectory(path)) await calls.removeTree(path);
   }
 }
 
-async function linkTarget(path: string): Promise<string | undefined> {
+async function linkTarget(calls: FileCalls, path: string): Promise<string | undefined> {
   try {
-    const target = await readlink(path);
+    const target = await calls.readlink(path);
     // Only ever our own: whoever put another link here does not get us to read or remove elsewhere.
     return stampedName.test(target) && !target.includes('/') ? target : undefined;
   } catch (err) {
@@ -177,9 +177,9 @@ async function linkTarget(path: string): Promise<string | undefined> {
   }
 }
 
-async function unlinkIfThere(path: string): Promise<void> {
+async function unlinkIfThere(calls: FileCalls, path: string): Promise<void> {
   try {
-    await unlink(path);
+    await calls.unlink(path);
   } catch (err) {
     if (errorCode(err) !== 'ENOENT') throw err;
   }

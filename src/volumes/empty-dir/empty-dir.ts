@@ -27,17 +27,19 @@ export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
     name: 'kubernetes.io/empty-dir',
     canServe: ({ source }) => source.emptyDir !== undefined,
     async setUp(request, signal) {
-      const { pod, spec, path } = request;
+      const { pod, spec, path, again } = request;
       const uid = pod.metadata?.uid ?? '';
       const medium = emptyDirMedium(pod, spec.source.emptyDir ?? {}, deps.allocatableMemoryBytes());
       const volume = { uid, path, directoryName: spec.directoryName };
-      if ((await makeOwnDirectory(deps, volume, spec.directoryName, medium)) !== 'complete') {
+      const own = { marker: spec.directoryName, medium, again };
+      if ((await makeOwnDirectory(deps, volume, own)) !== 'complete') {
         await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: false }, signal);
         await markComplete(deps, uid, spec.directoryName);
       }
       return { place: { kind: 'path', path }, readOnly: false, managed: true };
     },
-    tearDown: async (volume) => await removeOwnDirectory(deps, volume, volume.directoryName),
+    tearDown: async (volume) =>
+      await removeOwnDirectory(deps, volume, { marker: volume.directoryName, remains: 'empty' }),
     stats: async (path, signal) => await ownDirectoryStats(host, path, signal),
   };
 }

@@ -1,0 +1,153 @@
+// The calls to the file system that a volume's files need, in two versions. Those on a disk go to Node's thread pool, for a disk
+// may be waited for. Those inside a file system in memory are made in place: there is nothing to wait for, and a trip to the
+// pool costs many times what the call does (docs/decisions/0006-trips-to-the-thread-pool.md).
+// Invariant: in place only in a file system that is one in memory, and only when there is little in it and little to write,
+// so that the event loop is held for a few milliseconds at most.
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  type Dirent,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  open,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import {
+  chmod,
+  chown,
+  lchown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  unlink,
+} from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Content } from '../../api/volume-host.ts';
+import { createDirectory, createFile, type NewFile } from '../host/small-files.ts';
+import { directorySlices } from './directory-slices.ts';
+
+export interface FileCalls {
+  /** With this mode whatever the umask; EEXIST when something is there. */
+  createDirectory(path: string, mode: number): Promise<void>;
+  /** With what is missing above it; one that is there stays. */
+  makeDirectories(path: string, mode: number): Promise<void>;
+  /** With this mode whatever the umask; EEXIST when something is there. */
+  createFile(path: string, file: NewFile): Promise<void>;
+  readFile(path: string): Promise<Buffer>;
+  readlink(path: string): Promise<string>;
+  symlink(target: string, path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+  isDirectory(path: string): Promise<boolean>;
+  names(path: string): Promise<readonly string[]>;
+  /** Of everything below, relative to the path. */
+  namesBelow(path: string): Promise<readonly string[]>;
+  removeTree(path: string): Promise<void>;
+  /** The descriptor is the caller's to close, in place. */
+  open(path: string, flags: number): Promise<number>;
+  chown(path: string, user: number, group: number): Promise<void>;
+  lchown(path: string, user: number, group: number): Promise<void>;
+  chmod(path: string, mode: number): Promise<void>;
+  /** The entries of a directory a slice at a time; `sizeBytes` is its own size. */
+  slices(path: string, sizeBytes: number): AsyncIterable<readonly Dirent[]>;
+}
+
+const openInPool = promisify(open);
+
+export const diskCalls: FileCalls = {
+  createDirectory,
+  makeDirectories: async (path, mode) => void (await mkdir(path, { recursive: true, mode })),
+  createFile,
+  readFile: (path) => readFile(path),
+  readlink: (path) => readlink(path),
+  symlink: (target, path) => symlink(target, path),
+  rename,
+  unlink,
+  isDirectory: async (path) => (await lstat(path)).isDirectory(),
+  names: (path) => readdir(path),
+  namesBelow: (path) => readdir(path, { recursive: true }),
+  removeTree: (path) => rm(path, { recursive: true, force: true }),
+  open: (path, flags) => openInPool(path, flags),
+  chown,
+  lchown,
+  chmod,
+  slices: directorySlices,
+};
+
+const permissionBits = 0o7777;
+
+export const memoryCalls: FileCalls = {
+  async createDirectory(path, mode) {
+    mkdirSync(path, mode);
+    if ((lstatSync(path).mode & permissionBits) !== mode) chmodSync(path, mode);
+  },
+  makeDirectories: async (path, mode) => void mkdirSync(path, { recursive: true, mode }),
+  async createFile(path, { data, mode, owner }) {
+    const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+    const fd = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
+    try {
+      writeFileSync(fd, data);
+      // A change of owner clears bits of the mode, so the mode comes last.
+      if (owner !== undefined) fchownSync(fd, owner, fstatSync(fd).gid);
+      if ((fstatSync(fd).mode & permissionBits) !== mode) fchmodSync(fd, mode);
+    } finally {
+      closeSync(fd);
+    }
+  },
+  readFile: async (path) => readFileSync(path),
+  readlink: async (path) => readlinkSync(path),
+  symlink: async (target, path) => symlinkSync(target, path),
+  rename: async (from, to) => renameSync(from, to),
+  unlink: async (path) => unlinkSync(path),
+  isDirectory: async (path) => lstatSync(path).isDirectory(),
+  names: async (path) => readdirSync(path),
+  namesBelow: async (path) => readdirSync(path, { recursive: true }) as string[],
+  removeTree: async (path) => rmSync(path, { recursive: true, force: true }),
+  open: async (path, flags) => openSync(path, flags),
+  chown: async (path, user, group) => chownSync(path, user, group),
+  lchown: async (path, user, group) => lchownSync(path, user, group),
+  chmod: async (path, mode) => chmodSync(path, mode),
+  async *slices(path) {
+    yield readdirSync(path, { withFileTypes: true });
+  },
+};
+
+const tmpfsMagic = 0x01021994;
+/** What is done in place: some milliseconds' worth. Nearly all secrets and tokens are far below. */
+const mostBytes = 1_048_576;
+const mostEntries = 256;
+
+/**
+ * The calls for a directory that a file system in memory is mounted on: in place when it is one, with little in it, and
+ * little is to be written.
+ */
+export function callsInMemory(path: string, content: Content): FileCalls {
+  if (content.size > mostEntries) return diskCalls;
+  let bytes = 0;
+  for (const { data } of content.values()) bytes += data.length;
+  if (bytes > mostBytes) return diskCalls;
+  // It is mounted, so the way to it is in memory, and so is what it tells of itself.
+  const { type, bsize, blocks, bfree, files, ffree } = statfsSync(path);
+  const isSmall = files - ffree <= mostEntries && (blocks - bfree) * bsize <= mostBytes;
+  return type === tmpfsMagic && isSmall ? memoryCalls : diskCalls;
+}
