@@ -18,6 +18,9 @@ export interface MountPoint {
   readonly fsType: string;
 }
 
+/** What mountTmpfs and mountHugePages mount, as the mount table names it. */
+export type OwnFileSystem = 'tmpfs' | 'hugetlbfs';
+
 /** One file of a volume whose content the kubelet writes. */
 export interface ContentFile {
   readonly data: Uint8Array;
@@ -119,6 +122,8 @@ export interface VolumeHost {
   listDirectories(path: string): Promise<readonly string[]>;
   /** Names of the links in a directory; empty when there is none. */
   listLinks(path: string): Promise<readonly string[]>;
+  /** Whether a file system of the kubelet's own is mounted on a path, of this kind. */
+  isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean>;
   /** The mounts at and below a path. */
   mountsBelow(path: string): Promise<readonly MountPoint[]>;
   mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void>;

@@ -108,6 +108,11 @@ export class FakeVolumeHost implements VolumeHost {
     this.entries.delete(target);
   }
 
+  async isMountedAs(path: string, fsType: string): Promise<boolean> {
+    await this.#called('isMountedAs', path);
+    return this.mounts.some((mount) => mount.path === path && mount.fsType === fsType);
+  }
+
   async mountsBelow(path: string): Promise<readonly MountPoint[]> {
     await this.#called('mountsBelow', path);
     return this.mounts.filter((mount) => `${mount.path}/`.startsWith(`${path}/`));

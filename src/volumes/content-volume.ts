@@ -6,7 +6,6 @@ import type { ChangedObject } from '../api/pod-objects.ts';
 import type { Content } from '../api/volume-host.ts';
 import {
   isMarkedComplete,
-  isMountedAs,
   makeOwnDirectory,
   markComplete,
   type OwnDirectoryDeps,
@@ -69,7 +68,7 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
       }),
     async reconstruct(volume) {
       const { path, uid, directoryName } = volume;
-      const isThere = !kind.inMemory || (await isMountedAs(host, path, 'tmpfs'));
+      const isThere = !kind.inMemory || (await host.isMountedAs(path, 'tmpfs'));
       const isComplete = isThere && (await isMarkedComplete(deps, uid, markerOf(directoryName)));
       return isComplete ? givenAt(path) : undefined;
     },

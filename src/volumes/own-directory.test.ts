@@ -37,7 +37,7 @@ for (const medium of [disk, memory]) {
     await make(medium);
     await mark();
     expect(await called(() => make(medium, true))).toEqual(
-      medium === disk ? ['kindOf'] : ['kindOf', 'mountsBelow'],
+      medium === disk ? ['kindOf'] : ['kindOf', 'isMountedAs'],
     );
   });
 

@@ -50,7 +50,7 @@ export async function makeOwnDirectory(
   ]);
   if (medium.kind !== 'disk') {
     // A directory that was not there is neither mounted nor complete: nothing else has to be looked at.
-    const isMounted = !isNew && (await isMountedAs(host, path, mountedTypes[medium.kind]));
+    const isMounted = !isNew && (await host.isMountedAs(path, mountedTypes[medium.kind]));
     if (!isMounted) {
       if (medium.kind === 'memory') await host.mountTmpfs(path, medium.sizeBytes);
       else await host.mountHugePages(path, medium.pageSizeBytes);
@@ -70,7 +70,7 @@ async function isComplete(
 ): Promise<boolean> {
   const { path, uid, marker, medium } = own;
   const looks = [isMarkedComplete(deps, uid, marker)];
-  if (medium.kind !== 'disk') looks.push(isMountedAs(deps.host, path, mountedTypes[medium.kind]));
+  if (medium.kind !== 'disk') looks.push(deps.host.isMountedAs(path, mountedTypes[medium.kind]));
   return (await allEnded(looks)).every(Boolean);
 }
 
@@ -99,10 +99,6 @@ export async function removeOwnDirectory(
   // The mark goes first: what is half removed is not complete.
   await host.removeFiles(readyDir(layout, uid, marker), ['ready']);
   await host.removeVolume(path, remains);
-}
-
-export async function isMountedAs(host: VolumeHost, path: string, fsType: string): Promise<boolean> {
-  return (await host.mountsBelow(path)).some((mount) => mount.path === path && mount.fsType === fsType);
 }
 
 /** What is in it by looking at every entry, and what its file system has left. */

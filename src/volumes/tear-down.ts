@@ -75,25 +75,28 @@ export async function tearDownPod(deps: TearDownDeps, uid: string, signal: Abort
   // Most pods without volumes have none of these, and are done with one look.
   const parts = await host.listDirectories(podDir(layout, uid));
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
-  await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), signal);
-  if (parts.includes('plugins'))
-    await host.removeTree(`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`);
+  const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), signal);
+  const marks = parts.includes('plugins') ? [`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`] : [];
+  await allEnded([
+    ...roots.map(({ path, pluginDirs }) => host.removeEmptyDirectories(path, pluginDirs)),
+    ...marks.map((path) => host.removeTree(path)),
+  ]);
 }
 
+/** Says what is empty now and can go. */
 async function tearDownVolumes(
   deps: TearDownDeps,
   uid: string,
   roots: readonly VolumeRoot[],
   signal: AbortSignal,
-): Promise<void> {
-  const { host } = deps;
+): Promise<readonly FoundRoot[]> {
   const found = await allEnded(roots.map((root) => findVolumes(deps, uid, root)));
   const volumes = found.flatMap((root) => root.volumes);
   const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
   signal.throwIfAborted();
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   if (failures.length > 0) throw stillThere(failures);
-  for (const { path, pluginDirs } of found) await host.removeEmptyDirectories(path, pluginDirs);
+  return found;
 }
 
 async function tearDownVolume(deps: TearDownDeps, volume: FoundVolume, signal: AbortSignal): Promise<void> {

@@ -84,6 +84,11 @@ export async function readKernelValue(path: string): Promise<string> {
 
 /** The whole of a file. Where its size is known it takes one read. */
 export async function readSmallFile(path: string): Promise<string> {
+  return (await readSmallBytes(path)).toString('utf8');
+}
+
+/** The same, as it is. */
+export async function readSmallBytes(path: string): Promise<Buffer> {
   const fd = await openFile(path, O_RDONLY);
   try {
     // Files of the kernel's have no size: they are read until there is no more.
@@ -93,7 +98,7 @@ export async function readSmallFile(path: string): Promise<string> {
     for (;;) {
       const { bytesRead } = await readInto(fd, buffer, length, buffer.length - length, null);
       length += bytesRead;
-      if (bytesRead === 0 || length === size) return buffer.toString('utf8', 0, length);
+      if (bytesRead === 0 || length === size) return buffer.subarray(0, length);
       // Room for all that the next read may give, so that none is cut in two.
       if (buffer.length - length < smallBytes)
         buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);

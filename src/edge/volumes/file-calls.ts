@@ -11,6 +11,7 @@ import {
   type Dirent,
   fchmodSync,
   fchownSync,
+  fstat,
   fstatSync,
   lchownSync,
   lstatSync,
@@ -22,6 +23,7 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  type Stats,
   statfsSync,
   symlinkSync,
   unlinkSync,
@@ -34,7 +36,6 @@ import {
   lstat,
   mkdir,
   readdir,
-  readFile,
   readlink,
   rename,
   rm,
@@ -43,7 +44,7 @@ import {
 } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Content } from '../../api/volume-host.ts';
-import { createDirectory, createFile, type NewFile } from '../host/small-files.ts';
+import { createDirectory, createFile, type NewFile, readSmallBytes } from '../host/small-files.ts';
 import { directorySlices } from './directory-slices.ts';
 
 export interface FileCalls {
@@ -63,8 +64,9 @@ export interface FileCalls {
   /** Of everything below, relative to the path. */
   namesBelow(path: string): Promise<readonly string[]>;
   removeTree(path: string): Promise<void>;
-  /** The descriptor is the caller's to close, in place. */
+  /** The descriptor is the caller's to close, in place: of a directory, or by path only, which no server is asked for. */
   open(path: string, flags: number): Promise<number>;
+  fstat(fd: number): Promise<Stats>;
   chown(path: string, user: number, group: number): Promise<void>;
   lchown(path: string, user: number, group: number): Promise<void>;
   chmod(path: string, mode: number): Promise<void>;
@@ -73,12 +75,13 @@ export interface FileCalls {
 }
 
 const openInPool = promisify(open);
+const fstatInPool = promisify(fstat);
 
 export const diskCalls: FileCalls = {
   createDirectory,
   makeDirectories: async (path, mode) => void (await mkdir(path, { recursive: true, mode })),
   createFile,
-  readFile: (path) => readFile(path),
+  readFile: readSmallBytes,
   readlink: (path) => readlink(path),
   symlink: (target, path) => symlink(target, path),
   rename,
@@ -88,6 +91,7 @@ export const diskCalls: FileCalls = {
   namesBelow: (path) => readdir(path, { recursive: true }),
   removeTree: (path) => rm(path, { recursive: true, force: true }),
   open: (path, flags) => openInPool(path, flags),
+  fstat: (fd) => fstatInPool(fd),
   chown,
   lchown,
   chmod,
@@ -124,6 +128,7 @@ export const memoryCalls: FileCalls = {
   namesBelow: async (path) => readdirSync(path, { recursive: true }) as string[],
   removeTree: async (path) => rmSync(path, { recursive: true, force: true }),
   open: async (path, flags) => openSync(path, flags),
+  fstat: async (fd) => fstatSync(fd),
   chown: async (path, user, group) => chownSync(path, user, group),
   lchown: async (path, user, group) => lchownSync(path, user, group),
   chmod: async (path, mode) => chmodSync(path, mode),

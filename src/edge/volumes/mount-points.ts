@@ -1,9 +1,19 @@
 // The kernel's mount table for many who ask at once. Invariant: who asks gets a table that was read after the asking; those
-// who ask while one is being read share the next one, so that a burst of pods costs a few reads, not one each.
-import type { MountPoint } from '../../api/volume-host.ts';
+// who ask while one is being read share the next one, so that a burst of pods costs a few reads, not one each. Where only one
+// mount of the kubelet's own is asked for, it is told by two descriptors: the table comes in pieces of 4 KiB, a read for each.
+import { closeSync, constants, open, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import type { MountPoint, OwnFileSystem } from '../../api/volume-host.ts';
 import { parseMountTable } from '../host/mount-table.ts';
 import { readSmallFile } from '../host/small-files.ts';
+import { mountIdOf } from './descriptors.ts';
+import { isGone } from './usage-count.ts';
 
+const openFile = promisify(open);
+const openPath = 0o10000000;
+const { O_DIRECTORY, O_NOFOLLOW } = constants;
+const magic: Readonly<Record<OwnFileSystem, number>> = { tmpfs: 0x01021994, hugetlbfs: 0x958458f6 };
 const tablePath = '/proc/self/mountinfo';
 
 export class MountPoints {
@@ -39,4 +49,22 @@ export function mountsIn(table: string, path: string): readonly MountPoint[] {
   return parseMountTable(lines.join('\n'))
     .filter(({ mountPoint }) => `${mountPoint}/`.startsWith(`${path}/`))
     .map(({ mountPoint, fsType }) => ({ path: mountPoint, fsType }));
+}
+
+/** Whether a path is a mount point, and of this kind: it is reached through another mount than the directory above. */
+export async function isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean> {
+  const ends = await Promise.allSettled(
+    [path, dirname(path)].map((each) => openFile(each, openPath | O_DIRECTORY | O_NOFOLLOW)),
+  );
+  const fds = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+  try {
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined && !isGone(failed.reason)) throw failed.reason;
+    const [at, above] = fds;
+    if (at === undefined || above === undefined) return false;
+    // A file system in memory tells of itself at once.
+    return mountIdOf(at) !== mountIdOf(above) && statfsSync(`/proc/self/fd/${at}`).type === magic[fsType];
+  } finally {
+    for (const fd of fds) closeSync(fd);
+  }
 }

@@ -2,7 +2,7 @@
 // Upstream: pkg/volume/volume_linux.go (SetVolumeOwnership). Invariants: no link is followed, also when one is swapped in
 // while we look, since every change goes through a descriptor of the very entry that was looked at; the root comes last, so
 // that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices.
-import { closeSync, constants, fstatSync, type Stats } from 'node:fs';
+import { closeSync, constants, type Stats } from 'node:fs';
 import type { OwnershipRequest, OwnershipResult } from '../../api/volume-host.ts';
 import { describeError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
@@ -33,7 +33,7 @@ export async function changeOwnership(
 ): Promise<OwnershipResult> {
   const root = await calls.open(request.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   try {
-    const stat = fstatSync(root);
+    const stat = await calls.fstat(root);
     if (request.onlyOnRootMismatch && matches(stat, request))
       return { entries: 0, failed: 0, firstFailure: undefined };
     const { dev } = stat;
@@ -76,7 +76,7 @@ async function changeDirectory(directory: number, stat: Stats, walk: Walk): Prom
 async function changeSubdirectory(path: string, walk: Walk): Promise<void> {
   const child = await walk.calls.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   try {
-    const stat = fstatSync(child);
+    const stat = await walk.calls.fstat(child);
     // Another file system below is another volume's, or nobody's business of ours.
     if (stat.dev === walk.dev) await changeDirectory(child, stat, walk);
   } finally {
@@ -88,7 +88,7 @@ async function changeSubdirectory(path: string, walk: Walk): Promise<void> {
 async function changeEntry(path: string, walk: Walk): Promise<boolean> {
   const entry = await walk.calls.open(path, openPath | O_NOFOLLOW);
   try {
-    const stat = fstatSync(entry);
+    const stat = await walk.calls.fstat(entry);
     if (stat.isDirectory()) return true;
     count(walk);
     // A link's own mode means nothing, and a change of it would reach what it points to.

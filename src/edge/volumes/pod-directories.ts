@@ -1,6 +1,6 @@
 // Makes the directories of volumes. Invariants: those who need the same directory at once make it once; what is remembered of
 // directories only says where to begin: when it is wrong, as after a removal, everything that is missing is made.
-import { mkdir } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createDirectory } from '../host/small-files.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
@@ -21,9 +21,20 @@ export class PodDirectories {
 
   /** Makes a directory, and before it what is missing above. False when something was there already. */
   async make(path: string, mode: number): Promise<boolean> {
-    const made = await this.within(path, async () => await createDirectory(path, mode));
-    if (made) this.#remember(path);
+    const isOurs = this.has(path);
+    const made = await this.within(path, async () => {
+      if (isOurs) return await createDirectory(path, mode);
+      // Elsewhere it may be a server's, which is asked by the pool alone.
+      await mkdir(path, mode);
+      await chmod(path, mode);
+    });
+    if (made && isOurs) this.#remember(path);
     return made;
+  }
+
+  /** Whether a path lies below the pods' directory, which is on this machine. */
+  has(path: string): boolean {
+    return path.startsWith(`${this.#podsDir}/`);
   }
 
   /** Makes what is missing above a path, then what is to be there; false when something was there already. */
@@ -41,7 +52,7 @@ export class PodDirectories {
 
   /** From the pod's own directory downwards; what lies outside the pods' is taken to be there. */
   async #ensure(path: string): Promise<void> {
-    if (!path.startsWith(`${this.#podsDir}/`) || dirname(path) === this.#podsDir) return;
+    if (!this.has(path) || dirname(path) === this.#podsDir) return;
     if (!this.#known.has(path)) await this.#once(path, () => this.#makeParent(path));
   }
 

@@ -36,13 +36,18 @@ async function removeEntry(path: string, ground: Ground): Promise<void> {
     return;
   }
   try {
+    // The mount first: of what is mounted there nothing is asked, for it may be a server's.
+    if (mountIdOf(fd) !== ground.mountId) throw mounted(fd);
     const { dev } = fstatSync(fd);
-    if (mountIdOf(fd) !== ground.mountId || (ground.dev !== undefined && ground.dev !== dev))
-      throw new KubeletError('conflict', 'MountBusy', `cannot remove ${realPathOf(fd)}: it is mounted`);
+    if (ground.dev !== undefined && ground.dev !== dev) throw mounted(fd);
     await emptyAndRemove(fd, path, { ...ground, dev });
   } finally {
     closeSync(fd);
   }
+}
+
+function mounted(fd: number): KubeletError {
+  return new KubeletError('conflict', 'MountBusy', `cannot remove ${realPathOf(fd)}: it is mounted`);
 }
 
 async function openDirectory(path: string): Promise<number | 'missing' | 'other'> {

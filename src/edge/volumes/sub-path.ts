@@ -3,11 +3,11 @@
 // swapped while we look, leads out of it; what was resolved is bound by its descriptor, not by its name; nothing is opened
 // but as O_PATH, so that a FIFO or a device is not touched.
 // differs from upstream: an absolute link is refused also when it points back into the volume on this machine.
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { type SubPathRequest, subPathNotMade } from '../../api/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { createFile } from '../host/small-files.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 import { type MountSyscalls, mountFlag } from './mount-syscalls.ts';
 
@@ -15,6 +15,8 @@ const openPath = 0o10000000;
 
 export interface SubPathDeps {
   readonly syscalls: MountSyscalls;
+  /** Makes what is missing above a path, then what is to be there; false when something was there already. */
+  readonly within: (path: string, make: () => Promise<void>) => Promise<boolean>;
   readonly isMountPoint: (path: string) => Promise<boolean>;
   readonly unmount: (path: string) => Promise<void>;
 }
@@ -35,31 +37,33 @@ export async function bindSubPath(deps: SubPathDeps, request: SubPathRequest): P
 async function bindDescriptor(deps: SubPathDeps, fd: number, target: string): Promise<void> {
   const source = `/proc/self/fd/${fd}`;
   const wanted = await stat(source);
+  // What was made this moment has nothing mounted on it: the kernel's table need not be read.
+  const isNew = await deps.within(target, () => makeTarget(target, wanted.isDirectory()));
+  if (!isNew && (await isBound(deps, wanted, target))) return;
+  await deps.syscalls.mount({ source, target, fsType: null, flags: mountFlag.bind, options: null });
+}
+
+/** Whether it is bound there already. Anything else is unmounted. */
+async function isBound(deps: SubPathDeps, wanted: Stats, target: string): Promise<boolean> {
   if (await deps.isMountPoint(target)) {
     const there = await lstat(target);
-    if (there.dev === wanted.dev && there.ino === wanted.ino) return;
+    if (there.dev === wanted.dev && there.ino === wanted.ino) return true;
     // The container's mount of before has its own copy; this one is for the next start.
     await deps.unmount(target);
   }
-  await mkdir(dirname(target), { recursive: true, mode: 0o750 });
-  await makeTarget(target, wanted.isDirectory());
-  await deps.syscalls.mount({ source, target, fsType: null, flags: mountFlag.bind, options: null });
+  if ((await lstat(target)).isDirectory() !== wanted.isDirectory())
+    throw new KubeletError(
+      'conflict',
+      'SubPathChanged',
+      `${target} is of another kind than what is bound to it`,
+    );
+  return false;
 }
 
 /** A file does for everything that is not a directory: the mount gives it its kind. */
 async function makeTarget(target: string, asDirectory: boolean): Promise<void> {
-  try {
-    if (asDirectory) await mkdir(target, 0o750);
-    else await (await open(target, 'wx', 0o640)).close();
-  } catch (err) {
-    if (errorCode(err) !== 'EEXIST') throw err;
-    if ((await lstat(target)).isDirectory() !== asDirectory)
-      throw new KubeletError(
-        'conflict',
-        'SubPathChanged',
-        `${target} is of another kind than what is bound to it`,
-      );
-  }
+  if (asDirectory) await mkdir(target, 0o750);
+  else await createFile(target, { data: '', mode: 0o640 });
 }
 
 async function openOrMake(

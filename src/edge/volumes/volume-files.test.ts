@@ -69,9 +69,31 @@ describe.runIf(canMount)('mounts', () => {
       const path = await volume('pages');
       await files.mountHugePages(path, 2_097_152n);
       expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'hugetlbfs' }]);
+      expect(await files.isMountedAs(path, 'hugetlbfs')).toBe(true);
+      expect(await files.isMountedAs(path, 'tmpfs')).toBe(false);
       await expect(files.mountHugePages(path, 12_345n)).rejects.toMatchObject({ kind: 'invalid' });
     },
   );
+
+  test('what is mounted on a path is told with its kind, also of several layers', async () => {
+    const path = await volume('layers');
+    expect(await files.isMountedAs(path, 'tmpfs')).toBe(false);
+    expect(await files.isMountedAs(join(path, 'none'), 'tmpfs')).toBe(false);
+    expect(await files.isMountedAs(join(path, 'none/x'), 'tmpfs')).toBe(false);
+    await files.mountTmpfs(path, 1_048_576n);
+    expect(await files.isMountedAs(path, 'tmpfs')).toBe(true);
+    expect(await files.isMountedAs(path, 'hugetlbfs')).toBe(false);
+    await mkdir(join(path, 'inside'));
+    expect(await files.isMountedAs(join(path, 'inside'), 'tmpfs')).toBe(false);
+    await files.mountTmpfs(join(path, 'inside'), 1_048_576n);
+    expect(await files.isMountedAs(join(path, 'inside'), 'tmpfs')).toBe(true);
+    await files.unmount(join(path, 'inside'));
+    await files.bind(await volume('source'), path, { readOnly: false });
+    expect(await files.isMountedAs(path, 'tmpfs')).toBe(false);
+    await files.unmount(path);
+    await symlink('layers', join(ground.podsDir, 'u/volumes/link'));
+    expect(await files.isMountedAs(join(ground.podsDir, 'u/volumes/link'), 'tmpfs')).toBe(false);
+  });
 
   test('names with blanks and backslashes are found in the table', async () => {
     const path = await volume('with blank\\and\ttab');

@@ -1,7 +1,7 @@
 // The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type {
   Content,
@@ -15,6 +15,7 @@ import type {
   MountPoint,
   OwnershipRequest,
   OwnershipResult,
+  OwnFileSystem,
   SubPathRequest,
   VolumeHost,
   VolumeRemains,
@@ -27,7 +28,7 @@ import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
 import { callsInMemory, diskCalls, type FileCalls } from './file-calls.ts';
 import { mountDevice } from './mount-device.ts';
 import { runCommand } from './mount-helper.ts';
-import { MountPoints, mountsIn } from './mount-points.ts';
+import { isMountedAs, MountPoints, mountsIn } from './mount-points.ts';
 import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
 import { changeOwnership } from './ownership.ts';
 import { PodDirectories } from './pod-directories.ts';
@@ -93,7 +94,10 @@ export class VolumeFiles implements VolumeHost {
 
   async makeFile(path: string, mode: number): Promise<void> {
     await told(`cannot make file ${path}`, async () => {
-      await this.#directories.within(path, () => createFile(path, { data: '', mode }));
+      await this.#directories.within(path, async () => {
+        if (this.#directories.has(path)) await createFile(path, { data: '', mode });
+        else await (await open(path, 'a', mode)).close();
+      });
     });
   }
 
@@ -117,6 +121,10 @@ export class VolumeFiles implements VolumeHost {
       const entries = (await orMissing(readdir(path, { withFileTypes: true }))) ?? [];
       return entries.filter((entry) => entry.isSymbolicLink()).map((entry) => entry.name);
     });
+  }
+
+  async isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean> {
+    return await told(`cannot look at ${path}`, async () => await isMountedAs(path, fsType));
   }
 
   async mountsBelow(path: string): Promise<readonly MountPoint[]> {
@@ -231,6 +239,7 @@ export class VolumeFiles implements VolumeHost {
   async bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void> {
     const deps = {
       syscalls: await this.#calls(),
+      within: (path: string, make: () => Promise<void>) => this.#directories.within(path, make),
       isMountPoint: async (path: string) =>
         (await this.mountsBelow(path)).some((mount) => mount.path === path),
       unmount: async (path: string) => await this.unmount(path),

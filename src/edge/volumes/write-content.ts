@@ -41,7 +41,7 @@ export async function writeContent(
   const gone = old === undefined ? [] : await pathsGone(calls, old, files);
   const changed = old === undefined || gone.length > 0 || !(await holds(calls, old, files));
   if (changed) await publish(directory, files, hooks);
-  await linkVisible(calls, directory, files);
+  await linkVisible(hooks, directory, files);
   for (const name of gone.filter((path) => !path.includes('/')))
     await unlinkIfThere(calls, join(directory, name));
   if (changed && !isNew) await removeStale(calls, directory);
@@ -139,17 +139,18 @@ async function holds(calls: FileCalls, old: string, files: Files): Promise<boole
 }
 
 async function linkVisible(
-  calls: FileCalls,
+  { calls, isNew }: WriteContentHooks,
   directory: string,
   files: ReadonlyMap<string, unknown>,
 ): Promise<void> {
   const names = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? path));
+  if (!isNew) for (const name of await calls.names(directory)) names.delete(name);
   await allEnded(
     [...names].map(async (name) => {
       try {
         await calls.symlink(join(dataName, name), join(directory, name));
       } catch (err) {
-        // There already, or a directory in which something else is mounted.
+        // There already: a directory in which something else is mounted.
         if (errorCode(err) !== 'EEXIST') throw err;
       }
     }),
