@@ -3,13 +3,14 @@
 // Invariants: every call ends exactly once, leaves no listener on the signal, and ends when the signal aborts, the
 // deadline passes, the connection breaks or the client is closed, whatever the runtime does.
 import { setMaxListeners } from 'node:events';
-import { type CallOptions as GrpcOptions, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { CallOptions } from '../../api/cri.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { CriConnection } from './connection.ts';
+import { type GrpcRequest, streamCall, unaryCall } from './grpc-call.ts';
+import { GrpcError } from './grpc-error.ts';
 import type { Rpc } from './rpc.ts';
-import { fromServiceError } from './status-map.ts';
+import { fromGrpcError } from './status-map.ts';
 
 export interface CriObservation {
   /** Upstream's operation_type: run_podsandbox, list_containers, … */
@@ -27,9 +28,6 @@ export interface CallerDeps {
   readonly requestTimeoutMs: number;
   readonly observe?: ((observation: CriObservation) => void) | undefined;
 }
-
-/** gRPC's deadlines are whole milliseconds of the wall clock; ours may be a little later. */
-const roundingMs = 2;
 
 interface Started {
   readonly rpc: Rpc;
@@ -56,20 +54,13 @@ export class Caller {
     const started = this.#start(rpc, request, options);
     let release = (): void => undefined;
     try {
-      const response = await new Promise<unknown>((resolve, reject) => {
-        const call = this.#deps.connection
-          .client()
-          .makeUnaryRequest(
-            rpc.path,
-            rpc.serialize,
-            rpc.deserialize,
-            started.message,
-            new Metadata(),
-            grpcOptions(started),
-            (err, value) => (err === null ? resolve(value) : reject(err)),
-          );
+      const bytes = await new Promise<Buffer>((resolve, reject) => {
+        const call = unaryCall(this.#deps.connection.session(), this.#request(started), (err, message) =>
+          message === undefined ? reject(err) : resolve(message),
+        );
         release = this.#hold(call, options.signal);
       });
+      const response = rpc.deserialize(bytes);
       const fault = rpc.operation.fault?.(response);
       if (fault !== undefined) throw badResponse(rpc, fault);
       this.#observe(started);
@@ -83,22 +74,11 @@ export class Caller {
 
   async *stream(rpc: Rpc, request: unknown, options: CallOptions = {}): AsyncGenerator {
     const started = this.#start(rpc, request, options);
-    const call = this.#deps.connection
-      .client()
-      .makeServerStreamRequest(
-        rpc.path,
-        rpc.serialize,
-        rpc.deserialize,
-        started.message,
-        new Metadata(),
-        grpcOptions(started),
-      );
-    // Once the loop below has ended nobody else listens, and the cancellation still arrives as an error event.
-    call.on('error', () => undefined);
+    const call = streamCall(this.#deps.connection.session(), this.#request(started));
     const release = this.#hold(call, options.signal);
     let broken: { readonly by: unknown } | undefined;
     try {
-      for await (const item of call) yield item;
+      for await (const bytes of call.messages()) yield rpc.deserialize(bytes);
     } catch (err) {
       broken = { by: err };
     } finally {
@@ -117,6 +97,10 @@ export class Caller {
     const timeoutMs =
       options.timeoutMs ?? rpc.operation.timeoutMs?.(message, requestTimeoutMs) ?? requestTimeoutMs;
     return { rpc, signal: options.signal, message, startMs: clock.monotonic(), timeoutMs };
+  }
+
+  #request({ message, rpc, timeoutMs }: Started): GrpcRequest {
+    return { path: rpc.path, message: rpc.serialize(message), timeoutMs, clock: this.#deps.clock };
   }
 
   /** Ties a call to its signal and to this client; returns the way to untie it. */
@@ -154,27 +138,19 @@ export class Caller {
   }
 
   #translate(started: Started, err: unknown): KubeletError {
-    const { rpc, timeoutMs, startMs } = started;
+    const { rpc } = started;
     if (err instanceof KubeletError) return err;
     if (this.#deps.connection.closed) return closedError(rpc);
-    if (!isServiceError(err)) {
+    if (!(err instanceof GrpcError)) {
       return new KubeletError('internal', 'INTERNAL', describeError(err), {
         cause: err,
         details: { method: rpc.method },
       });
     }
-    if (err.code !== status.DEADLINE_EXCEEDED || rpc.method !== 'ExecSync') {
-      return fromServiceError(err, rpc.method);
-    }
-    // Before our own deadline it is the runtime that speaks: of the command, not of itself.
-    const commandTimedOut = this.#deps.clock.monotonic() - startMs < timeoutMs - roundingMs;
-    return fromServiceError(err, rpc.method, { commandTimedOut });
+    if (err.code !== 'DEADLINE_EXCEEDED' || rpc.method !== 'ExecSync') return fromGrpcError(err, rpc.method);
+    // The runtime speaks of the command; of itself it would not speak at all.
+    return fromGrpcError(err, rpc.method, { commandTimedOut: err.fromServer });
   }
-}
-
-function grpcOptions(started: Started): GrpcOptions {
-  const { timeoutMs } = started;
-  return { deadline: timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : Date.now() + timeoutMs };
 }
 
 function toMessage(rpc: Rpc, request: unknown): unknown {
@@ -195,8 +171,4 @@ function closedError(rpc: Rpc): KubeletError {
   return new KubeletError('unavailable', 'Closed', 'the connection to the runtime was closed', {
     details: { method: rpc.method },
   });
-}
-
-function isServiceError(err: unknown): err is ServiceError {
-  return err instanceof Error && 'code' in err && typeof err.code === 'number' && 'details' in err;
 }

@@ -38,8 +38,8 @@ export function criClient(options: CriClientOptions): CriClient {
   const { clock, observe, requestTimeoutMs = defaultRequestTimeoutMs } = options;
   const runtimePath = parseCriEndpoint(options.runtimeEndpoint);
   const imagePath = options.imageEndpoint ? parseCriEndpoint(options.imageEndpoint) : runtimePath;
-  const runtime = new CriConnection(runtimePath);
-  const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath);
+  const runtime = new CriConnection(runtimePath, clock);
+  const images = imagePath === runtimePath ? runtime : new CriConnection(imagePath, clock);
   const runtimeCaller = new Caller({ connection: runtime, clock, requestTimeoutMs, observe });
   const imageCaller = new Caller({ connection: images, clock, requestTimeoutMs, observe });
   return {

@@ -2,6 +2,7 @@
 import { createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ContainerEventResponse } from '../../api/generated/runtime/v1/api.ts';
+import { realClock } from '../../base/clock.ts';
 import { Aborted } from '../../base/errors.ts';
 import { failureOf, hang, SocketRig } from '../../testing/fake-cri/socket-rig.ts';
 import type { CriObservation } from './caller.ts';
@@ -256,7 +257,7 @@ describe('closing', () => {
   });
 
   test('a connection that was never used has nothing to close', () => {
-    const connection = new CriConnection(rig.path);
+    const connection = new CriConnection(rig.path, realClock);
     expect(connection.connected).toBe(false);
     connection.close();
     expect(connection.closed).toBe(true);

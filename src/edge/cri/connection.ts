@@ -2,42 +2,32 @@
 // Upstream: the dialling half of staging/src/k8s.io/cri-client.
 // Invariants: while the runtime is away calls fail at once; the first call after it came back goes through, whatever
 // the back-off of the background attempts; `changed` announces a loss and a comeback once each.
-import { Client, type ClientOptions, connectivityState, credentials } from '@grpc/grpc-js';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
 import { Channel } from '../../base/channel.ts';
-
-/** Requests and answers of up to 16 MiB, the limit that upstream and containerd have. */
-const maxMessageBytes = 16 * 1024 * 1024;
+import type { Clock, Timer } from '../../base/clock.ts';
 
 /** Lists of a full node are longer than HTTP/2's initial window of 64 KiB; without this each waits for a round trip. */
 const windowBytes = 1024 * 1024;
-
-const channelOptions: ClientOptions = {
-  'grpc.default_authority': 'localhost',
-  'grpc.max_receive_message_length': maxMessageBytes,
-  'grpc.max_send_message_length': maxMessageBytes,
-  'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 3000,
-  'grpc.client_idle_timeout_ms': 2 ** 31 - 1,
-  'grpc-node.flow_control_window': windowBytes,
-  // Nobody else may share or keep the connection, else closing and replacing it would mean nothing.
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.service_config_disable_resolution': 1,
-  // Whoever calls decides on another try; kept for one that never comes, every message would be held twice.
-  'grpc.enable_retries': 0,
-  'grpc.enable_http_proxy': 0,
-  'grpc.enable_channelz': 0,
-};
+/** In units of a million bytes, as Node counts: a few of the largest messages at once. */
+const sessionMemory = 128;
+const firstRetryMs = 100;
+const longestRetryMs = 3_000;
 
 export class CriConnection {
   /** Says whether there is a connection, whenever that changes. The first success counts as a change. */
   readonly changed = new Channel<boolean>();
   readonly path: string;
-  #client: Client | undefined;
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  #session: ClientHttp2Session | undefined;
+  #retry: Timer | undefined;
+  #retryMs = firstRetryMs;
   #connected = false;
   #closed = false;
 
-  constructor(path: string) {
+  constructor(path: string, clock: Pick<Clock, 'setTimer'>) {
     this.path = path;
+    this.#clock = clock;
   }
 
   get connected(): boolean {
@@ -48,45 +38,55 @@ export class CriConnection {
     return this.#closed;
   }
 
-  /** The client to make the next call with. */
-  client(): Client {
-    if (this.#client !== undefined) {
-      const state = this.#client.getChannel().getConnectivityState(false);
-      if (state !== connectivityState.TRANSIENT_FAILURE) return this.#client;
-      // In this state gRPC answers by itself until its back-off ends, even when the runtime is there again. A connect
-      // to a unix socket fails or succeeds at once, so a new attempt costs next to nothing.
-      this.#drop();
-    }
-    const client = new Client(`unix:${this.path}`, credentials.createInsecure(), channelOptions);
-    this.#client = client;
-    this.#watch(client);
-    return client;
+  /**
+   * The session to make the next call on. A connect to a unix socket fails or succeeds at once, so that one that is not there
+   * yet needs no waiting for: the call is sent when it is, or fails with it.
+   */
+  session(): ClientHttp2Session {
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    const session = this.#session;
+    return session === undefined || session.destroyed || session.closed ? this.#open() : session;
   }
 
   close(): void {
     this.#closed = true;
     this.#connected = false;
-    this.#drop();
+    this.#retry?.cancel();
+    const session = this.#session;
+    this.#session = undefined;
+    session?.destroy();
   }
 
-  #drop(): void {
-    const client = this.#client;
-    // Forgotten first: closing tells the watcher, which is to see that this client no longer counts.
-    this.#client = undefined;
-    client?.close();
+  #open(): ClientHttp2Session {
+    const session = connectHttp2('http://localhost', {
+      createConnection: () => connect(this.path),
+      settings: { enablePush: false, initialWindowSize: windowBytes },
+      maxSessionMemory: sessionMemory,
+    });
+    this.#session = session;
+    session.once('connect', () => session.setLocalWindowSize(windowBytes));
+    // Only now is it sure that somebody speaks HTTP/2 there.
+    session.once('remoteSettings', () => {
+      if (this.#session !== session) return;
+      this.#retryMs = firstRetryMs;
+      this.#note(true);
+    });
+    // Calls on it hear of it themselves.
+    session.on('error', () => this.#lost(session));
+    // It closes by itself when what is under way on it has ended.
+    session.once('goaway', () => this.#lost(session));
+    session.once('close', () => this.#lost(session));
+    return session;
   }
 
-  #watch(client: Client): void {
-    const channel = client.getChannel();
-    const step = (): void => {
-      if (this.#client !== client) return;
-      const state = channel.getConnectivityState(false);
-      channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, step);
-      // A lost connection leaves the channel idle. It is made again without a call, so that a comeback is noticed.
-      if (state === connectivityState.IDLE && this.#connected) channel.getConnectivityState(true);
-      this.#note(state === connectivityState.READY);
-    };
-    step();
+  /** It is made again without a call, so that a comeback is noticed. */
+  #lost(session: ClientHttp2Session): void {
+    if (this.#session !== session) return;
+    this.#session = undefined;
+    this.#retry = this.#clock.setTimer(this.#retryMs, () => void this.session());
+    this.#retryMs = Math.min(this.#retryMs * 2, longestRetryMs);
+    this.#note(false);
   }
 
   #note(connected: boolean): void {

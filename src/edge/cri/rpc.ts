@@ -48,7 +48,7 @@ export function rpcsOf(
   return rpcs;
 }
 
-/** The same memory, as the type that gRPC insists on. */
+/** The same memory. */
 function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

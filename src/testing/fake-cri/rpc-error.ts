@@ -1,16 +1,17 @@
 // What the fake runtime refuses with: a gRPC status and containerd's words, as the client would have turned them.
-import { status } from '@grpc/grpc-js';
+
 import { KubeletError } from '../../base/errors.ts';
+import type { GrpcCode } from '../../edge/cri/grpc-error.ts';
 import { errorKindOf } from '../../edge/cri/status-map.ts';
 
-export type StatusName = Exclude<keyof typeof status, 'OK'>;
+export type StatusName = Exclude<GrpcCode, 'OK'>;
 
 export function rpcError(
   code: StatusName,
   message: string,
   details: Record<string, unknown> = {},
 ): KubeletError {
-  return new KubeletError(errorKindOf(status[code]), code, message, { details });
+  return new KubeletError(errorKindOf(code), code, message, { details });
 }
 
 export const notFound = (message: string): KubeletError => rpcError('NOT_FOUND', message);
