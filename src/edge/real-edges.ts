@@ -79,7 +79,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
       home: process.env['HOME'] ?? '',
     },
     /** State that outlives the kubelet, one small file each. */
-    stateFiles: recordFiles as Pick<typeof recordFiles, 'read' | 'write'>,
+    stateFiles: recordFiles as Omit<typeof recordFiles, 'list' | 'remove'>,
     probes: probeEdges,
     probeResultFile: resultFile,
     listen: listenHttp,

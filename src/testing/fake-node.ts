@@ -400,11 +400,14 @@ export class FakeNode {
 
   #stateFiles(): Edges['stateFiles'] {
     const { signal: life } = this.#life;
+    const write = async (path: string, text: string): Promise<void> => {
+      if (!life.aborted) this.stateFiles.set(path, text);
+    };
     return {
       read: async (path) => this.stateFiles.get(path),
-      write: async (path, text) => {
-        if (!life.aborted) this.stateFiles.set(path, text);
-      },
+      write,
+      replace: write,
+      settle: async () => undefined,
     };
   }
 

@@ -1,15 +1,16 @@
 // Control groups of version 1: one hierarchy per controller. Upstream: cgroup_v1_manager_linux.go over libcontainer's fs.
 // Invariants: hierarchies do not wait for each other; a new cgroup is told only what differs from what the kernel gives
 // every new one, an old one everything.
+
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
+import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { readCgroupNumber, readCgroupValue, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { isDirectory } from './cgroup-tree.ts';
-import { together } from './together.ts';
 import { filesOfV1, isKernelDefault, type V1File } from './v1-files.ts';
 
 /** A cgroup is whole when it is in each of these hierarchies that the machine has. */
@@ -36,20 +37,20 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
       const list = byController.get(file.controller) ?? [];
       byController.set(file.controller, [...list, file]);
     }
-    await together(
+    await allEnded(
       [...byController].map(([controller, list]) => writeAll(directory(controller, path), list)),
     );
   };
   /** Amounts that are asked for are written beside this: what is inherited must not come after them. */
-  const inheritCpuset = (path: string, settings: CgroupSettings, isNew: boolean): Promise<void> => {
+  const inheritCpuset = async (path: string, settings: CgroupSettings, isNew: boolean): Promise<void> => {
     const mount = mountPoints.get('cpuset');
-    if (mount === undefined) return Promise.resolve();
+    if (mount === undefined) return;
     const names = settings.cpus === undefined || settings.cpus === '' ? ['cpus', 'mems'] : ['mems'];
-    return together(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
+    await allEnded(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
   };
   const make = async (path: string, places: readonly string[]): Promise<ReadonlySet<string>> => {
     const made = new Set<string>();
-    await together(
+    await allEnded(
       places.map(async (root) => {
         if (await makeDirectory(join(root, path))) made.add(root);
       }),
@@ -59,7 +60,7 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
   const create = async (path: string, settings: CgroupSettings): Promise<void> => {
     const made = await make(path, roots);
     const isNew = made.has(mountPoints.get('cpuset') ?? '');
-    await together([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
+    await allEnded([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
   };
   return {
     version: 1,

@@ -1,15 +1,16 @@
 // Control groups of version 2: one hierarchy, whose controllers are handed down level by level.
 // Upstream: cgroup_v2_manager_linux.go over libcontainer's fs2.
+
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { sharesToWeight, weightToShares } from '../../api/cpu-shares.ts';
+import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { words } from './hierarchies.ts';
-import { together } from './together.ts';
 
 export interface CgroupV2Options {
   readonly root: string;
@@ -48,7 +49,7 @@ type V2File = readonly [file: string, value: string];
 
 /** Each file is a setting of its own: none waits for another. */
 async function tell(root: string, path: string, files: readonly V2File[]): Promise<void> {
-  await together([...new Map(files)].map(([file, value]) => writeCgroupFile(join(root, path, file), value)));
+  await allEnded([...new Map(files)].map(([file, value]) => writeCgroupFile(join(root, path, file), value)));
 }
 
 /**

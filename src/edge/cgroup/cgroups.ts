@@ -1,7 +1,9 @@
 // Control groups of this machine, whatever version the kernel has. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
 // Invariant: where a machine has both versions mounted, the controllers are on v1 and so are we.
+
 import { join } from 'node:path';
 import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
+import { allEnded } from '../../base/all-ended.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';
@@ -10,7 +12,6 @@ import { cgroupV1 } from './cgroup-v1.ts';
 import { cgroupV2 } from './cgroup-v2.ts';
 import { type Hierarchies, hierarchyRoots } from './hierarchies.ts';
 import { killCgroup } from './kill-cgroup.ts';
-import { together } from './together.ts';
 
 export interface CgroupFsOptions {
   readonly hierarchies: Hierarchies;
@@ -88,7 +89,7 @@ export class CgroupFs implements Cgroups {
 
   async remove(name: CgroupName): Promise<void> {
     if (name.length === 0) return;
-    await together(this.#places(name).map((place) => removeBelow(place, this.#options.clock)));
+    await allEnded(this.#places(name).map((place) => removeBelow(place, this.#options.clock)));
   }
 
   async children(name: CgroupName): Promise<readonly CgroupName[]> {

@@ -1,14 +1,15 @@
 // Which processes are in which control group, and moving them: for what runs beside pods. Paths are those of the kernel,
 // whatever the driver. Upstream: createManager, getContainer, isKernelPid and isProcessRunningInHost in
 // pkg/kubelet/cm/container_manager_linux.go. Invariant: a process is moved in every hierarchy, or it is told where not.
+
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { writeCgroupFile } from './cgroup-files.ts';
 import { cgroupfsSpelling } from './cgroup-spelling.ts';
 import { CgroupFs, type CgroupFsOptions } from './cgroups.ts';
-import { together } from './together.ts';
 
 export interface SystemProcesses {
   /** Makes the cgroup where it is missing. */
@@ -39,8 +40,9 @@ export function systemProcesses(
   const link = (pid: number | string, name: string): Promise<string> => readlink(join(proc, `${pid}`, name));
   return {
     make: (path) => cgroups.create(cgroups.nameOf(path), {}),
-    move: async (pid, path) =>
-      await together(roots.map((root) => writeCgroupFile(join(root, path, 'cgroup.procs'), `${pid}`))),
+    move: async (pid, path) => {
+      await allEnded(roots.map((root) => writeCgroupFile(join(root, path, 'cgroup.procs'), `${pid}`)));
+    },
     inRoot: async () => {
       const root = hierarchies.version === 2 ? hierarchies.root : hierarchies.mountPoints.get('devices');
       if (root === undefined)

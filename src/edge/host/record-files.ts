@@ -1,6 +1,7 @@
 // Small files that are written whole or not at all, in directories of their own. Upstream: writeFile in
-// pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after a
-// crash; what is written is readable by the kubelet only.
+// pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after the
+// kubelet was killed, and what was written or settled also after the machine lost its power; what is written is readable by
+// the kubelet only.
 import { closeSync, fdatasync, writeFile } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -9,7 +10,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { isMissing } from './pod-files.ts';
 import { openFile } from './small-files.ts';
 
-const writeWhole = promisify(writeFile);
+const writeText = promisify(writeFile);
 const syncData = promisify(fdatasync);
 
 const temporarySuffix = '.tmp';
@@ -26,19 +27,25 @@ export const recordFiles = {
   },
 
   async write(path: string, text: string): Promise<void> {
-    const temporary = `${path}${temporarySuffix}`;
-    try {
-      await writeThrough(temporary, text).catch(async (err: unknown) => {
-        if (!isMissing(err)) throw err;
-        await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-        await writeThrough(temporary, text);
-      });
-      await rename(temporary, path);
-    } catch (cause) {
-      // What is left of it would only take room where there is none.
-      await rm(temporary, { force: true }).catch(() => undefined);
-      throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause });
-    }
+    await replace(path, text, true);
+  },
+
+  /** As `write`, without waiting for the disk: until it is settled, a loss of power may leave it empty. */
+  async replace(path: string, text: string): Promise<void> {
+    await replace(path, text, false);
+  },
+
+  /** Waits until the disk has it. Nothing there is fine. */
+  async settle(path: string): Promise<void> {
+    const settled = async (): Promise<void> => {
+      const fd = await openFile(path, 'r');
+      try {
+        await syncData(fd);
+      } finally {
+        closeSync(fd);
+      }
+    };
+    await orMissing(settled, `cannot settle ${path}`);
   },
 
   /** Nothing there is fine. */
@@ -51,13 +58,29 @@ export const recordFiles = {
   },
 };
 
-async function writeThrough(path: string, text: string): Promise<void> {
+async function replace(path: string, text: string, durable: boolean): Promise<void> {
+  const temporary = `${path}${temporarySuffix}`;
+  try {
+    await writeWhole(temporary, text, durable).catch(async (err: unknown) => {
+      if (!isMissing(err)) throw err;
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      await writeWhole(temporary, text, durable);
+    });
+    await rename(temporary, path);
+  } catch (cause) {
+    // What is left of it would only take room where there is none.
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause });
+  }
+}
+
+async function writeWhole(path: string, text: string, durable: boolean): Promise<void> {
   const fd = await openFile(path, 'w', 0o600);
   try {
-    await writeWhole(fd, text);
-    await syncData(fd);
+    await writeText(fd, text);
+    if (durable) await syncData(fd);
   } finally {
-    // All of it is on the disk already: closing waits for nothing.
+    // It is on the disk already or need not be yet: closing waits for nothing.
     closeSync(fd);
   }
 }

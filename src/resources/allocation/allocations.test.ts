@@ -11,8 +11,11 @@ const actuatedPath = '/root/actuated_pods_state';
 class Scene {
   readonly files = new Map<string, string>();
   readonly clock = new FakeClock();
+  readonly settled: string[] = [];
   writes = 0;
   fails = false;
+  stop = new AbortController();
+  stopped: Promise<void> | undefined;
   /** Writes wait here until it is resolved. */
   gate = Promise.resolve();
 
@@ -20,19 +23,21 @@ class Scene {
     const allocations = new Allocations({
       files: {
         read: async (path) => this.files.get(path),
-        write: async (path, text) => {
+        replace: async (path, text) => {
           this.writes += 1;
           await this.gate;
           if (this.fails) throw new Error('no space left on device');
           this.files.set(path, text);
         },
+        settle: async (path) => void this.settled.push(path),
       },
       rootDir: '/root',
       enabled,
       clock: this.clock,
       log: silentLogger,
     });
-    await allocations.start(new AbortController().signal);
+    this.stop = new AbortController();
+    ({ stopped: this.stopped } = await allocations.start(this.stop.signal));
     return allocations;
   }
 }
@@ -72,8 +77,37 @@ test('pods that come together are written together, and at once where somebody w
   allocations.allocate(aPod({ uid: 'd' }));
   await allocations.saved();
   expect(scene.writes).toBe(2);
+});
+
+test('nobody waits for the disk: it has everything some seconds later, or when the kubelet stops', async () => {
+  const scene = new Scene();
+  const allocations = await scene.life();
+  for (const uid of ['a', 'b', 'c']) {
+    allocations.allocate(aPod({ uid }));
+    await allocations.saved();
+    await scene.clock.advance(500);
+  }
+  expect(scene.settled).toEqual([]);
+  await scene.clock.advance(500);
+  expect(scene.settled).toEqual([allocatedPath]);
+  allocations.allocate(aPod({ uid: 'd' }));
+  scene.stop.abort();
+  await scene.stopped;
+  expect(scene.settled).toEqual([allocatedPath, allocatedPath]);
+  expect(scene.files.get(allocatedPath)).toContain('d');
   expect(scene.clock.pendingTimers()).toBe(0);
 });
+
+for (const [what, text] of [
+  ['empty', ''],
+  ['of nothing but zeros', '\0'.repeat(300)],
+] as const) {
+  test(`a file that a loss of power left ${what} is taken for none`, async () => {
+    const scene = new Scene();
+    scene.files.set(allocatedPath, text);
+    expect((await scene.life()).uids().size).toBe(0);
+  });
+}
 
 test('the view of a pod is made once for each allocation', async () => {
   const allocations = await new Scene().life();

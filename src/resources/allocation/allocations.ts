@@ -17,7 +17,7 @@ import { allocationOf, podWithAllocation } from './allocated-pod.ts';
 import { decodeAllocations, encodeAllocations, type PodAllocation } from './allocation-checkpoint.ts';
 
 export interface AllocationsDeps {
-  readonly files: StateFiles;
+  readonly files: Pick<StateFiles, 'read' | 'replace' | 'settle'>;
   readonly rootDir: string;
   /** The gate InPlacePodVerticalScaling: without it every pod has what it asks for, and nothing is written. */
   readonly enabled: boolean;
@@ -110,6 +110,7 @@ export class Allocations implements Component {
   async #flushAfter(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
     await this.saved().catch(() => undefined);
+    await Promise.all([this.#allocated.file.settle(), this.#actuated.file.settle()]);
   }
 }
 
@@ -117,10 +118,12 @@ export class Allocations implements Component {
 class AllocationTable {
   readonly file: CheckpointFile;
   readonly #path: string;
+  readonly #log: Logger;
   #pods = new Map<PodUid, PodAllocation>();
 
   constructor({ clock, files, log, rootDir }: AllocationsDeps, name: string) {
     this.#path = join(rootDir, name);
+    this.#log = log;
     this.file = new CheckpointFile({
       files,
       clock,
@@ -133,6 +136,12 @@ class AllocationTable {
   async restore(): Promise<void> {
     const text = await this.file.read();
     if (text === undefined) return;
+    // differs from upstream: a machine that loses its power may leave a file that was made just before without its content.
+    // Nothing of what it told about runs any more; a kubelet that refuses to start would help nobody.
+    if (/^\0*$/.test(text)) {
+      this.#log.warn('Allocations of pods were lost with the power of the machine', { path: this.#path });
+      return;
+    }
     try {
       this.#pods = decodeAllocations(text);
     } catch (err) {

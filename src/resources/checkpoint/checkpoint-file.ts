@@ -1,8 +1,8 @@
-// One small file that holds a store's state, and goes on holding it when the kubelet is killed. Upstream:
-// pkg/kubelet/checkpointmanager. Invariants: at most one write at a time and one that waits for it, however many changes
+// One small file that holds a store's state, and goes on holding it when the kubelet is killed; a few seconds later also when
+// the machine loses its power, which ends what the state is about. Upstream: pkg/kubelet/checkpointmanager. Invariants: at most one write at a time and one that waits for it, however many changes
 // come meanwhile; what the waiting one writes is what holds when it begins; the same text is not written twice in a row;
 // whoever waits for a write makes it begin at once, otherwise changes are gathered for a moment.
-import type { Clock } from '../../base/clock.ts';
+import type { Clock, Timer } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** Small files that are written whole or not at all. */
@@ -10,10 +10,14 @@ export interface StateFiles {
   /** Undefined when it is not there. */
   read(path: string): Promise<string | undefined>;
   write(path: string, text: string): Promise<void>;
+  /** The same without waiting for the disk: what is killed is this process, not the machine. */
+  replace(path: string, text: string): Promise<void>;
+  /** Waits until the disk has what was replaced. */
+  settle(path: string): Promise<void>;
 }
 
 export interface CheckpointFileOptions {
-  readonly files: StateFiles;
+  readonly files: Pick<StateFiles, 'read' | 'replace' | 'settle'>;
   readonly path: string;
   readonly clock: Pick<Clock, 'setTimer'>;
   /** What is to be in the file now. */
@@ -23,6 +27,8 @@ export interface CheckpointFileOptions {
 
 /** Pods that come together are written together. Less than a sandbox takes, after which somebody waits for it. */
 const gatherMs = 25;
+/** Every wait for the disk makes it write everything that anybody has changed meanwhile. */
+const settleMs = 2_000;
 
 export class CheckpointFile {
   readonly #options: CheckpointFileOptions;
@@ -33,6 +39,7 @@ export class CheckpointFile {
   #failed = false;
   /** Ends the gathering for the write that waits. */
   #hurry: () => void = () => undefined;
+  #settling: Timer | undefined;
 
   constructor(options: CheckpointFileOptions) {
     this.#options = options;
@@ -67,6 +74,15 @@ export class CheckpointFile {
     await (this.#next ?? this.#current);
   }
 
+  /** Resolves when what was written is on the disk. */
+  async settle(): Promise<void> {
+    const { files, onError, path } = this.#options;
+    if (this.#settling === undefined) return;
+    this.#settling.cancel();
+    this.#settling = undefined;
+    await files.settle(path).catch(onError);
+  }
+
   #gather(): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#options.clock.setTimer(gatherMs, () => resolve());
@@ -78,13 +94,14 @@ export class CheckpointFile {
   }
 
   async #write(): Promise<void> {
-    const { encode, files, path } = this.#options;
+    const { clock, encode, files, path } = this.#options;
     const text = encode();
     if (text === this.#written) return;
     this.#failed = true;
-    await files.write(path, text);
+    await files.replace(path, text);
     this.#failed = false;
     this.#written = text;
+    this.#settling ??= clock.setTimer(settleMs, () => void this.settle());
   }
 }
 

@@ -12,7 +12,7 @@ import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts'
 import type { HintProvider } from './hint-provider.ts';
 
 export interface NoneManagerDeps {
-  readonly files: StateFiles;
+  readonly files: Pick<StateFiles, 'read' | 'write'>;
   readonly rootDir: string;
   /** As it is configured. */
   readonly policy: string;
