@@ -13,6 +13,7 @@ async function scene(): Promise<{
   cri: FakeCri;
   sandboxId: string;
   asked: string[];
+  runtime: InspectRuntime;
   look(known?: ObservedPod, anew?: boolean): Promise<ObservedPod | undefined>;
 }> {
   const cri = new FakeCri({ clock: new FakeClock() });
@@ -37,7 +38,7 @@ async function scene(): Promise<{
   };
   const look = (known?: ObservedPod, anew = false): Promise<ObservedPod | undefined> =>
     inspectPod(runtime, uid, known, 77, new AbortController().signal, { anew });
-  return { cri, sandboxId: podSandboxId, asked, look };
+  return { cri, sandboxId: podSandboxId, asked, runtime, look };
 }
 
 test('anew: what runs is asked again, and is the same object unless something of it changed', async () => {
@@ -108,4 +109,26 @@ test('what is gone between the list and the question is not there', async () => 
 test('nothing of the pod: undefined', async () => {
   const cri = new FakeCri({ clock: new FakeClock() });
   expect(await inspectPod(cri, uid, undefined, 1, new AbortController().signal)).toBeUndefined();
+});
+
+test('a pod that was made just now is seen as by a list, without one', async () => {
+  const it = await scene();
+  const listed = await it.look();
+  const containerIds = listed?.containers.map(({ id }) => id) ?? [];
+  const { signal } = new AbortController();
+  const refuse = (): never => {
+    throw new Error('nothing has to be listed');
+  };
+  const runtime: InspectRuntime = { ...it.runtime, listPodSandbox: refuse, listContainers: refuse };
+  it.asked.splice(0);
+  const { status: sandbox } = await it.cri.podSandboxStatus({ podSandboxId: it.sandboxId });
+  const made = { sandboxId: it.sandboxId, sandbox, containerIds };
+  expect(await inspectPod(runtime, uid, undefined, 77, signal, { made })).toEqual(listed);
+  expect(it.asked.splice(0)).toEqual(['container']);
+  const unasked = { ...made, sandbox: undefined };
+  expect(await inspectPod(runtime, uid, undefined, 77, signal, { made: unasked })).toEqual(listed);
+  expect(it.asked.splice(0).toSorted()).toEqual(['container', 'sandbox']);
+  const gone = { ...made, containerIds: ['gone'] };
+  expect((await inspectPod(runtime, uid, undefined, 77, signal, { made: gone }))?.containers).toEqual([]);
+  it.cri.close();
 });

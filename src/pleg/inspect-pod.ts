@@ -4,6 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { CriRuntime } from '../api/cri.ts';
 import { criLabels } from '../api/cri-labels.ts';
+import type { PodSandboxStatus } from '../api/generated/runtime/v1/api.ts';
+import type { MadePod } from '../api/made-pod.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
 import type { PodUid } from '../api/pod-ref.ts';
 import { isKind } from '../base/errors.ts';
@@ -26,7 +28,9 @@ export type InspectRuntime = Pick<
 export interface InspectOptions {
   readonly files?: TailFiles | undefined;
   /** Running containers are asked for although a list does not show them to have changed. */
-  readonly anew?: boolean;
+  readonly anew?: boolean | undefined;
+  /** All there can be of it: nothing has to be listed. */
+  readonly made?: MadePod | undefined;
 }
 
 export async function inspectPod(
@@ -37,6 +41,8 @@ export async function inspectPod(
   signal: AbortSignal,
   options: InspectOptions = {},
 ): Promise<ObservedPod | undefined> {
+  if (options.made !== undefined)
+    return await inspectMade(runtime, uid, options.made, nowMs, signal, options);
   const labelSelector = { [criLabels.podUid]: uid };
   const [sandboxList, containerList] = await Promise.all([
     runtime.listPodSandbox({ filter: { labelSelector } }, { signal }),
@@ -48,6 +54,25 @@ export async function inspectPod(
     Promise.all(listed.containers.map((each) => inspectContainer(runtime, each, known, signal, options))),
   ]);
   return observedPod(uid, listed, sandboxes.filter(isPresent), containers.filter(isPresent), nowMs);
+}
+
+/** A pod that was started just now. What else there might be of it, the next relist shows. */
+async function inspectMade(
+  runtime: InspectRuntime,
+  uid: PodUid,
+  { containerIds, sandbox, sandboxId }: MadePod,
+  nowMs: number,
+  signal: AbortSignal,
+  { files }: InspectOptions,
+): Promise<ObservedPod | undefined> {
+  const askSandbox = async (): Promise<PodSandboxStatus | undefined> =>
+    (await runtime.podSandboxStatus({ podSandboxId: sandboxId }, { signal })).status;
+  const [status, ...containers] = await Promise.all([
+    sandbox ?? unlessGone(askSandbox),
+    ...containerIds.map((id) => unlessGone(() => askContainer(runtime, id, sandboxId, signal, files))),
+  ]);
+  const found = { sandboxes: status === undefined ? [] : [status], containers: [] };
+  return observedPod(uid, found, found.sandboxes.map(observedSandbox), containers.filter(isPresent), nowMs);
 }
 
 async function inspectSandbox(
@@ -76,12 +101,21 @@ async function inspectContainer(
   const isKnown = before?.state === containerState(listed.state) && before.state !== 'unknown';
   if (isKnown && !(anew && before.state === 'running')) return before;
   return await unlessGone(async () => {
-    const answer = await runtime.containerStatus({ containerId: listed.id }, { signal });
-    if (answer.status === undefined) return undefined;
-    const message = await fullMessage(answer.status, files);
-    const now = { ...observedContainer(answer.status, listed.podSandboxId), message };
+    const now = await askContainer(runtime, listed.id, listed.podSandboxId, signal, files);
     return isDeepStrictEqual(now, before) ? before : now;
   });
+}
+
+async function askContainer(
+  runtime: InspectRuntime,
+  containerId: string,
+  sandboxId: string,
+  signal: AbortSignal,
+  files: TailFiles | undefined,
+): Promise<ObservedContainer | undefined> {
+  const { status } = await runtime.containerStatus({ containerId }, { signal });
+  if (status === undefined) return undefined;
+  return { ...observedContainer(status, sandboxId), message: await fullMessage(status, files) };
 }
 
 /** Between the list and the question something may have been removed: that is an answer, not a fault. */

@@ -186,10 +186,16 @@ function observedResources({ resources }: ContainerStatus): ObservedResources | 
   return Object.keys(told).length === 0 ? undefined : told;
 }
 
+/** Where a pod's name is found. */
+export interface NamedPod {
+  readonly sandboxes: readonly Pick<PodSandbox, 'metadata'>[];
+  readonly containers: readonly Pick<Container, 'labels'>[];
+}
+
 /** Puts a pod together, newest first; undefined when nothing is left of it. */
 export function observedPod(
   uid: PodUid,
-  listed: ListedPod,
+  listed: NamedPod,
   sandboxes: readonly ObservedSandbox[],
   containers: readonly ObservedContainer[],
   observedAtMs: number,

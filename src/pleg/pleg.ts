@@ -11,7 +11,7 @@ import { withDeadline } from '../base/deadline.ts';
 import { describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log.ts';
-import { type InspectRuntime, inspectPod } from './inspect-pod.ts';
+import { type InspectOptions, type InspectRuntime, inspectPod } from './inspect-pod.ts';
 import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';
 import type { TailFiles } from './termination-message.ts';
@@ -120,8 +120,12 @@ export class Pleg implements Component {
     this.#wake?.();
   }
 
-  /** Inspects one pod now, stores what was seen and returns it. `anew`: also what a list does not show to have changed. */
-  async refresh(uid: PodUid, signal: AbortSignal, anew = false): Promise<ObservedPod | undefined> {
+  /** Inspects one pod now, stores what was seen and returns it. */
+  async refresh(
+    uid: PodUid,
+    signal: AbortSignal,
+    options: Pick<InspectOptions, 'anew' | 'made'> = {},
+  ): Promise<ObservedPod | undefined> {
     const { clock, files, observed, runtime } = this.#deps;
 
     const seq = this.#nextSeq++;
@@ -132,7 +136,7 @@ export class Pleg implements Component {
       const pod = await withDeadline(
         { clock, ms: this.#deps.callTimeoutMs, signal, what: 'inspecting a pod' },
         async (inner) =>
-          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, { files, anew }),
+          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, { ...options, files }),
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;

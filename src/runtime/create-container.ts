@@ -79,6 +79,7 @@ export async function createContainer(
     const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
     return (await cri.createContainer(request, { signal })).containerId;
   });
+  context.containerIds.push(id);
   return { id, restartCount };
 }
 

@@ -42,6 +42,7 @@ export async function createSandbox(
     for (const container of first) void prepareContainer(deps, context, container);
     const { podSandboxId } = await running.catch(failed);
     context.sandbox = { id: podSandboxId, config };
+    context.madeSandbox = podSandboxId;
     log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
   } finally {
     context.place.rest();

@@ -16,9 +16,11 @@ export async function podAddresses(
   if (sandbox === undefined) return [];
   const known = seen?.sandboxes.find(({ id }) => id === sandbox.id)?.ips ?? [];
   if (known.length > 0) return known;
-  context.addresses ??= cri
-    .podSandboxStatus({ podSandboxId: sandbox.id }, { signal })
-    .then(({ status }) => (status === undefined ? [] : sandboxIps(status)));
+  context.addresses ??= cri.podSandboxStatus({ podSandboxId: sandbox.id }, { signal }).then(({ status }) => {
+    if (status === undefined) return [];
+    context.sandboxStatus = status;
+    return sandboxIps(status);
+  });
   return await context.addresses;
 }
 

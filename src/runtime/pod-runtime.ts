@@ -3,6 +3,7 @@
 // Invariants: heavy calls of all pods share a bounded number of slots, the pod that came first being served first;
 // a container that fails to start does not keep the next one from starting.
 import type { Container, Pod } from '../api/k8s.ts';
+import type { MadePod } from '../api/made-pod.ts';
 import { type ObservedPod, readySandbox } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
@@ -34,6 +35,8 @@ export interface PodIdentity {
 export interface SyncResult {
   /** Whether anything was done that an inspection should look at. */
   readonly acted: boolean;
+  /** All that the runtime has of a new pod; undefined when that is not sure. */
+  readonly made: MadePod | undefined;
   /** Running containers may have been given other amounts: what the runtime tells of them has to be asked anew. */
   readonly resized: boolean;
   /** Why a resize failed; undefined when none did. */
@@ -126,6 +129,7 @@ export class PodRuntime {
     }
     return {
       acted: context.acted,
+      made: madeOf(context),
       resized: context.resized,
       resizeFailure: context.resizeFailure,
       waiting: context.waiting,
@@ -157,6 +161,7 @@ export class PodRuntime {
       sandbox: latest === undefined || config === undefined ? undefined : { id: latest.id, config },
       starting: rest.flatMap((action) => ('kind' in action ? action.name : [])),
       logsAreNew: false,
+      containerIds: [],
       prepared: new Map(),
       waiting: {},
       retries: [],
@@ -280,6 +285,20 @@ export class PodRuntime {
     const { resolvConf: path = '' } = this.#deps.settings.dns;
     return path === '' ? undefined : parseResolvConf(await this.#deps.files.readText(path));
   }
+}
+
+/** A pass that failed somewhere may have left something behind that it does not know. */
+function madeOf({
+  containerIds,
+  failure,
+  madeSandbox,
+  sandboxStatus,
+  seen,
+  waiting,
+}: SyncContext): MadePod | undefined {
+  if (seen !== undefined || madeSandbox === undefined || failure !== undefined) return undefined;
+  if (Object.keys(waiting).length > 0) return undefined;
+  return { sandboxId: madeSandbox, sandbox: sandboxStatus, containerIds };
 }
 
 function isEnd(action: PodAction): boolean {

@@ -3,7 +3,7 @@
 import type { CgroupSettings } from '../api/cgroups.ts';
 import type { CriRequest, CriRuntime } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
-import type { Mount, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+import type { Mount, PodSandboxConfig, PodSandboxStatus } from '../api/generated/runtime/v1/api.ts';
 import type { Container, Pod, ResourceRequirements } from '../api/k8s.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import type { PodActivity } from '../api/pod-activity.ts';
@@ -178,6 +178,11 @@ export interface SyncContext {
   sandbox: { readonly id: string; readonly config: CriRequest<PodSandboxConfig> } | undefined;
   /** Names of the containers this pass is to start. */
   readonly starting: readonly string[];
+  /** Made in this pass. */
+  madeSandbox?: string;
+  readonly containerIds: string[];
+  /** As the runtime told it when its addresses were asked for. */
+  sandboxStatus?: PodSandboxStatus;
   /** The directory of its logs was made in this pass: no log of an earlier container can be there. */
   logsAreNew: boolean;
   /** By container name: what was looked up while the sandbox was being made. */

@@ -7,7 +7,7 @@ import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { raceAbort } from '../base/race-abort.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import type { Ending, Transition } from './transition.ts';
-import type { PodRefusal, PodWorkersDeps } from './worker-deps.ts';
+import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
 
 /** What the steps ask of the loop that runs them. */
@@ -63,11 +63,15 @@ export class PodSteps {
   }
 
   /** Sees the outcome of our own action at once; when that fails, the next run begins with another look. */
-  async look(uid: PodUid, signal: AbortSignal, anew = false): Promise<void> {
+  async look(
+    uid: PodUid,
+    signal: AbortSignal,
+    { made, resized }: Pick<WorkerSync, 'made' | 'resized'> = {},
+  ): Promise<void> {
     const record = this.#records.get(uid);
     if (record !== undefined) record.mustLook = true;
     try {
-      await this.#deps.pleg.refresh(uid, signal, anew);
+      await this.#deps.pleg.refresh(uid, signal, { anew: resized, made });
     } catch (err) {
       if (!isAbort(err)) this.#tell(record, 'FailedSync', `error determining status: ${describeError(err)}`);
       throw err;
@@ -107,7 +111,7 @@ export class PodSteps {
       .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
     this.#records.tellSyncing(uid, result.waiting, explainWaiting(result.waiting));
     if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
-    if (result.acted) await this.look(uid, signal, result.resized);
+    if (result.acted) await this.look(uid, signal, result);
     if (result.resized === true) resizes?.check(uid);
     if (result.failure !== undefined) throw result.failure;
     record.lastFailure = '';

@@ -1,6 +1,7 @@
 // What the pod workers need of others, each as narrow as it is used.
 import type { EventSink } from '../api/events.ts';
 import type { Pod } from '../api/k8s.ts';
+import type { MadePod } from '../api/made-pod.ts';
 import type { ObservedPod } from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod-ref.ts';
@@ -39,14 +40,19 @@ export interface WorkerObserved {
 
 export interface WorkerPleg {
   isSeen(uid: PodUid): boolean;
-  /** `anew`: also what is not known to have changed. */
-  refresh(uid: PodUid, signal: AbortSignal, anew?: boolean): Promise<ObservedPod | undefined>;
+  /** `anew`: also what is not known to have changed. `made`: all there is of a pod that was started just now. */
+  refresh(
+    uid: PodUid,
+    signal: AbortSignal,
+    options?: { readonly anew?: boolean | undefined; readonly made?: MadePod | undefined },
+  ): Promise<ObservedPod | undefined>;
   readonly answered: Subscribable<void>;
 }
 
 /** What one sync came to. */
 export interface WorkerSync {
   readonly acted: boolean;
+  readonly made?: MadePod | undefined;
   readonly resized?: boolean;
   readonly resizeFailure?: string | undefined;
   readonly waiting: Readonly<Record<string, WaitingReason>>;

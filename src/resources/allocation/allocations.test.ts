@@ -69,7 +69,7 @@ test('pods that come together are written together, and at once where somebody w
   const scene = new Scene();
   const allocations = await scene.life();
   for (const name of ['a', 'b', 'c']) allocations.allocate(aPod({ uid: name }));
-  await scene.clock.advance(24);
+  await scene.clock.advance(7);
   expect(scene.writes).toBe(0);
   await scene.clock.advance(1);
   expect(scene.writes).toBe(1);

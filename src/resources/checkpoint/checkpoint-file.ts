@@ -25,8 +25,8 @@ export interface CheckpointFileOptions {
   readonly onError: (err: unknown) => void;
 }
 
-/** Pods that come together are written together. Less than a sandbox takes, after which somebody waits for it. */
-const gatherMs = 25;
+/** Pods that come together are written together. Less than the making of a container takes, after which somebody waits. */
+const gatherMs = 8;
 /** Every wait for the disk makes it write everything that anybody has changed meanwhile. */
 const settleMs = 2_000;
 
