@@ -55,8 +55,8 @@ export type CriImages = CriService<ImageServiceDefinition>;
 export type CriRuntimeMethod = keyof CriRuntime;
 export type CriImagesMethod = keyof CriImages;
 
-/** Go's names of the gRPC status codes, as they appear in texts that users know, by the codes' own names. */
-const goCodeNames: Readonly<Record<string, string>> = {
+/** The gRPC status codes but OK, in the order of their numbers from 1; with Go's names, as they appear in texts that users know. */
+const goCodeNames = {
   CANCELLED: 'Canceled',
   UNKNOWN: 'Unknown',
   INVALID_ARGUMENT: 'InvalidArgument',
@@ -73,14 +73,24 @@ const goCodeNames: Readonly<Record<string, string>> = {
   UNAVAILABLE: 'Unavailable',
   DATA_LOSS: 'DataLoss',
   UNAUTHENTICATED: 'Unauthenticated',
-};
+} as const;
+
+export type RpcFailureCode = keyof typeof goCodeNames;
+
+/** By number, less one. */
+export const rpcFailureCodes = Object.keys(goCodeNames) as readonly RpcFailureCode[];
+
+/** Undefined when this is not the name of a code. */
+export function goCodeName(code: string): string | undefined {
+  return (goCodeNames as Readonly<Record<string, string>>)[code];
+}
 
 /**
  * What a runtime's refusal looks like where upstream shows it unshortened (failed pulls, for one):
  * `rpc error: code = NotFound desc = …`. The message of any other error stays as it is.
  */
 export function rpcErrorText(err: KubeletError): string {
-  const code = goCodeNames[err.reason];
+  const code = goCodeName(err.reason);
   return code === undefined ? err.message : `rpc error: code = ${code} desc = ${err.message}`;
 }
 

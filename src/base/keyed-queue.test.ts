@@ -196,6 +196,16 @@ describe('KeyedQueue: addAfter', () => {
     expect(begun()).toEqual(['a', 'a']);
   });
 
+  test('a key is running from its begin to its end, not while it waits', async () => {
+    const { queue, add, at } = setUp();
+    queue.addAfter('a', 50);
+    expect(queue.isRunning('a')).toBe(false);
+    await add('a');
+    expect([queue.isRunning('a'), queue.isRunning('b')]).toEqual([true, false]);
+    await at(0).finish();
+    expect([queue.isRunning('a'), queue.isActive('a')]).toEqual([false, true]);
+  });
+
   test('a wake that was asked for survives an add and a success', async () => {
     const { clock, queue, add, begun, at } = setUp();
     queue.addAfter('a', 50);

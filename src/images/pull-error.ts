@@ -1,5 +1,6 @@
 // What a failed pull is called. Pure. Upstream: evalCRIPullErr in image_manager.go, PullImage in kuberuntime_image.go and
 // the CRI client, whose texts users search for.
+import { goCodeName } from '../api/cri.ts';
 import { describeError, KubeletError } from '../base/errors.ts';
 
 /** Runtimes put the names of these two in front of their message. */
@@ -34,30 +35,6 @@ export function joinedFailure(failures: readonly unknown[]): unknown {
 /** With gRPC's code in front where it says something; upstream leaves `Unknown` away. */
 export function runtimeText(err: unknown): string {
   const text = describeError(err);
-  if (!(err instanceof KubeletError) || !grpcCodes.has(err.reason)) return text;
-  return `rpc error: code = ${camelCase(err.reason)} desc = ${text}`;
-}
-
-/** All but UNKNOWN. */
-const grpcCodes: ReadonlySet<string> = new Set([
-  'CANCELLED',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-]);
-
-function camelCase(code: string): string {
-  if (code === 'CANCELLED') return 'Canceled';
-  return code.replace(/_?([A-Z])([A-Z]*)/g, (_, first: string, rest: string) => first + rest.toLowerCase());
+  const code = err instanceof KubeletError && err.reason !== 'UNKNOWN' ? goCodeName(err.reason) : undefined;
+  return code === undefined ? text : `rpc error: code = ${code} desc = ${text}`;
 }

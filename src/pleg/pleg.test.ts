@@ -115,6 +115,19 @@ describe('Pleg', () => {
       await clock.advance(1_000);
       expect(observed.get(a)?.sandboxes).toHaveLength(1);
     });
+    test('hints about it are left to him, too; about one that is known they are followed', async () => {
+      await start();
+      atWork.add('a');
+      const id = await sandbox('a');
+      pleg.poke(a);
+      await clock.advance(0);
+      expect(observed.get(a)).toBeUndefined();
+      await pleg.refresh(a, stop.signal);
+      await cri.stopPodSandbox({ podSandboxId: id });
+      pleg.poke(a);
+      await clock.advance(0);
+      expect(observed.get(a)?.sandboxes[0]?.ready).toBe(false);
+    });
     test('one that is known is looked at, whoever is at work on it', async () => {
       await start();
       const id = await sandbox('a');

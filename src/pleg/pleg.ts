@@ -108,9 +108,17 @@ export class Pleg implements Component {
     return this.#health.everAnswered && !this.#unseen.has(uid);
   }
 
-  /** Something about this pod may have changed. Cheap, idempotent, safe from anywhere. */
+  /**
+   * Something about this pod may have changed. Cheap, idempotent, safe from anywhere. Of a new pod, who is starting it sees it
+   * when he is done; half a pod is of use to nobody.
+   */
   poke(uid: PodUid): void {
-    this.#queue.add(uid);
+    if (!this.#isStarting(uid)) this.#queue.add(uid);
+  }
+
+  #isStarting(uid: PodUid): boolean {
+    const isNew = this.#health.everAnswered && this.#deps.observed.get(uid) === undefined;
+    return isNew && !this.#unseen.has(uid) && this.#deps.isAtWork?.(uid) === true;
   }
 
   /** The runtime may have come back: do not wait for the next relist. */
@@ -198,18 +206,17 @@ export class Pleg implements Component {
     for (const [uid, pod] of listed) {
       const seen = observed.get(uid);
       if (seen !== undefined && matchesList(seen, pod)) continue;
-      // Half a pod is of use to nobody, unless it stays that way.
-      const isStarting = seen === undefined && !first && this.#deps.isAtWork?.(uid) === true;
-      if (isStarting && !this.#starting.has(uid)) {
+      // Unless it stays that way.
+      if (this.#isStarting(uid) && !this.#starting.has(uid)) {
         starting.add(uid);
         continue;
       }
       if (first) this.#unseen.add(uid);
-      this.poke(uid);
+      this.#queue.add(uid);
     }
     this.#starting = starting;
     for (const uid of observed.all().keys()) {
-      if (!listed.has(uid)) this.poke(uid);
+      if (!listed.has(uid)) this.#queue.add(uid);
     }
   }
 

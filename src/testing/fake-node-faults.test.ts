@@ -37,6 +37,30 @@ describe('the runtime fails', () => {
     expect(restarts('uid-p')).toBe(0);
   });
 
+  test('a new pod is asked for once while it starts as it should, and again by the relist when its start hangs', async () => {
+    const asked: string[] = [];
+    for (const method of ['podSandboxStatus', 'containerStatus'] as const) {
+      const note = (): boolean => {
+        asked.push(method);
+        return false;
+      };
+      node.cri.faults.fail(method, away, { times: 1_000, match: note });
+    }
+    node.write('a.yaml', aPod({ name: 'a' }));
+    await node.clock.advance(3_000);
+    expect(node.status('uid-a')?.phase).toBe('Running');
+    expect(asked.splice(0)).toEqual(['podSandboxStatus', 'containerStatus']);
+    const stall = node.cri.faults.stall('createContainer');
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(900);
+    expect(asked.splice(0)).toEqual(['podSandboxStatus']);
+    await node.clock.advance(2_100);
+    expect(asked.splice(0)).toEqual(['podSandboxStatus']);
+    stall.release();
+    await node.clock.advance(50);
+    expect(node.status('uid-b')?.phase).toBe('Running');
+  });
+
   test('one call that never answers holds up its pod only', async () => {
     const stall = node.cri.faults.stall('createContainer', {
       match: ({ config }) => config?.labels['io.kubernetes.pod.uid'] === 'uid-a',

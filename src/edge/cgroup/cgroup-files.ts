@@ -1,19 +1,10 @@
 // Reads and writes single files of a control group. Invariant: every failure names the file, what was written, and the errno.
-import { readFile } from 'node:fs/promises';
 import { KubeletError } from '../../base/errors.ts';
 import { readKernelValue, writeKernelFile } from '../host/small-files.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 
+/** Of a short file, which one read gives whole: values and lists, not the processes in it. */
 export async function readCgroupFile(path: string): Promise<string> {
-  try {
-    return (await readFile(path, 'utf8')).trim();
-  } catch (err) {
-    throw hostError(err, `cannot read ${path}`);
-  }
-}
-
-/** Of a file that holds one value. */
-export async function readCgroupValue(path: string): Promise<string> {
   try {
     return (await readKernelValue(path)).trim();
   } catch (err) {
@@ -32,7 +23,7 @@ export async function writeCgroupFile(path: string, value: string): Promise<void
 
 /** A whole number; `max` is -1. */
 export async function readCgroupNumber(path: string): Promise<bigint> {
-  const text = await readCgroupValue(path);
+  const text = await readCgroupFile(path);
   if (text === 'max') return -1n;
   if (!/^-?\d+$/.test(text))
     throw new KubeletError('internal', 'CgroupValue', `${path} holds ${JSON.stringify(text)}, not a number`);

@@ -1,14 +1,13 @@
 // Control groups of version 1: one hierarchy per controller. Upstream: cgroup_v1_manager_linux.go over libcontainer's fs.
 // Invariants: hierarchies do not wait for each other; a new cgroup is told only what differs from what the kernel gives
 // every new one, an old one everything.
-
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
-import { readCgroupNumber, readCgroupValue, writeCgroupFile } from './cgroup-files.ts';
+import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { isDirectory } from './cgroup-tree.ts';
 import { filesOfV1, isKernelDefault, type V1File } from './v1-files.ts';
@@ -122,13 +121,13 @@ function isRefusal(err: unknown): boolean {
 /** A new cpuset is empty, and nothing can run in an empty one: it takes what the one above it has. */
 async function inheritFile(mount: string, place: string, file: string, isNew: boolean): Promise<void> {
   if (place === mount) return;
-  if (!isNew && (await readCgroupValue(join(place, file))) !== '') return;
+  if (!isNew && (await readCgroupFile(join(place, file))) !== '') return;
   await writeCgroupFile(join(place, file), await inheritedValue(mount, dirname(place), file));
 }
 
 /** What this cgroup has; one that is empty itself is given what lies above it first. */
 async function inheritedValue(mount: string, place: string, file: string): Promise<string> {
-  const own = await readCgroupValue(join(place, file));
+  const own = await readCgroupFile(join(place, file));
   if (own !== '' || place === mount) return own;
   const value = await inheritedValue(mount, dirname(place), file);
   await writeCgroupFile(join(place, file), value);

@@ -1,6 +1,5 @@
 // Control groups of version 2: one hierarchy, whose controllers are handed down level by level.
 // Upstream: cgroup_v2_manager_linux.go over libcontainer's fs2.
-
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';

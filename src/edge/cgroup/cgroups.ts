@@ -1,6 +1,5 @@
 // Control groups of this machine, whatever version the kernel has. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
 // Invariant: where a machine has both versions mounted, the controllers are on v1 and so are we.
-
 import { join } from 'node:path';
 import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
 import { allEnded } from '../../base/all-ended.ts';

@@ -1,7 +1,6 @@
 // Which processes are in which control group, and moving them: for what runs beside pods. Paths are those of the kernel,
 // whatever the driver. Upstream: createManager, getContainer, isKernelPid and isProcessRunningInHost in
 // pkg/kubelet/cm/container_manager_linux.go. Invariant: a process is moved in every hierarchy, or it is told where not.
-
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allEnded } from '../../base/all-ended.ts';

@@ -1,36 +1,14 @@
 // How a call that did not succeed ended, in gRPC's words. Reference: the gRPC specification, "Status codes" and "HTTP2 mapping".
 import { constants } from 'node:http2';
-
-/** By number. */
-export const grpcCodes = [
-  'OK',
-  'CANCELLED',
-  'UNKNOWN',
-  'INVALID_ARGUMENT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'ALREADY_EXISTS',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'ABORTED',
-  'OUT_OF_RANGE',
-  'UNIMPLEMENTED',
-  'INTERNAL',
-  'UNAVAILABLE',
-  'DATA_LOSS',
-  'UNAUTHENTICATED',
-] as const;
-
-export type GrpcCode = (typeof grpcCodes)[number];
+import { type RpcFailureCode, rpcFailureCodes } from '../../api/cri.ts';
 
 export class GrpcError extends Error {
   override readonly name = 'GrpcError';
-  readonly code: GrpcCode;
+  readonly code: RpcFailureCode;
   /** Whether the server said so; otherwise it is our own deadline, limit or connection. */
   readonly fromServer: boolean;
 
-  constructor(code: GrpcCode, message: string, fromServer = false) {
+  constructor(code: RpcFailureCode, message: string, fromServer = false) {
     super(message);
     this.code = code;
     this.fromServer = fromServer;
@@ -39,8 +17,9 @@ export class GrpcError extends Error {
 
 /** What the trailers say; undefined for success. */
 export function fromTrailers(status: string, message: string | undefined): GrpcError | undefined {
-  const code = grpcCodes[Number(status)] ?? 'UNKNOWN';
-  return code === 'OK' ? undefined : new GrpcError(code, decodeMessage(message ?? ''), true);
+  if (status === '0') return undefined;
+  const code = rpcFailureCodes[Number(status) - 1] ?? 'UNKNOWN';
+  return new GrpcError(code, decodeMessage(message ?? ''), true);
 }
 
 /** An answer that is not one of gRPC's. */
@@ -48,7 +27,7 @@ export function fromHttpStatus(status: number): GrpcError {
   return new GrpcError(byHttpStatus[status] ?? 'UNKNOWN', `Received HTTP status code ${status}`, true);
 }
 
-const byHttpStatus: Readonly<Record<number, GrpcCode>> = {
+const byHttpStatus: Readonly<Record<number, RpcFailureCode>> = {
   400: 'INTERNAL',
   401: 'UNAUTHENTICATED',
   403: 'PERMISSION_DENIED',
@@ -64,7 +43,7 @@ export function fromReset(code: number): GrpcError {
   return new GrpcError(byReset[code] ?? 'INTERNAL', `Received RST_STREAM with code ${code}`, true);
 }
 
-const byReset: Readonly<Record<number, GrpcCode>> = {
+const byReset: Readonly<Record<number, RpcFailureCode>> = {
   [constants.NGHTTP2_REFUSED_STREAM]: 'UNAVAILABLE',
   [constants.NGHTTP2_CANCEL]: 'CANCELLED',
   [constants.NGHTTP2_ENHANCE_YOUR_CALM]: 'RESOURCE_EXHAUSTED',

@@ -11,7 +11,7 @@ export interface Rpc {
   readonly streams: boolean;
   readonly operation: Operation<unknown, unknown>;
   readonly toMessage: (request: unknown) => unknown;
-  readonly serialize: (message: unknown) => Buffer;
+  readonly serialize: (message: unknown) => Uint8Array;
   readonly deserialize: (bytes: Buffer) => unknown;
 }
 
@@ -41,14 +41,9 @@ export function rpcsOf(
       streams: method.responseStream,
       operation: operations[key] as Operation<unknown, unknown>,
       toMessage: (value) => request.fromPartial(value as object),
-      serialize: (message) => toBuffer(request.encode(message).finish()),
+      serialize: (message) => request.encode(message).finish(),
       deserialize: (bytes) => response.decode(new WireReader(bytes)),
     });
   }
   return rpcs;
-}
-
-/** The same memory. */
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,10 +1,10 @@
 // Turns what gRPC says into the kubelet's own words. Upstream has no counterpart: there, features see gRPC codes.
 // Invariant: the server's message is kept as it is, the reason is the code's name, and nothing of gRPC goes further.
+import type { RpcFailureCode } from '../../api/cri.ts';
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
-import type { GrpcCode, GrpcError } from './grpc-error.ts';
+import type { GrpcError } from './grpc-error.ts';
 
-const kinds: Readonly<Record<GrpcCode, ErrorKind>> = {
-  OK: 'internal',
+const kinds: Readonly<Record<RpcFailureCode, ErrorKind>> = {
   CANCELLED: 'internal',
   UNKNOWN: 'internal',
   INVALID_ARGUMENT: 'invalid',
@@ -23,7 +23,7 @@ const kinds: Readonly<Record<GrpcCode, ErrorKind>> = {
   UNAUTHENTICATED: 'forbidden',
 };
 
-export function errorKindOf(code: GrpcCode): ErrorKind {
+export function errorKindOf(code: RpcFailureCode): ErrorKind {
   return kinds[code];
 }
 

@@ -70,7 +70,7 @@ export async function writeKernelFile(path: string, value: string): Promise<void
   }
 }
 
-/** A file of the kernel's that holds one value, which a single read gives whole. */
+/** A short file of the kernel's, which a single read gives whole. */
 export async function readKernelValue(path: string): Promise<string> {
   const fd = await openFile(path, O_RDONLY);
   try {

@@ -1,10 +1,10 @@
 // What the fake runtime refuses with: a gRPC status and containerd's words, as the client would have turned them.
 
+import type { RpcFailureCode } from '../../api/cri.ts';
 import { KubeletError } from '../../base/errors.ts';
-import type { GrpcCode } from '../../edge/cri/grpc-error.ts';
 import { errorKindOf } from '../../edge/cri/status-map.ts';
 
-export type StatusName = Exclude<GrpcCode, 'OK'>;
+export type StatusName = RpcFailureCode;
 
 export function rpcError(
   code: StatusName,
