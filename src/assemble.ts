@@ -146,6 +146,8 @@ export function assemble(input: AssembleInput): Kubelet {
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     isOrphan: (uid) => isOrphan(uid),
     imageVolumes: input.gates.ImageVolume,
+    countByProject:
+      input.gates.LocalStorageCapacityIsolationFSQuotaMonitoring && input.gates.UserNamespacesSupport,
     onOrphans: (found, failed) => metrics.work.clearedDirectories(found, failed),
     metrics: metrics.volumes,
     host: edges.volumes,

@@ -100,7 +100,11 @@ export interface DeviceMount {
 export interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
+  /** Whether entries were looked at one by one, or the file system had counted them. Words of upstream's metric. */
+  readonly source: UsageSource;
 }
+
+export type UsageSource = 'du' | 'fsquota';
 
 export interface FileSystemSpace {
   readonly capacityBytes: number;
@@ -162,6 +166,13 @@ export interface VolumeHost {
   removeFiles(directory: string, names: readonly string[]): Promise<void>;
   /** The same for empty directories in it. */
   removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void>;
+  /**
+   * Lets the file system count what a directory holds, by a project of its own, so that usage() need not look at every entry.
+   * Limits nothing. False when it cannot: no project quotas there, a project of somebody else's, or something in it already.
+   */
+  countByProject(path: string): Promise<boolean>;
+  /** Ends that, before the directory is removed; nothing there is fine. */
+  endCounting(path: string): Promise<void>;
   usage(path: string, signal: AbortSignal): Promise<DiskUsage>;
   space(path: string): Promise<FileSystemSpace>;
 }

@@ -13,7 +13,7 @@ import { FakeClock } from '../testing/fake-clock.ts';
 import { FakePodObjects } from '../testing/fake-pod-objects.ts';
 import { FakeVolumeHost } from '../testing/fake-volume-host.ts';
 import { volumeRoom } from '../testing/volume-room.ts';
-import type { Volumes } from './volumes.ts';
+import type { Volumes, VolumesInput } from './volumes.ts';
 
 const pods = '/root/pods';
 let clock: FakeClock;
@@ -27,8 +27,9 @@ const signal = new AbortController().signal;
 setMaxListeners(0, signal);
 
 /** A kubelet's volumes on this machine: the first life, or the next. */
-function begin(): Volumes {
+function begin(over: Partial<VolumesInput> = {}): Volumes {
   return volumeRoom({
+    ...over,
     isOrphan: (uid) => orphaned(uid),
     imageVolumes: true,
     host: () => host,
@@ -598,5 +599,63 @@ describe('what volumes use', () => {
     host.breaks('usage', () => new Promise(() => undefined));
     const measuring = room.stats.ofPod(asPodUid('uid-p'), signal);
     expect(await clock.until(measuring, 400_000)).toEqual([]);
+  });
+
+  describe('by projects of the file system, where the gate is on', () => {
+    const measured: string[] = [];
+    const own = { hostUsers: false };
+    beforeEach(() => {
+      measured.length = 0;
+      const metrics = {
+        observe: () => undefined,
+        countBy: () => undefined,
+        measured: (source: string, seconds: number) => void measured.push(`${source} ${seconds}`),
+      };
+      room = begin({ countByProject: true, metrics });
+    });
+    const sourceOf = async (pod: Pod): Promise<string | undefined> => {
+      await tried(pod);
+      measured.length = 0;
+      await room.stats.ofPod(podUid(pod), signal);
+      return measured[0];
+    };
+
+    test.each([
+      ['an emptyDir on disk of a pod with users of its own', { emptyDir: {} }, own, 'fsquota 0'],
+      ['of a pod whose users are the node’s, who could change it', { emptyDir: {} }, {}, 'du 0'],
+      ['an emptyDir in memory', { emptyDir: { medium: 'Memory' } }, own, 'du 0'],
+      ['a ConfigMap', { configMap: { name: 'cm' } }, own, 'du 0'],
+    ])('%s', async (_, volume, over, want) => {
+      objects.putConfigMap('cm', { k: 'value' });
+      expect(await sourceOf(podWith(volume, over))).toBe(want);
+    });
+
+    test('a file system that refuses: the volume is there all the same, walked, and the log says why', async () => {
+      host.breaks('countByProject', () => Promise.reject(new KubeletError('forbidden', 'EPERM', 'not here')));
+      expect(await sourceOf(podWith({ emptyDir: {} }, own))).toBe('du 0');
+      expect(log.filter((line) => line.includes('Volume gets no project'))).toHaveLength(1);
+    });
+
+    test('the next life counts on, and its end leaves no project, also with the gate off by then', async () => {
+      const pod = podWith({ emptyDir: {} }, own);
+      await tried(pod);
+      room = begin({ countByProject: true });
+      await tried(pod);
+      expect(host.counted).toEqual(new Set([dir('empty-dir')]));
+      room = begin();
+      await clock.until(room.manager.unmount(podUid(pod), signal));
+      expect(host.counted.size).toBe(0);
+    });
+
+    test('tables that cannot be written do not keep a volume from going', async () => {
+      const pod = podWith({ emptyDir: {} }, own);
+      await tried(pod);
+      host.breaks('endCounting', () =>
+        Promise.reject(new KubeletError('timeout', 'Locked', 'somebody else')),
+      );
+      await clock.until(room.manager.unmount(podUid(pod), signal));
+      expect(host.entries.has(dir('empty-dir'))).toBe(false);
+      expect(log.join('')).toContain('somebody else');
+    });
   });
 });

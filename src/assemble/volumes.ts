@@ -47,9 +47,11 @@ export interface VolumesInput {
   /** Told after each round how many directories of unknown pods there were, and how many could not be cleared. */
   readonly onOrphans?: (found: number, failed: number) => void;
   readonly imageVolumes: boolean;
+  /** Whether the file system may count what emptyDir volumes hold, where it can. */
+  readonly countByProject: boolean;
   /** Instead of the kinds that there are. */
   readonly plugins?: readonly VolumePlugin[];
-  readonly metrics: Pick<VolumeMetrics, 'observe' | 'countBy'>;
+  readonly metrics: Pick<VolumeMetrics, 'observe' | 'countBy' | 'measured'>;
   readonly host: (podsDir: string) => VolumeHost;
   readonly objects: PodObjects;
   readonly events: EventSink;
@@ -110,7 +112,13 @@ export function volumes(input: VolumesInput): Volumes {
     clock,
     log,
   });
-  const stats = new VolumeStatsReader({ mounts, clock, log, periodMs });
+  const stats = new VolumeStatsReader({
+    mounts,
+    clock,
+    log,
+    periodMs,
+    onMeasured: (source, seconds) => input.metrics.measured(source, seconds),
+  });
   return { manager, mounts, stats, components: [updates, orphans] };
 }
 
@@ -120,7 +128,7 @@ function volumePlugins(
   layout: VolumeLayout,
   mounts: MountedVolumes,
 ): readonly VolumePlugin[] {
-  const { objects, events, clock, log, allocatable } = input;
+  const { objects, events, clock, log, allocatable, countByProject } = input;
   const allocatableMemoryBytes = (): bigint => Quantity.fromJson(allocatable()['memory'] ?? '0').value();
   const own = { host, layout, allocatableMemoryBytes, events, clock, log };
   const kinds = [
@@ -131,7 +139,7 @@ function volumePlugins(
   ];
   const isMountedElsewhere = mounts.isMountedElsewhere.bind(mounts);
   return [
-    emptyDirPlugin(own),
+    emptyDirPlugin({ ...own, countByProject }),
     hostPathPlugin({ host }),
     ...kinds.map((kind) => contentPlugin(own, kind)),
     localPlugin({ host, layout, events, clock, log, isMountedElsewhere }),

@@ -25,3 +25,14 @@ test('volumes are counted at each scrape, and what has gone is not shown', () =>
   mounted = [];
   expect(metrics.render()).not.toContain('actual_state_of_world');
 });
+
+test('measurements by where their numbers are from', () => {
+  const metrics = new Metrics();
+  const volumes = new VolumeMetrics(metrics);
+  volumes.measured('du', 0.3);
+  volumes.measured('fsquota', 0.001);
+  const name = 'kubelet_volume_metric_collection_duration_seconds_bucket';
+  const text = metrics.render();
+  expect(text).toContain(`${name}{metric_source="du",le="0.25"} 0\n`);
+  expect(text).toContain(`${name}{metric_source="fsquota",le="0.005"} 1\n`);
+});

@@ -1,5 +1,6 @@
 // What mounts cost, and how many there are. Upstream: pkg/volume/util/metrics.go and pkg/kubelet/volumemanager/metrics, whose
 // names, labels and buckets these are.
+import type { UsageSource } from '../api/volume-host.ts';
 import type { Metrics } from '../base/metrics.ts';
 
 export interface VolumeOperation {
@@ -17,6 +18,7 @@ export interface VolumeCounts {
 
 export class VolumeMetrics {
   readonly #operations;
+  readonly #measuring;
   readonly #total;
   #counts: () => VolumeCounts = () => ({ wanted: [], mounted: [] });
 
@@ -26,6 +28,12 @@ export class VolumeMetrics {
       help: 'How long mounting and unmounting took, by kind of volume.',
       labels: ['volume_plugin', 'operation_name', 'status', 'migrated'],
       buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
+    });
+    this.#measuring = metrics.histogram({
+      name: 'kubelet_volume_metric_collection_duration_seconds',
+      help: 'How long it took to measure what a volume holds: `du` by looking at every entry, `fsquota` by asking the file system.',
+      labels: ['metric_source'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });
     this.#total = metrics.gauge({
       name: 'volume_manager_total_volumes',
@@ -43,6 +51,10 @@ export class VolumeMetrics {
       migrated: 'false',
     };
     this.#operations.observe(labels, seconds);
+  }
+
+  measured(source: UsageSource, seconds: number): void {
+    this.#measuring.observe({ metric_source: source }, seconds);
   }
 
   /** Where the numbers come from at each scrape. */

@@ -4,6 +4,7 @@ import type {
   Content,
   DeviceMap,
   DeviceMount,
+  DiskUsage,
   FileKind,
   MountPoint,
   OwnershipRequest,
@@ -21,6 +22,8 @@ export class FakeVolumeHost implements VolumeHost {
   /** Links to devices, with what they lead to. */
   readonly links = new Map<string, string>();
   readonly contents = new Map<string, Content>();
+  /** Directories that are counted by a project. */
+  readonly counted = new Set<string>();
   readonly owned: OwnershipRequest[] = [];
   readonly calls: string[] = [];
   readonly podsDir: string;
@@ -218,10 +221,22 @@ export class FakeVolumeHost implements VolumeHost {
     await this.removeEmpty(directory);
   }
 
-  async usage(path: string): Promise<{ bytes: number; inodes: number }> {
+  async countByProject(path: string): Promise<boolean> {
+    await this.#called('countByProject', path);
+    this.counted.add(path);
+    return true;
+  }
+
+  async endCounting(path: string): Promise<void> {
+    await this.#called('endCounting', path);
+    this.counted.delete(path);
+  }
+
+  async usage(path: string): Promise<DiskUsage> {
     await this.#called('usage', path);
     const files = [...(this.contents.get(path)?.values() ?? [])];
-    return { bytes: files.reduce((sum, { data }) => sum + data.length, 0), inodes: files.length + 1 };
+    const bytes = files.reduce((sum, { data }) => sum + data.length, 0);
+    return { bytes, inodes: files.length + 1, source: this.counted.has(path) ? 'fsquota' : 'du' };
   }
 
   async space(path: string) {

@@ -14,6 +14,7 @@ export function volumeRoom(
     metrics: new VolumeMetrics(new Metrics()),
     isOrphan: () => false,
     imageVolumes: false,
+    countByProject: false,
     events: { pod: () => undefined, node: () => undefined },
     cri: { status: () => Promise.reject(new Error('not asked')) },
     images: {

@@ -101,7 +101,7 @@ export async function removeOwnDirectory(
   await host.removeVolume(path, remains);
 }
 
-/** What is in it by looking at every entry, and what its file system has left. */
+/** What is in it, and what its file system has left. */
 export async function ownDirectoryStats(
   host: VolumeHost,
   path: string,
@@ -116,6 +116,7 @@ export async function ownDirectoryStats(
       availableBytes: space.availableBytes,
       inodes: space.inodes,
       inodesFree: space.inodesFree,
+      source: usage.source,
     };
   } catch (err) {
     // It went away while we looked.

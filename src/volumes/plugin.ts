@@ -4,6 +4,7 @@
 // mounted twice; tearDown works from what is on disk alone, and never removes through a mount.
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from '../api/k8s.ts';
 import type { ChangedObject } from '../api/pod-objects.ts';
+import type { UsageSource } from '../api/volume-host.ts';
 
 /** A volume of a pod, its claim resolved. */
 export interface VolumeSpec {
@@ -67,6 +68,8 @@ export interface VolumeStats {
   readonly inodesUsed: number;
   readonly inodes: number;
   readonly inodesFree: number;
+  /** Where an own directory's numbers are from; undefined for those of a whole file system. */
+  readonly source?: UsageSource;
 }
 
 /** For kinds whose volumes containers may get as a device. The link in the pod's directory is made by who calls. */

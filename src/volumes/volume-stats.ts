@@ -4,6 +4,7 @@
 
 import type { PodUid } from '../api/pod-ref.ts';
 import { Quantity } from '../api/quantity.ts';
+import type { UsageSource } from '../api/volume-host.ts';
 import type { VolumeStatsSource, VolumeUsage } from '../api/volume-stats.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError } from '../base/errors.ts';
@@ -18,6 +19,8 @@ export interface VolumeStatsDeps {
   readonly log: Logger;
   /** How long a measurement is good. */
   readonly periodMs: number;
+  /** Told how long it took to measure a directory, and how that was done. */
+  readonly onMeasured: (source: UsageSource, seconds: number) => void;
 }
 
 interface Measured {
@@ -68,12 +71,15 @@ export class VolumeStatsReader implements VolumeStatsSource {
 
   async #measure(uid: PodUid, volume: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
     const { plugin, place, spec } = volume;
+    const { clock, onMeasured } = this.#deps;
     if (place.kind !== 'path') return undefined;
     try {
-      const stats = await raceAbort(plugin.stats(place.path, signal), signal);
-      return stats === undefined
-        ? undefined
-        : { ...describe(volume), ...stats, measuredAtMs: this.#deps.clock.now() };
+      const beganMs = clock.monotonic();
+      const measured = await raceAbort(plugin.stats(place.path, signal), signal);
+      if (measured === undefined) return undefined;
+      const { source, ...stats } = measured;
+      if (source !== undefined) onMeasured(source, (clock.monotonic() - beganMs) / 1000);
+      return { ...describe(volume), ...stats, measuredAtMs: clock.now() };
     } catch (err) {
       this.#deps.log.v(2).info('Volume could not be measured', {
         podUID: uid,

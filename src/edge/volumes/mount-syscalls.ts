@@ -1,8 +1,8 @@
 // mount, umount2 and openat2, called through koffi in Node's thread pool. Invariants: koffi is loaded by the first call
 // alone; a refused call throws a KubeletError named after its errno; the paths given here lie on this machine's own
 // file systems, since a call that waits for a server would hold a thread of the pool.
-import type * as KoffiModule from 'koffi';
 import { errnoError } from '../host/syscalls-errors.ts';
+import { type AsyncCall, type Koffi, loadPool } from './pool-calls.ts';
 
 export interface MountCall {
   readonly source: string;
@@ -35,12 +35,6 @@ const resolveNoMagicLinks = 0x02;
 /** When a rename runs beside the look-up the kernel says EAGAIN, and asks to try again. */
 const attempts = 64;
 
-type Koffi = typeof KoffiModule;
-
-interface AsyncCall<A extends unknown[]> {
-  async(...args: [...A, (err: unknown, result: number) => void]): void;
-}
-
 function bind(koffi: Koffi) {
   const libc = koffi.load(null);
   return {
@@ -56,50 +50,9 @@ function bind(koffi: Koffi) {
   };
 }
 
-/** More would only wait for a thread of the pool, and koffi refuses more than 256 at once. */
-const mostAtOnce = 16;
-
-/** Lets only so many in at once, in the order they came. */
-class Gate {
-  readonly #waiting: (() => void)[] = [];
-  #inside = 0;
-
-  async enter(): Promise<void> {
-    if (this.#inside < mostAtOnce) this.#inside++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  leave(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#inside--;
-    else next();
-  }
-}
-
-type InPool = <A extends unknown[]>(call: AsyncCall<A>, ...args: A) => Promise<number>;
-
-/** Runs one call in the pool. Gives its result, or the errno it left as a negative number. */
-function poolOf(koffi: Koffi): InPool {
-  const gate = new Gate();
-  return async (call, ...args) => {
-    await gate.enter();
-    try {
-      return await new Promise((resolve, reject) => {
-        call.async(...args, (err, result) => {
-          if (err !== null && err !== undefined) reject(err);
-          else resolve(result < 0 ? -koffi.errno() : result);
-        });
-      });
-    } finally {
-      gate.leave();
-    }
-  };
-}
-
 export async function loadMountSyscalls(): Promise<MountSyscalls> {
-  const koffi: Koffi = await import('koffi');
+  const { koffi, inPool } = await loadPool();
   const native = bind(koffi);
-  const inPool = poolOf(koffi);
   return {
     mount: async ({ source, target, fsType, flags, options }) => {
       const result = await inPool(native.mount, source, target, fsType, flags, options);

@@ -30,7 +30,7 @@ export class UsageCount {
   }
 
   total(): DiskUsage {
-    return { bytes: Number(this.#blocks * blockBytes), inodes: this.#inodes };
+    return { bytes: Number(this.#blocks * blockBytes), inodes: this.#inodes, source: 'du' };
   }
 }
 

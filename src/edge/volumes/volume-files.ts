@@ -1,7 +1,7 @@
 // The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, realpath, rmdir, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type {
   Content,
@@ -28,14 +28,17 @@ import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
 import { callsInMemory, diskCalls, type FileCalls } from './file-calls.ts';
 import { mountDevice } from './mount-device.ts';
 import { runCommand } from './mount-helper.ts';
-import { isMountedAs, MountPoints, mountsIn } from './mount-points.ts';
-import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
+import { isMountedAs } from './mount-points.ts';
+import { orMissing } from './or-missing.ts';
 import { changeOwnership } from './ownership.ts';
 import { PodDirectories } from './pod-directories.ts';
 import { PodTree } from './pod-tree.ts';
+import { type ProjectPaths, systemProjectPaths } from './project-files.ts';
+import { ProjectQuotas } from './project-quotas.ts';
 import { bindSubPath } from './sub-path.ts';
 import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage.ts';
 import { usageInThread } from './usage-thread-client.ts';
+import { type MountCommands, mostLayers, VolumeMounts } from './volume-mounts.ts';
 import { writeContent } from './write-content.ts';
 
 export interface VolumeFilesOptions {
@@ -44,38 +47,39 @@ export interface VolumeFilesOptions {
   readonly now: () => number;
   /** The entry point of the thread that measures large trees; without it they are measured beside everything else. */
   readonly usageThread?: URL;
+  /** The machine's tables of projects; others in tests. */
+  readonly projects?: ProjectPaths;
   /** The machine's mount commands; others in tests. */
-  readonly commands?: { readonly mount: string; readonly umount: string; readonly stat: string };
+  readonly commands?: MountCommands & { readonly stat: string };
 }
 
-/** Mounts on top of each other at one place; more than this is nobody's doing but a loop's. */
-const mostLayers = 64;
-/** How long umount may wait for a server before the mount is detached. */
-const helperPatienceMs = 5_000;
 /** Counting so many costs less than the start of a thread; nearly every volume has fewer. */
 const inlineEntries = 2_000;
 
 export class VolumeFiles implements VolumeHost {
   readonly #podsDir: string;
   readonly #now: () => number;
-  readonly #commands: NonNullable<VolumeFilesOptions['commands']>;
-  readonly #points = new MountPoints();
+  readonly #commands: MountCommands & { readonly stat: string };
+  readonly #mounts: VolumeMounts;
   readonly #directories: PodDirectories;
   readonly #tree: PodTree;
   readonly #usageThread: URL | undefined;
-  #syscalls: Promise<MountSyscalls> | undefined;
-  /** Whether tmpfs takes `noswap`; unknown until one was mounted. */
-  #noswap: boolean | undefined;
+  readonly #quotas: ProjectQuotas;
 
   constructor(options: VolumeFilesOptions) {
     this.#podsDir = options.podsDir;
     this.#now = options.now;
     this.#usageThread = options.usageThread;
     this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
+    this.#mounts = new VolumeMounts(options.podsDir, this.#commands);
     this.#directories = new PodDirectories(options.podsDir);
+    this.#quotas = new ProjectQuotas({
+      paths: options.projects ?? systemProjectPaths,
+      podsDir: options.podsDir,
+    });
     this.#tree = new PodTree({
       podsDir: options.podsDir,
-      mountsBelow: async (path) => mountsIn(await this.#points.read(), path),
+      mountsBelow: (path) => this.#mounts.table(path),
     });
   }
 
@@ -127,93 +131,32 @@ export class VolumeFiles implements VolumeHost {
     return await told(`cannot look at ${path}`, async () => await isMountedAs(path, fsType));
   }
 
-  async mountsBelow(path: string): Promise<readonly MountPoint[]> {
-    const [real, table] = await Promise.all([this.#real(path), this.#points.read()]);
-    const mounts = mountsIn(table, real);
-    return mounts.map((mount) => ({ ...mount, path: `${path}${mount.path.slice(real.length)}` }));
+  mountsBelow(path: string): Promise<readonly MountPoint[]> {
+    return this.#mounts.below(path);
   }
 
-  async mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
-    const size = sizeBytes === undefined ? [] : [`size=${sizeBytes}`];
-    const mount = async (options: readonly string[]): Promise<void> =>
-      await (await this.#calls()).mount({
-        source: 'tmpfs',
-        target: path,
-        fsType: 'tmpfs',
-        flags: 0,
-        options: options.length === 0 ? null : options.join(','),
-      });
-    if (this.#noswap !== false) {
-      try {
-        await mount([...size, 'noswap']);
-        this.#noswap = true;
-        return;
-      } catch (err) {
-        // What an older kernel says to an option it does not know.
-        if (this.#noswap === true || !isKind(err, 'invalid')) throw err;
-        this.#noswap = false;
-      }
-    }
-    await mount(size);
+  mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
+    return this.#mounts.tmpfs(path, sizeBytes);
   }
 
-  async mountHugePages(path: string, pageSizeBytes: bigint): Promise<void> {
-    const options = `pagesize=${pageSizeBytes}`;
-    await (await this.#calls()).mount({
-      source: 'nodev',
-      target: path,
-      fsType: 'hugetlbfs',
-      flags: 0,
-      options,
-    });
+  mountHugePages(path: string, pageSizeBytes: bigint): Promise<void> {
+    return this.#mounts.hugePages(path, pageSizeBytes);
   }
 
-  async bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void> {
-    const calls = await this.#calls();
-    await calls.mount({ source, target, fsType: null, flags: mountFlag.bind, options: null });
-    if (!options.readOnly) return;
-    const flags = mountFlag.bind | mountFlag.remount | mountFlag.readOnly;
-    try {
-      await calls.mount({ source, target, fsType: null, flags, options: null });
-    } catch (err) {
-      // Writable where read-only was asked for is worse than not there.
-      await calls.unmount(target);
-      throw err;
-    }
+  bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void> {
+    return this.#mounts.bind(source, target, options);
   }
 
-  async mountWithHelper(request: MountHelperRequest, signal: AbortSignal): Promise<void> {
-    const { fsType, source, target, options } = request;
-    const flags = options.length === 0 ? [] : ['-o', options.join(',')];
-    await runCommand(this.#commands.mount, ['-t', fsType, ...flags, '--', source, target], signal);
+  mountWithHelper(request: MountHelperRequest, signal: AbortSignal): Promise<void> {
+    return this.#mounts.withHelper(request, signal);
   }
 
-  async unmount(path: string): Promise<void> {
-    for (let layer = 0; layer < mostLayers; layer++) if (!(await this.#unmountOne(path))) return;
+  unmount(path: string): Promise<void> {
+    return this.#mounts.unmount(path);
   }
 
-  /** False when nothing is mounted there. */
-  async #unmountOne(path: string): Promise<boolean> {
-    try {
-      await (await this.#calls()).unmount(path);
-      return true;
-    } catch (err) {
-      if (err instanceof KubeletError && ['EINVAL', 'ENOENT'].includes(err.reason)) return false;
-      throw err;
-    }
-  }
-
-  async unmountWithHelper(path: string, signal: AbortSignal): Promise<void> {
-    if ((await this.mountsBelow(path)).length === 0) return;
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(helperPatienceMs)]);
-    const failure = await runCommand(this.#commands.umount, ['--', path], patience).then(
-      () => undefined,
-      (err: unknown) => ({ err }),
-    );
-    signal.throwIfAborted();
-    if (failure === undefined || (await this.mountsBelow(path)).length === 0) return;
-    // The server does not answer, or somebody still looks at it: it is taken out of the tree, the kernel ends it later.
-    await runCommand(this.#commands.umount, ['-f', '-l', '--', path], signal);
+  unmountWithHelper(path: string, signal: AbortSignal): Promise<void> {
+    return this.#mounts.unmountWithHelper(path, signal);
   }
 
   async writeContent(path: string, content: Content, options: ContentOptions): Promise<boolean> {
@@ -238,7 +181,7 @@ export class VolumeFiles implements VolumeHost {
 
   async bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void> {
     const deps = {
-      syscalls: await this.#calls(),
+      syscalls: await this.#mounts.calls(),
       within: (path: string, make: () => Promise<void>) => this.#directories.within(path, make),
       isMountPoint: async (path: string) =>
         (await this.mountsBelow(path)).some((mount) => mount.path === path),
@@ -301,7 +244,7 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async removeVolume(path: string, remains: VolumeRemains): Promise<void> {
-    if (remains === 'mount') await this.#unmountOne(path);
+    if (remains === 'mount') await this.#mounts.unmountOne(path);
     for (let layer = 0; ; layer++) {
       try {
         await (remains === 'own-files' ? this.#tree.removeOwnTree(path) : this.#tree.removeTree(path));
@@ -309,7 +252,7 @@ export class VolumeFiles implements VolumeHost {
       } catch (err) {
         // Something is mounted on it, or in it: only what is on it is ours to unmount.
         const mayUnmount = isKind(err, 'conflict') && layer < mostLayers;
-        if (!mayUnmount || !(await this.#unmountOne(path))) throw err;
+        if (!mayUnmount || !(await this.#mounts.unmountOne(path))) throw err;
       }
     }
   }
@@ -330,8 +273,18 @@ export class VolumeFiles implements VolumeHost {
     return this.#tree.removeWith(directory, names, 'directory');
   }
 
+  async countByProject(path: string): Promise<boolean> {
+    return await told(`cannot put ${path} into a project`, async () => await this.#quotas.count(path));
+  }
+
+  async endCounting(path: string): Promise<void> {
+    await told(`cannot take ${path} out of its project`, async () => await this.#quotas.end(path));
+  }
+
   async usage(path: string, signal: AbortSignal): Promise<DiskUsage> {
     return await told(`cannot measure ${path}`, async () => {
+      const projected = await this.#quotas.usage(path);
+      if (projected !== undefined) return projected;
       const script = this.#usageThread;
       if (script === undefined) return await diskUsage(path, signal);
       const counted = await smallDiskUsage(path, inlineEntries, signal);
@@ -343,24 +296,12 @@ export class VolumeFiles implements VolumeHost {
     return await told(`cannot measure ${path}`, async () => await fileSystemSpace(path));
   }
 
-  #calls(): Promise<MountSyscalls> {
-    this.#syscalls ??= loadMountSyscalls();
-    return this.#syscalls;
-  }
-
   async #ownContent(calls: FileCalls, path: string, fsGroup: number | undefined): Promise<void> {
     if (fsGroup === undefined) return;
     const request = { path, fsGroup, readOnly: true, onlyOnRootMismatch: false };
     const { failed, firstFailure } = await changeOwnership(request, new AbortController().signal, calls);
     if (failed > 0)
       throw new KubeletError('internal', 'OwnershipFailed', firstFailure ?? `${failed} entries`);
-  }
-
-  /** With the links on the way resolved, as the kernel's table has it; the last element stays as it is. */
-  async #real(path: string): Promise<string> {
-    if (!path.startsWith(`${this.#podsDir}/`)) return path;
-    const base = (await orMissing(realpath(this.#podsDir))) ?? this.#podsDir;
-    return `${base}${path.slice(this.#podsDir.length)}`;
   }
 }
 
@@ -371,15 +312,6 @@ function kindOfStat(found: Stats): FileKind {
   if (found.isCharacterDevice()) return 'character-device';
   if (found.isBlockDevice()) return 'block-device';
   return 'other';
-}
-
-async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (err) {
-    if (['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '')) return undefined;
-    throw err;
-  }
 }
 
 /** What node:fs throws in here is told as a KubeletError. */

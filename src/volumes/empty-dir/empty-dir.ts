@@ -3,7 +3,7 @@ import type { Pod } from '../../api/k8s.ts';
 import { Quantity } from '../../api/quantity.ts';
 import { amountOf } from '../../api/resource-amounts.ts';
 import { hasPodLevelResources, podLimits } from '../../api/resources.ts';
-import { KubeletError } from '../../base/errors.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
 import {
   type Medium,
   makeOwnDirectory,
@@ -18,6 +18,8 @@ import { plainPlugin, type VolumePlugin } from '../plugin.ts';
 export interface EmptyDirDeps extends OwnDirectoryDeps, OwnershipDeps {
   /** What pods may use of the node's memory: the most a volume in memory can hold. */
   readonly allocatableMemoryBytes: () => bigint;
+  /** Whether the file system may count what is in volumes: the gate LocalStorageCapacityIsolationFSQuotaMonitoring. */
+  readonly countByProject: boolean;
 }
 
 export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
@@ -32,16 +34,43 @@ export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
       const medium = emptyDirMedium(pod, spec.source.emptyDir ?? {}, deps.allocatableMemoryBytes());
       const volume = { uid, path, directoryName: spec.directoryName };
       const own = { marker: spec.directoryName, medium, again };
-      if ((await makeOwnDirectory(deps, volume, own)) !== 'complete') {
+      const state = await makeOwnDirectory(deps, volume, own);
+      if (medium.kind === 'disk' && deps.countByProject) await countByProject(deps, pod, path);
+      if (state !== 'complete') {
         await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: false }, signal);
         await markComplete(deps, uid, spec.directoryName);
       }
       return { place: { kind: 'path', path }, readOnly: false, managed: true };
     },
-    tearDown: async (volume) =>
-      await removeOwnDirectory(deps, volume, { marker: volume.directoryName, remains: 'empty' }),
+    async tearDown(volume) {
+      await endCounting(deps, volume.path);
+      await removeOwnDirectory(deps, volume, { marker: volume.directoryName, remains: 'empty' });
+    },
     stats: async (path, signal) => await ownDirectoryStats(host, path, signal),
   };
+}
+
+/**
+ * Only for pods with users of their own: whoever is a user of the node can take files out of their project.
+ * differs from upstream: a volume whose project cannot be had is mounted all the same, and walked.
+ */
+async function countByProject({ host, log }: EmptyDirDeps, pod: Pod, path: string): Promise<void> {
+  if (pod.spec?.hostUsers !== false) return;
+  try {
+    const counted = await host.countByProject(path);
+    log.v(3).info('Volume asked for a project', { path, counted });
+  } catch (err) {
+    log.warn('Volume gets no project, it will be walked', { path, err: describeError(err) });
+  }
+}
+
+/** Also with the gate off: it may have been on when the volume came. */
+async function endCounting({ host, log }: EmptyDirDeps, path: string): Promise<void> {
+  try {
+    await host.endCounting(path);
+  } catch (err) {
+    log.warn('Volume stays in the tables of projects', { path, err: describeError(err) });
+  }
 }
 
 /** On which medium the directory lies, and how large a file system in memory may grow. Pure. */
