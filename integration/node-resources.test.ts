@@ -101,14 +101,15 @@ describeOnRig('cgroups of the kernel', () => {
     });
   });
 
-  const beside = '/sys/fs/cgroup/unified';
-  const given = existsSync(beside) ? readFileSync(join(beside, 'cgroup.controllers'), 'utf8').trim() : '';
+  const unified = existsSync('/sys/fs/cgroup/unified') ? '/sys/fs/cgroup/unified' : '/sys/fs/cgroup';
+  const list = join(unified, 'cgroup.controllers');
+  const given = existsSync(list) ? readFileSync(list, 'utf8').trim() : '';
   describe.skipIf(given === '')(
-    `version 2${given === '' ? ` (skipped: ${beside} is not mounted, or has no controller)` : ''}`,
+    `version 2${given === '' ? ` (skipped: not mounted, or without a controller)` : ''}`,
     () => {
       const controllers = new Set(given.split(' '));
       const v2 = new CgroupFs({
-        hierarchies: { version: 2, root: beside, controllers },
+        hierarchies: { version: 2, root: unified, controllers },
         spelling: cgroupfsSpelling,
         ...common,
       });
@@ -118,20 +119,20 @@ describeOnRig('cgroups of the kernel', () => {
         expect(await v2.missing(name)).toContain('does not exist');
         await v2.create(name, controllers.has('hugetlb') ? { hugePageLimits: { '2MB': 4_194_304n } } : {});
         expect(await v2.missing(name)).toBeUndefined();
-        const read = (path: string): string => readFileSync(join(beside, path), 'utf8').trim();
+        const read = (path: string): string => readFileSync(join(unified, path), 'utf8').trim();
         expect(read(`${top}/kubepods/cgroup.subtree_control`).split(' ').toSorted()).toEqual(
           [...controllers].toSorted(),
         );
         if (controllers.has('hugetlb')) expect(read(`${name.join('/')}/hugetlb.2MB.max`)).toBe('4194304');
         await v2.remove([top]);
-        expect(existsSync(join(beside, top))).toBe(false);
+        expect(existsSync(join(unified, top))).toBe(false);
       });
 
       test('everything in one is killed at a stroke', async () => {
         await v2.create([top, 'pod1', 'container'], {});
         const sleepers = [sleeper(), sleeper()];
         for (const { pid } of sleepers)
-          writeFileSync(join(beside, top, 'pod1/container/cgroup.procs'), `${pid}`);
+          writeFileSync(join(unified, top, 'pod1/container/cgroup.procs'), `${pid}`);
         expect(await v2.removeIdle([top, 'pod1'])).toBe(false);
         await v2.kill([top, 'pod1']);
         for (const { ended } of sleepers) expect(await ended).toEqual([null, 'SIGKILL']);

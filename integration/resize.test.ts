@@ -1,14 +1,12 @@
 // Pods resized while they run: what the API server was asked for is what the kernel's files say, of the pod and of its
 // container, and what the status tells. On a real containerd, through the built command.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import type { Container, Pod, PodCondition } from '../src/api/k8s.ts';
-import { findHierarchies, type Hierarchies } from '../src/edge/cgroup/hierarchies.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
+import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
 
 const mebi = 1024 * 1024;
@@ -26,10 +24,10 @@ describeOnRig('resize', () => {
   let rig: Rig;
   let cluster: Cluster;
   let kubelet: Kubelet;
-  let hierarchies: Hierarchies;
+  let files: KernelCgroups;
 
   beforeAll(async () => {
-    hierarchies = await findHierarchies();
+    files = await KernelCgroups.find();
     rig = await startRig();
     cluster = await startCluster(rig, 'node1');
     kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
@@ -83,19 +81,10 @@ describeOnRig('resize', () => {
     const { metadata, status } = pod;
     const folder = status?.qosClass === 'Guaranteed' ? '' : 'burstable';
     const id = status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
-    const place = join(rig.ground.name, 'kubepods', folder, `pod${metadata?.uid}`);
-    return { pod: files(place), container: files(join(place, id)) };
-  }
-
-  function files(place: string): readonly string[] {
-    const read = (root: string, name: string): string => readFileSync(join(root, place, name), 'utf8').trim();
-    if (hierarchies.version === 2) {
-      const { root } = hierarchies;
-      return [read(root, 'cpu.max').split(' ')[0] ?? '', read(root, 'memory.max')];
-    }
-    const mount = (controller: string): string =>
-      hierarchies.version === 1 ? (hierarchies.mountPoints.get(controller) ?? '') : '';
-    return [read(mount('cpu'), 'cpu.cfs_quota_us'), read(mount('memory'), 'memory.limit_in_bytes')];
+    const place = `${rig.ground.name}/kubepods/${folder}/pod${metadata?.uid}`;
+    const told = (path: string): readonly string[] =>
+      (['cpu.cfs_quota_us', 'memory.limit_in_bytes'] as const).map((file) => files.amount(path, file));
+    return { pod: told(place), container: told(`${place}/${id}`) };
   }
 
   /** In the pod's container. */

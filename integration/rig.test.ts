@@ -17,13 +17,18 @@ async function tracesOnMachine({ dir, name }: Ground): Promise<Record<string, re
   const mine = new RegExp(`(${dir}|${name})(?!\\d)`);
   const list = (folder: string): readonly string[] =>
     (existsSync(folder) ? readdirSync(folder) : []).map((entry) => join(folder, entry));
+  const folders = (folder: string): readonly string[] =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(folder, entry.name));
   const lines = (text: string): readonly string[] => text.split('\n').filter((line) => mine.test(line));
   return {
     rules: lines((await run('iptables-save', [])).stdout),
     links: lines((await run('ip', ['-oneline', 'link'])).stdout),
     mounts: lines(readFileSync('/proc/self/mountinfo', 'utf8')),
-    cgroups: list('/sys/fs/cgroup')
-      .flatMap(list)
+    // On v1 one level lower: a folder for each hierarchy comes first.
+    cgroups: folders('/sys/fs/cgroup')
+      .flatMap((each) => [each, ...folders(each)])
       .filter((path) => mine.test(path)),
     files: [...list('/tmp'), ...list('/run'), ...list('/run/netns')].filter((path) => mine.test(path)),
     processes: listProcesses()

@@ -21,6 +21,18 @@ export async function writeCgroupFile(path: string, value: string): Promise<void
   }
 }
 
+/** Of huge pages, what is asked for ahead of use: since Linux 5.7, beside the limit of what is used. */
+const reservation = /\.rsvd\.[a-z_]+$/;
+
+/** As `writeCgroupFile`; a limit of reservations that the kernel does not know is left out. */
+export async function writeLimit(path: string, value: string): Promise<void> {
+  try {
+    await writeCgroupFile(path, value);
+  } catch (err) {
+    if (!(reservation.test(path) && isGone(err))) throw err;
+  }
+}
+
 /** A whole number; `max` is -1. */
 export async function readCgroupNumber(path: string): Promise<bigint> {
   const text = await readCgroupFile(path);

@@ -7,7 +7,7 @@ import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
 import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
-import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
+import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { isDirectory } from './cgroup-tree.ts';
 import { filesOfV1, isKernelDefault, type V1File } from './v1-files.ts';
@@ -104,7 +104,7 @@ async function writeAll(place: string, files: readonly V1File[]): Promise<void> 
   const again: V1File[] = [];
   for (const each of files) {
     try {
-      await writeCgroupFile(join(place, each.file), each.value);
+      await writeLimit(join(place, each.file), each.value);
     } catch (err) {
       const mayPass = each.file === 'cpu.cfs_period_us' && hasQuota && isRefusal(err);
       if (!mayPass) throw err;

@@ -7,7 +7,7 @@ import { sharesToWeight, weightToShares } from '../../api/cpu-shares.ts';
 import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
-import { readCgroupFile, readCgroupNumber, writeCgroupFile } from './cgroup-files.ts';
+import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { words } from './hierarchies.ts';
 
@@ -48,7 +48,7 @@ type V2File = readonly [file: string, value: string];
 
 /** Each file is a setting of its own: none waits for another. */
 async function tell(root: string, path: string, files: readonly V2File[]): Promise<void> {
-  await allEnded([...new Map(files)].map(([file, value]) => writeCgroupFile(join(root, path, file), value)));
+  await allEnded([...new Map(files)].map(([file, value]) => writeLimit(join(root, path, file), value)));
 }
 
 /**
@@ -130,8 +130,10 @@ export function filesOf(
   }
   if (settings.cpus !== undefined && settings.cpus !== '') files.push(['cpuset.cpus', settings.cpus]);
   if (settings.hugePageLimits !== undefined && controllers.has('hugetlb')) {
-    for (const size of pageSizes)
-      files.push([`hugetlb.${size}.max`, `${settings.hugePageLimits[size] ?? 0n}`]);
+    for (const size of pageSizes) {
+      const limit = `${settings.hugePageLimits[size] ?? 0n}`;
+      files.push([`hugetlb.${size}.max`, limit], [`hugetlb.${size}.rsvd.max`, limit]);
+    }
   }
   for (const [file, value] of Object.entries(settings.unified ?? {})) {
     // The name becomes part of a path.

@@ -72,6 +72,7 @@ describe('version 1', () => {
     'pids/kubepods/burstable/podu/pids.max': 'max',
     'hugetlb/kubepods/burstable/podu/hugetlb.2MB.limit_in_bytes': '0',
     'hugetlb/kubepods/burstable/podu/hugetlb.1GB.limit_in_bytes': '9',
+    'hugetlb/kubepods/burstable/podu/hugetlb.1GB.rsvd.limit_in_bytes': '9',
     'cpuset/kubepods/burstable/podu/cpuset.cpus': '',
   };
   const all = ['cpu', 'memory', 'pids', 'hugetlb', 'cpuset'];
@@ -89,6 +90,8 @@ describe('version 1', () => {
       'pids/kubepods/burstable/podu/pids.max': '100',
       'hugetlb/kubepods/burstable/podu/hugetlb.2MB.limit_in_bytes': '4194304',
       'hugetlb/kubepods/burstable/podu/hugetlb.1GB.limit_in_bytes': '0',
+      // A kernel has this file or, before 5.7, has not: 2MB's is not there.
+      'hugetlb/kubepods/burstable/podu/hugetlb.1GB.rsvd.limit_in_bytes': '0',
       'cpuset/kubepods/burstable/podu/cpuset.cpus': '0-1',
     });
   });
@@ -250,12 +253,27 @@ describe('version 2', () => {
       { hugePageLimits: { '1GB': 5n } },
       [
         ['hugetlb.2MB.max', '0'],
+        ['hugetlb.2MB.rsvd.max', '0'],
         ['hugetlb.1GB.max', '5'],
+        ['hugetlb.1GB.rsvd.max', '5'],
       ],
     ],
   ] as const;
   for (const [name, settings, files] of cases)
     test(name, () => expect(filesOf(settings, controllers, ['2MB', '1GB'])).toEqual(files));
+
+  test('reservations of huge pages are limited where the kernel can', async () => {
+    await lay({ 'kubepods/hugetlb.2MB.max': 'max', 'kubepods/hugetlb.1GB.max': 'max' });
+    await lay({ 'kubepods/hugetlb.2MB.rsvd.max': 'max' });
+    await v2().update(['kubepods'], { hugePageLimits: { '2MB': 4_194_304n } });
+    expect(await readdir(join(made, 'kubepods'))).not.toContain('hugetlb.1GB.rsvd.max');
+    expect(await contents(['kubepods/hugetlb.2MB.max', 'kubepods/hugetlb.2MB.rsvd.max'])).toEqual({
+      'kubepods/hugetlb.2MB.max': '4194304',
+      'kubepods/hugetlb.2MB.rsvd.max': '4194304',
+    });
+    await rm(join(made, 'kubepods/hugetlb.1GB.max'));
+    await expect(v2().update(['kubepods'], { hugePageLimits: {} })).rejects.toThrow('hugetlb.1GB.max');
+  });
 
   test('a unified name that leads elsewhere is refused', () =>
     expect(() => filesOf({ unified: { '../x': '1' } }, controllers, [])).toThrow('is no file of a cgroup'));

@@ -23,7 +23,12 @@ const cases = [
   [
     'a page size that is not named has none (maybeSetHugetlb)',
     { hugePageLimits: { '1GB': 7n } },
-    ['hugetlb.2MB.limit_in_bytes=0', 'hugetlb.1GB.limit_in_bytes=7'],
+    [
+      'hugetlb.2MB.limit_in_bytes=0',
+      'hugetlb.2MB.rsvd.limit_in_bytes=0',
+      'hugetlb.1GB.limit_in_bytes=7',
+      'hugetlb.1GB.rsvd.limit_in_bytes=7',
+    ],
   ],
   ['unified is not for v1 (toResources)', { unified: { 'memory.min': '5' } }, []],
 ] as const;
@@ -46,5 +51,6 @@ test('what the kernel gives every new cgroup', () => {
   );
   expect(all.filter((each) => !isKernelDefault(each)).map(({ file }) => file)).toEqual([
     'hugetlb.2MB.limit_in_bytes',
+    'hugetlb.2MB.rsvd.limit_in_bytes',
   ]);
 });

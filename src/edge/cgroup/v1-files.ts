@@ -24,7 +24,11 @@ export function filesOfV1(settings: CgroupSettings, pageSizes: readonly string[]
   say('cpuset', 'cpus', cpus);
   if (hugePageLimits !== undefined) {
     // A size that is not named is limited to none.
-    for (const size of pageSizes) say('hugetlb', `${size}.limit_in_bytes`, `${hugePageLimits[size] ?? 0n}`);
+    for (const size of pageSizes) {
+      const limit = `${hugePageLimits[size] ?? 0n}`;
+      say('hugetlb', `${size}.limit_in_bytes`, limit);
+      say('hugetlb', `${size}.rsvd.limit_in_bytes`, limit);
+    }
   }
   return files;
 }
