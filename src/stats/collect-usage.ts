@@ -112,21 +112,24 @@ export class CollectUsage {
   #system(bootedAtMs: number): readonly SystemUsage[] {
     return this.#deps.system().flatMap(({ name, path, startedAtMs }) => {
       const began = startedAtMs ?? this.#deps.cgroups?.createdAtMs(path) ?? bootedAtMs;
-      const usage = this.#measure(path, began);
+      // How long others have been in it, or how old it is, nobody knows: the kernel dates a cgroup when it is first looked at.
+      const usage = this.#measure(path, undefined);
       return usage === undefined ? [] : [{ name, startedAtMs: Math.max(began, bootedAtMs), usage }];
     });
   }
 
-  #measure(path: string, beganAtMs: number): Measured | undefined {
+  /** `beganAtMs` where it is known for sure. */
+  #measure(path: string, beganAtMs: number | undefined): Measured | undefined {
     const usage = this.#deps.cgroups?.usage(path);
     return usage === undefined ? undefined : this.#rated(path, usage, beganAtMs);
   }
 
-  #rated(key: string, usage: CgroupUsage, beganAtMs: number): Measured {
+  #rated(key: string, usage: CgroupUsage, beganAtMs: number | undefined): Measured {
     const { clock } = this.#deps;
     const { cpuNs } = usage;
     if (cpuNs === undefined) return { ...usage, nanoCores: undefined };
-    const look = { cpuNs, atMs: clock.monotonic(), ageMs: clock.now() - beganAtMs };
+    const ageMs = beganAtMs === undefined ? undefined : clock.now() - beganAtMs;
+    const look = { cpuNs, atMs: clock.monotonic(), ageMs };
     return { ...usage, nanoCores: this.#rates.observe(key, look) };
   }
 

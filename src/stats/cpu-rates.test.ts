@@ -10,6 +10,15 @@ test('the first look tells the average since the beginning, later ones what was 
   expect(rates.observe('a', { cpuNs: 7 * second, atMs: 10_000, ageMs: 18_000 })).toBe(500_000_000);
 });
 
+test('of what may be older than anybody knows, one look tells nothing', () => {
+  const rates = new CpuRates();
+  expect(rates.observe('a', { cpuNs: 700 * second, atMs: 0, ageMs: undefined })).toBeUndefined();
+  rates.endRound();
+  expect(rates.observe('a', { cpuNs: 701 * second, atMs: 100, ageMs: undefined })).toBeUndefined();
+  rates.endRound();
+  expect(rates.observe('a', { cpuNs: 701 * second, atMs: 2_000, ageMs: undefined })).toBe(500_000_000);
+});
+
 test('looks that are too close keep the last figure, and its window', () => {
   const rates = new CpuRates();
   rates.observe('a', { cpuNs: 0, atMs: 0, ageMs: 0 });

@@ -5,7 +5,7 @@
 interface Look {
   readonly atMs: number;
   readonly cpuNs: number;
-  readonly nanoCores: number;
+  readonly nanoCores: number | undefined;
 }
 
 const nsPerMs = 1e6;
@@ -17,13 +17,13 @@ export class CpuRates {
   #round = new Map<string, Look>();
 
   /**
-   * `atMs` by the monotonic clock, `ageMs` since it began.
+   * `atMs` by the monotonic clock, `ageMs` since it began; undefined: not known, so that one look tells no rate.
    * differs from upstream: the first look tells the average since the beginning, where there it is nothing or 0.
    */
   observe(
     key: string,
-    look: { readonly cpuNs: number; readonly atMs: number; readonly ageMs: number },
-  ): number {
+    look: { readonly cpuNs: number; readonly atMs: number; readonly ageMs: number | undefined },
+  ): number | undefined {
     const before = this.#last.get(key);
     const { ageMs, atMs, cpuNs } = look;
     const usable = before !== undefined && cpuNs >= before.cpuNs;
@@ -33,7 +33,7 @@ export class CpuRates {
     }
     const usedNs = usable ? cpuNs - before.cpuNs : cpuNs;
     const passedMs = usable ? atMs - before.atMs : ageMs;
-    const nanoCores = passedMs <= 0 ? 0 : Math.trunc((usedNs / (passedMs * nsPerMs)) * 1e9);
+    const nanoCores = passedMs === undefined ? undefined : rateOf(usedNs, passedMs);
     this.#round.set(key, { atMs, cpuNs, nanoCores });
     return nanoCores;
   }
@@ -42,4 +42,8 @@ export class CpuRates {
     this.#last = this.#round;
     this.#round = new Map();
   }
+}
+
+function rateOf(usedNs: number, passedMs: number): number {
+  return passedMs <= 0 ? 0 : Math.trunc((usedNs / (passedMs * nsPerMs)) * 1e9);
 }

@@ -134,10 +134,10 @@ function cpuDetails(stat: string, max: string, weight: number) {
   };
 }
 
-/** Lines are `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`. */
+/** Lines are `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`; a device that was never used has its numbers and a space. */
 export function v2Io(text: string, disks: DiskNames): readonly DeviceIo[] {
   return text.split('\n').flatMap((line) => {
-    const [device = '', ...pairs] = line.split(' ');
+    const [device = '', ...pairs] = line.trim().split(' ');
     if (pairs.length === 0) return [];
     const values = Object.fromEntries(pairs.map((pair) => pair.split('=')));
     return [

@@ -188,7 +188,7 @@ describe('version 2', () => {
     'p/c/cpu.pressure': psi,
     'p/c/memory.pressure': psi,
     'p/c/io.pressure': psi,
-    'p/c/io.stat': '8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n',
+    'p/c/io.stat': '7:7 \n7:6 \n8:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n',
   };
 
   test('usage', async () => {
