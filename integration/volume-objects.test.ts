@@ -108,7 +108,8 @@ describeOnRig('volumes from the cluster', () => {
       data: { word: Buffer.from(word).toString('base64') },
     });
     const refused = { verb: 'create', resource: 'serviceaccounts', subresource: 'token' } as const;
-    cluster.double.faults.fail(refused, { code: 403, times: 2 });
+    // For longer than an authorizer may lag behind: five attempts for each of the pod's two tokens.
+    cluster.double.faults.fail(refused, { code: 403, times: 12 });
     create('keeper', {
       securityContext: { runAsUser: 1000, fsGroup: 2000 },
       volumes: [

@@ -145,6 +145,7 @@ export function assemble(input: AssembleInput): Kubelet {
     syncFrequencyMs: config.syncFrequency.ms,
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     isOrphan: (uid) => isOrphan(uid),
+    isEnding: (uid) => (lifecycles.get(uid)?.state ?? 'syncing') !== 'syncing',
     imageVolumes: input.gates.ImageVolume,
     countByProject:
       input.gates.LocalStorageCapacityIsolationFSQuotaMonitoring && input.gates.UserNamespacesSupport,

@@ -23,6 +23,7 @@ let events: EventText[];
 let log: string[];
 let room: Volumes;
 let orphaned: (uid: string) => boolean;
+let ending: boolean;
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
 
@@ -31,6 +32,7 @@ function begin(over: Partial<VolumesInput> = {}): Volumes {
   return volumeRoom({
     ...over,
     isOrphan: (uid) => orphaned(uid),
+    isEnding: () => ending,
     imageVolumes: true,
     host: () => host,
     objects,
@@ -47,6 +49,7 @@ beforeEach(async () => {
   events = [];
   log = [];
   orphaned = () => false;
+  ending = false;
   room = begin();
   for (const component of room.components) await component.start(signal);
 });
@@ -136,6 +139,21 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     objects.putConfigMap('cm', { k: '4' });
     await clock.advance(0);
     expect(file()).toBe('4');
+  });
+
+  test('disappears while the pod ends: the file stays and nobody is told; what comes back reaches it later', async () => {
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    ending = true;
+    objects.putConfigMap('cm', undefined);
+    await clock.advance(120_000);
+    expect(file()).toBe('1');
+    expect(events).toEqual([]);
+    expect(log.filter((line) => /^[WE]/.test(line))).toEqual([]);
+    expect(room.manager.activities(podUid(pod))).toEqual([]);
+    objects.putConfigMap('cm', { k: '2' });
+    await clock.advance(60_000);
+    expect(file()).toBe('2');
   });
 
   test('another object of that name, or of another namespace, moves nothing', async () => {

@@ -44,6 +44,8 @@ export interface VolumesInput {
   readonly statsPeriodMs: number;
   /** Whether it is certain that a pod is neither wanted, nor ends, nor is on the runtime. */
   readonly isOrphan: (uid: PodUid) => boolean;
+  /** Whether a pod's containers are being stopped, or have been. */
+  readonly isEnding: (uid: PodUid) => boolean;
   /** Told after each round how many directories of unknown pods there were, and how many could not be cleared. */
   readonly onOrphans?: (found: number, failed: number) => void;
   readonly imageVolumes: boolean;
@@ -89,7 +91,18 @@ export function volumes(input: VolumesInput): Volumes {
     ensureImage: (...args: Parameters<typeof ensureImage> extends [unknown, ...infer Rest] ? Rest : never) =>
       ensureImage(input.images, ...args),
   };
-  const manager = new VolumeManager({ mounts, taking, containers, objects, events, observe, clock, log });
+  const { isEnding } = input;
+  const manager = new VolumeManager({
+    mounts,
+    taking,
+    containers,
+    objects,
+    events,
+    isEnding,
+    observe,
+    clock,
+    log,
+  });
   input.metrics.countBy(() => ({
     wanted: manager.wanted(),
     mounted: mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ plugin }) => plugin.name)),

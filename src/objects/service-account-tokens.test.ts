@@ -9,6 +9,9 @@ describe('tokens', () => {
   let clock: FakeClock;
   let tokens: ServiceAccountTokens;
   let made: number;
+  let asked: number;
+  let failTimes: number;
+  let beganMs: number;
   let failure: KubeletError | undefined;
   const signal = new AbortController().signal;
   const hourMs = 3_600_000;
@@ -16,11 +19,15 @@ describe('tokens', () => {
   beforeEach(() => {
     clock = new FakeClock();
     made = 0;
+    asked = 0;
+    failTimes = Number.POSITIVE_INFINITY;
+    beganMs = clock.now();
     failure = undefined;
     tokens = new ServiceAccountTokens({
       create: async (_namespace, _name, request) => {
+        asked++;
         await clock.sleep(10);
-        if (failure !== undefined) throw failure;
+        if (failure !== undefined && asked <= failTimes) throw failure;
         made++;
         const seconds = request.spec?.expirationSeconds ?? 3600;
         return {
@@ -96,6 +103,25 @@ describe('tokens', () => {
       expect(await get()).toBe('token-1');
       await clock.advance(0.1 * hourMs);
       expect(await get()).toContain('token of default/sa expired and refresh failed: away');
+    });
+
+    test('an authorizer that has not heard of the pod yet is asked again at once', async () => {
+      failure = new KubeletError('forbidden', 'Forbidden', 'no relationship found');
+      failTimes = 2;
+      expect(await get()).toBe('token-1');
+      expect(clock.now() - beganMs).toBeLessThan(300);
+    });
+
+    test('what is refused for longer is refused', async () => {
+      failure = new KubeletError('forbidden', 'Forbidden', 'not yours');
+      expect(await get()).toContain('failed to fetch token: not yours');
+      expect(asked).toBe(5);
+    });
+
+    test('what fails otherwise is told at once', async () => {
+      failure = new KubeletError('not-found', 'NotFound', 'no such account');
+      expect(await get()).toContain('failed to fetch token: no such account');
+      expect(asked).toBe(1);
     });
 
     test('without a token the reason is told, in its kind', async () => {

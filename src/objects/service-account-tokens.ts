@@ -1,9 +1,10 @@
 // Tokens of service accounts, bound to pods: kept, and fetched anew when four fifths of their life are over.
 // Upstream: pkg/kubelet/token. Invariants: a token that still holds is told while the server is away; one that has expired
 // never is; tokens are kept in memory only and never logged.
+import { afterRefusalMs } from '../api/authorizer-lag.ts';
 import type { TokenRequest } from '../api/k8s.ts';
 import type { Clock } from '../base/clock.ts';
-import { describeError, KubeletError } from '../base/errors.ts';
+import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 
 export interface ServiceAccountTokensDeps {
@@ -71,9 +72,9 @@ export class ServiceAccountTokens {
     request: TokenRequest,
     signal: AbortSignal,
   ): Promise<TokenRequest> {
-    const { clock, create, log } = this.#deps;
+    const { clock, log } = this.#deps;
     try {
-      const token = await create(namespace, serviceAccount, request, signal);
+      const token = await this.#create(namespace, serviceAccount, request, signal);
       this.#keep(key, token, request);
       return token;
     } catch (err) {
@@ -93,6 +94,21 @@ export class ServiceAccountTokens {
       });
       return kept.token;
     }
+  }
+
+  // differs from upstream: an authorizer that is behind us grants soon what it refuses now. The pod's start does not have
+  // to fail for that.
+  async #create(...args: Parameters<ServiceAccountTokensDeps['create']>): Promise<TokenRequest> {
+    const { clock, create } = this.#deps;
+    for (const waitMs of afterRefusalMs) {
+      try {
+        return await create(...args);
+      } catch (err) {
+        if (!isKind(err, 'forbidden')) throw err;
+      }
+      await clock.sleep(waitMs, args[3]);
+    }
+    return await create(...args);
   }
 
   #keep(key: string, token: TokenRequest, request: TokenRequest): void {

@@ -13,6 +13,7 @@ export function volumeRoom(
     statsPeriodMs: 60_000,
     metrics: new VolumeMetrics(new Metrics()),
     isOrphan: () => false,
+    isEnding: () => false,
     imageVolumes: false,
     countByProject: false,
     events: { pod: () => undefined, node: () => undefined },

@@ -35,6 +35,8 @@ export interface VolumeManagerDeps {
   readonly containers: ContainerMountsDeps;
   readonly objects: ClaimObjects & Pick<PodObjects, 'node'>;
   readonly events: EventSink;
+  /** Whether a pod's containers are being stopped, or have been. */
+  readonly isEnding: (uid: PodUid) => boolean;
   /** Told of each mount: how long it took, and how it ended. */
   readonly observe: ObserveOperation;
   readonly clock: Clock;
@@ -124,6 +126,8 @@ export class VolumeManager implements PodVolumes {
   objectChanged(changed: ChangedObject): readonly PodUid[] {
     const touched: PodUid[] = [];
     for (const [uid, mounts] of this.#pods) {
+      // Objects often go with their pods. What changes now reaches one that takes long to end by its next refresh.
+      if (this.#deps.isEnding(uid)) continue;
       const volumes = usedVolumes(mounts.pod).filter((volume) =>
         refersTo(this.#deps.taking.plugins, mounts.pod, volume, changed),
       );
@@ -135,6 +139,7 @@ export class VolumeManager implements PodVolumes {
     return touched;
   }
 
+  // differs from upstream: a pod that ends is refreshed too, so that its token lasts as long as it does.
   /** Writes anew what has changed in a pod's volumes. What cannot be brought up to date keeps its content. */
   async refresh(uid: PodUid): Promise<void> {
     const mounts = this.#pods.get(uid);
@@ -144,7 +149,7 @@ export class VolumeManager implements PodVolumes {
       volumes.map((volume) => mounts.attempt(volume.spec.name, () => this.#setUpAgain(mounts, volume))),
     );
     const failed = ends.find((end) => end.status === 'rejected');
-    if (failed !== undefined && !mounts.hasEnded) throw failed.reason;
+    if (failed !== undefined && !mounts.hasEnded && !this.#deps.isEnding(uid)) throw failed.reason;
   }
 
   /** The names of the plugins of all volumes that pods want, once per volume. */
@@ -278,27 +283,30 @@ export class VolumeManager implements PodVolumes {
     }
   }
 
-  /** Tells the pod's owner by an event and the node's by a line, once per attempt. */
+  /**
+   * Tells the pod's owner by an event and the node's by a line, once per attempt; of a pod that ends only who reads details,
+   * since nothing waits for its volumes any more.
+   */
   #reportFailure(
     mounts: PodMounts,
     { name, directoryName, isBlock }: Pick<VolumeSpec, 'name' | 'directoryName' | 'isBlock'>,
     err: unknown,
   ): KubeletError {
-    const { events, log } = this.#deps;
+    const { events, isEnding, log } = this.#deps;
     const isElsewhere = err instanceof KubeletError && err.reason === nodeAffinity;
     const step = isElsewhere ? 'NodeAffinity check' : isBlock ? 'SetUpDevice' : 'SetUp';
     const what = isBlock ? 'MapVolume' : 'MountVolume';
     const message = `${what}.${step} failed for volume "${directoryName}" : ${describeError(err)}`;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
     const failure = new KubeletError(kind, 'FailedMount', message, { cause: err });
+    const details = { pod: podRef(mounts.pod), volume: name, err: describeError(err) };
+    if (isEnding(podUid(mounts.pod))) {
+      log.v(4).info('Volume of an ending pod keeps what it has', details);
+      return failure;
+    }
     const retryInMs = mounts.failed(name, failure);
     events.pod(mounts.pod, { type: 'Warning', reason: isBlock ? 'FailedMapVolume' : 'FailedMount', message });
-    log.warn('Volume cannot be mounted', {
-      pod: podRef(mounts.pod),
-      volume: name,
-      retryInMs,
-      err: describeError(err),
-    });
+    log.warn('Volume cannot be mounted', { ...details, retryInMs });
     return failure;
   }
 }

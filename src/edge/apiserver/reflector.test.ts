@@ -1,6 +1,8 @@
 // On the double and the fake clock: what the sink is told, and what the server is asked, in good times and bad.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ConfigMap } from '../../api/k8s.ts';
+import { Verbosity } from '../../base/log.ts';
+import { textLogger } from '../../base/log-text.ts';
 import { ApiServerDouble, adminUser } from '../../testing/api-server/double.ts';
 import { memoryClient } from '../../testing/api-server/memory-client.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -8,6 +10,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 let clock: FakeClock;
 let double: ApiServerDouble;
 let told: string[];
+let warned: string[];
 let stop: AbortController;
 let done: Promise<void>;
 
@@ -17,6 +20,7 @@ beforeEach(() => {
   clock = new FakeClock();
   double = new ApiServerDouble({ clock });
   told = [];
+  warned = [];
   stop = new AbortController();
   done = Promise.resolve();
 });
@@ -37,7 +41,9 @@ function put(v: string, id = 'one'): void {
 }
 
 async function start(): Promise<void> {
-  const { follow } = memoryClient(double, clock, adminUser);
+  const write = (line: string): void => void (line.startsWith('W') && warned.push(line));
+  const log = textLogger({ write, clock, verbosity: new Verbosity(2), pid: 1 });
+  const { follow } = memoryClient(double, clock, adminUser, log);
   done = follow<ConfigMap>(
     {
       path: '/api/v1/namespaces/kube-public/configmaps',
@@ -141,6 +147,27 @@ describe('reflector', () => {
     double.faults.back();
     await clock.advance(31_000);
     expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1']);
+  });
+
+  test('an authorizer that has not heard of the pod yet is asked again at once, and that is no warning', async () => {
+    put('1');
+    double.faults.fail({ verb: 'list' }, { code: 403, times: 2 });
+    await start();
+    await clock.advance(150);
+    expect(told).toEqual(['failed', 'failed', 'all one=1']);
+    expect(warned).toEqual([]);
+  });
+
+  test('what is refused for longer is warned of, and asked for less and less often', async () => {
+    double.faults.fail({ verb: 'list' }, { code: 403, times: Number.POSITIVE_INFINITY });
+    await start();
+    await clock.advance(700);
+    expect(told).toHaveLength(4);
+    expect(warned).toEqual([]);
+    await clock.advance(50);
+    expect(warned).toHaveLength(1);
+    await clock.advance(120_000);
+    expect(warned.length).toBeLessThan(8);
   });
 
   test('a server restored from a backup is listed anew', async () => {

@@ -10,6 +10,7 @@ import type {
   WatchSink,
   WatchTarget,
 } from '../../api/api-client.ts';
+import { afterRefusalMs } from '../../api/authorizer-lag.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAbortOf, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -28,7 +29,6 @@ const pageSize = 500;
 const shortestWatchMs = 5 * 60_000;
 const firstDelayMs = 800;
 const longestDelayMs = 30_000;
-const soonDelaysMs = [50, 100, 200, 400] as const;
 /** A server that was well for so long is trusted again. */
 const forgiveMs = 2 * 60_000;
 /** A watch that ends sooner, with nothing told, is counted as a failure: somebody cuts it. */
@@ -63,16 +63,17 @@ class Reflector<T extends KubeObject> {
       try {
         if (this.#mustList) await this.#list(signal);
         const wentWell = await this.#watch(signal);
-        if (!wentWell) await this.#pause(signal);
+        if (!wentWell) await this.#pause(signal, this.#delays.next(false).ms);
       } catch (err) {
         if (isAbortOf(err, signal)) return;
-        this.#note(err);
-        await this.#pause(signal, statusCodeOf(err) === 403);
+        const delay = this.#delays.next(statusCodeOf(err) === 403);
+        this.#note(err, delay.isUsual);
+        await this.#pause(signal, delay.ms);
       }
     }
   }
 
-  #note(err: unknown): void {
+  #note(err: unknown, isUsual: boolean): void {
     const { log } = this.#deps;
     const { path } = this.#target;
     const code = statusCodeOf(err);
@@ -84,12 +85,12 @@ class Reflector<T extends KubeObject> {
       return;
     }
     this.#sink.failed?.(err);
-    log.warn('List or watch failed, trying again', { path, err });
+    if (isUsual) log.v(2).info('List or watch refused for a moment', { path, err });
+    else log.warn('List or watch failed, trying again', { path, err });
   }
 
-  async #pause(signal: AbortSignal, wasForbidden = false): Promise<void> {
-    const sleep = this.#deps.clock.sleep(this.#delays.next(wasForbidden), signal);
-    await sleep.catch(() => undefined);
+  async #pause(signal: AbortSignal, ms: number): Promise<void> {
+    await this.#deps.clock.sleep(ms, signal).catch(() => undefined);
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -167,16 +168,16 @@ class Delays {
     this.#random = random;
   }
 
-  next(wasForbidden: boolean): number {
+  next(wasForbidden: boolean): { readonly ms: number; readonly isUsual: boolean } {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#lastMs > forgiveMs) this.#failures = 0;
     this.#lastMs = nowMs;
-    // differs from upstream: the server's authorizer learns of a pod by a watch of its own, and may be behind us. A moment
-    // later it grants what it has just refused, so the first attempts come soon.
-    if (wasForbidden && this.#failures < soonDelaysMs.length) return soonDelaysMs[this.#failures++] ?? 0;
+    // differs from upstream: an authorizer that is behind us grants soon what it refuses now.
+    if (wasForbidden && this.#failures < afterRefusalMs.length)
+      return { ms: afterRefusalMs[this.#failures++] ?? 0, isUsual: true };
     const plainMs = Math.min(firstDelayMs * 2 ** this.#failures, longestDelayMs);
     this.#failures++;
-    return plainMs * (1 + this.#random());
+    return { ms: plainMs * (1 + this.#random()), isUsual: false };
   }
 
   succeeded(): void {

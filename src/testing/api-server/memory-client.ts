@@ -2,7 +2,7 @@
 
 import type { Follow } from '../../api/api-client.ts';
 import type { Clock } from '../../base/clock.ts';
-import { silentLogger } from '../../base/log.ts';
+import { type Logger, silentLogger } from '../../base/log.ts';
 import { ApiServerClient } from '../../edge/apiserver/client.ts';
 import { reflector } from '../../edge/apiserver/reflector.ts';
 import type { ApiServerDouble } from './double.ts';
@@ -15,15 +15,20 @@ export interface MemoryClient {
   readonly transport: MemoryTransport;
 }
 
-export function memoryClient(double: ApiServerDouble, clock: Clock, user: User): MemoryClient {
+export function memoryClient(
+  double: ApiServerDouble,
+  clock: Clock,
+  user: User,
+  log: Logger = silentLogger,
+): MemoryClient {
   const transport = new MemoryTransport(double, user);
   const client = new ApiServerClient({
     transport,
     clock,
-    log: silentLogger,
+    log,
     userAgent: 'kubelet/test',
     limiters: {},
     timeoutMs: { requests: 60_000, events: 60_000, heartbeats: 10_000 },
   });
-  return { client, follow: reflector({ client, clock, log: silentLogger, random: () => 0 }), transport };
+  return { client, follow: reflector({ client, clock, log, random: () => 0 }), transport };
 }
