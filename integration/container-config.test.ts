@@ -1,8 +1,11 @@
 // What a container finds when it starts and leaves when it ends: environment, hosts file, name, user, hooks, last words, log
 // links. On a real containerd, through the built command.
+
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Container, Pod } from '../src/api/k8s.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -140,6 +143,36 @@ describeOnRig('container configuration', () => {
     const failing = { exec: { command: ['sh', '-c', 'echo oh no; exit 5'] } };
     own.write('bad-hook', withMain('bad-hook', obedient, { lifecycle: { postStart: failing } }));
     await untilContainer(kubelet, 'bad-hook', 'ended by its hook', ({ restartCount }) => restartCount > 0);
+  });
+
+  test('a postStart hook asks an address, or waits; the next container starts after it', async () => {
+    const asked: (string | undefined)[] = [];
+    const held: ServerResponse[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url, request.headers['x-hook']?.toString());
+      held.push(response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const httpHeaders = [{ name: 'X-Hook', value: 'mine' }];
+    const httpGet = { host: '127.0.0.1', port, path: '/started', httpHeaders };
+    const containers = [
+      container('main', forever, { lifecycle: { postStart: { httpGet } } }),
+      container('pausing', forever, { lifecycle: { postStart: { sleep: { seconds: 1 } } } }),
+      container('last', forever),
+    ];
+    own.write('hooks', manifest('hooks', { containers }));
+    const answer = await waitFor(() => held[0], 'the hook to ask');
+    expect(asked).toEqual(['/started', 'mine']);
+    const waiting = await untilPod(kubelet, 'hooks', 'pending', ({ phase }) => phase === 'Pending');
+    expect(containerStatus(waiting, 'pausing').state?.waiting?.reason).toBe('ContainerCreating');
+    answer.end();
+    const pod = await untilRunning(kubelet, 'hooks');
+    const startedMs = (name: string): number =>
+      Date.parse(containerStatus(pod, name).state?.running?.startedAt ?? '');
+    expect(startedMs('last') - startedMs('pausing')).toBeGreaterThanOrEqual(1000);
+    expect(held).toHaveLength(1);
   });
 
   test('logs are linked by their old names, and the links go with the containers', async () => {
