@@ -2,7 +2,7 @@
 // stores first, then edges, then the loops over them; nothing is started here.
 import type { ResourceList } from './api/k8s.ts';
 import type { PodUid } from './api/pod-ref.ts';
-import { formatAmounts } from './api/resource-amounts.ts';
+import { amountOf, formatAmounts } from './api/resource-amounts.ts';
 import { assembleAdmission, nodeRefusal } from './assemble/admission.ts';
 import { assembleAllocation } from './assemble/allocation.ts';
 import { assembleServing } from './assemble/certs.ts';
@@ -172,6 +172,7 @@ export function assemble(input: AssembleInput): Kubelet {
     resizes: allocation.runtime,
     starts: metrics.starts,
     allocatable,
+    mostMemoryBytes: () => amountOf(resources.mostForPods(), 'memory').value(),
     hostIps,
     observed,
     log: component('runtime'),
@@ -265,7 +266,7 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     statuses,
     admission,
-    allocatable: () => resources.allocatable(),
+    allocatable: () => resources.mostForPods(),
     maySwap: (pod, container) => runtime.maySwap(pod, container),
     events,
   });

@@ -72,6 +72,8 @@ export interface AssembledResources {
   reservation(): ResourceAmounts;
   /** What is left for pods. */
   allocatable(): ResourceAmounts;
+  /** The most that they may ever have together: without what eviction keeps free, and with what lies in huge pages. */
+  mostForPods(): ResourceAmounts;
   /** How many of them. */
   readonly maxPods: number;
   /** Pods that are wanted and have not ended. */
@@ -88,6 +90,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   const capacity = capacityOf(input.capacity);
   const reservation = reservationOf(capacity, settings);
   const allocatable = allocatableOf(capacity, reservation);
+  const most = enforcedAllocatable(capacity, settings);
   const active = activePods(input);
   const log = input.log.with({ component: 'resources' });
   const oom = new OomWatcher({ follow: input.kernelLog, events: input.events, clock: input.clock, log });
@@ -108,6 +111,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
     capacity: () => capacity,
     reservation: () => reservation,
     allocatable: () => allocatable,
+    mostForPods: () => most,
     maxPods: podCapacity(input.capacity.cpus, config),
     active: () => active.active(),
   };
@@ -123,7 +127,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
     reserved: reservedCgroups(config, settings),
     cpus: allCpus(input, cgroups),
     pods: active,
-    policy: qosPolicy(input, enforcedAllocatable(capacity, settings)),
+    policy: qosPolicy(input, most),
     events: input.events,
     clock: input.clock,
     log,

@@ -32,6 +32,7 @@ export interface RuntimeInput
   /** Undefined: pods have no cgroups of their own. */
   readonly pods: PodCgroups | undefined;
   readonly allocatable: () => ResourceList;
+  readonly mostMemoryBytes: () => bigint;
   readonly hostIps: () => readonly string[];
 }
 

@@ -1,6 +1,5 @@
 // What the node's configuration and the machine mean for the sandboxes and containers of pods. Pure.
 import type { ResourceList } from '../api/k8s.ts';
-import { Quantity } from '../api/quantity.ts';
 import { containerLogsDirectory } from './paths.ts';
 import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
 
@@ -36,6 +35,8 @@ export interface PodConfigSettingsInput {
   readonly hostIps?: () => readonly string[];
   /** What is left of the node for pods; without it, all that the machine has. */
   readonly allocatable?: () => ResourceList;
+  /** The most that pods may ever have together, eviction apart; without it, all that the machine has. */
+  readonly mostMemoryBytes?: () => bigint;
   readonly cgroupParent: PodConfigSettings['cgroupParent'];
 }
 
@@ -70,7 +71,7 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       memoryQos: input.gates.MemoryQoS
         ? { throttlingFactor: config.memoryThrottlingFactor ?? defaultThrottlingFactor, pageBytes }
         : undefined,
-      allocatableBytes: () => Quantity.parse(allocatable()['memory'] ?? '0').value(),
+      allocatableBytes: input.mostMemoryBytes ?? (() => machine.memoryBytes),
       groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
     },
     seccomp: {

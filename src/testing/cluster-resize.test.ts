@@ -212,6 +212,21 @@ test('what the node can never have is infeasible; taking it back clears that', a
   expect([scene.conditions('web'), scene.updates()]).toEqual([[], []]);
 });
 
+test('never is what the node has without its reservations; what eviction keeps free is only not there now', async () => {
+  const scene = await Scene.open({ config: { evictionHard: { 'memory.available': '100Mi' } } });
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.resize('web', '500m/1 7600Mi/8Gi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    `PodResizePending 2 Deferred: Node didn't have enough resource: memory, requested: ${7600n * mi}, used: 0, capacity: ${8_000_000_000n - 100n * mi}`,
+  ]);
+  scene.resize('web', '500m/1 8Gi/8Gi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    `PodResizePending 3 Infeasible: Node didn't have enough capacity: memory, requested: ${8192n * mi}, capacity: 8000000000`,
+  ]);
+});
+
 test('what there is no room for waits, and is granted when another pod ends', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
