@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { slowness } from './integration/rig/wait.ts';
 
 // One file after the other, each in a process of its own: they share two cores and a kernel, and a start that
 // has to compete for both says little when it is slow.
@@ -8,9 +9,9 @@ export default defineConfig({
     globalSetup: ['integration/rig/sweep.ts'],
     pool: 'forks',
     fileParallelism: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 60_000,
+    testTimeout: 120_000 * slowness,
+    hookTimeout: 120_000 * slowness,
+    teardownTimeout: 60_000 * slowness,
     passWithNoTests: false,
   },
 });

@@ -12,7 +12,7 @@ import { rememberKernelValues } from './kernel-values.ts';
 import { Kubelet, type KubeletOptions } from './kubelet.ts';
 import { clearGround, findLeftovers, findTraces, sweepDeadRigs, type Traces } from './leftovers.ts';
 import { Registry } from './registry.ts';
-import { waitFor } from './wait.ts';
+import { slowness, waitFor } from './wait.ts';
 
 export interface RigOptions {
   /** Whether pods can reach beyond the machine; it costs packet filter rules for each pod. */
@@ -75,7 +75,7 @@ export class Rig {
   }
 
   async #isReady(): Promise<boolean> {
-    const { status } = await this.cri.status({}, { timeoutMs: 2000 });
+    const { status } = await this.cri.status({}, { timeoutMs: 2000 * slowness });
     return status?.conditions.every((condition) => condition.status) === true;
   }
 

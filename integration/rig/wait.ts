@@ -1,6 +1,9 @@
 // Waiting for the outside world, which announces little: quick retries with a deadline and a reason.
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** How many times longer than usual everything may take, as on a machine that is emulated (tools/vm.sh). */
+export const slowness = Math.max(1, Number(process.env['RIG_SLOWNESS'] ?? 1) || 1);
+
 export interface WaitOptions {
   readonly timeoutMs?: number;
   readonly everyMs?: number;
@@ -15,7 +18,9 @@ export async function waitFor<T>(
   what: string,
   options: WaitOptions | number = {},
 ): Promise<Exclude<T, undefined | false>> {
-  const { timeoutMs = 30_000, everyMs = 20 } = typeof options === 'number' ? { timeoutMs: options } : options;
+  const { timeoutMs: usualMs = 30_000, everyMs = 20 } =
+    typeof options === 'number' ? { timeoutMs: options } : options;
+  const timeoutMs = usualMs * slowness;
   const deadlineMs = performance.now() + timeoutMs;
   let lastError: unknown;
   for (;;) {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CgroupReaderV1 } from './cgroup-reader-v1.ts';
 import { CgroupReaderV2 } from './cgroup-reader-v2.ts';
 import { DiskTable } from './disk-names.ts';
+import { topOfLinux61 } from './fixtures/cgroup-v2-top.ts';
 import { KernelFiles } from './kernel-files.ts';
 
 let made: string;
@@ -168,10 +169,10 @@ describe('version 1', () => {
 describe('version 2', () => {
   const reader = (): CgroupReaderV2 => new CgroupReaderV2({ ...common, root: made, usedSwapBytes: () => 44 });
   const stat =
-    'anon 200\nfile 300\nkernel 77\nfile_mapped 60\ninactive_file 250\nactive_file 50\npgfault 8\npgmajfault 1\n';
+    'anon 200\nfile 300\nkernel 77\nkernel_stack 5\nfile_mapped 60\ninactive_file 250\nactive_file 50\npgfault 8\npgmajfault 1\n';
   const files = {
     'p/c/cpu.stat':
-      'usage_usec 123\nuser_usec 70\nsystem_usec 50\nnr_periods 4\nnr_throttled 2\nthrottled_usec 9\n',
+      'usage_usec 123\nuser_usec 70\nsystem_usec 50\nnr_periods 4\nnr_throttled 2\nthrottled_usec 9\nnr_bursts 8\nburst_usec 8\n',
     'p/c/cpu.max': '20000 100000\n',
     'p/c/cpu.weight': '20\n',
     'p/c/memory.stat': stat,
@@ -181,7 +182,7 @@ describe('version 2', () => {
     'p/c/memory.peak': '2000\n',
     'p/c/memory.swap.current': '10\n',
     'p/c/memory.swap.max': '0\n',
-    'p/c/memory.events': 'low 0\nhigh 0\nmax 6\noom 4\noom_kill 3\n',
+    'p/c/memory.events': 'low 0\nhigh 0\nmax 6\noom 4\noom_kill 3\noom_group_kill 1\n',
     'p/c/pids.current': '11\n',
     'p/c/pids.max': '100\n',
     'p/c/cgroup.procs': '12\n',
@@ -253,6 +254,28 @@ describe('version 2', () => {
         swapBytes: 44,
         swapLimitBytes: 500,
       },
+    });
+  });
+
+  test('the machine, from what Linux 6.1 wrote: devices that were never used are not told', async () => {
+    await lay(topOfLinux61);
+    const { memory, cpuNs } = reader().usage('/') ?? {};
+    expect(cpuNs).toBe(538_676_000_000);
+    expect(memory).toMatchObject({
+      usageBytes: 188_973_056 + 248_025_088,
+      workingSetBytes: 188_973_056 + 248_025_088 - 131_928_064,
+      rssBytes: 188_973_056,
+      cacheBytes: 248_025_088,
+      mappedFileBytes: 107_778_048,
+      pageFaults: 308_908,
+      majorPageFaults: 520,
+    });
+    expect(reader().details('/')).toMatchObject({
+      cpuUserNs: 266_336_000_000,
+      cpuShares: 0,
+      maxMemoryBytes: 0,
+      kernelMemoryBytes: 22_335_488,
+      io: [{ major: 254, minor: 0, readBytes: 2_356_224, writeBytes: 263_999_488, reads: 137, writes: 3287 }],
     });
   });
 

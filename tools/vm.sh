@@ -1,0 +1,89 @@
+#!/bin/bash
+# Runs a command under another kernel with cgroup v2, on a machine that mounts version 1: a virtual machine with all the
+# programs and files of this one, read-only, whose changes stay in its memory. /tmp there is a disk of its own.
+#
+#   apt-get download linux-image-6.1.0-54-amd64 && dpkg -x linux-image-*.deb KERNEL    # any Debian kernel
+#   tools/vm.sh KERNEL make integration
+#
+# Needs qemu-system-x86_64, a static busybox, cpio and kmod; as root, since it reads every file. VM_ACCEL=kvm where the machine
+# can; without it everything is emulated and takes some twenty times as long: RIG_SLOWNESS=6 has the tests wait longer.
+set -euo pipefail
+
+die() {
+  echo "vm: $*" >&2
+  exit 2
+}
+
+[ $# -ge 2 ] || die "usage: tools/vm.sh KERNEL COMMAND…"
+for program in qemu-system-x86_64 busybox cpio modprobe mkfs.ext4; do
+  command -v "$program" >/dev/null || die "$program not found"
+done
+repository=$(dirname "$(dirname "$(readlink -f "$0")")")
+kernel=$(readlink -f "$1")
+shift
+release=$(ls "$kernel/lib/modules") || die "$kernel has no lib/modules: not an unpacked kernel package"
+[ "$(wc -w <<<"$release")" = 1 ] || die "several kernels in $kernel"
+[ -e "$kernel/lib/modules/$release/modules.dep" ] || depmod -b "$kernel" "$release"
+
+work=$(mktemp -d /tmp/vm-XXXXXX)
+trap 'rm -rf "$work"' EXIT
+truncate -s 12G "$work/disk"
+
+# What is needed until the files of the machine are there.
+early="virtio_pci virtio_blk 9p 9pnet_virtio overlay"
+top=$work/init
+mkdir -p "$top"/{bin,dev,proc,sys,ro,rw,new} "$top/lib/modules/$release"
+cp "$(command -v busybox)" "$top/bin/busybox"
+cp "$kernel/lib/modules/$release"/modules.* "$top/lib/modules/$release/"
+for module in $early; do
+  for file in $(modprobe -d "$kernel" -S "$release" --show-depends "$module" | awk '$1 == "insmod" { print $2 }'); do
+    install -D "$file" "$top/lib/${file#*/lib/}"
+  done
+done
+cat >"$top/init" <<END
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
+for module in $early; do modprobe \$module; done
+mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro root /ro
+mount -t tmpfs changes /rw; mkdir /rw/upper /rw/work
+mount -t overlay -o lowerdir=/ro,upperdir=/rw/upper,workdir=/rw/work overlay /new
+cp /second /new/run/vm-second
+exec switch_root /new /bin/bash /run/vm-second
+END
+cat >"$top/second" <<END
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root RIG_SLOWNESS=${RIG_SLOWNESS:-1}
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm /dev/mqueue /lib/modules
+mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm; mount -t mqueue mqueue /dev/mqueue; mount -t tmpfs run /run
+mount -t cgroup2 -o nsdelegate cgroup2 /sys/fs/cgroup
+mount --bind $kernel/lib/modules /lib/modules
+for module in ext4 loop veth bridge br_netfilter iptable_nat iptable_filter iptable_mangle xt_nat xt_comment xt_mark \
+  xt_MASQUERADE xt_addrtype xt_conntrack xt_multiport xt_tcpudp nft_compat nft_chain_nat; do
+  modprobe \$module 2>/dev/null || echo "vm: this kernel has no \$module"
+done
+mkfs.ext4 -q -F /dev/vda; mount /dev/vda /tmp; chmod 1777 /tmp
+ip link set lo up; hostname vm
+# A service's place: the top itself lacks files that a kubelet looks for in its own cgroup.
+echo "+cpu +cpuset +memory +pids +io +hugetlb" >/sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/command; echo \$\$ >/sys/fs/cgroup/command/cgroup.procs
+cd $(printf %q "$repository")
+echo "vm: $release since \$(cut -d' ' -f1 /proc/uptime) s"
+$(printf '%q ' "$@")
+echo "vm: ended with \$?"
+sync; echo o >/proc/sysrq-trigger; sleep 60
+END
+chmod +x "$top/init"
+(cd "$top" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initrd"
+
+case ${VM_ACCEL:-tcg} in
+  kvm) accel=(-accel kvm -cpu host) ;;
+  *) accel=(-accel tcg,thread=multi,tb-size=1024 -cpu max) ;;
+esac
+qemu-system-x86_64 "${accel[@]}" -smp "$(nproc)" -m "${VM_MEMORY:-8192}" -nographic -no-reboot -nodefaults -serial stdio \
+  -kernel "$kernel/boot/vmlinuz-$release" -initrd "$work/initrd" \
+  -append "console=ttyS0 quiet panic=-1 psi=1" \
+  -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
+  -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" </dev/null | tr -d '\r' | tee "$work/console"
+code=$(sed -n 's/^vm: ended with //p' "$work/console" | tail -1)
+exit "${code:-1}"
