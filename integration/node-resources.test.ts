@@ -181,13 +181,15 @@ describeOnRig('a node', () => {
   });
 
   test('what it has and what is left for pods', () => {
-    const kibibytes = Number(/^MemTotal:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
+    const memory = readFileSync('/proc/meminfo', 'utf8');
+    const kibibytes = Number(/^MemTotal:\s+(\d+) kB$/m.exec(memory)?.[1]);
+    const hugeKibibytes = Number(/^Hugetlb:\s+(\d+) kB$/m.exec(memory)?.[1] ?? 0);
     const cpus = readFileSync('/proc/cpuinfo', 'utf8').match(/^processor/gm)?.length ?? 0;
     const { allocatable = {}, capacity = {} } = cluster.node()?.status ?? {};
     expect(capacity).toMatchObject({ cpu: `${cpus}`, memory: `${kibibytes}Ki`, pods: `${cpus * 7}` });
     expect(allocatable).toMatchObject({
       cpu: `${cpus * 1000 - 200}m`,
-      memory: `${kibibytes - 400 * 1024}Ki`,
+      memory: `${kibibytes - hugeKibibytes - 400 * 1024}Ki`,
       pods: `${cpus * 7}`,
     });
     const storage = Number(capacity['ephemeral-storage']?.replace('Ki', '')) * 1024;

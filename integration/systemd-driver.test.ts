@@ -1,10 +1,7 @@
 // With cgroupDriver systemd the slices of pods are units of systemd: asked for over a real D-Bus daemon, with a systemd
 // behind it that keeps units, since a test machine's own is not to be touched. The cgroups of the slices are real;
 // the containers run beside them, since the runtime's own driver is not systemd here, too.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { findHierarchies } from '../src/edge/cgroup/hierarchies.ts';
 import { FakeSystemd } from '../src/testing/fake-systemd.ts';
 import { whyRigCannotRun } from './rig/can-run.ts';
 import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
@@ -12,6 +9,7 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { DbusDaemon, whyNoBus } from './support/dbus-daemon.ts';
+import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, manifest } from './support/manifest.ts';
 import { OwnPods } from './support/own-pods.ts';
 import { containerIdOf, uidOf } from './support/pod-state.ts';
@@ -48,12 +46,6 @@ describe.skipIf(why !== undefined)(
       await bus.close();
     });
 
-    async function cpuFile(path: string, name: string): Promise<string> {
-      const found = await findHierarchies();
-      const mount = found.version === 2 ? found.root : (found.mountPoints.get('cpu') ?? '');
-      return readFileSync(join(mount, path, name), 'utf8').trim();
-    }
-
     /** Where the runtime was told to put a container. */
     async function cgroupsPathOf(containerId: string): Promise<string | undefined> {
       const { info } = await rig.cri.containerStatus({ containerId, verbose: true });
@@ -81,18 +73,20 @@ describe.skipIf(why !== undefined)(
         manifest('one', { containers: [container('main', undefined, { resources })] }),
       );
       const unit = `${top}-kubepods-burstable-pod${uidOf(pod).replaceAll('-', '_')}.slice`;
-      const { version } = await findHierarchies();
+      const kernel = await KernelCgroups.find();
       expect(systemd.units.get(unit)).toMatchObject({
         Wants: [`${top}-kubepods-burstable.slice`],
         CPUQuotaPerSecUSec: 250_000n,
         TasksMax: 200n,
-        ...(version === 2 ? { MemoryMax: 33_554_432n } : { CPUShares: 102n, MemoryLimit: 33_554_432n }),
+        ...(kernel.version === 2
+          ? { CPUWeight: 4n, MemoryMax: 33_554_432n }
+          : { CPUShares: 102n, MemoryLimit: 33_554_432n }),
       });
       const path = `/${top}.slice/${top}-kubepods.slice/${top}-kubepods-burstable.slice/${unit}`;
       const id = containerIdOf(pod);
       // As a runtime takes it that makes a scope of systemd for each container: slice, prefix, name.
       expect(await cgroupsPathOf(id)).toBe(`${unit}:cri-containerd:${id}`);
-      if (version === 1) expect(await cpuFile(path, 'cpu.cfs_quota_us')).toBe('25000');
+      expect(kernel.amount(path, 'cpu.cfs_quota_us')).toBe('25000');
       own.remove('one');
       await waitFor(() => !systemd.units.has(unit), 'the unit to be stopped');
       await waitFor(() => cgroupFolders(path).length === 0, 'its cgroups to be gone');
