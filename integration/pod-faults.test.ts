@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
+import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, deaf, manifest, obedient } from './support/manifest.ts';
 import { OwnPods } from './support/own-pods.ts';
 import {
@@ -71,6 +72,18 @@ describeOnRig('pods that go wrong', () => {
     own.write('greedy', manifest('greedy', { containers, restartPolicy: 'Never' }));
     const pod = await untilPod(kubelet, 'greedy', 'Failed', ({ phase }) => phase === 'Failed');
     expect(containerStatus(pod).state?.terminated).toMatchObject({ reason: 'OOMKilled', exitCode: 137 });
+  });
+
+  test('a child over the memory limit takes its container along, where the kernel can: on cgroup v2', async () => {
+    const { version } = await KernelCgroups.find();
+    const script = '(tail /dev/zero); sleep 2; exit 3';
+    const containers = [container('main', script, { resources: { limits: { memory: '16Mi' } } })];
+    own.write('parent', manifest('parent', { containers, restartPolicy: 'Never' }));
+    const pod = await untilPod(kubelet, 'parent', 'Failed', ({ phase }) => phase === 'Failed');
+    expect(containerStatus(pod).state?.terminated).toMatchObject({
+      reason: 'OOMKilled',
+      exitCode: version === 2 ? 137 : 3,
+    });
   });
 
   test('a container that was removed behind the back of everyone is made again', async () => {

@@ -180,6 +180,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const pleg = new Pleg({
     runtime: cri,
     files: edges.tails,
+    wasOomKilled: (containerId) => resources.wasOomKilled(containerId),
     observed,
     clock,
     log: component('pleg'),

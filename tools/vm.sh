@@ -58,12 +58,14 @@ mkdir -p /dev/pts /dev/shm /dev/mqueue /lib/modules
 mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm; mount -t mqueue mqueue /dev/mqueue; mount -t tmpfs run /run
 mount -t cgroup2 -o nsdelegate cgroup2 /sys/fs/cgroup
 mount --bind $kernel/lib/modules /lib/modules
-for module in ext4 loop veth bridge br_netfilter iptable_nat iptable_filter iptable_mangle xt_nat xt_comment xt_mark \
+for module in ext4 loop dummy veth bridge br_netfilter iptable_nat iptable_filter iptable_mangle xt_nat xt_comment xt_mark \
   xt_MASQUERADE xt_addrtype xt_conntrack xt_multiport xt_tcpudp nft_compat nft_chain_nat; do
   modprobe \$module 2>/dev/null || echo "vm: this kernel has no \$module"
 done
 mkfs.ext4 -q -F /dev/vda; mount /dev/vda /tmp; chmod 1777 /tmp
-ip link set lo up; hostname vm
+# Tests reach nothing beyond the machine, but a node has an address and a way out.
+ip link set lo up; ip link add eth0 type dummy; ip address add 192.0.2.2/24 dev eth0; ip link set eth0 up
+ip route add default via 192.0.2.1; hostname vm
 # A service's place: the top itself lacks files that a kubelet looks for in its own cgroup.
 echo "+cpu +cpuset +memory +pids +io +hugetlb" >/sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/command; echo \$\$ >/sys/fs/cgroup/command/cgroup.procs

@@ -81,6 +81,8 @@ export interface AssembledResources {
   readonly pods: PodCgroups | undefined;
   /** By cgroup: how many processes were killed for lack of memory since this kubelet started. */
   oomKills(): ReadonlyMap<string, number>;
+  /** Whether a process of this container was among them. */
+  wasOomKilled(containerId: string): boolean;
   readonly components: readonly Component[];
 }
 
@@ -108,6 +110,7 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   const around = [checks, oom, ...systemCgroups(input, log)];
   const node = {
     oomKills: () => oom.counts(),
+    wasOomKilled: (containerId: string) => oom.hasKilledIn(containerId),
     capacity: () => capacity,
     reservation: () => reservation,
     allocatable: () => allocatable,

@@ -87,6 +87,20 @@ test('what changed is asked again, and nothing else', async () => {
   expect(third?.sandboxes[0]?.ready).toBe(false);
 });
 
+test('killed by the kernel for lack of memory: told so although the runtime has not heard of it yet', async () => {
+  const it = await scene();
+  const look = (wasOomKilled: boolean): Promise<ObservedPod | undefined> =>
+    inspectPod(it.runtime, uid, undefined, 77, new AbortController().signal, {
+      wasOomKilled: (id) => wasOomKilled && id === running?.containers[0]?.id,
+    });
+  const running = await it.look();
+  expect((await look(true))?.containers[0]).toMatchObject({ state: 'running', reason: '' });
+  it.cri.exitContainer('c', 137);
+  expect((await look(false))?.containers[0]).toMatchObject({ exitCode: 137, reason: 'Error' });
+  expect((await look(true))?.containers[0]).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
+  it.cri.close();
+});
+
 test('a sandbox without an address is asked again until it has one', async () => {
   const it = await scene();
   const first = await it.look();

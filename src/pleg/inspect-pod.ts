@@ -27,6 +27,8 @@ export type InspectRuntime = Pick<
 
 export interface InspectOptions {
   readonly files?: TailFiles | undefined;
+  /** Whether the kernel has killed a process of this container for lack of memory. */
+  readonly wasOomKilled?: ((containerId: string) => boolean) | undefined;
   /** Running containers are asked for although a list does not show them to have changed. */
   readonly anew?: boolean | undefined;
   /** All there can be of it: nothing has to be listed. */
@@ -63,13 +65,13 @@ async function inspectMade(
   { containerIds, sandbox, sandboxId }: MadePod,
   nowMs: number,
   signal: AbortSignal,
-  { files }: InspectOptions,
+  options: InspectOptions,
 ): Promise<ObservedPod | undefined> {
   const askSandbox = async (): Promise<PodSandboxStatus | undefined> =>
     (await runtime.podSandboxStatus({ podSandboxId: sandboxId }, { signal })).status;
   const [status, ...containers] = await Promise.all([
     sandbox ?? unlessGone(askSandbox),
-    ...containerIds.map((id) => unlessGone(() => askContainer(runtime, id, sandboxId, signal, files))),
+    ...containerIds.map((id) => unlessGone(() => askContainer(runtime, id, sandboxId, signal, options))),
   ]);
   const found = { sandboxes: status === undefined ? [] : [status], containers: [] };
   return observedPod(uid, found, found.sandboxes.map(observedSandbox), containers.filter(isPresent), nowMs);
@@ -95,13 +97,14 @@ async function inspectContainer(
   listed: ListedPod['containers'][number],
   known: ObservedPod | undefined,
   signal: AbortSignal,
-  { anew = false, files }: InspectOptions,
+  options: InspectOptions,
 ): Promise<ObservedContainer | undefined> {
+  const { anew = false } = options;
   const before = known?.containers.find((container) => container.id === listed.id);
   const isKnown = before?.state === containerState(listed.state) && before.state !== 'unknown';
   if (isKnown && !(anew && before.state === 'running')) return before;
   return await unlessGone(async () => {
-    const now = await askContainer(runtime, listed.id, listed.podSandboxId, signal, files);
+    const now = await askContainer(runtime, listed.id, listed.podSandboxId, signal, options);
     return isDeepStrictEqual(now, before) ? before : now;
   });
 }
@@ -111,11 +114,22 @@ async function askContainer(
   containerId: string,
   sandboxId: string,
   signal: AbortSignal,
-  files: TailFiles | undefined,
+  { files, wasOomKilled }: InspectOptions,
 ): Promise<ObservedContainer | undefined> {
   const { status } = await runtime.containerStatus({ containerId }, { signal });
   if (status === undefined) return undefined;
-  return { ...observedContainer(status, sandboxId), message: await fullMessage(status, files) };
+  const container = { ...observedContainer(status, sandboxId), message: await fullMessage(status, files) };
+  return failedPlainly(container) && wasOomKilled?.(containerId) === true
+    ? { ...container, reason: 'OOMKilled' }
+    : container;
+}
+
+/**
+ * differs from upstream: a runtime learns of the end of a container and of its lack of memory by two ways, and whoever asks
+ * in between, as soon as it has ended, is told of a plain failure. The kernel has said so before.
+ */
+function failedPlainly({ exitCode, reason, state }: ObservedContainer): boolean {
+  return state === 'exited' && exitCode !== 0 && reason === 'Error';
 }
 
 /** Between the list and the question something may have been removed: that is an answer, not a fault. */

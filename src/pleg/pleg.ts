@@ -20,6 +20,7 @@ export interface PlegDeps {
   readonly runtime: InspectRuntime & Pick<CriRuntime, 'version'>;
   /** For the last words of containers; without it only the runtime's own are told. */
   readonly files?: TailFiles;
+  readonly wasOomKilled?: InspectOptions['wasOomKilled'];
   readonly observed: ObservedPods;
   readonly clock: Clock;
   readonly log: Logger;
@@ -134,7 +135,7 @@ export class Pleg implements Component {
     signal: AbortSignal,
     options: Pick<InspectOptions, 'anew' | 'made'> = {},
   ): Promise<ObservedPod | undefined> {
-    const { clock, files, observed, runtime } = this.#deps;
+    const { clock, files, observed, runtime, wasOomKilled } = this.#deps;
 
     const seq = this.#nextSeq++;
     const flight = this.#inFlight.get(uid) ?? { count: 0, stored: 0 };
@@ -144,7 +145,11 @@ export class Pleg implements Component {
       const pod = await withDeadline(
         { clock, ms: this.#deps.callTimeoutMs, signal, what: 'inspecting a pod' },
         async (inner) =>
-          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, { ...options, files }),
+          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, {
+            ...options,
+            files,
+            wasOomKilled,
+          }),
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;

@@ -48,6 +48,18 @@ test('a machine without memory is an event of the node, in the words of upstream
   await stopped;
 });
 
+test('whose process it was is known by the container, whatever its cgroup is called', async () => {
+  const { say, stop, watcher } = rig();
+  const { stopped } = await watcher.start(stop.signal);
+  const [one, two, three] = ['a1', 'b2', 'c3'];
+  say(first, limit(`/kubepods/podu/${one}`), first, limit(`/kubepods/podu/${two}/init.scope`));
+  say(first, limit(`/kubepods.slice/kubepods-podu.slice/cri-containerd-${three}.scope`));
+  const known = [one, two, three, 'a', '1', 'podu2'].filter((id) => watcher.hasKilledIn(id));
+  expect(known).toEqual([one, two, three]);
+  stop.abort();
+  await stopped;
+});
+
 test('a limit of a pod is none: it is counted, and logged with the pod', async () => {
   const { events, lines, say, stop, watcher } = rig();
   const { stopped } = await watcher.start(stop.signal);

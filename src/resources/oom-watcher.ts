@@ -40,6 +40,13 @@ export class OomWatcher implements Component {
     return this.#counts;
   }
 
+  /** Whether a process of this container was among them, whichever driver has named its cgroup. */
+  hasKilledIn(containerId: string): boolean {
+    const scope = `-${containerId}.scope`;
+    const isOwn = (part: string): boolean => part === containerId || part.endsWith(scope);
+    return [...this.#counts.keys()].some((cgroup) => cgroup.split('/').some(isOwn));
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     await this.#follow(signal);
     return { stopped: this.#drain(signal) };
