@@ -10,8 +10,13 @@ export interface DueInput {
   readonly seenAtMs: number;
   /** For a container that was there before this kubelet; otherwise 0. */
   readonly spreadMs: number;
-  /** When the last probe of this container began. */
+  /** When the first and the last probe of this container began. */
+  readonly firstRunAtMs: number | undefined;
   readonly lastRunAtMs: number | undefined;
+  /** How often in a row the container was found not to be ready yet. */
+  readonly tooEarly: number;
+  /** After how long it is asked again when it was so for the first time. */
+  readonly soonMs: number;
   readonly onHold: boolean;
   /** The startup probe has succeeded, or there is none. */
   readonly started: boolean;
@@ -21,8 +26,26 @@ export interface DueInput {
 export function computeDue(input: DueInput): number | undefined {
   const { kind, onHold, started, timing } = input;
   if (onHold || (kind !== 'startup' && !started)) return undefined;
-  if (input.lastRunAtMs !== undefined) return input.lastRunAtMs + timing.periodMs;
+  if (input.lastRunAtMs !== undefined) return nextMs(input, input.lastRunAtMs);
   return Math.max(input.startedAtMs + firstDelayMs(kind, timing), input.seenAtMs + input.spreadMs);
+}
+
+/**
+ * Whether a container of this age may still be on its way to its first word of readiness: for a period, as long as upstream may
+ * take to ask for the first time.
+ */
+export function isEarly(
+  { firstRunAtMs, timing }: Pick<DueInput, 'firstRunAtMs' | 'timing'>,
+  atMs: number,
+): boolean {
+  return firstRunAtMs !== undefined && atMs < firstRunAtMs + timing.periodMs;
+}
+
+/** Too early: soon, then twice as long after each time; at the latest when upstream would have asked. */
+function nextMs(input: DueInput, lastRunAtMs: number): number {
+  const { firstRunAtMs = lastRunAtMs, soonMs, timing, tooEarly } = input;
+  if (tooEarly === 0 || !isEarly(input, lastRunAtMs)) return lastRunAtMs + timing.periodMs;
+  return Math.min(lastRunAtMs + soonMs * 2 ** (tooEarly - 1), firstRunAtMs + timing.periodMs);
 }
 
 /**

@@ -54,6 +54,11 @@ export class ProbeReports {
     }
   }
 
+  /** A failure that is no news: the container has only just been started. */
+  tooEarly(who: Reported, seconds: number): void {
+    this.#deps.metrics.observe(who.kind, labels(who), 'failed', seconds);
+  }
+
   changed(who: Reported, outcome: ProbeOutcome): void {
     this.#deps.log.info('Probe result changed', { ...fields(who), result: outcome });
   }

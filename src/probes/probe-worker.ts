@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted } from '../base/errors.ts';
 import { countResult, noRun, type Run } from './count-result.ts';
 import type { KeptResults } from './kept-results.ts';
-import { computeDue } from './probe-due.ts';
+import { computeDue, isEarly } from './probe-due.ts';
 import type { ProbeReports, Reported } from './probe-reports.ts';
 import type { ProbeResults } from './probe-results.ts';
 import { type ProbeSpec, timingOf } from './probe-spec.ts';
@@ -43,7 +43,11 @@ interface Current {
   readonly startedAtMs: number;
   readonly seenAtMs: number;
   readonly spreadMs: number;
+  /** It was there before this kubelet. */
+  readonly isOld: boolean;
+  firstRunAtMs: number | undefined;
   lastRunAtMs: number | undefined;
+  tooEarly: number;
   run: Run;
   onHold: boolean;
 }
@@ -52,6 +56,8 @@ interface Current {
 const initialOutcomes = { liveness: 'success', readiness: 'failure', startup: 'unknown' } as const;
 /** The first probes of a kubelet's life come within this time, and not all at once. */
 const longestSpreadMs = 1_000;
+/** A container that was asked too early is asked again after this time; a command costs more than a connection. */
+const soonMs = { command: 1_000, connection: 100 } as const;
 
 export class ProbeWorker {
   readonly #deps: ProbeWorkerDeps;
@@ -109,7 +115,10 @@ export class ProbeWorker {
       startedAtMs: nowMs - Math.max(0, clock.now() - seen.startedAtMs),
       seenAtMs: nowMs,
       spreadMs: isOld ? random() * longestSpreadMs : 0,
+      isOld,
+      firstRunAtMs: undefined,
       lastRunAtMs: undefined,
+      tooEarly: 0,
       run: noRun,
       onHold: kind === 'startup' && outcome === 'success',
     };
@@ -165,7 +174,8 @@ export class ProbeWorker {
     const { clock, results } = this.#deps;
     const { container, kind, probe } = this.#view.spec;
     const started = container.startupProbe === undefined || results.started(current.id) === true;
-    const dueMs = computeDue({ ...current, kind, timing: timingOf(probe), started });
+    const soon = probe.exec === undefined ? soonMs.connection : soonMs.command;
+    const dueMs = computeDue({ ...current, kind, timing: timingOf(probe), soonMs: soon, started });
     if (dueMs === undefined) return;
     const inMs = Math.max(0, dueMs - clock.monotonic());
     this.#timer = clock.setTimer(inMs, () => {
@@ -177,6 +187,7 @@ export class ProbeWorker {
   #begin(current: Current): void {
     const abort = new AbortController();
     current.lastRunAtMs = this.#deps.clock.monotonic();
+    current.firstRunAtMs ??= current.lastRunAtMs;
     const ended = this.#probe(current, abort.signal)
       .catch((err: unknown) => this.#deps.reports.broken(this.#who(), err))
       .finally(() => {
@@ -194,13 +205,30 @@ export class ProbeWorker {
     const beganMs = clock.monotonic();
     const verdict = await run(current.id, target, signal);
     if (signal.aborted || this.#current !== current) return;
-    reports.verdict(this.#who(), verdict, (clock.monotonic() - beganMs) / 1_000);
+    const seconds = (clock.monotonic() - beganMs) / 1_000;
+    current.tooEarly =
+      verdict.result === 'failure' && this.#isTooEarly(current, beganMs) ? current.tooEarly + 1 : 0;
+    if (current.tooEarly > 0) {
+      reports.tooEarly(this.#who(), seconds);
+      return;
+    }
+    reports.verdict(this.#who(), verdict, seconds);
     if (verdict.result === 'gone' || verdict.result === 'errored') return;
     const result = verdict.result === 'failure' ? 'failure' : 'success';
     const step = countResult(spec.kind, current.run, result, timingOf(spec.probe));
     current.run = step.run;
     if (step.hold) current.onHold = true;
     if (step.publish !== undefined) await this.#publish(current, step.publish, signal);
+  }
+
+  /**
+   * A server takes a moment to listen. That it does not yet is neither counted nor told.
+   * differs from upstream: there the first probe comes at any moment of the period after the start, and the next a period later.
+   */
+  #isTooEarly(current: Current, atMs: number): boolean {
+    const { ending, spec } = this.#view;
+    if (spec.kind !== 'readiness' || current.isOld || ending || current.run.last !== undefined) return false;
+    return isEarly({ ...current, timing: timingOf(spec.probe) }, atMs);
   }
 
   async #publish(current: Current, outcome: ProbeOutcome, signal: AbortSignal): Promise<void> {

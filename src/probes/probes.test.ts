@@ -224,6 +224,60 @@ describe('probes', () => {
     });
   });
 
+  describe('readiness of a container whose server does not listen yet', () => {
+    const slow = probe(2, { periodSeconds: 10, failureThreshold: 1 });
+    const begin = async (readinessProbe: Probe): Promise<void> => {
+      b.answers = { [readyBy]: 'failure', exec: 'failure' };
+      b.wants(podWith({ readinessProbe }));
+      await b.runs();
+    };
+    test('asked again soon, and ready as soon as it listens, without a word', async () => {
+      await begin(slow);
+      await b.clock.advance(500);
+      b.answers[readyBy] = 'success';
+      await b.clock.advance(500);
+      expect(b.get('readiness')).toBe('success');
+      expect(b.events).toEqual([]);
+      await b.clock.advance(20_000);
+      expect(b.times()).toEqual([0, 0.1, 0.3, 0.7, 10.7, 20.7]);
+    });
+    test('from the first period on each failure counts and is told', async () => {
+      await begin(slow);
+      await b.clock.advance(9_900);
+      expect(b.events).toEqual([]);
+      await b.clock.advance(30_000);
+      expect(b.times()).toEqual([0, 0.1, 0.3, 0.7, 1.5, 3.1, 6.3, 10, 20, 30]);
+      expect(b.events).toHaveLength(3);
+    });
+    test('a command is asked less often', async () => {
+      await begin({ exec: { command: ['true'] }, periodSeconds: 10 });
+      await b.clock.advance(20_000);
+      expect(b.times()).toEqual([0, 1, 3, 7, 10, 20]);
+    });
+    test('a container that was there before the kubelet is not new', async () => {
+      await begin(slow);
+      await b.clock.advance(60_000);
+      const told = b.events.length;
+      await b.restart();
+      await b.clock.advance(15_000);
+      expect(b.asked).toHaveLength(2);
+      expect(b.events).toHaveLength(told + 2);
+    });
+    test('one that was ready is told of at once', async () => {
+      b.wants(podWith({ readinessProbe: slow }));
+      await b.runs();
+      b.answers[readyBy] = 'failure';
+      await b.clock.advance(10_000);
+      expect([b.get('readiness'), b.events.length]).toEqual(['failure', 1]);
+    });
+    test('what says nothing is asked again a period later', async () => {
+      await begin(slow);
+      b.answers[readyBy] = 'errored';
+      await b.clock.advance(15_000);
+      expect(b.times()).toEqual([0, 0.1, 10.1]);
+    });
+  });
+
   describe('readiness', () => {
     beforeEach(async () => {
       b.wants(podWith({ readinessProbe: ready }));

@@ -101,7 +101,7 @@ test('startup holds the others back', async () => {
 test('a command that is too slow is ended and counts as failure', async () => {
   const readinessProbe = exec({ exec: { command: ['sleep', '100'] }, failureThreshold: 1, periodSeconds: 5 });
   run('sleep 1000', { readinessProbe });
-  await node.clock.advance(3_000);
+  await node.clock.advance(8_000);
   expect(told()).toContain(
     'Unhealthy Readiness probe failed: command timed out: "sleep 100" timed out after 1s',
   );
