@@ -147,7 +147,8 @@ function systemCgroups(input: ResourcesInput, log: Logger): readonly Component[]
 
 /**
  * With slices of cgroup v2, systemd takes away the controller of processors where nobody asked it for any. With whole
- * processors for pods, whoever gives them away says which.
+ * processors for pods, whoever gives them away says which. differs from upstream: elsewhere none are named, so that one that
+ * comes online later serves pods too.
  */
 function allCpus({ config, machine }: ResourcesInput, cgroups: Cgroups): string {
   const isNeeded =

@@ -25,6 +25,8 @@ export interface CollectCadvisorDeps extends SlicesDeps {
 interface Wanted {
   readonly path: string;
   readonly usage?: CgroupUsage | undefined;
+  /** As the runtime has it: the kernel dates a cgroup when it is looked at, and anew when it was forgotten meanwhile. */
+  readonly beganAtMs?: number;
   readonly container?: string;
   readonly image?: string;
   readonly name?: string;
@@ -73,10 +75,11 @@ function wantedOfPod(
   const { containers, path, pod, sandbox, sandboxPath, usage } = parts;
   const ref = { namespace: pod.namespace, pod: pod.name };
   const found: Wanted[] = [];
-  if (path !== undefined) found.push({ path, usage, ...ref });
+  if (path !== undefined) found.push({ path, usage, beganAtMs: sandbox.createdAtMs, ...ref });
   if (sandboxPath !== undefined)
     found.push({
       path: sandboxPath,
+      beganAtMs: sandbox.createdAtMs,
       name: sandbox.id,
       image: sandboxImage,
       interfaces: network.pods.get(pod.uid) ?? [],
@@ -84,8 +87,8 @@ function wantedOfPod(
     });
   for (const { container, path: own, usage: each } of containers) {
     if (own === undefined) continue;
-    const { id, image, name } = container;
-    found.push({ path: own, usage: each, container: name, image, name: id, ...ref });
+    const { id, image, name, startedAtMs: beganAtMs } = container;
+    found.push({ path: own, usage: each, beganAtMs, container: name, image, name: id, ...ref });
   }
   return found;
 }
@@ -96,8 +99,9 @@ async function look(
   wanted: Wanted,
   slices: Slices,
 ): Promise<CadvisorEntry | undefined> {
-  const { path } = wanted;
-  const usage = wanted.usage ?? cgroups.usage(path);
+  const { beganAtMs, ...told } = wanted;
+  const { path } = told;
+  const usage = told.usage ?? cgroups.usage(path);
   const details = cgroups.details(path);
   if (usage === undefined || details === undefined) return undefined;
   const pids = cgroups.processes(path);
@@ -110,9 +114,9 @@ async function look(
     pod: '',
     interfaces: [],
     fileSystems: [],
-    ...wanted,
+    ...told,
     usage,
-    details: { ...details, createdAtMs: Math.max(details.createdAtMs, deps.bootedAtMs) },
+    details: { ...details, createdAtMs: beganAtMs ?? Math.max(details.createdAtMs, deps.bootedAtMs) },
     processes: await openBy(deps, pids, slices),
     softOpenFiles: first === undefined ? undefined : deps.host.softOpenFiles(first),
   };

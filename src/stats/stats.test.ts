@@ -163,6 +163,16 @@ describe('the summary', () => {
   });
 });
 
+test('a container began when its runtime says, although the kernel dates its cgroup later', async () => {
+  const made = world();
+  const began = Math.trunc(made.clock.now() / 1000) - 10;
+  const told = parsePrometheusText(await made.stats().cadvisorMetrics());
+  const of = (labels: Readonly<Record<string, string>>): number =>
+    sampleOf(told, 'container_start_time_seconds', labels).value;
+  expect(of({ container: 'c' })).toBe(began);
+  expect(of({ id: '/kubepods' })).toBe(began + 5);
+});
+
 describe('sharing', () => {
   test('many who ask at once, and for 10 s after, share one collection', async () => {
     const made = world();
