@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findHierarchies, type Hierarchies } from '../../src/edge/cgroup/hierarchies.ts';
 
-/** Files as version 1 calls them; `cpu.max` of version 2 has two of them in one. */
+/** By the file of version 1, that of version 2; `cpu.max` has the period behind the quota. */
 const v2Names = {
   'cpu.shares': 'cpu.weight',
   'cpu.cfs_quota_us': 'cpu.max',
@@ -13,7 +13,7 @@ const v2Names = {
 
 type AmountFile = keyof typeof v2Names;
 
-/** As both versions would tell it: text of version 1 first. */
+/** What version 1 says for `max`. */
 const unlimited: Readonly<Partial<Record<AmountFile, string>>> = {
   'cpu.cfs_quota_us': '-1',
   'memory.limit_in_bytes': '9223372036854771712',
