@@ -7,6 +7,7 @@ import type { Pod } from '../src/api/k8s.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
+import { slowness, waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { OwnPods } from './support/own-pods.ts';
 import { containerIdOf, containerStatus, uidOf, untilPod } from './support/pod-state.ts';
@@ -168,12 +169,15 @@ describeOnRig('pod lifecycle', () => {
         main?.restartCount === 2 &&
         (main.state?.waiting === undefined || main.state.waiting.reason === 'CrashLoopBackOff'),
     );
-    const { status } = await rig.cri.containerStatus({ containerId: containerIdOf(again) });
+    const startedAtNs = await waitFor(async () => {
+      const { status } = await rig.cri.containerStatus({ containerId: containerIdOf(again) });
+      return status?.startedAt || undefined;
+    }, 'it to be started');
     const pauseSeconds =
-      Number((status?.startedAt ?? 0n) / 1_000_000_000n) -
+      Number(startedAtNs / 1_000_000_000n) -
       secondsOf(containerStatus(waiting).lastState?.terminated?.finishedAt);
     expect(pauseSeconds).toBeGreaterThanOrEqual(9);
-    expect(pauseSeconds).toBeLessThan(16);
+    expect(pauseSeconds).toBeLessThan(10 + 6 * slowness);
   });
 
   const ends = [
