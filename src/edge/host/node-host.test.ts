@@ -15,3 +15,9 @@ test('a name that does not resolve leaves the other addresses', async () => {
   expect(nameAddresses).toEqual([]);
   expect(hostAddresses).toContain('127.0.0.1');
 });
+
+test('a server of names that never answers leaves the other addresses, too', async () => {
+  const never = (): Promise<readonly string[]> => new Promise(() => undefined);
+  const { hostAddresses, nameAddresses } = await nodeHost.network('n', never, 1);
+  expect([nameAddresses, hostAddresses.includes('127.0.0.1')]).toEqual([[], true]);
+});

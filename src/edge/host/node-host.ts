@@ -3,6 +3,7 @@
 import { lookup } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultRouteAddresses } from './machine.ts';
 
 export interface HostIdentity {
@@ -33,6 +34,11 @@ const architectures: Readonly<Record<string, string>> = {
   s390x: 's390x',
 };
 
+type Resolve = (name: string) => Promise<readonly string[]>;
+
+/** A server of names that is away lets one wait for longer than a node has time to tell of itself. */
+const namePatienceMs = 3_000;
+
 export const nodeHost = {
   architecture: (): string => architectures[process.arch] ?? process.arch,
 
@@ -45,18 +51,35 @@ export const nodeHost = {
     swapBytes: await swapBytes(),
   }),
 
-  network: async (name: string) => ({
+  network: async (name: string, resolve: Resolve = resolveName, patienceMs = namePatienceMs) => ({
     hostAddresses: Object.values(networkInterfaces()).flatMap((list) =>
       (list ?? []).map(({ address }) => address),
     ),
     // A name that does not resolve is no fault: the default route's address is the next best.
-    nameAddresses: await lookup(name, { all: true }).then(
-      (found) => found.map(({ address }) => address),
-      () => [],
+    nameAddresses: await unlessSlow(
+      resolve(name).catch(() => []),
+      patienceMs,
     ),
     defaultAddresses: await defaultRouteAddresses(),
   }),
 };
+
+async function resolveName(name: string): Promise<readonly string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
+}
+
+async function unlessSlow(
+  addresses: Promise<readonly string[]>,
+  patienceMs: number,
+): Promise<readonly string[]> {
+  const over = new AbortController();
+  const none = sleep(patienceMs, [], { signal: over.signal, ref: false }).catch(() => []);
+  try {
+    return await Promise.race([addresses, none]);
+  } finally {
+    over.abort();
+  }
+}
 
 async function firstText(paths: readonly string[]): Promise<string> {
   for (const path of paths) {
