@@ -30,21 +30,25 @@ export function computeDue(input: DueInput): number | undefined {
   return Math.max(input.startedAtMs + firstDelayMs(kind, timing), input.seenAtMs + input.spreadMs);
 }
 
-/**
- * Whether a container of this age may still be on its way to its first word of readiness: for a period, as long as upstream may
- * take to ask for the first time.
- */
-export function isEarly(
-  { firstRunAtMs, timing }: Pick<DueInput, 'firstRunAtMs' | 'timing'>,
-  atMs: number,
-): boolean {
+/** What most servers need until they listen, and longer than upstream takes to ask for the first time. */
+const quietMs = 2_000;
+
+type FirstRun = Pick<DueInput, 'firstRunAtMs' | 'timing'>;
+
+/** Whether a container of this age may still be on its way to its first word of readiness. */
+export function isInFirstPeriod({ firstRunAtMs, timing }: FirstRun, atMs: number): boolean {
   return firstRunAtMs !== undefined && atMs < firstRunAtMs + timing.periodMs;
+}
+
+/** Whether it is so young that a failure is no news: it is neither counted nor told. */
+export function isQuiet(first: FirstRun, atMs: number): boolean {
+  return isInFirstPeriod(first, atMs) && atMs < (first.firstRunAtMs ?? 0) + quietMs;
 }
 
 /** Too early: soon, then twice as long after each time; at the latest when upstream would have asked. */
 function nextMs(input: DueInput, lastRunAtMs: number): number {
   const { firstRunAtMs = lastRunAtMs, soonMs, timing, tooEarly } = input;
-  if (tooEarly === 0 || !isEarly(input, lastRunAtMs)) return lastRunAtMs + timing.periodMs;
+  if (tooEarly === 0 || !isInFirstPeriod(input, lastRunAtMs)) return lastRunAtMs + timing.periodMs;
   return Math.min(lastRunAtMs + soonMs * 2 ** (tooEarly - 1), firstRunAtMs + timing.periodMs);
 }
 

@@ -9,7 +9,7 @@ import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted } from '../base/errors.ts';
 import { countResult, noRun, type Run } from './count-result.ts';
 import type { KeptResults } from './kept-results.ts';
-import { computeDue, isEarly } from './probe-due.ts';
+import { computeDue, isInFirstPeriod, isQuiet } from './probe-due.ts';
 import type { ProbeReports, Reported } from './probe-reports.ts';
 import type { ProbeResults } from './probe-results.ts';
 import { type ProbeSpec, timingOf } from './probe-spec.ts';
@@ -48,6 +48,8 @@ interface Current {
   firstRunAtMs: number | undefined;
   lastRunAtMs: number | undefined;
   tooEarly: number;
+  /** It has been ready. */
+  hasAnswered: boolean;
   run: Run;
   onHold: boolean;
 }
@@ -119,6 +121,7 @@ export class ProbeWorker {
       firstRunAtMs: undefined,
       lastRunAtMs: undefined,
       tooEarly: 0,
+      hasAnswered: false,
       run: noRun,
       onHold: kind === 'startup' && outcome === 'success',
     };
@@ -206,15 +209,16 @@ export class ProbeWorker {
     const verdict = await run(current.id, target, signal);
     if (signal.aborted || this.#current !== current) return;
     const seconds = (clock.monotonic() - beganMs) / 1_000;
-    current.tooEarly =
-      verdict.result === 'failure' && this.#isTooEarly(current, beganMs) ? current.tooEarly + 1 : 0;
-    if (current.tooEarly > 0) {
+    const isEarly = verdict.result === 'failure' && this.#isEarly(current, beganMs);
+    current.tooEarly = isEarly ? current.tooEarly + 1 : 0;
+    if (isEarly && isQuiet({ ...current, timing: timingOf(spec.probe) }, beganMs)) {
       reports.tooEarly(this.#who(), seconds);
       return;
     }
     reports.verdict(this.#who(), verdict, seconds);
     if (verdict.result === 'gone' || verdict.result === 'errored') return;
     const result = verdict.result === 'failure' ? 'failure' : 'success';
+    if (result === 'success') current.hasAnswered = true;
     const step = countResult(spec.kind, current.run, result, timingOf(spec.probe));
     current.run = step.run;
     if (step.hold) current.onHold = true;
@@ -222,13 +226,13 @@ export class ProbeWorker {
   }
 
   /**
-   * A server takes a moment to listen. That it does not yet is neither counted nor told.
-   * differs from upstream: there the first probe comes at any moment of the period after the start, and the next a period later.
+   * A server takes a moment to listen, and is asked again soon.
+   * differs from upstream: there the first probe comes about a second after the start, and the next a period later.
    */
-  #isTooEarly(current: Current, atMs: number): boolean {
+  #isEarly(current: Current, atMs: number): boolean {
     const { ending, spec } = this.#view;
-    if (spec.kind !== 'readiness' || current.isOld || ending || current.run.last !== undefined) return false;
-    return isEarly({ ...current, timing: timingOf(spec.probe) }, atMs);
+    if (spec.kind !== 'readiness' || current.isOld || ending || current.hasAnswered) return false;
+    return isInFirstPeriod({ ...current, timing: timingOf(spec.probe) }, atMs);
   }
 
   async #publish(current: Current, outcome: ProbeOutcome, signal: AbortSignal): Promise<void> {

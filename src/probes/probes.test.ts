@@ -241,13 +241,27 @@ describe('probes', () => {
       await b.clock.advance(20_000);
       expect(b.times()).toEqual([0, 0.1, 0.3, 0.7, 10.7, 20.7]);
     });
-    test('from the first period on each failure counts and is told', async () => {
+    test('after two seconds each failure counts and is told', async () => {
       await begin(slow);
-      await b.clock.advance(9_900);
+      await b.clock.advance(1_900);
       expect(b.events).toEqual([]);
       await b.clock.advance(30_000);
       expect(b.times()).toEqual([0, 0.1, 0.3, 0.7, 1.5, 3.1, 6.3, 10, 20, 30]);
-      expect(b.events).toHaveLength(3);
+      expect(b.events).toHaveLength(5);
+    });
+    test('a period that is shorter than that: from the second probe of it on', async () => {
+      await begin({ exec: { command: ['true'] }, periodSeconds: 1 });
+      await b.clock.advance(3_000);
+      expect([b.times(), b.events.length]).toEqual([[0, 1, 2, 3], 3]);
+    });
+    test('ready once and then not, still in its first period: told at once, a period later', async () => {
+      await begin(slow);
+      b.answers[readyBy] = 'success';
+      await b.clock.advance(200);
+      b.answers[readyBy] = 'failure';
+      await b.clock.advance(10_000);
+      expect(b.times()).toEqual([0, 0.1, 10.1]);
+      expect(b.events).toHaveLength(1);
     });
     test('a command is asked less often', async () => {
       await begin({ exec: { command: ['true'] }, periodSeconds: 10 });
