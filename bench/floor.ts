@@ -2,6 +2,7 @@
 // the same pod, but without a kubelet.
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { removeCgroups } from '../integration/rig/cgroups.ts';
 import type { Rig } from '../integration/rig/rig.ts';
 import { NamespaceMode } from '../src/api/generated/runtime/v1/api.ts';
 import type { Pod } from '../src/api/k8s.ts';
@@ -36,8 +37,12 @@ function settings(rig: Rig): PodConfigSettings {
     allocatable: () => ({}),
     selinux: false,
     gates: { ContainerStopSignals: false, EnvFiles: false, HostnameOverride: false },
-    cgroupParent: (pod) => `${rig.cgroupParent}/kubepods/besteffort/pod${podUid(pod)}`,
+    cgroupParent: (pod) => cgroupOf(rig, pod),
   };
+}
+
+function cgroupOf(rig: Rig, pod: Pod): string {
+  return `${rig.cgroupParent}/kubepods/besteffort/pod${podUid(pod)}`;
 }
 
 const users = { mode: NamespaceMode.NODE };
@@ -116,6 +121,8 @@ export async function startFloorPods(
       await rig.cri.stopPodSandbox({ podSandboxId: sandbox });
       await rig.cri.removePodSandbox({ podSandboxId: sandbox });
     });
+    // The runtime has made it and leaves it: a kubelet would clear it as that of a pod nobody knows, in the midst of its own.
+    for (const pod of pods) removeCgroups(cgroupOf(rig, pod));
   };
   return { startMs, remove };
 }
