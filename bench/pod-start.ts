@@ -20,7 +20,7 @@ interface Plan {
   readonly idleMs: number;
 }
 
-const full: Plan = { singles: 15, reported: 5, bursts: 3, burstSize: 20, idleMs: 30_000 };
+const full: Plan = { singles: 15, reported: 5, bursts: 9, burstSize: 20, idleMs: 30_000 };
 const smoke: Plan = { singles: 1, reported: 1, bursts: 1, burstSize: 3, idleMs: 2000 };
 
 /** For what a kubelet that was asleep has to catch up with. */
