@@ -87,5 +87,5 @@ qemu-system-x86_64 "${accel[@]}" -smp "$(nproc)" -m "${VM_MEMORY:-8192}" -nograp
   -append "console=ttyS0 quiet panic=-1 psi=1" \
   -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
   -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" </dev/null | tr -d '\r' | tee "$work/console"
-code=$(sed -n 's/^vm: ended with //p' "$work/console" | tail -1)
+code=$(sed -n 's/.*vm: ended with //p' "$work/console" | tail -1)
 exit "${code:-1}"
