@@ -79,9 +79,7 @@ export interface AssembledResources {
   /** Pods that are wanted and have not ended. */
   active(): readonly Pod[];
   readonly pods: PodCgroups | undefined;
-  /** By cgroup: how many processes were killed for lack of memory since this kubelet started. */
-  oomKills(): ReadonlyMap<string, number>;
-  /** Whether a process of this container was among them. */
+  /** Whether a process of this container was killed for lack of memory since this kubelet started. */
   wasOomKilled(containerId: string): boolean;
   readonly components: readonly Component[];
 }
@@ -109,7 +107,6 @@ export function assembleResources(input: ResourcesInput): AssembledResources {
   });
   const around = [checks, oom, ...systemCgroups(input, log)];
   const node = {
-    oomKills: () => oom.counts(),
     wasOomKilled: (containerId: string) => oom.hasKilledIn(containerId),
     capacity: () => capacity,
     reservation: () => reservation,

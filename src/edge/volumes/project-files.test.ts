@@ -36,6 +36,13 @@ test('a file keeps its mode, and nothing is left beside it', async () => {
   expect((await readdir(directory)).sort()).toEqual(['projects', 'projid']);
 });
 
+test('what a kubelet of the same pid left when it was killed is in nobody’s way', async () => {
+  await writeFile(`${paths.projects}.${process.pid}`, 'half');
+  await files.change(add('1:/a'));
+  expect((await files.read()).projects).toBe('1:/a\n');
+  expect((await readdir(directory)).sort()).toEqual(['projects', 'projid']);
+});
+
 test('changes that are asked for at once come one after the other', async () => {
   await Promise.all(['1:/a', '2:/b', '3:/c', '4:/d'].map(async (line) => await files.change(add(line))));
   expect((await files.read()).projects).toBe('1:/a\n2:/b\n3:/c\n4:/d\n');

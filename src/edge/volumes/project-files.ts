@@ -102,6 +102,8 @@ async function lockedFile(path: string, untilMs: number): Promise<FileHandle> {
 async function exchange(path: string, file: FileHandle, content: string): Promise<void> {
   const { mode } = await file.stat();
   const beside = `${path}.${process.pid}`;
+  // Who holds the lock is alone here: what is there was left by one that was killed.
+  await rm(beside, { force: true });
   try {
     await writeFile(beside, content, { mode: mode & 0o777, flag: 'wx', flush: true });
     await rename(beside, path);

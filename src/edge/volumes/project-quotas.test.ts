@@ -102,6 +102,12 @@ describe('counting by project', () => {
     expect(await quotas.usage(volume)).toBeUndefined();
   });
 
+  test('a file system that does not tell any more: nothing is known, so that somebody walks', async () => {
+    await quotas.count(volume);
+    kernel.counted = () => Promise.reject(new KubeletError('internal', 'EIO', 'no'));
+    expect(await quotas.usage(volume)).toBeUndefined();
+  });
+
   test('a link is not followed', async () => {
     const link = join(podsDir, 'link');
     await symlink(volume, link);

@@ -75,14 +75,18 @@ export class ProjectQuotas {
     await this.#files.change((tables) => removeDirectory(tables, path));
   }
 
-  /** Undefined for what is not counted. */
+  /** Undefined for what is not counted, or cannot be told: whoever asks has to walk, and finds out why. */
   async usage(path: string): Promise<DiskUsage | undefined> {
     const project = this.#projects.get(path);
     if (project === undefined) return undefined;
-    return await inDirectory(path, async (fd) => {
-      const counted = await (await this.#calls()).counted(fd, project);
-      return { ...counted, source: 'fsquota' };
-    });
+    try {
+      return await inDirectory(path, async (fd) => {
+        const counted = await (await this.#calls()).counted(fd, project);
+        return { ...counted, source: 'fsquota' };
+      });
+    } catch {
+      return undefined;
+    }
   }
 
   /** A directory without a project gets one: what the table says, where somebody was cut off in here, or a new one. */
