@@ -8,7 +8,7 @@ import { whyRigCannotRun } from './rig/can-run.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';
 import { type Rig, startRig } from './rig/rig.ts';
-import { waitFor } from './rig/wait.ts';
+import { slowness, waitFor } from './rig/wait.ts';
 import { untilLogged } from './support/container-log.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
 import { NfsServer, whyNoNfs } from './support/nfs-server.ts';
@@ -34,13 +34,13 @@ describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${
     await server.start();
     rig = await startRig({ registry: false });
     kubelet = await rig.kubelet();
-  }, 120_000);
+  }, 120_000 * slowness);
   afterAll(async () => {
     await server.answerAgain();
     await rig.stop();
     await server.stop();
     rmSync(exported, { recursive: true });
-  }, 120_000);
+  }, 120_000 * slowness);
   afterEach(() => own.removeAll());
 
   const pod = (
@@ -57,38 +57,49 @@ describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${
   const podMounts = (found: Pod): readonly string[] =>
     mountsBelow(join(kubelet.rootDir, 'pods', uidOf(found)));
 
-  test('files are read and written, a part of it is mounted, read-only is', async () => {
-    const whole = await own.start('whole', pod('whole', `cat /v/file; echo mine > /v/written; ${obedient}`));
-    expect(await untilLogged(kubelet, whole, 1)).toEqual(['served']);
-    await waitFor(() => readdirSync(exported).includes('written'), 'the file to be on the server');
-    expect(readFileSync(join(exported, 'written'), 'utf8')).toBe('mine\n');
-    const part = await own.start('part', pod('part', `cat /v/file; ${obedient}`, { subPath: 'sub' }));
-    expect(await untilLogged(kubelet, part, 1)).toEqual(['part']);
-    const script = `echo no > /v/denied || echo refused; ${obedient}`;
-    const only = await own.start('only', pod('only', script, { readOnly: true }));
-    expect(await untilLogged(kubelet, only, 2)).toContain('refused');
-    own.removeAll();
-    for (const each of [whole, part, only]) {
-      await untilNoTraces(rig, kubelet, each);
-      expect(podMounts(each)).toEqual([]);
-    }
-    expect(readdirSync(exported).sort()).toEqual(['file', 'sub', 'written']);
-  }, 180_000);
+  test(
+    'files are read and written, a part of it is mounted, read-only is',
+    async () => {
+      const whole = await own.start(
+        'whole',
+        pod('whole', `cat /v/file; echo mine > /v/written; ${obedient}`),
+      );
+      expect(await untilLogged(kubelet, whole, 1)).toEqual(['served']);
+      await waitFor(() => readdirSync(exported).includes('written'), 'the file to be on the server');
+      expect(readFileSync(join(exported, 'written'), 'utf8')).toBe('mine\n');
+      const part = await own.start('part', pod('part', `cat /v/file; ${obedient}`, { subPath: 'sub' }));
+      expect(await untilLogged(kubelet, part, 1)).toEqual(['part']);
+      const script = `echo no > /v/denied || echo refused; ${obedient}`;
+      const only = await own.start('only', pod('only', script, { readOnly: true }));
+      expect(await untilLogged(kubelet, only, 2)).toContain('refused');
+      own.removeAll();
+      for (const each of [whole, part, only]) {
+        await untilNoTraces(rig, kubelet, each);
+        expect(podMounts(each)).toEqual([]);
+      }
+      expect(readdirSync(exported).sort()).toEqual(['file', 'sub', 'written']);
+    },
+    180_000 * slowness,
+  );
 
-  test('the server falls silent: other pods come and go, usage is told without it, and its pod still ends', async () => {
-    const looking = await own.start(
-      'looking',
-      pod('looking', 'while :; do ls /v > /dev/null; sleep 0.2; done'),
-    );
-    await server.fallSilent();
-    own.write('waiting', pod('waiting', obedient));
-    const beside = await own.start('beside', manifest('beside'));
-    const summary = await (await kubelet.get(kubelet.readOnlyPort, '/stats/summary')).text();
-    expect(summary).toContain(`"looking-${kubelet.nodeName}"`);
-    own.removeAll();
-    for (const each of [beside, looking]) await untilNoTraces(rig, kubelet, each);
-    expect(podMounts(looking)).toEqual([]);
-    await server.answerAgain();
-    expect(readdirSync(exported)).toContain('file');
-  }, 240_000);
+  test(
+    'the server falls silent: other pods come and go, usage is told without it, and its pod still ends',
+    async () => {
+      const looking = await own.start(
+        'looking',
+        pod('looking', 'while :; do ls /v > /dev/null; sleep 0.2; done'),
+      );
+      await server.fallSilent();
+      own.write('waiting', pod('waiting', obedient));
+      const beside = await own.start('beside', manifest('beside'));
+      const summary = await (await kubelet.get(kubelet.readOnlyPort, '/stats/summary')).text();
+      expect(summary).toContain(`"looking-${kubelet.nodeName}"`);
+      own.removeAll();
+      for (const each of [beside, looking]) await untilNoTraces(rig, kubelet, each);
+      expect(podMounts(looking)).toEqual([]);
+      await server.answerAgain();
+      expect(readdirSync(exported)).toContain('file');
+    },
+    240_000 * slowness,
+  );
 });

@@ -1,6 +1,5 @@
 // The NFS server of this machine's kernel, for one test file: one directory on loopback, and a wall that lets nothing through
 // to it. There is one such server per kernel, so that nobody else may run it at the same time.
-
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { findProgram } from '../rig/can-run.ts';
@@ -14,9 +13,14 @@ const programs = ['mount.nfs', 'rpc.nfsd', 'rpc.mountd', 'exportfs'];
 export function whyNoNfs(): string | undefined {
   const missing = programs.filter((name) => findProgram(name) === undefined);
   if (missing.length > 0) return `${missing.join(', ')} not found`;
+  if (Number(textOf('/proc/fs/nfsd/threads')) > 0) return 'this machine serves NFS to others';
   for (const module of ['nfs', 'nfsd', 'nfsv4']) spawnSync('modprobe', [module]);
   const known = readFileSync('/proc/filesystems', 'utf8');
   return /\bnfs4\b/.test(known) && /\bnfsd\b/.test(known) ? undefined : 'this kernel has no NFS';
+}
+
+function textOf(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
 }
 
 export class NfsServer {
