@@ -41,7 +41,24 @@ describe('container states', () => {
     [
       'made, not started',
       { observed: seen([running('c', { state: 'created' })]) },
-      { state: { waiting: {} } },
+      { state: { waiting: { reason: 'ContainerCreating' } }, imageID: '' },
+    ],
+    [
+      'made anew, not started: still what it was',
+      { observed: seen([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]) },
+      { state: { terminated: { exitCode: 3 } }, restartCount: 0 },
+    ],
+    [
+      'made anew, not started, after a wait: still waits',
+      {
+        observed: seen([running('c', { state: 'created', restartCount: 1 }), exited('c', 3)]),
+        lifecycle: syncing(crash),
+      },
+      {
+        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        lastState: { terminated: { exitCode: 3 } },
+        restartCount: 0,
+      },
     ],
     [
       'made, could not start',

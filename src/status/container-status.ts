@@ -58,7 +58,11 @@ function currentStatus(
   spec: ContainerSpec,
   old: ContainerStatus | undefined,
 ): ContainerStatus {
-  const [newest, earlier] = view.containers.filter((container) => container.name === spec.name);
+  // differs from upstream: one that was made and not started is about to be, and does not count yet. There it waits for no
+  // reason, with its restart already counted.
+  const [newest, earlier] = view.containers.filter(
+    ({ name, state }) => name === spec.name && state !== 'created',
+  );
   if (newest === undefined) return unseenStatus(view, spec, old);
   if (view.holding && newest.state === 'exited' && old !== undefined && ran(old, view, newest.id)) return old;
   const status = observedStatus(spec, newest, old, view);

@@ -151,6 +151,31 @@ describe('restarts', () => {
     expect(restarts('uid-p')).toBe(4);
   });
 
+  test('from running to waiting to running: what has ended shows in between neither before nor after its wait', async () => {
+    const told: string[] = [];
+    node.stores.statuses.changed.subscribe((uid) => {
+      const [status] = node.status(uid)?.containerStatuses ?? [];
+      const { running, waiting } = status?.state ?? {};
+      const now = running === undefined ? (waiting?.reason ?? 'Terminated') : 'Running';
+      const line = `${now} ${status?.restartCount ?? 0}`;
+      if (told.at(-1) !== line) told.push(line);
+    });
+    node.cri.faults.latency('containerStatus', 20);
+    node.cri.faults.latency('startContainer', 20);
+    const crashes = aContainer({ command: ['sh', '-c', 'sleep 1; exit 1'] });
+    node.write('p.yaml', aPod({ containers: [crashes] }));
+    await node.clock.advance(18_000);
+    expect(told).toEqual([
+      'ContainerCreating 0',
+      'Running 0',
+      'Terminated 0',
+      'Running 1',
+      'CrashLoopBackOff 1',
+      'Running 2',
+      'CrashLoopBackOff 2',
+    ]);
+  });
+
   test('a pod that crashed, went and came back begins anew, without the wait of before', async () => {
     const pod = aPod({ containers: [crashing()], terminationGracePeriodSeconds: 2 });
     node.write('p.yaml', pod);

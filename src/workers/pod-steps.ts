@@ -109,9 +109,13 @@ export class PodSteps {
     const result = await runtime
       .sync(wanted.pod, observed.get(uid), wanted.order, signal)
       .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
-    this.#records.tellSyncing(uid, result.waiting, explainWaiting(result.waiting));
     if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
-    if (result.acted) await this.look(uid, signal, result);
+    try {
+      if (result.acted) await this.look(uid, signal, result);
+    } finally {
+      // Together with what was seen: a reason told before it, or taken back before it, would be a status of its own.
+      this.#records.tellSyncing(uid, result.waiting, explainWaiting(result.waiting));
+    }
     if (result.resized === true) resizes?.check(uid);
     if (result.failure !== undefined) throw result.failure;
     record.lastFailure = '';
