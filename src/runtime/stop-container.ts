@@ -133,11 +133,11 @@ async function runPreStop(
     await withDeadline(deadline, async (inner) => await runHook(deps, run, inner));
   } catch (err) {
     signal.throwIfAborted();
-    if (isKind(err, 'timeout')) {
-      deps.log.info('preStop hook took longer than the grace period', { ...fields, graceSeconds });
-      return;
-    }
-    deps.log.error('preStop hook failed', { ...fields, err });
+    const isLate = isKind(err, 'timeout');
+    if (isLate) deps.log.info('preStop hook took longer than the grace period', { ...fields, graceSeconds });
+    else deps.log.error('preStop hook failed', { ...fields, err });
+    // A command or a request ends with its container and has failed then; a pause has not.
+    if (isLate && handler.sleep !== undefined) return;
     const fieldPath = containerFieldPath(pod, observed.name);
     // The message may carry what the hook printed, so the event does not have it.
     const event = { type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' } as const;

@@ -176,7 +176,19 @@ test('a hook that hangs is given up with the grace period; the two seconds stay'
   it.execSeconds = 1e6;
   await it.stop(exec, ['c']);
   expect(it.done).toEqual(['0s exec bye in c', '30s stop c 2']);
-  expect(it.told).toHaveLength(1);
+  expect(it.told).toEqual([
+    'Normal Killing spec.containers{c}: Stopping container c',
+    'Warning FailedPreStopHook spec.containers{c}: PreStopHook failed',
+  ]);
+});
+
+test('a pause that is longer than the grace period is cut short, which is no failure', async () => {
+  const it = new Scene();
+  await it.stop(aPod({ containers: [aContainer({ lifecycle: { preStop: { sleep: { seconds: 90 } } } })] }), [
+    'c',
+  ]);
+  expect(it.done).toEqual(['30s stop c 2']);
+  expect(it.told).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
 });
 
 test('a hook that fails is told without what it printed, and the container ends all the same', async () => {

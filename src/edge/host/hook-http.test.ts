@@ -70,9 +70,13 @@ test('plain HTTP where TLS was asked for has a reason of its own', async () => {
   });
 });
 
-test('nobody there is a failure; an abort is an abort', async () => {
-  await expect(hookHttp({ url: 'http://127.0.0.1:1/', headers: [] }, signal)).rejects.toMatchObject({
+test('nobody there is a failure in upstream’s words; an abort is an abort', async () => {
+  await expect(hookHttp({ url: 'http://127.0.0.1:1/x', headers: [] }, signal)).rejects.toMatchObject({
     reason: 'HttpFailed',
+    message: 'Get "http://127.0.0.1:1/x": dial tcp 127.0.0.1:1: connect: connection refused',
+  });
+  await expect(hookHttp({ url: 'http://[::1]:1/', headers: [] }, signal)).rejects.toMatchObject({
+    message: expect.stringMatching(/^Get "http:\/\/\[::1\]:1\/": dial tcp \[::1\]:1: connect: /),
   });
   const stop = new AbortController();
   const at = await serve(() => stop.abort());

@@ -3,6 +3,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { Aborted, KubeletError } from '../../base/errors.ts';
+import { requestText } from '../probe/go-error.ts';
 
 export interface HookHttpRequest {
   readonly url: string;
@@ -23,8 +24,15 @@ export async function hookHttp(request: HookHttpRequest, signal: AbortSignal): P
       const message = 'http: server gave HTTP response to HTTPS client';
       throw new KubeletError('invalid', 'HttpInsteadOfTls', message, { cause: err });
     }
-    throw new KubeletError('unavailable', 'HttpFailed', `Get "${request.url}"`, { cause: err });
+    throw new KubeletError('unavailable', 'HttpFailed', failureText(request.url, err));
   }
+}
+
+function failureText(text: string, err: unknown): string {
+  const { hostname, port, protocol } = new URL(text);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const known = protocol === 'https:' ? 443 : 80;
+  return `Get "${text}": ${requestText(err, { host, port: port === '' ? known : Number(port) })}`;
 }
 
 async function follow(request: HookHttpRequest, signal: AbortSignal): Promise<void> {

@@ -33,3 +33,22 @@ export function dialText(err: unknown, host: string, port: number): string {
 export function codeOf(err: unknown): string | undefined {
   return err instanceof Error && 'code' in err && typeof err.code === 'string' ? err.code : undefined;
 }
+
+/** What became of an HTTP request before there was an answer. */
+export function requestText(
+  err: unknown,
+  { host, port }: { readonly host: string; readonly port: number },
+): string {
+  const code = codeOf(err);
+  if (code === 'ECONNRESET' && err instanceof Error && err.message === 'socket hang up') return 'EOF';
+  if (code === 'ECONNRESET') return 'read: connection reset by peer';
+  if (code === 'EPIPE') return 'write: broken pipe';
+  if (code === 'EPROTO' || code?.startsWith('ERR_SSL') === true) {
+    return `remote error: tls: ${describeError(err)}`;
+  }
+  if (code?.startsWith('HPE_') === true) {
+    return `net/http: HTTP/1.x transport connection broken: malformed HTTP response: ${describeError(err)}`;
+  }
+  if (code?.startsWith('ERR_') === true) return `net/http: ${describeError(err)}`;
+  return dialText(err, host, port);
+}

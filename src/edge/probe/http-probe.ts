@@ -6,8 +6,8 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { HttpProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
-import { describeError, KubeletError } from '../../base/errors.ts';
-import { codeOf, dialText } from './go-error.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { requestText } from './go-error.ts';
 import { isAbsolute, type ProbeUrl, probeUrl, redirectUrl } from './probe-url.ts';
 
 const bodyLimitBytes = 10 * 1024;
@@ -173,20 +173,4 @@ async function readBody(
     throw new KubeletError('unavailable', 'ProbeBodyFailed', why, { cause: err });
   }
   return Buffer.concat(chunks).subarray(0, bodyLimitBytes).toString('utf8');
-}
-
-/** Go's words for what goes wrong before there is an answer. */
-function requestText(err: unknown, url: ProbeUrl): string {
-  const code = codeOf(err);
-  if (code === 'ECONNRESET' && err instanceof Error && err.message === 'socket hang up') return 'EOF';
-  if (code === 'ECONNRESET') return 'read: connection reset by peer';
-  if (code === 'EPIPE') return 'write: broken pipe';
-  if (code === 'EPROTO' || code?.startsWith('ERR_SSL') === true) {
-    return `remote error: tls: ${describeError(err)}`;
-  }
-  if (code?.startsWith('HPE_') === true) {
-    return `net/http: HTTP/1.x transport connection broken: malformed HTTP response: ${describeError(err)}`;
-  }
-  if (code?.startsWith('ERR_') === true) return `net/http: ${describeError(err)}`;
-  return dialText(err, url.host, url.port);
 }
