@@ -403,6 +403,15 @@ describe('claims', () => {
       objects.volumes.set('pv', persistent(spec));
       expect(await tried(podWith({ persistentVolumeClaim: { claimName: 'c' } }))).toContain(why);
     });
+
+  test('not there: told as upstream tells what it could not make out', async () => {
+    const failure =
+      'unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC default/c: ' +
+      'failed to fetch PVC from API server: persistentvolumeclaims "c" not found';
+    expect(await tried(podWith({ persistentVolumeClaim: { claimName: 'c' } }))).toBe(failure);
+    const message = `Unable to attach or mount volumes: ${failure}`;
+    expect(events).toEqual([{ type: 'Warning', reason: 'FailedMount', message }]);
+  });
 });
 
 describe('a server that never answers', () => {

@@ -19,7 +19,7 @@ import { checkPersistent, nodeAffinity } from './check-persistent.ts';
 import { type ContainerMountsDeps, containerDevices, containerMounts } from './container-mounts.ts';
 import { setUpDevice } from './device-steps.ts';
 import { volumeDir } from './layout.ts';
-import { mountFailure } from './mount-failure.ts';
+import { mountFailure, unresolved } from './mount-failure.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
 import type { SetUpRequest, SetUpVolume, VolumePlugin, VolumeSpec } from './plugin.ts';
 import { PodMounts } from './pod-mounts.ts';
@@ -205,16 +205,11 @@ export class VolumeManager implements PodVolumes {
     const { clock } = this.#deps;
     const { pod, signal } = mounts;
     const what = `mounting volume "${volume.name}"`;
-    let failed: Pick<VolumeSpec, 'name' | 'directoryName' | 'isBlock'> = {
-      name: volume.name,
-      directoryName: volume.name,
-      isBlock: false,
-    };
+    let spec: VolumeSpec | undefined;
     try {
-      const spec = await withDeadline({ clock, ms: resolveDeadlineMs, signal, what }, (within) =>
+      spec = await withDeadline({ clock, ms: resolveDeadlineMs, signal, what }, (within) =>
         resolveVolume(this.#deps.objects, pod, volume, within),
       );
-      failed = spec;
       mounts.resolved(spec);
       await this.#check(pod, spec, signal);
       const mounted = await this.#setUp(pod, spec, signal);
@@ -223,7 +218,9 @@ export class VolumeManager implements PodVolumes {
       this.#deps.mounts.set(podUid(pod), mounted);
     } catch (err) {
       if (signal.aborted) throw err;
-      throw this.#reportFailure(mounts, failed, err);
+      throw spec === undefined
+        ? this.#reportUnresolved(mounts, volume.name, err)
+        : this.#reportFailure(mounts, spec, err);
     }
   }
 
@@ -283,30 +280,47 @@ export class VolumeManager implements PodVolumes {
     }
   }
 
-  /**
-   * Tells the pod's owner by an event and the node's by a line, once per attempt; of a pod that ends only who reads details,
-   * since nothing waits for its volumes any more.
-   */
+  /** Nobody knows yet what would have to be mounted. */
+  #reportUnresolved(mounts: PodMounts, name: string, err: unknown): KubeletError {
+    const failure = unresolved(err);
+    const message = `Unable to attach or mount volumes: ${mountFailure([{ name, err: failure }]).message}`;
+    this.#tell(mounts, name, failure, { reason: 'FailedMount', message });
+    return failure;
+  }
+
   #reportFailure(
     mounts: PodMounts,
     { name, directoryName, isBlock }: Pick<VolumeSpec, 'name' | 'directoryName' | 'isBlock'>,
     err: unknown,
   ): KubeletError {
-    const { events, isEnding, log } = this.#deps;
     const isElsewhere = err instanceof KubeletError && err.reason === nodeAffinity;
     const step = isElsewhere ? 'NodeAffinity check' : isBlock ? 'SetUpDevice' : 'SetUp';
     const what = isBlock ? 'MapVolume' : 'MountVolume';
     const message = `${what}.${step} failed for volume "${directoryName}" : ${describeError(err)}`;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
     const failure = new KubeletError(kind, 'FailedMount', message, { cause: err });
-    const details = { pod: podRef(mounts.pod), volume: name, err: describeError(err) };
+    this.#tell(mounts, name, failure, { reason: isBlock ? 'FailedMapVolume' : 'FailedMount', message });
+    return failure;
+  }
+
+  /**
+   * Tells the pod's owner by an event and the node's by a line, once per attempt; of a pod that ends only who reads details,
+   * since nothing waits for its volumes any more.
+   */
+  #tell(
+    mounts: PodMounts,
+    name: string,
+    failure: KubeletError,
+    event: { readonly reason: string; readonly message: string },
+  ): void {
+    const { events, isEnding, log } = this.#deps;
+    const details = { pod: podRef(mounts.pod), volume: name, err: describeError(failure.cause ?? failure) };
     if (isEnding(podUid(mounts.pod))) {
       log.v(4).info('Volume of an ending pod keeps what it has', details);
-      return failure;
+      return;
     }
     const retryInMs = mounts.failed(name, failure);
-    events.pod(mounts.pod, { type: 'Warning', reason: isBlock ? 'FailedMapVolume' : 'FailedMount', message });
+    events.pod(mounts.pod, { type: 'Warning', ...event });
     log.warn('Volume cannot be mounted', { ...details, retryInMs });
-    return failure;
   }
 }
