@@ -25,7 +25,8 @@ function setUp() {
       }),
     );
     const { metadata, message: told, count, firstTimestamp, lastTimestamp } = event;
-    return { name: metadata.name, message: told, count, firstTimestamp, lastTimestamp, repeats, spam };
+    const { reportingComponent: by } = event;
+    return { name: metadata.name, message: told, count, firstTimestamp, lastTimestamp, by, repeats, spam };
   };
   return { clock, say };
 }
@@ -69,6 +70,7 @@ describe('Correlator', () => {
     expect(say({ message: 'm9' })).toMatchObject({
       name: 'p.a',
       message: '(combined from similar events): m9',
+      by: '',
       count: 1,
       repeats: false,
     });

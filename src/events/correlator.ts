@@ -61,7 +61,8 @@ export class Correlator {
       messages.delete(oldest);
       break;
     }
-    return { event: { ...event, message: `(combined from similar events): ${event.message ?? ''}` }, key };
+    const message = `(combined from similar events): ${event.message ?? ''}`;
+    return { event: { ...event, message, reportingComponent: '', reportingInstance: '' }, key };
   }
 
   #count(event: Event, key: string): { readonly event: Event; readonly repeats: boolean } {
