@@ -3,7 +3,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { Aborted, KubeletError } from '../../base/errors.ts';
-import { requestText } from '../probe/go-error.ts';
+import { isPlainAnswer, plainAnswerText, requestText } from '../probe/go-error.ts';
 
 export interface HookHttpRequest {
   readonly url: string;
@@ -21,8 +21,7 @@ export async function hookHttp(request: HookHttpRequest, signal: AbortSignal): P
     if (signal.aborted) throw new Aborted('the request was given up', { cause: err });
     if (err instanceof KubeletError) throw err;
     if (isPlainAnswer(err)) {
-      const message = 'http: server gave HTTP response to HTTPS client';
-      throw new KubeletError('invalid', 'HttpInsteadOfTls', message, { cause: err });
+      throw new KubeletError('invalid', 'HttpInsteadOfTls', plainAnswerText, { cause: err });
     }
     throw new KubeletError('unavailable', 'HttpFailed', failureText(request.url, err));
   }
@@ -84,9 +83,4 @@ async function discard(response: IncomingMessage): Promise<void> {
     read += chunk.length;
     if (read > readLimitBytes) return;
   }
-}
-
-/** OpenSSL says so in words only: the first bytes of a plain answer are no TLS record. */
-function isPlainAnswer(err: unknown): boolean {
-  return err instanceof Error && /wrong version number|packet length too long/i.test(err.message);
 }

@@ -43,6 +43,7 @@ export function requestText(
   if (code === 'ECONNRESET' && err instanceof Error && err.message === 'socket hang up') return 'EOF';
   if (code === 'ECONNRESET') return 'read: connection reset by peer';
   if (code === 'EPIPE') return 'write: broken pipe';
+  if (isPlainAnswer(err)) return plainAnswerText;
   if (code === 'EPROTO' || code?.startsWith('ERR_SSL') === true) {
     return `remote error: tls: ${describeError(err)}`;
   }
@@ -51,4 +52,11 @@ export function requestText(
   }
   if (code?.startsWith('ERR_') === true) return `net/http: ${describeError(err)}`;
   return dialText(err, host, port);
+}
+
+export const plainAnswerText = 'http: server gave HTTP response to HTTPS client';
+
+/** Whether a server that was asked for TLS answered without. OpenSSL says so in words only: these bytes are no TLS record. */
+export function isPlainAnswer(err: unknown): boolean {
+  return err instanceof Error && /wrong version number|packet length too long/i.test(err.message);
 }

@@ -128,7 +128,10 @@ describe('request', () => {
   });
   test('TLS where none is spoken', async () => {
     const port = await serve(record);
-    expect(await probe(port, { scheme: 'https' })).toMatchObject({ result: 'failure' });
+    expect(await probe(port, { scheme: 'https' })).toEqual({
+      result: 'failure',
+      output: `Get "https://127.0.0.1:${port}/": http: server gave HTTP response to HTTPS client`,
+    });
   });
 });
 
