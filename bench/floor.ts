@@ -1,12 +1,15 @@
 // The floor: RunPodSandbox, CreateContainer and StartContainer with the very requests that the kubelet makes for
 // the same pod, but without a kubelet.
-import { availableParallelism, totalmem } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { removeCgroups } from '../integration/rig/cgroups.ts';
 import type { Rig } from '../integration/rig/rig.ts';
-import { NamespaceMode } from '../src/api/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../src/api/cri.ts';
+import { type Mount, NamespaceMode } from '../src/api/generated/runtime/v1/api.ts';
 import type { Pod } from '../src/api/k8s.ts';
 import { podUid } from '../src/api/pod-ref.ts';
+import { parallelStarts } from '../src/assemble/runtime.ts';
 import { generateContainerConfig } from '../src/runtime/container-config.ts';
 import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox-config.ts';
 import { benchPod, startedAtMs, wallMs } from './pods.ts';
@@ -57,9 +60,28 @@ async function withRetry<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+/** The files that a kubelet mounts into every container; who writes them is not the runtime, so nobody waits for it here. */
+function ownMounts(rig: Rig, pod: Pod): readonly CriRequest<Mount>[] {
+  const directory = join(settings(rig).rootDir, 'pods', podUid(pod));
+  mkdirSync(directory, { recursive: true });
+  return [
+    ['etc-hosts', '/etc/hosts'],
+    ['message', '/dev/termination-log'],
+  ].map(([file = '', containerPath = '']) => {
+    const hostPath = join(directory, file);
+    writeFileSync(hostPath, '');
+    return { hostPath, containerPath };
+  });
+}
+
+interface FloorPod {
+  readonly pod: Pod;
+  readonly mounts: readonly CriRequest<Mount>[];
+}
+
 async function startPod(
   rig: Rig,
-  pod: Pod,
+  { pod, mounts }: FloorPod,
   imageRef: string,
 ): Promise<{ readonly sandbox: string; readonly container: string }> {
   const sandboxConfig = generateSandboxConfig({ pod, attempt: 0, userNamespace: users }, settings(rig));
@@ -74,7 +96,7 @@ async function startPod(
       imageRef,
       imageUser: { uid: undefined, username: '' },
       users,
-      options: { env: new Map(), mounts: [], devices: [] },
+      options: { env: new Map(), mounts, devices: [] },
     },
     settings(rig),
   );
@@ -98,8 +120,8 @@ async function inOrder<T, R>(
   return results;
 }
 
-/** How many pods are started at once where a burst is bounded. */
-export const boundedParallel = availableParallelism() * 2;
+/** How many pods are started at once where a burst is bounded: as many as a kubelet starts. */
+export const boundedParallel = parallelStarts();
 
 export async function startFloorPods(
   rig: Rig,
@@ -109,10 +131,11 @@ export async function startFloorPods(
   const { image } = await rig.cri.imageStatus({ image: { image: rig.images.busybox } });
   const pods = names.map((name) => {
     const pod = benchPod(name, rig.images.busybox);
-    return { ...pod, metadata: { ...pod.metadata, uid: `floor-${name}` } };
+    const known = { ...pod, metadata: { ...pod.metadata, uid: `floor-${name}` } };
+    return { pod: known, mounts: ownMounts(rig, known) };
   });
   const beganMs = wallMs();
-  const started = await inOrder(pods, parallel, (pod) => startPod(rig, pod, image?.id ?? ''));
+  const started = await inOrder(pods, parallel, (each) => startPod(rig, each, image?.id ?? ''));
   const startMs = await Promise.all(
     started.map(async ({ container }) => (await startedAtMs(rig, container)) - beganMs),
   );
@@ -122,7 +145,7 @@ export async function startFloorPods(
       await rig.cri.removePodSandbox({ podSandboxId: sandbox });
     });
     // The runtime has made it and leaves it: a kubelet would clear it as that of a pod nobody knows, in the midst of its own.
-    for (const pod of pods) removeCgroups(cgroupOf(rig, pod));
+    for (const { pod } of pods) removeCgroups(cgroupOf(rig, pod));
   };
   return { startMs, remove };
 }

@@ -81,7 +81,8 @@ export class Kubelet {
     this.dir = join(ground.dir, name);
     this.rootDir = join(this.dir, 'root');
     this.certDir = join(this.dir, 'pki');
-    this.manifestDir = options.manifestDir ?? join(this.dir, 'manifests');
+    // Below a directory in which nothing else happens, as on a node: the kubelet watches that one, too.
+    this.manifestDir = options.manifestDir ?? join(this.dir, 'etc', 'manifests');
     this.podLogsDir = join(this.dir, 'pod-logs');
     this.log = new LogFile(join(this.dir, 'kubelet.log'));
   }

@@ -46,9 +46,13 @@ const noCgroups: RuntimeCgroups = {
   killContainer: async () => undefined,
 };
 
-/** Heavy runtime calls at once, over all pods. More make the first pod of a burst wait for the last. */
-function parallelStarts(): number {
-  return availableParallelism() * 2;
+/**
+ * Pods that start at once. More make the first pod of a burst wait for the last, fewer leave processors idle while calls wait
+ * for the disk. Those that begin together end together, so a burst comes in waves of this many: an odd number has a half of
+ * twenty end with a wave (docs/decisions/0008).
+ */
+export function parallelStarts(): number {
+  return availableParallelism() * 2 + 1;
 }
 
 export function assembleRuntime(input: RuntimeInput): {

@@ -144,11 +144,12 @@ export class FileSource implements Component {
     // Whoever cannot look must not conclude that there is nothing: the pods stay, and a first report waits.
     if (entries === undefined) return;
     const known = new Map<string, KnownFile>();
-    let toldAtMs = this.#deps.clock.monotonic();
+    let toldAtMs = Number.NEGATIVE_INFINITY;
     for (const entry of entries) {
       const file = await this.#look(entry);
       if (file !== undefined) known.set(entry.path, file);
-      // Among many new files the first need not wait for the last to be read.
+      if (file === this.#known.get(entry.path)) continue;
+      // Among many new files the first is told at once, and no other waits for the last to be read.
       const nowMs = this.#deps.clock.monotonic();
       if (nowMs - toldAtMs < earlyMs || this.#stopping) continue;
       toldAtMs = nowMs;
