@@ -8,6 +8,7 @@ import { computeAmounts } from './node-capacity.ts';
 import { computeConditions } from './node-conditions.ts';
 import type { NodeFacts, NodeImage } from './node-facts.ts';
 import type { NodeSettings } from './node-settings.ts';
+import { runtimeVersion } from './runtime-version.ts';
 
 export const attachDetachAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach';
 const cloudTaint: Taint = {
@@ -119,7 +120,7 @@ function systemInfo(settings: NodeSettings, { identity, runtime }: NodeFacts): N
     bootID: identity.bootID,
     kernelVersion: identity.kernelVersion,
     osImage: identity.osImage,
-    containerRuntimeVersion: `${runtime?.name ?? ''}://${runtime?.version ?? 'Unknown'}`,
+    containerRuntimeVersion: `${runtime?.name ?? ''}://${runtimeVersion(runtime?.version ?? '') ?? 'Unknown'}`,
     kubeletVersion: settings.kubeletVersion,
     kubeProxyVersion: '',
     operatingSystem: settings.operatingSystem,
