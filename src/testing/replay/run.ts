@@ -20,7 +20,8 @@ export interface Outcome {
   readonly left: number;
 }
 
-const namespace = 'rec';
+/** The one that recorded pods and their objects are in. */
+export const namespace = 'rec';
 const rootDir = '/var/lib/kubelet';
 const recordedImage = 'sha256:9c0d28a8803964981262e2e203b6badd9c48c207cc1eca38b1b25ddecd8109b7';
 const unreachable = '127.0.0.1:1/none/none:1';
@@ -68,7 +69,7 @@ function newNode(): FakeNode {
 }
 
 /** The objects that the scenario has; the one service of the cluster is there. */
-function makeObjects(api: ApiServerDouble, { objects = [] }: Recording): void {
+export function makeObjects(api: ApiServerDouble, { objects = [] }: Pick<Recording, 'objects'>): void {
   api.objects.create('namespaces', { metadata: { name: namespace } });
   for (const object of objects) {
     const metadata = { ...object.metadata, namespace };
@@ -84,10 +85,14 @@ function asStored({ stringData = {}, ...secret }: Secret): Secret {
 }
 
 /** Returns the UID that the API server gave it. */
-function makePod(api: ApiServerDouble, { pod: { metadata, spec } }: Recording): string {
+export function makePod(
+  api: ApiServerDouble,
+  { pod: { metadata, spec } }: Pick<Recording, 'pod'>,
+  nodeName = 'n',
+): string {
   const { metadata: meta, spec: whole } = defaultPod({
     metadata: { ...metadata, namespace },
-    spec: { ...(spec ?? { containers: [] }), nodeName: 'n' },
+    spec: { ...(spec ?? { containers: [] }), nodeName },
   });
   const made = api.objects.create('pods', { ...(meta && { metadata: meta }), ...(whole && { spec: whole }) });
   return made.metadata?.uid ?? '';
@@ -145,6 +150,6 @@ function withoutRepetition(list: readonly string[]): readonly string[] {
   return list.filter((each, index) => each !== list[index - 1]);
 }
 
-function eventLine({ type, reason, involvedObject, message = '' }: Event): string {
+export function eventLine({ type, reason, involvedObject, message = '' }: Event): string {
   return `${type} ${reason} ${involvedObject.fieldPath ?? '-'} ${message.replaceAll('\n', '\\n')}`;
 }

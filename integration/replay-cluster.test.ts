@@ -1,0 +1,104 @@
+// Those of the recorded manifests that need a cluster, as pods of the API server's double on a real containerd: each comes to where
+// the Go kubelet had it when it was deleted, the same is told of it, and when it is deleted it goes.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest';
+import type { Event } from '../src/api/k8s.ts';
+import { type Recording, readRecordings } from '../src/testing/replay/recording.ts';
+import { eventLine, makeObjects, makePod, namespace } from '../src/testing/replay/run.ts';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
+import {
+  comparable,
+  expectEvents,
+  isThere,
+  needsCluster,
+  stateOf,
+  wantedState,
+} from './support/recorded-pods.ts';
+
+const recordings = readRecordings().filter(({ name }) => needsCluster.has(name));
+const recordedPath = '/tmp/lab-hostpath';
+
+describeOnRig('replay in a cluster', () => {
+  let rig: Rig;
+  let cluster: Cluster;
+  let kubelet: Kubelet;
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cluster = await startCluster(rig, 'node1');
+    const config = { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' };
+    kubelet = await rig.kubelet({ nodeName: 'node1', config, flags: [`--kubeconfig=${cluster.kubeconfig}`] });
+    await cluster.untilNodeReady();
+    makeObjects(cluster.double, { objects: recordings.flatMap(({ objects = [] }) => objects) });
+    for (const { pod } of recordings) makePod(cluster.double, { pod: onRig(rig, pod) }, 'node1');
+  });
+  afterAll(async () => {
+    await rig.stop();
+    await cluster.stop();
+  });
+
+  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+  const statusOf = (name: string) => cluster.double.objects.get('pods', namespace, name)?.status ?? {};
+  const eventsOf = (name: string): readonly string[] => {
+    const events: readonly Event[] = cluster.double.objects.list('events', namespace);
+    const own = events.filter(({ involvedObject }) => involvedObject.name === name);
+    return [...new Set(own.map((event) => comparable(eventLine(event))))];
+  };
+
+  describe.each(recordings)('$name', (recording) => {
+    test('comes to where it was recorded, and the same is told of it', async () => {
+      tellWhenFailed();
+      const want = wantedState(expected(recording));
+      await waitFor(
+        () => {
+          if (isThere(statusOf(recording.name), want)) return true;
+          throw new Error(`it is ${JSON.stringify(stateOf(statusOf(recording.name)), undefined, 1)}`);
+        },
+        `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,
+        90_000,
+      );
+      // Events take their own way to the API server.
+      await waitFor(() => eventsOf(recording.name).length > 0, `events of ${recording.name}`, 20_000);
+    });
+  });
+
+  test('deleted, they go; what was told of each was recorded, and nothing is left in the runtime', async () => {
+    tellWhenFailed();
+    for (const { name } of recordings) {
+      cluster.double.objects.delete('pods', namespace, name, { gracePeriodSeconds: 1 });
+    }
+    await waitFor(
+      async () => {
+        const { items } = await rig.cri.listPodSandbox({});
+        const { containers } = await rig.cri.listContainers({});
+        const pods = cluster.double.objects.list('pods', namespace);
+        return pods.length + items.length + containers.length === 0;
+      },
+      'every pod to have gone',
+      90_000,
+    );
+    for (const recording of recordings) expectEvents(expected(recording), eventsOf(recording.name));
+  });
+});
+
+/** With a directory of the rig's own in place of one that would stay on the machine. */
+function onRig(rig: Rig, pod: Recording['pod']): Recording['pod'] {
+  const text = JSON.stringify(pod).replaceAll(recordedPath, join(rig.ground.dir, 'lab-hostpath'));
+  return JSON.parse(text) as Recording['pod'];
+}
+
+/** Where mounts are shared with other namespaces, what the recording machine had to refuse runs as anything else does. */
+function expected(recording: Recording): Recording {
+  if (recording.name !== 'volumes' || !rootIsShared()) return recording;
+  return recordings.find(({ name }) => name === 'env') ?? recording;
+}
+
+function rootIsShared(): boolean {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  return lines.some((line) => / \/ \/ /.test(line) && / (shared|master):\d+/.test(line));
+}
