@@ -16,7 +16,7 @@ test: setup
 	@$(script) tools/test.ts
 
 check: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers unit
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target unit types lint format layers
 
 # What needs no test to run.
 static: setup

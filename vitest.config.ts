@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -5,6 +6,8 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'tools/**/*.test.ts'],
     pool: 'threads',
     isolate: false,
+    // By default one processor is left idle, which on two means one file at a time.
+    maxWorkers: availableParallelism(),
     reporters: ['default'],
     testTimeout: 20_000,
     hookTimeout: 20_000,

@@ -251,7 +251,7 @@ test('one manifest that takes too long is one fault, and the others run', async 
   const sets: string[][] = [];
   const source = new FileSource({
     files: { list: listManifests, read: readManifestFile, watch: () => ({ close: () => undefined }) },
-    makePods: makePodsBy(decodeWorker({ deadlineMs: 3000 })),
+    makePods: makePodsBy(decodeWorker({ deadlineMs: 2000 })),
     publish: (_source, pods) => sets.push(pods.map((pod) => pod.metadata?.name ?? '')),
     clock: realClock,
     log: { ...silentLogger, error: (message, fields) => faults.push([message, fields]) },
@@ -267,7 +267,7 @@ test('one manifest that takes too long is one fault, and the others run', async 
   expect(faults).toEqual([
     [
       'Could not process manifest file',
-      { path: join(directory, 'a.yaml'), reason: 'takes too long to read: over 3 s' },
+      { path: join(directory, 'a.yaml'), reason: 'takes too long to read: over 2 s' },
     ],
   ]);
 }, 60_000);
