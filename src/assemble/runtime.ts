@@ -48,7 +48,7 @@ const noCgroups: RuntimeCgroups = {
 
 /**
  * Pods that start at once. More make the first pod of a burst wait for the last, fewer leave processors idle while calls wait
- * for the disk. Those that begin together end together, so a burst comes in waves of this many: an odd number has a half of
+ * for the disk. Those that begin together end together, so a burst comes in waves of this many; on two processors half of
  * twenty end with a wave (docs/decisions/0008).
  */
 export function parallelStarts(): number {

@@ -34,6 +34,7 @@ class Scene {
   /** What the next looks see; the last one stays. */
   looks: (ObservedPod | undefined)[] = [];
   syncFails = 0;
+  waiting: Awaited<ReturnType<Deps['sync']>>['waiting'] = {};
   admit: (pod: Pod, signal: AbortSignal) => Promise<{ reason: string; message: string } | undefined> =
     async () => undefined;
   workers: PodWorkers | undefined;
@@ -111,7 +112,7 @@ class Scene {
   async #sync(_pod: Pod, seen: ObservedPod | undefined): ReturnType<Deps['sync']> {
     this.done.push(seen === undefined ? 'sync on nothing' : 'sync on what is there');
     if (this.syncFails-- > 0) throw new KubeletError('internal', 'X', 'no room');
-    return { acted: true, waiting: {}, retryInMs: undefined, failure: undefined };
+    return { acted: true, waiting: this.waiting, retryInMs: undefined, failure: undefined };
   }
 }
 type Deps = ConstructorParameters<typeof PodWorkers>[0]['runtime'];
@@ -127,6 +128,23 @@ test('a look that failed is made again before anything else is asked of the runt
   expect(it.done.splice(0)).toEqual(['look']);
   await it.clock.advance(1_000);
   expect(it.done).toEqual(['look', 'sync on what is there', 'look']);
+});
+
+test('what a container waits for is told after the look, and also when the look fails', async () => {
+  const it = new Scene();
+  it.waiting = { c: { reason: 'CreateContainerError', message: 'no room' } };
+  it.lookFails = 1;
+  it.looks = [anObservedPod()];
+  const order: string[] = [];
+  it.lifecycles.changed.subscribe((each) => {
+    const told = it.lifecycles.get(each);
+    const isTold = told?.state === 'syncing' && told.waiting['c'] !== undefined;
+    if (isTold && order.length === 0) order.push(...it.done);
+  });
+  await it.start();
+  await it.want(aPod());
+  expect(order).toEqual(['sync on nothing', 'look']);
+  expect(it.lifecycles.get(uid)).toMatchObject({ waiting: it.waiting });
 });
 
 test('a pass that failed is looked at, and so is one whose look failed as well', async () => {
