@@ -129,9 +129,19 @@ export class Rig {
     const { items } = await this.cri.listPodSandbox({}, { timeoutMs: 10_000 });
     const remove = async (podSandboxId: string): Promise<void> => {
       await this.cri.stopPodSandbox({ podSandboxId }, { timeoutMs: 20_000 });
-      await this.cri.removePodSandbox({ podSandboxId }, { timeoutMs: 20_000 });
+      await this.cri.removePodSandbox({ podSandboxId }, { timeoutMs: 20_000 }).catch(async () => {
+        // A start that was cut off at the wrong moment leaves a task that containerd itself never removes.
+        const { containers } = await this.cri.listContainers({ filter: { podSandboxId } });
+        for (const { id } of containers) await this.removeLostTask(id);
+        await this.cri.removePodSandbox({ podSandboxId }, { timeoutMs: 20_000 });
+      });
     };
     await Promise.allSettled(items.map((sandbox) => remove(sandbox.id)));
+  }
+
+  /** Takes away what containerd has made for a container and lost sight of; no such task is fine. */
+  async removeLostTask(containerId: string): Promise<void> {
+    await this.ctr('tasks', 'rm', '--force', containerId).catch(() => undefined);
   }
 
   #remember(): void {

@@ -71,13 +71,33 @@ export async function untilHeld(
 ): Promise<HeldPod> {
   return waitFor(
     async () => {
-      const held = await heldPod(rig, kubelet, name);
+      const held = await clearLost(rig, await heldPod(rig, kubelet, name));
       if (is(held)) return held;
       throw new Error(JSON.stringify(held));
     },
     `pod ${name} on the runtime: ${what}`,
     40_000,
   );
+}
+
+/**
+ * Clears what containerd has lost sight of, a start having been cut off at one certain moment: a container that it calls
+ * ended and does not remove for as long as it lives, because there still is a task. Whatever else has ended without
+ * having run is the kubelet's to clear, and stays.
+ */
+async function clearLost(rig: Rig, held: HeldPod): Promise<HeldPod> {
+  const ended = held.containers.filter(({ state }) => state === 'exited');
+  if (ended.length === 0) return held;
+  const tasks = await rig.ctr('tasks', 'ls', '--quiet');
+  const lost = new Set<string>();
+  for (const { id } of ended.filter((each) => tasks.includes(each.id))) {
+    const { status } = await rig.cri.containerStatus({ containerId: id });
+    if (status?.reason !== 'StartError') continue;
+    await rig.removeLostTask(id);
+    await rig.cri.removeContainer({ containerId: id });
+    lost.add(id);
+  }
+  return { ...held, containers: held.containers.filter(({ id }) => !lost.has(id)) };
 }
 
 /** Kills a container's or a sandbox's process behind the back of everyone. */

@@ -53,6 +53,8 @@ export interface ObservedContainer {
   /** From annotations: the container hash, the restart count. */
   readonly hash: string;
   readonly restartCount: number;
+  /** As the runtime counts: no two containers of a pod share name and attempt. The restart count as a rule. */
+  readonly attempt: number;
   readonly logPath: string;
   /** Seconds, from annotations written at creation; undefined when absent. */
   readonly terminationGraceSeconds: number | undefined;

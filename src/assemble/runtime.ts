@@ -7,6 +7,7 @@ import { Slots } from '../base/slots.ts';
 import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import { podConfigSettings } from '../runtime/pod-config-settings.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
+import { Refusals } from '../runtime/refusals.ts';
 import type { PodRuntimeDeps, RuntimeCgroups } from '../runtime/sync-context.ts';
 import { UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { AssembleInput } from './input.ts';
@@ -79,6 +80,7 @@ export function assembleRuntime(input: RuntimeInput): {
       idRange: edges.idRange,
     }),
     slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
+    refusals: new Refusals(input),
     backoff: crashBackoff(input),
     settings: podConfigSettings({ ...input, cgroupParent: (pod) => pods?.parentOf(pod) ?? '' }),
     garbagePolicy: garbagePolicy(flags),

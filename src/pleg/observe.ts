@@ -117,6 +117,7 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
     imageId: status.imageId,
     hash: annotations[criAnnotations.hash] ?? '',
     restartCount: wholeNumber(annotations[criAnnotations.restartCount]) ?? status.metadata?.attempt ?? 0,
+    attempt: status.metadata?.attempt ?? 0,
     logPath: status.logPath,
     terminationGraceSeconds: wholeNumber(annotations[criAnnotations.terminationGracePeriod]),
     deletionGraceSeconds: wholeNumber(annotations[criAnnotations.deletionGracePeriod]),
@@ -210,7 +211,7 @@ export function observedPod(
     // differs from upstream: counts decide before times, so that a clock set back cannot make an old one the newest.
     sandboxes: sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAtMs - a.createdAtMs),
     containers: containers.toSorted(
-      (a, b) => b.restartCount - a.restartCount || b.createdAtMs - a.createdAtMs,
+      (a, b) => b.restartCount - a.restartCount || b.attempt - a.attempt || b.createdAtMs - a.createdAtMs,
     ),
     observedAtMs,
   };

@@ -5,12 +5,14 @@ import type { ContainerConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container } from '../api/k8s.ts';
 import { latestContainer, neverRan } from '../api/observed.ts';
 import { type ContainerId, podUid } from '../api/pod-ref.ts';
-import { isAbort, isKind, KubeletError } from '../base/errors.ts';
+import { KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { containerOptions, messageMount } from './container-options.ts';
 import { findContainer } from './find-container.ts';
+import { lettingFinish } from './letting-finish.ts';
 import { podLogDirectory } from './paths.ts';
 import { podAddresses } from './pod-addresses.ts';
+import { isRefusal } from './refusals.ts';
 import { runAsNonRootViolation } from './security-context.ts';
 import { unlessGone } from './stop-container.ts';
 import type { FoundImage, PodRuntimeDeps, PreparedContainer, SyncContext } from './sync-context.ts';
@@ -73,11 +75,16 @@ export async function createContainer(
   await context.place.take();
   context.acted = true;
   const id = await withReason('CreateContainerError', async () => {
-    if (replaces !== undefined) await removeNeverRan(deps, context, replaces);
+    const attempt = await freeAttempt(deps, context, container.name, restartCount, replaces);
     // On its way to the disk while the runtime works; whoever starts the container waits for it.
     deps.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
-    const request = { podSandboxId: sandbox.id, config, sandboxConfig: sandbox.config };
-    return (await cri.createContainer(request, { signal })).containerId;
+    const request = {
+      podSandboxId: sandbox.id,
+      config: { ...config, metadata: { ...config.metadata, attempt } },
+      sandboxConfig: sandbox.config,
+    };
+    const made = await lettingFinish(deps, signal, (late) => cri.createContainer(request, { signal: late }));
+    return made.containerId;
   });
   context.containerIds.push(id);
   return { id, restartCount };
@@ -138,16 +145,36 @@ async function nextRestartCount(
   return counts.length === 0 ? 0 : Math.max(...counts) + 1;
 }
 
+/** The number that the runtime knows a container by: its restart count, unless one that cannot be removed has that. */
+async function freeAttempt(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  name: string,
+  restartCount: number,
+  replaces: ContainerId | undefined,
+): Promise<number> {
+  const removed = replaces !== undefined && (await removeNeverRan(deps, context, replaces));
+  const taken = (context.seen?.containers ?? []).filter(
+    (each) => each.name === name && !(removed && each.id === replaces),
+  );
+  return Math.max(restartCount, ...taken.map(({ attempt }) => attempt + 1));
+}
+
 /**
- * A start that was cut off may have left its process running although the runtime calls the container ended, and refuses
- * to remove it then. Nobody else can end that process: it is killed by its cgroup, and the next pass removes the container.
+ * A start that was cut off may have left its process although nobody waits for it any more, and the runtime refuses to
+ * remove its container then. Nobody else can end that process: it is killed by its cgroup. As long as the runtime still
+ * calls the container a new one it is about to give it up, and the next pass removes it. One that it calls ended may
+ * stay for as long as the runtime lives (containerd: a task was made, and its maker asked no more); it is left behind.
  */
-async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<void> {
+async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
   try {
     await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
+    return true;
   } catch (err) {
-    if (!isAbort(err) && !isKind(err, 'unavailable'))
-      await deps.cgroups.killContainer(podUid(context.pod), id);
-    throw err;
+    if (!isRefusal(err)) throw err;
+    await deps.cgroups.killContainer(podUid(context.pod), id);
+    if (context.seen?.containers.find((each) => each.id === id)?.state !== 'exited') throw err;
+    deps.refusals.note(id, err);
+    return false;
   }
 }

@@ -4,6 +4,7 @@ import type { Container } from '../api/k8s.ts';
 import { podRef, podUid } from '../api/pod-ref.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { prepareContainer } from './create-container.ts';
+import { lettingFinish } from './letting-finish.ts';
 import { podDirectory, podLogDirectory } from './paths.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
@@ -37,7 +38,9 @@ export async function createSandbox(
   try {
     await Promise.all([ensureCgroup(deps, context), directories()]);
     context.acted = true;
-    const running = cri.runPodSandbox({ config, runtimeHandler }, { signal });
+    const running = lettingFinish(deps, signal, (late) =>
+      cri.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+    );
     // While the sandbox is being made there is time for what its containers will ask for first.
     for (const container of first) void prepareContainer(deps, context, container);
     const { podSandboxId } = await running.catch(failed);

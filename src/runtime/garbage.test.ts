@@ -2,8 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { ObservedPod } from '../api/observed.ts';
 import { asContainerId, asSandboxId } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
+import { silentLogger } from '../base/log.ts';
 import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { computeGarbage, isEmpty, removeContainers, removeLogs, removeSandboxes } from './garbage.ts';
+import { Refusals } from './refusals.ts';
 
 const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
   exited(1, { id: asContainerId(id), ...over });
@@ -100,10 +103,16 @@ test('what is gone already is fine; every one is tried before the first failure 
       answer(podSandboxId, 'remove'),
   };
   const { signal } = new AbortController();
-  await expect(removeContainers({ cri }, [dead('stuck'), dead('gone'), dead('c0')], signal)).rejects.toThrow(
-    'stuck',
-  );
+  const refusals = new Refusals({ clock: new FakeClock(), log: silentLogger });
+  const deps = { cri, refusals };
+  const starting = { ...dead('stuck'), state: 'created' } as const;
+  await expect(removeContainers(deps, [starting, dead('gone'), dead('c0')], signal)).rejects.toThrow('stuck');
   expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
+  const ended = [dead('stuck'), dead('gone'), dead('c0')];
+  // Refused for good: no failure, and not asked again at once.
+  expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
+  expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
+  expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0', 'remove gone', 'remove c0']);
   const sandboxes = ['gone', 'a'].map((id) => aSandbox({ id: asSandboxId(id) }));
   await removeSandboxes({ cri }, sandboxes, signal);
   expect(asked).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);

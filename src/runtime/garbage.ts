@@ -8,6 +8,7 @@ import {
   type ObservedPod,
   type ObservedSandbox,
 } from '../api/observed.ts';
+import { isRefusal, type Refusals } from './refusals.ts';
 import { unlessGone } from './stop-container.ts';
 import { rethrowFirst } from './stop-pod.ts';
 
@@ -18,6 +19,7 @@ export interface Garbage {
 
 export interface RemoveDeps {
   readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
+  readonly refusals: Refusals;
 }
 
 /** Upstream: GCPolicy, from flags that are old but not gone. */
@@ -38,12 +40,13 @@ export function computeGarbage(
   policy: GarbagePolicy = defaultGarbagePolicy,
   nowMs = Number.POSITIVE_INFINITY,
   node: Iterable<ObservedPod> = [seen],
+  isKept: (id: string) => boolean = () => false,
 ): Garbage {
   const beyond = beyondTotal(node, policy, nowMs);
   const { minAgeMs, perContainer } = policy;
   const dead = new Map<string, number>();
   const containers = seen.containers.filter((container) => {
-    if (container.state !== 'exited') return false;
+    if (container.state !== 'exited' || isKept(container.id)) return false;
     const before = dead.get(container.name) ?? 0;
     dead.set(container.name, before + 1);
     if (container === latestContainer(seen, container.name)) return false;
@@ -80,22 +83,35 @@ export function isEmpty(garbage: Garbage): boolean {
   return garbage.containers.length === 0 && garbage.sandboxes.length === 0;
 }
 
+/** Those that the runtime keeps although they have ended; any other failure is thrown once every one was tried. */
 export async function removeContainers(
-  { cri }: RemoveDeps,
+  { cri, refusals }: RemoveDeps,
   containers: readonly ObservedContainer[],
   signal: AbortSignal,
-): Promise<void> {
-  rethrowFirst(
-    await Promise.allSettled(
-      containers.map(
-        async ({ id }) => await unlessGone(cri.removeContainer({ containerId: id }, { signal })),
-      ),
-    ),
-  );
+): Promise<readonly ObservedContainer[]> {
+  const remove = async (container: ObservedContainer): Promise<boolean> => {
+    const { id } = container;
+    if (refusals.holds(id)) return false;
+    try {
+      await unlessGone(cri.removeContainer({ containerId: id }, { signal }));
+      refusals.forget(id);
+      return true;
+    } catch (err) {
+      if (container.state !== 'exited' || !isRefusal(err)) throw err;
+      refusals.note(id, err);
+      return false;
+    }
+  };
+  const outcomes = await Promise.allSettled(containers.map(remove));
+  rethrowFirst(outcomes);
+  return containers.filter((_, i) => {
+    const outcome = outcomes[i];
+    return outcome?.status === 'fulfilled' && !outcome.value;
+  });
 }
 
 export async function removeSandboxes(
-  { cri }: RemoveDeps,
+  { cri }: Pick<RemoveDeps, 'cri'>,
   sandboxes: readonly ObservedSandbox[],
   signal: AbortSignal,
 ): Promise<void> {

@@ -4,7 +4,12 @@
 // a container that fails to start does not keep the next one from starting.
 import type { Container, Pod } from '../api/k8s.ts';
 import type { MadePod } from '../api/made-pod.ts';
-import { type ObservedPod, readySandbox } from '../api/observed.ts';
+import {
+  type ObservedContainer,
+  type ObservedPod,
+  type ObservedSandbox,
+  readySandbox,
+} from '../api/observed.ts';
 import type { WaitingReason } from '../api/pod-lifecycle.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
 import { isSidecar } from '../api/restart-policy.ts';
@@ -218,34 +223,37 @@ export class PodRuntime {
 
   /** Removes what a wanted pod's restarts have left behind. */
   async collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean> {
-    const { clock, files, garbagePolicy, settings } = this.#deps;
-    const garbage = computeGarbage(seen, garbagePolicy, clock.now(), this.#deps.observed?.all().values());
+    const { clock, files, garbagePolicy, refusals, settings } = this.#deps;
+    const all = this.#deps.observed?.all().values();
+    const garbage = computeGarbage(seen, garbagePolicy, clock.now(), all, (id) => refusals.holds(id));
     if (isEmpty(garbage)) return false;
     await unlinkLogs(this.#deps, seen, garbage.containers);
     await removeLogs(files, settings.podLogsDir, garbage.containers);
-    await removeContainers(this.#deps, garbage.containers, signal);
-    await removeSandboxes(this.#deps, garbage.sandboxes, signal);
+    const kept = await removeContainers(this.#deps, garbage.containers, signal);
+    await removeSandboxes(this.#deps, without(garbage.sandboxes, kept), signal);
     return true;
   }
 
   /**
    * Removes everything of a pod that was stopped and is wanted no more: containers, directories, logs, cgroup, and the
    * sandboxes last. As long as a sandbox is there, a kubelet that was killed in the middle finds the pod again and goes on.
+   * False: the runtime keeps a container that has ended, and with it its sandbox; all else is done.
    */
-  async removePod(pod: PodIdentity, seen: ObservedPod | undefined, signal: AbortSignal): Promise<void> {
+  async removePod(pod: PodIdentity, seen: ObservedPod | undefined, signal: AbortSignal): Promise<boolean> {
     const { backoff, files, images, settings } = this.#deps;
     // Before anything is removed from the pod's directory: what is mounted in there is not the pod's to lose.
     await this.cleanPod(pod.uid, signal);
     await unlinkLogs(this.#deps, pod, seen?.containers ?? []);
-    await removeContainers(this.#deps, seen?.containers ?? [], signal);
+    const kept = await removeContainers(this.#deps, seen?.containers ?? [], signal);
     await files.removeTree(podDirectory(settings.rootDir, pod.uid));
     if (pod.name !== '') {
       await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
     }
-    await removeSandboxes(this.#deps, seen?.sandboxes ?? [], signal);
+    await removeSandboxes(this.#deps, without(seen?.sandboxes ?? [], kept), signal);
     backoff.forget(pod.uid);
     images.forget(pod.uid);
     this.#deps.userNamespaces.release(pod.uid);
+    return kept.length === 0;
   }
 
   /** Whether a container may use swap: how much of it depends on what it asks for. */
@@ -285,6 +293,14 @@ export class PodRuntime {
     const { resolvConf: path = '' } = this.#deps.settings.dns;
     return path === '' ? undefined : parseResolvConf(await this.#deps.files.readText(path));
   }
+}
+
+/** A runtime removes a sandbox only with all that is in it. */
+function without(
+  sandboxes: readonly ObservedSandbox[],
+  kept: readonly ObservedContainer[],
+): readonly ObservedSandbox[] {
+  return sandboxes.filter(({ id }) => kept.every(({ sandboxId }) => sandboxId !== id));
 }
 
 /** A pass that failed somewhere may have left something behind that it does not know. */

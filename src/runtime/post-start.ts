@@ -77,6 +77,7 @@ function running(name: string, id: string, sandboxId: string): ObservedContainer
     imageId: '',
     hash: '',
     restartCount: 0,
+    attempt: 0,
     logPath: '',
     terminationGraceSeconds: undefined,
     deletionGraceSeconds: undefined,

@@ -8,6 +8,7 @@ import { type ContainerId, podRef } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { createContainer, type MadeContainer } from './create-container.ts';
 import { containerType, findContainer } from './find-container.ts';
+import { lettingFinish } from './letting-finish.ts';
 import { linkLog } from './log-links.ts';
 import { runPostStart } from './post-start.ts';
 import { podFormat } from './security-context.ts';
@@ -117,9 +118,9 @@ async function createAndStart(
     const { id } = made;
     if (options.created === undefined) tell('Created', `Created container: ${container.name}`);
     await withReason('CreateContainerConfigError', async () => await deps.resizes?.saved());
-    await withReason('RunContainerError', () => cri.startContainer({ containerId: id }, { signal }), {
-      containerId: id,
-    });
+    const start = (late: AbortSignal): Promise<unknown> =>
+      cri.startContainer({ containerId: id }, { signal: late });
+    await withReason('RunContainerError', () => lettingFinish(deps, signal, start), { containerId: id });
   } finally {
     context.place.rest();
   }

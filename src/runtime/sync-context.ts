@@ -19,6 +19,7 @@ import type { Slots } from '../base/slots.ts';
 import type { CrashBackoff } from './crash-backoff.ts';
 import type { GarbagePolicy } from './garbage.ts';
 import type { HookHttp } from './hooks.ts';
+import type { Refusals } from './refusals.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
 import type { ImageUser, Users } from './security-context.ts';
@@ -145,6 +146,7 @@ export interface PodRuntimeDeps {
   readonly userNamespaces: PodUsers;
   readonly starts?: StartCounts | undefined;
   readonly slots: Slots;
+  readonly refusals: Refusals;
   readonly backoff: CrashBackoff;
   readonly settings: PodConfigSettings;
   readonly garbagePolicy?: GarbagePolicy;

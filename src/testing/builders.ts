@@ -80,6 +80,7 @@ export function anObservedContainer(over: Partial<ObservedContainer> = {}): Obse
     imageId: '',
     hash: containerHashText({ name, image: busybox }),
     restartCount: 0,
+    attempt: over.restartCount ?? 0,
     logPath: '',
     terminationGraceSeconds: 30,
     deletionGraceSeconds: undefined,

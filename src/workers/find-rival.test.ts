@@ -22,7 +22,13 @@ const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
     pod: aPod({ uid, name }),
     lastFailure: '',
     mustLook: false,
+    isKept: false,
   },
+];
+
+const kept = ([uid, each]: [string, WorkerRecord]): [string, WorkerRecord] => [
+  uid,
+  { ...each, isKept: true },
 ];
 
 const own = wanted('own', 5);
@@ -45,6 +51,11 @@ const cases: readonly (readonly [
     undefined,
   ],
   ['worked on under another name', { records: [record('a', 'q')] }, undefined],
+  [
+    'nothing left of it but what the runtime keeps',
+    { observed: [seen('a')], records: [kept(record('a'))] },
+    undefined,
+  ],
 ];
 
 for (const [name, { own: asking = own, desired = [], observed = [], records = [] }, want] of cases) {

@@ -20,7 +20,10 @@ export function findRival(own: WantedPod, { desired, observed, records }: RivalI
     .find(({ uid, pod, order }) => uid !== own.uid && order < own.order && podFullName(pod) === fullName);
   if (earlier !== undefined) return earlier.uid;
   const isRival = (uid: PodUid, name: string): boolean =>
-    uid !== own.uid && name === fullName && desired.get(uid) === undefined;
+    uid !== own.uid &&
+    name === fullName &&
+    desired.get(uid) === undefined &&
+    records.all().get(uid)?.isKept !== true;
   // One whose sandbox is still being made is on no list of the runtime yet, but its worker knows of it.
   for (const [uid, { pod }] of records.all()) {
     if (pod !== undefined && isRival(uid, podFullName(pod))) return uid;

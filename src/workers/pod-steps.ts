@@ -207,15 +207,20 @@ export class PodSteps {
   }
 
   async #remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, leftovers, log, observed, pleg, runtime } = this.#deps;
+    const { desired, leftovers, log, observed, pleg, runtime, settings } = this.#deps;
     const seen = observed.get(uid);
     const known = this.#records.get(uid)?.pod?.metadata ?? seen ?? leftovers.get(uid);
     const { name = '', namespace = '' } = known ?? {};
     this.#loop.ended(uid);
-    await runtime.removePod({ uid, namespace, name }, seen, signal);
+    const isGone = await runtime.removePod({ uid, namespace, name }, seen, signal);
     await pleg.refresh(uid, signal);
-    this.#loop.forget(uid);
-    log.info('Pod removed', { pod: podRef({ metadata: { namespace, name } }), podUID: uid });
+    // One that came back meanwhile does not wait for what may stay for long.
+    if (isGone || desired.get(uid) !== undefined) this.#loop.forget(uid);
+    else {
+      this.#records.keep(uid);
+      this.#loop.wakeAfter(uid, settings.syncFrequencyMs);
+    }
+    if (isGone) log.info('Pod removed', { pod: podRef({ metadata: { namespace, name } }), podUID: uid });
     // Whoever waited for this name may start now, even this very pod if it came back.
     const fullName = podFullName({ metadata: { namespace, name } });
     for (const other of desired.all()) if (podFullName(other.pod) === fullName) this.#loop.poke(other.uid);

@@ -29,6 +29,8 @@ class Scene {
   readonly changed = new Channel<PodUid>();
   readonly seen = new Channel<PodUid>();
   refuses = false;
+  /** The runtime does not let go of what has ended. */
+  keeps = false;
   looksSeen = true;
   lookFails = 0;
   /** What the next looks see; the last one stays. */
@@ -64,7 +66,10 @@ class Scene {
         stopPod: async (_pod, _seen, _grace, why) => void this.done.push(`stop: ${why}`),
         cleanPod: async () => undefined,
         collectGarbage: async () => false,
-        removePod: async (pod) => void this.done.push(`remove ${pod.namespace}/${pod.name}`),
+        removePod: async (pod) => {
+          this.done.push(`remove ${pod.namespace}/${pod.name}`);
+          return !this.keeps;
+        },
       },
       policy: {
         refusePod: () => (this.refuses ? { reason: 'R', message: 'm' } : undefined),
@@ -175,6 +180,41 @@ test('a runtime that stops nothing is asked again with pauses, and nothing is re
   await it.clock.advance(10_000);
   expect(it.done.at(-2)).toBe('remove default/p');
   expect(it.lifecycles.all().size).toBe(0);
+});
+
+test('what the runtime keeps is asked for again later, and one of its name does not wait for it', async () => {
+  const it = new Scene();
+  it.looks = [anObservedPod()];
+  await it.start();
+  await it.want(aPod());
+  it.looks = [down];
+  it.keeps = true;
+  await it.drop();
+  expect(it.done.splice(0).slice(-2)).toEqual(['remove default/p', 'look']);
+  await it.want(aPod({ uid: 'uid-next', name: 'p' }));
+  expect(it.done.splice(0)).toEqual(['sync on nothing', 'look']);
+  await it.clock.advance(59_000);
+  expect(it.done.filter((each) => each.startsWith('remove'))).toEqual([]);
+  it.keeps = false;
+  it.looks = [undefined];
+  await it.clock.advance(1_000);
+  expect(it.done).toContain('remove default/p');
+  expect([...it.lifecycles.all().keys()]).toEqual(['uid-next']);
+});
+
+test('a pod that comes back does not wait for what the runtime keeps of it', async () => {
+  const it = new Scene();
+  it.looks = [anObservedPod()];
+  await it.start();
+  await it.want(aPod());
+  it.looks = [down];
+  it.keeps = true;
+  await it.drop();
+  it.done.splice(0);
+  it.looks = [anObservedPod()];
+  await it.want(aPod());
+  expect(it.done).toContain('sync on what is there');
+  expect(it.lifecycles.get(uid)?.state).toBe('syncing');
 });
 
 test('what runs is stopped when the pod is refused under its UID, once', async () => {

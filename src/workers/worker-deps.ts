@@ -72,11 +72,12 @@ export interface WorkerRuntime {
   /** Takes back what a pod that has ended still holds on the node: its volumes. */
   cleanPod(uid: PodUid, signal: AbortSignal): Promise<void>;
   collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean>;
+  /** False: the runtime does not let go of something that has ended; asked again later. */
   removePod(
     pod: { readonly uid: PodUid; readonly namespace: string; readonly name: string },
     seen: ObservedPod | undefined,
     signal: AbortSignal,
-  ): Promise<void>;
+  ): Promise<boolean>;
 }
 
 export interface PodRefusal {

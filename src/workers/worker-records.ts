@@ -19,6 +19,8 @@ export interface WorkerRecord {
   lastFailure: string;
   /** The runtime was asked for something whose outcome has not been seen: the next run begins with a look. */
   mustLook: boolean;
+  /** Nothing of it is left but what the runtime does not let go of: it stands in nobody's way. */
+  isKept: boolean;
 }
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
@@ -48,6 +50,13 @@ export class WorkerRecords {
 
   forget(uid: PodUid): void {
     this.#records.delete(uid);
+    this.#deps.lifecycles.delete(uid);
+  }
+
+  /** The pod has gone, but for what the runtime does not let go of. */
+  keep(uid: PodUid): void {
+    const record = this.#records.get(uid);
+    if (record !== undefined) record.isKept = true;
     this.#deps.lifecycles.delete(uid);
   }
 
@@ -104,6 +113,7 @@ export class WorkerRecords {
       admitted: false,
       lastFailure: '',
       mustLook: false,
+      isKept: false,
     };
   }
 

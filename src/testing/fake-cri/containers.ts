@@ -15,7 +15,7 @@ import type { FakeImage } from './image-spec.ts';
 import type { FakeImages } from './images.ts';
 import { type Exit, FakeProcess, type Program, type SignalName, signalNumbers } from './process.ts';
 import { findProgram } from './programs.ts';
-import { notFound, unknownError } from './rpc-error.ts';
+import { notFound, rpcError, unknownError } from './rpc-error.ts';
 import type { FakeContainer, FakeSandbox, FakeState } from './state.ts';
 
 export interface ContainerDeps {
@@ -38,6 +38,8 @@ const taskFailed = 'failed to create containerd task: failed to create shim task
 
 export class FakeContainers {
   readonly #deps: ContainerDeps;
+  /** Names of containers whose next start is lost. */
+  readonly lost = new Set<string>();
 
   constructor(deps: ContainerDeps) {
     this.#deps = deps;
@@ -90,6 +92,7 @@ export class FakeContainers {
         message: '',
         process: undefined,
         stopSignalled: false,
+        stuck: false,
         whenExited: new Set(),
       });
     } catch (err) {
@@ -110,6 +113,13 @@ export class FakeContainers {
     }
     if (!container.sandbox.ready) {
       throw this.#startFailed(container, `sandbox container "${container.sandbox.id}" is not running`);
+    }
+    if (this.lost.delete(container.config.metadata?.name ?? '')) {
+      container.stuck = true;
+      throw this.#startFailed(
+        container,
+        'failed to create containerd task: failed to get task pid: context canceled: unknown',
+      );
     }
     const own = this.#deps.programs.get(container.config.metadata?.name ?? '');
     const found = own === undefined ? findProgram(container.args) : { program: own };
@@ -206,6 +216,12 @@ export class FakeContainers {
     const { state, emit } = this.#deps;
     if (id !== '' && state.fullId(state.containers, id) === id && !state.containers.has(id)) return;
     const container = this.find(id);
+    if (container.stuck) {
+      throw rpcError(
+        'FAILED_PRECONDITION',
+        `failed to delete containerd container "${container.id}": cannot delete running task ${container.id}: failed precondition`,
+      );
+    }
     this.kill(container);
     state.containers.delete(container.id);
     state.release('container', container.name);

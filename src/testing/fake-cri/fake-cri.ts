@@ -148,6 +148,14 @@ export class FakeCri implements CriRuntime, CriImages {
     this.container(idOrName).process?.end(code, options.oomKilled ?? false);
   }
 
+  /**
+   * The next start of a container of this name is cut off at the one moment at which containerd forgets what it has made:
+   * the container has ended without having run, and cannot be removed before the runtime was restarted.
+   */
+  loseStart(containerName: string): void {
+    this.#containers.lost.add(containerName);
+  }
+
   /** The sandbox's own process is killed: not ready any more. */
   killSandbox(podSandboxId: string): void {
     this.#sandboxes.die(podSandboxId);
@@ -246,7 +254,10 @@ export class FakeCri implements CriRuntime, CriImages {
   #faultTarget(): ConstructorParameters<typeof Faults>[0] {
     return {
       goDown: () => this.#gate.goDown(),
-      comeUp: () => this.#gate.comeUp(),
+      comeUp: () => {
+        for (const container of this.#state.containers.values()) container.stuck = false;
+        this.#gate.comeUp();
+      },
       loseEvents: (lost) => {
         this.#events.lost = lost;
       },

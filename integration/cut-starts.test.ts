@@ -1,0 +1,102 @@
+// Starts that end in the middle: pods that are removed while they start, and a container that containerd has lost sight
+// of and keeps. On a real containerd, through the built command.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { container, manifest } from './support/manifest.ts';
+import { containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
+import { podTraces, untilNoTraces } from './support/pod-traces.ts';
+import { heldPod, killTask } from './support/runtime-view.ts';
+import { StallingCri } from './support/stalling-cri.ts';
+
+describeOnRig('starts that end in the middle', () => {
+  let rig: Rig;
+  let kubelet: Kubelet;
+  let cri: StallingCri;
+
+  beforeAll(async () => {
+    rig = await startRig();
+    cri = new StallingCri(rig);
+    await cri.start();
+    kubelet = await rig.kubelet({ flags: [`--container-runtime-endpoint=unix://${cri.socket}`] });
+  });
+  afterAll(async () => {
+    await kubelet.stop();
+    await cri.stop();
+    await rig.stop();
+  });
+  afterEach(async () => await rig.removeAllPods());
+
+  test('removed at any moment of its start: a pod goes without a failure, and nothing of it stays', async () => {
+    const from = kubelet.log.end;
+    for (let delayMs = 20; delayMs <= 340; delayMs += 20) {
+      const name = `brief-${delayMs}`;
+      kubelet.writeManifest(name, manifest(name, { containers: [container('a'), container('b')] }));
+      await sleep(delayMs);
+      kubelet.removeManifest(name);
+    }
+    await waitFor(
+      async () =>
+        (await rig.cri.listPodSandbox({})).items.length === 0 && (await kubelet.pods()).length === 0,
+      'all pods to go',
+      30_000,
+    );
+    expect(kubelet.log.matching(/^E/, from)).toEqual([]);
+  });
+
+  /** Cuts a start off, and makes the task that containerd has not learned of: what it does by itself at one moment. */
+  const loseStart = async (containerId: string): Promise<void> => {
+    await waitFor(async () => {
+      await rig.cri.startContainer({ containerId }, { timeoutMs: 3 }).catch(() => undefined);
+      const { status } = await rig.cri.containerStatus({ containerId });
+      return status?.reason === 'StartError';
+    }, 'the start to be cut off');
+    await rig.ctr('tasks', 'start', '--detach', '--null-io', containerId);
+    await expect(rig.cri.removeContainer({ containerId })).rejects.toThrow('cannot delete running task');
+  };
+
+  test('a container that containerd keeps: another one runs beside it, and its pod can end and be replaced', async () => {
+    const stall = cri.faults.stall('startContainer');
+    kubelet.writeManifest('kept', manifest('kept', { restartPolicy: 'OnFailure' }));
+    await waitFor(() => stall.waiting > 0, 'the start to hang');
+    const [lost] = (await heldPod(rig, kubelet, 'kept')).containers;
+    await loseStart(lost?.id ?? '');
+    const from = kubelet.log.end;
+    stall.release();
+
+    const pod = await untilRunning(kubelet, 'kept');
+    expect(containerStatus(pod)).toMatchObject({ restartCount: 0, lastState: {} });
+    expect(kubelet.log.matching(/refuses to remove an ended container/, from)).toHaveLength(1);
+    // Nothing of it runs on unseen.
+    const task = (await rig.ctr('tasks', 'ls')).split('\n').find((line) => line.startsWith(lost?.id ?? '?'));
+    expect(task).toMatch(/STOPPED/);
+
+    const [running] = (await heldPod(rig, kubelet, 'kept')).containers.filter(
+      ({ state }) => state === 'running',
+    );
+    await killTask(rig, running?.id ?? '');
+    await untilRestarted(kubelet, 'kept', 1);
+
+    // A pod of the same name, and of another UID, does not wait for what is kept.
+    kubelet.writeManifest('kept', manifest('kept', { metadata: { labels: { app: 'next' } } }));
+    const next = await waitFor(async () => {
+      const each = await untilRunning(kubelet, 'kept');
+      return uidOf(each) !== uidOf(pod) && each;
+    }, 'the next pod to run');
+    expect(await podTraces(rig, kubelet, pod)).toEqual(['sandbox', 'container']);
+
+    // With the runtime it goes.
+    await rig.containerd.stop();
+    await rig.containerd.start();
+    await kubelet.kill9();
+    await kubelet.start();
+    await untilNoTraces(rig, kubelet, pod);
+    expect(containerStatus(await untilRunning(kubelet, 'kept')).restartCount).toBe(0);
+    expect(uidOf(await untilRunning(kubelet, 'kept'))).toBe(uidOf(next));
+    kubelet.removeManifest('kept');
+    await untilNoTraces(rig, kubelet, next);
+  });
+});
