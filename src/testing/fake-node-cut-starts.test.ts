@@ -15,8 +15,10 @@ afterEach(async () => await node.stop());
 const own = (uid = 'uid-p'): ContainerStatus | undefined => node.status(uid)?.containerStatuses?.[0];
 const asked = (method: string): number => node.cri.calls.filter((each) => each.method === method).length;
 const errors = (): readonly string[] => node.log.filter((line) => line.startsWith('E'));
-const attempts = async (): Promise<readonly (number | undefined)[]> =>
-  (await node.cri.listContainers({})).containers.map(({ metadata }) => metadata?.attempt).toSorted();
+const attempts = async (): Promise<readonly number[]> =>
+  (await node.cri.listContainers({})).containers
+    .map(({ metadata }) => metadata?.attempt ?? -1)
+    .toSorted((a, b) => a - b);
 
 describe('a pod that has to end while a call for it is under way', () => {
   for (const method of ['runPodSandbox', 'createContainer', 'startContainer'] as const) {
