@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
@@ -189,6 +190,36 @@ describe('UpgradeProxy', () => {
     await new Promise((resolve) => setTimeout(resolve, 30));
     socket.end('second');
     expect(await readAll(socket)).toBe(`${switching}early;first second`);
+  });
+
+  test('the last words of a server that hangs up on a client who goes on talking are not lost', async () => {
+    const to = await backend(() => undefined);
+    const got: Buffer[] = [];
+    const talker = new Duplex({
+      read: () => undefined,
+      write: (chunk: Buffer, _encoding, done) => {
+        got.push(chunk);
+        done();
+      },
+    });
+    const proxy = new UpgradeProxy({ idleMs: 0 });
+    const server = createHttp();
+    let tunnel: Promise<void> | undefined;
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      closers.push(() => socket.destroy());
+      tunnel = proxy.proxy(request, talker, head, to.url);
+    });
+    client(await listening(server)).write(ask());
+    while (got.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    // All in one go: what is written next fails before anybody could have read.
+    to.sockets[0]?.write('last words');
+    to.sockets[0]?.resetAndDestroy();
+    talker.push('and another thing');
+    await once(talker, 'finish');
+    expect(Buffer.concat(got).toString()).toBe(`${switching}last words`);
+    talker.push(null);
+    talker.destroy();
+    await tunnel;
   });
 
   test('a half-closed client still gets its answer, and so does a half-closed server', async () => {

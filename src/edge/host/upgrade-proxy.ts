@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream';
 import { KubeletError } from '../../base/errors.ts';
 import { codeOf } from '../probe/go-error.ts';
 import { type DialTls, dialUrl } from './dial-url.ts';
+import { keepReading } from './keep-reading.ts';
 import { forwardedHeaders } from './upgrade-headers.ts';
 
 export interface UpgradeProxyOptions {
@@ -174,10 +175,12 @@ class Tunnel {
     // A client may have said its last before anybody read.
     if (client.readableEnded) onEnd();
     for (const side of [client, backend]) side.once('end', onEnd);
-    backend.on('error', () => this.destroy());
+    keepReading(backend);
+    backend.on('error', () => backend.destroy());
     backend.once('close', () => {
-      if (backend.readableEnded) this.#part();
-      else client.destroy();
+      // Also when it broke off: what it has said before is the client's.
+      if (!backend.readableEnded) client.end();
+      this.#part();
     });
     client.pipe(backend);
     backend.pipe(client);
