@@ -13,7 +13,7 @@ export function keepReading(socket: Duplex): void {
   const hushed =
     (done: Done): Done =>
     (err) => {
-      deaf ||= err != null;
+      deaf ||= err instanceof Error;
       done();
     };
   const write = socket._write.bind(socket);
