@@ -5,7 +5,14 @@ import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { computeGarbage, isEmpty, removeContainers, removeLogs, removeSandboxes } from './garbage.ts';
+import {
+  computeGarbage,
+  isEmpty,
+  removeContainers,
+  removeLogs,
+  removeSandboxes,
+  withOwnLogs,
+} from './garbage.ts';
 import { Refusals } from './refusals.ts';
 
 const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
@@ -116,6 +123,18 @@ test('what is gone already is fine; every one is tried before the first failure 
   const sandboxes = ['gone', 'a'].map((id) => aSandbox({ id: asSandboxId(id) }));
   await removeSandboxes({ cri }, sandboxes, signal);
   expect(asked).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);
+});
+
+test('a log goes with its container only when no other container of the pod has it', () => {
+  const logPath = '/var/log/pods/p/c/0.log';
+  const [never, before, other] = [
+    dead('never', { logPath }),
+    dead('before', { logPath }),
+    dead('other', { logPath: `${logPath}.1` }),
+  ];
+  const seen = anObservedPod({ containers: [anObservedContainer(), before, never, other] });
+  expect(withOwnLogs(seen, [never, other])).toEqual([other]);
+  expect(withOwnLogs(seen, [before, never])).toEqual([before, never]);
 });
 
 test('as many dead ones are kept as the operator says, and young ones', () => {

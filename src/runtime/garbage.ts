@@ -126,6 +126,16 @@ export async function removeSandboxes(
   );
 }
 
+/** Those whose log is nobody else's: one that never ran has the same as the one that took its place. */
+export function withOwnLogs(
+  seen: ObservedPod,
+  containers: readonly ObservedContainer[],
+): readonly ObservedContainer[] {
+  const others = seen.containers.filter((each) => !containers.includes(each));
+  const used = new Set(others.map(({ logPath }) => logPath));
+  return containers.filter(({ logPath }) => !used.has(logPath));
+}
+
 interface LogFiles {
   listNames(path: string): Promise<readonly string[]>;
   removeFile(path: string): Promise<void>;

@@ -16,7 +16,14 @@ import { isSidecar } from '../api/restart-policy.ts';
 import { computePodActions } from './compute-pod-actions.ts';
 import { containerSpec } from './container-actions.ts';
 import { createSandbox } from './create-sandbox.ts';
-import { computeGarbage, isEmpty, removeContainers, removeLogs, removeSandboxes } from './garbage.ts';
+import {
+  computeGarbage,
+  isEmpty,
+  removeContainers,
+  removeLogs,
+  removeSandboxes,
+  withOwnLogs,
+} from './garbage.ts';
 import { unlinkLogs } from './log-links.ts';
 import { mayUseSwap } from './memory-limits.ts';
 import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
@@ -228,7 +235,7 @@ export class PodRuntime {
     const garbage = computeGarbage(seen, garbagePolicy, clock.now(), all, (id) => refusals.holds(id));
     if (isEmpty(garbage)) return false;
     await unlinkLogs(this.#deps, seen, garbage.containers);
-    await removeLogs(files, settings.podLogsDir, garbage.containers);
+    await removeLogs(files, settings.podLogsDir, withOwnLogs(seen, garbage.containers));
     const kept = await removeContainers(this.#deps, garbage.containers, signal);
     await removeSandboxes(this.#deps, without(garbage.sandboxes, kept), signal);
     return true;

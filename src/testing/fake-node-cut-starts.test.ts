@@ -82,6 +82,24 @@ describe('a container that never ran and that the runtime keeps', () => {
     expect(errors()).toHaveLength(1);
   });
 
+  test('its log is that of the one in its place, and stays as long as that does', async () => {
+    node.cri.loseStart('c');
+    node.write('p.yaml', aPod());
+    await node.clock.advance(3_000);
+    const { logPath } = node.cri.container('c');
+    node.files.set(logPath, 'last words');
+    node.cri.exitContainer('c', 1);
+    await node.clock.advance(200_000);
+    expect(own()?.restartCount).toBe(1);
+    expect(asked('RemoveContainer')).toBeGreaterThan(1);
+    expect(node.files.get(logPath)).toBe('last words');
+    // The next end makes it the last but one.
+    node.cri.exitContainer('c', 1);
+    await node.clock.advance(200_000);
+    expect(own()?.restartCount).toBe(2);
+    expect(node.files.get(logPath)).toBeUndefined();
+  });
+
   test('its pod goes all the same, and a pod of its name does not wait; with the runtime it goes, too', async () => {
     node.cri.loseStart('c');
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 1 }));

@@ -351,7 +351,7 @@ export class FakeNode {
   }
 
   #namesIn(path: string): readonly string[] {
-    const below = [...this.directories].filter((each) => each.startsWith(`${path}/`));
+    const below = [...this.directories, ...this.files.keys()].filter((each) => each.startsWith(`${path}/`));
     return [...new Set(below.map((each) => each.slice(path.length + 1).split('/')[0] ?? ''))];
   }
 

@@ -155,7 +155,7 @@ test('the runtime dies in the middle: the client is cut off, and the next reques
   await readUntil(socket, /head $/);
   streams.cut();
   await once(socket, 'close');
-  expect(proxy.open).toBe(0);
+  await expect.poll(() => proxy.open).toBe(0);
   cri.streaming.base = 'http://127.0.0.1:1';
   const late = await overSpdy('/exec/default/p/c?output=1');
   const refused = /error dialing backend: dial tcp 127\.0\.0\.1:1: connect: connection refused\n$/;
