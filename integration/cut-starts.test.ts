@@ -2,32 +2,25 @@
 // of and keeps. On a real containerd, through the built command.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { podTraces, untilNoTraces } from './support/pod-traces.ts';
 import { heldPod, killTask } from './support/runtime-view.ts';
-import { StallingCri } from './support/stalling-cri.ts';
+import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 
 describeOnRig('starts that end in the middle', () => {
-  let rig: Rig;
-  let kubelet: Kubelet;
-  let cri: StallingCri;
+  let stalled: StalledRig;
+  let rig: StalledRig['rig'];
+  let cri: StalledRig['cri'];
+  let kubelet: StalledRig['kubelet'];
 
   beforeAll(async () => {
-    rig = await startRig();
-    cri = new StallingCri(rig);
-    await cri.start();
-    kubelet = await rig.kubelet({ flags: [`--container-runtime-endpoint=unix://${cri.socket}`] });
+    stalled = await startStalledRig();
+    ({ rig, cri, kubelet } = stalled);
   });
-  afterAll(async () => {
-    await kubelet.stop();
-    await cri.stop();
-    await rig.stop();
-  });
+  afterAll(async () => await stalled.stop());
   afterEach(async () => await rig.removeAllPods());
 
   test('removed at any moment of its start: a pod goes without a failure, and nothing of it stays', async () => {

@@ -4,36 +4,29 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { KubeletError } from '../src/base/errors.ts';
 import type { CriMethodName, Stall } from '../src/testing/fake-cri/faults.ts';
 import { buildBusyboxImage } from './rig/images.ts';
-import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
 import { containerIdOf, containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 import { heldPod, killTask } from './support/runtime-view.ts';
-import { StallingCri } from './support/stalling-cri.ts';
+import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 
 const lost = /^E.*Container runtime does not answer/;
 const back = /^I.*Container runtime answers again/;
 
 describeOnRig('runtime whose calls hang or fail', () => {
-  let rig: Rig;
-  let kubelet: Kubelet;
-  let cri: StallingCri;
+  let stalled: StalledRig;
+  let rig: StalledRig['rig'];
+  let cri: StalledRig['cri'];
+  let kubelet: StalledRig['kubelet'];
   let stalls: Stall[] = [];
 
   beforeAll(async () => {
-    rig = await startRig();
-    cri = new StallingCri(rig);
-    await cri.start();
-    kubelet = await rig.kubelet({ flags: [`--container-runtime-endpoint=unix://${cri.socket}`] });
+    stalled = await startStalledRig();
+    ({ rig, cri, kubelet } = stalled);
   });
-  afterAll(async () => {
-    await kubelet.stop();
-    await cri.stop();
-    await rig.stop();
-  });
+  afterAll(async () => await stalled.stop());
   afterEach(() => {
     for (const stall of stalls) stall.release();
     stalls = [];

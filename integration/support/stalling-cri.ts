@@ -5,7 +5,8 @@ import type { CallOptions } from '../../src/api/cri.ts';
 import { criLabels } from '../../src/api/cri-labels.ts';
 import { Faults } from '../../src/testing/fake-cri/faults.ts';
 import { type CriParts, type ServedCri, serveCri } from '../../src/testing/fake-cri/serve.ts';
-import type { Rig } from '../rig/rig.ts';
+import type { Kubelet } from '../rig/kubelet.ts';
+import { type Rig, startRig } from '../rig/rig.ts';
 
 type Call = (request: unknown, options?: CallOptions) => unknown;
 type Message = Readonly<Record<string, unknown>>;
@@ -80,4 +81,25 @@ export class StallingCri {
       );
     };
   }
+}
+
+/** A rig and a kubelet on it, and between the two what can be told to stall. */
+export interface StalledRig {
+  readonly rig: Rig;
+  readonly cri: StallingCri;
+  readonly kubelet: Kubelet;
+  stop(): Promise<void>;
+}
+
+export async function startStalledRig(): Promise<StalledRig> {
+  const rig = await startRig();
+  const cri = new StallingCri(rig);
+  await cri.start();
+  const kubelet = await rig.kubelet({ flags: [`--container-runtime-endpoint=unix://${cri.socket}`] });
+  const stop = async (): Promise<void> => {
+    await kubelet.stop();
+    await cri.stop();
+    await rig.stop();
+  };
+  return { rig, cri, kubelet, stop };
 }

@@ -182,7 +182,8 @@ test('a runtime that stops nothing is asked again with pauses, and nothing is re
   expect(it.lifecycles.all().size).toBe(0);
 });
 
-test('what the runtime keeps is asked for again later, and one of its name does not wait for it', async () => {
+/** A pod that was removed, but for what the runtime does not let go of. */
+async function keptPod(): Promise<Scene> {
   const it = new Scene();
   it.looks = [anObservedPod()];
   await it.start();
@@ -190,6 +191,11 @@ test('what the runtime keeps is asked for again later, and one of its name does 
   it.looks = [down];
   it.keeps = true;
   await it.drop();
+  return it;
+}
+
+test('what the runtime keeps is asked for again later, and one of its name does not wait for it', async () => {
+  const it = await keptPod();
   expect(it.done.splice(0).slice(-2)).toEqual(['remove default/p', 'look']);
   await it.want(aPod({ uid: 'uid-next', name: 'p' }));
   expect(it.done.splice(0)).toEqual(['sync on nothing', 'look']);
@@ -203,13 +209,7 @@ test('what the runtime keeps is asked for again later, and one of its name does 
 });
 
 test('a pod that comes back does not wait for what the runtime keeps of it', async () => {
-  const it = new Scene();
-  it.looks = [anObservedPod()];
-  await it.start();
-  await it.want(aPod());
-  it.looks = [down];
-  it.keeps = true;
-  await it.drop();
+  const it = await keptPod();
   it.done.splice(0);
   it.looks = [anObservedPod()];
   await it.want(aPod());
