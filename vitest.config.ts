@@ -4,7 +4,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'tools/**/*.test.ts'],
-    pool: 'threads',
+    // Processes, not threads: tests count descriptors, and what one starts inherits what another has open.
+    pool: 'forks',
     isolate: false,
     // By default one processor is left idle, which on two means one file at a time.
     maxWorkers: availableParallelism(),

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { link, lstat, mkdir, readFile, statfs, symlink, writeFile } from 'node:fs/promises';
+import { link, lstat, mkdir, open, readFile, statfs, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
 import { VolumeFiles } from './volume-files.ts';
@@ -140,6 +141,15 @@ describe.runIf(canMount)('mounts', () => {
     await expect(files.unmount(path)).rejects.toMatchObject({ kind: 'conflict', reason: 'EBUSY' });
     expect(await files.mountsBelow(path)).toHaveLength(1);
     process.kill(Number(String(holder)), 'SIGKILL');
+  });
+
+  test('what is in use for a moment only is unmounted then', async () => {
+    const path = await volume('passing');
+    await files.mountTmpfs(path, 1_048_576n);
+    const held = await open(join(path, 'held'), 'w');
+    const [, outcome] = await Promise.all([sleep(15).then(() => held.close()), files.unmount(path)]);
+    expect(outcome).toBeUndefined();
+    expect(await ground.mounts()).toEqual([]);
   });
 
   test('usage counts blocks and inodes, hard links once, other file systems and link targets not', async () => {

@@ -1,6 +1,7 @@
 // Mounts and unmounts what volumes need, by system calls or by the machine's own commands. Holds no state but what it has loaded.
 // Upstream: k8s.io/mount-utils. Invariant: what is asked for read-only is never left writable.
 import { realpath } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { MountHelperRequest, MountPoint } from '../../api/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { runCommand } from './mount-helper.ts';
@@ -17,6 +18,8 @@ export interface MountCommands {
 export const mostLayers = 64;
 /** How long umount may wait for a server before the mount is detached. */
 const helperPatienceMs = 5_000;
+/** A program that is being started holds every file that is open here until it runs. Who holds one for longer means it. */
+const busyPausesMs = [5, 20, 75];
 
 export class VolumeMounts {
   readonly #podsDir: string;
@@ -102,14 +105,17 @@ export class VolumeMounts {
   }
 
   /** False when nothing is mounted there. */
-  async unmountOne(path: string): Promise<boolean> {
+  async unmountOne(path: string, [pauseMs, ...pausesMs] = busyPausesMs): Promise<boolean> {
     try {
       await (await this.calls()).unmount(path);
       return true;
     } catch (err) {
-      if (err instanceof KubeletError && ['EINVAL', 'ENOENT'].includes(err.reason)) return false;
-      throw err;
+      const reason = err instanceof KubeletError ? err.reason : '';
+      if (reason === 'EINVAL' || reason === 'ENOENT') return false;
+      if (reason !== 'EBUSY' || pauseMs === undefined) throw err;
     }
+    await sleep(pauseMs);
+    return await this.unmountOne(path, pausesMs);
   }
 
   async unmountWithHelper(path: string, signal: AbortSignal): Promise<void> {
