@@ -81,7 +81,8 @@ export function execCases(define: DefineCase): void {
     if (subject.logDirectory === undefined) return;
     const pod = await kit.runPod();
     const id = await pod.start('c', {
-      command: ['sh', '-c', 'echo one; echo; printf two; sleep 0.2; echo; printf three >&2'],
+      // Two streams are two pipes: what is said on both at once may come in either order.
+      command: ['sh', '-c', 'echo one; echo; printf two; sleep 0.2; echo; sleep 0.2; printf three >&2'],
     });
     await pod.exited(kit, id);
     await kit.until('the log is complete', async () => (await pod.readLog(id)).length >= 4);
