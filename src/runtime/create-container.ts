@@ -5,7 +5,7 @@ import type { ContainerConfig } from '../api/generated/runtime/v1/api.ts';
 import type { Container } from '../api/k8s.ts';
 import { latestContainer, neverRan } from '../api/observed.ts';
 import { type ContainerId, podUid } from '../api/pod-ref.ts';
-import { KubeletError } from '../base/errors.ts';
+import { isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { containerOptions, messageMount } from './container-options.ts';
 import { findContainer } from './find-container.ts';
@@ -171,9 +171,10 @@ async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: Co
     await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
     return true;
   } catch (err) {
-    if (!isRefusal(err)) throw err;
+    if (isAbort(err) || isKind(err, 'unavailable')) throw err;
     await deps.cgroups.killContainer(podUid(context.pod), id);
-    if (context.seen?.containers.find((each) => each.id === id)?.state !== 'exited') throw err;
+    const isNew = context.seen?.containers.find((each) => each.id === id)?.state === 'created';
+    if (isNew || !isRefusal(err)) throw err;
     deps.refusals.note(id, err);
     return false;
   }

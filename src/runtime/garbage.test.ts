@@ -112,10 +112,11 @@ test('what is gone already is fine; every one is tried before the first failure 
   const { signal } = new AbortController();
   const refusals = new Refusals({ clock: new FakeClock(), log: silentLogger });
   const deps = { cri, refusals };
-  const starting = { ...dead('stuck'), state: 'created' } as const;
-  await expect(removeContainers(deps, [starting, dead('gone'), dead('c0')], signal)).rejects.toThrow('stuck');
+  const others = [dead('gone'), dead('c0')];
+  await expect(removeContainers(deps, [dead('stuck'), ...others], signal)).rejects.toThrow('stuck');
   expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
-  const ended = [dead('stuck'), dead('gone'), dead('c0')];
+  const cut = { reason: 'StartError', startedAtMs: 0, message: 'failed to get task pid: context canceled' };
+  const ended = [dead('stuck', cut), ...others];
   // Refused for good: no failure, and not asked again at once.
   expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
   expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);

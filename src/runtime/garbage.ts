@@ -7,6 +7,7 @@ import {
   type ObservedContainer,
   type ObservedPod,
   type ObservedSandbox,
+  startWasCut,
 } from '../api/observed.ts';
 import { isRefusal, type Refusals } from './refusals.ts';
 import { unlessGone } from './stop-container.ts';
@@ -83,7 +84,10 @@ export function isEmpty(garbage: Garbage): boolean {
   return garbage.containers.length === 0 && garbage.sandboxes.length === 0;
 }
 
-/** Those that the runtime keeps although they have ended; any other failure is thrown once every one was tried. */
+/**
+ * Those that the runtime keeps: only a start that was cut off ends like that. Any other failure passes, and is thrown once
+ * every one was tried.
+ */
 export async function removeContainers(
   { cri, refusals }: RemoveDeps,
   containers: readonly ObservedContainer[],
@@ -97,7 +101,7 @@ export async function removeContainers(
       refusals.forget(id);
       return true;
     } catch (err) {
-      if (container.state !== 'exited' || !isRefusal(err)) throw err;
+      if (!startWasCut(container) || !isRefusal(err)) throw err;
       refusals.note(id, err);
       return false;
     }

@@ -1,4 +1,4 @@
-// Containers that the runtime refuses to remove although they have ended: told once, asked again once in a while.
+// Containers whose start was cut off and that the runtime refuses to remove: told once, asked again once in a while.
 // Invariants: bounded; one that was removed is forgotten.
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
@@ -25,7 +25,8 @@ export class Refusals {
 
   note(id: string, err: unknown): void {
     const { clock, log } = this.#deps;
-    const message = 'The runtime refuses to remove an ended container; what goes on does so beside it';
+    const message =
+      'The runtime refuses to remove a container whose start was cut off; others are made beside it';
     if (!this.#atMs.delete(id)) {
       log.warn(message, { containerID: id, err: describeError(err), askedAgainAfterMs: refusalHoldsMs });
     }
