@@ -118,9 +118,40 @@ describe('describeError', () => {
     expect(long.endsWith('…')).toBe(true);
   });
 
+  // Eight to the sixteenth descriptions without a bound on their number.
   test('is bounded for errors of errors of errors', () => {
     let err = new AggregateError([new Error('leaf')], 'top');
-    for (let i = 0; i < 40; i++) err = new AggregateError([err, err], `level ${i}`);
+    for (let i = 0; i < 40; i++) err = new AggregateError(Array(8).fill(err), `level ${i}`);
     expect(describeError(err).length).toBeLessThanOrEqual(4096);
+  });
+
+  test('keeps blanks within a line and makes one blank of those around a line break', () => {
+    expect(describeError(new Error('a  b \t\n\n  c\u2028d\v'))).toBe('a  b c d');
+  });
+
+  // A pattern that looks for blanks, then a line break, takes hours for these.
+  const megabyte = 1024 * 1024;
+  const hostile: readonly (readonly [string, unknown, string])[] = [
+    ['blanks in a message', new Error(`x${' '.repeat(megabyte)}y`), 'x'],
+    ['tabs in a cause', new Error('outer', { cause: new Error(`x${'\t'.repeat(megabyte)}y`) }), 'outer: x'],
+    ['vertical tabs in text', `x${'\v'.repeat(megabyte)}y`, 'x'],
+    ['blanks in one of several errors', new AggregateError([`x${' '.repeat(megabyte)}y`], 'all'), 'all: [x'],
+    ['blanks before a list of errors', new AggregateError(['a'], `x${' '.repeat(megabyte)}y`), 'x'],
+    ['blanks in an object', { a: `x${' '.repeat(megabyte)}y` }, '{"a":"x'],
+    ['line breaks', `x${'\n'.repeat(megabyte)}y`, 'x'],
+  ];
+  test.each(hostile)('a megabyte of %s costs no time', (_name, err, want) => {
+    const text = describeError(err);
+    expect(text.startsWith(want)).toBe(true);
+    expect(text.length).toBeLessThanOrEqual(4096);
+  });
+
+  test('reads no more of a thrown object than it shows', () => {
+    let read = 0;
+    const member = { toJSON: () => void (read += 1) };
+    describeError({ list: Array(100_000).fill(member) });
+    describeError(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, member])));
+    expect(read).toBeLessThan(1_000);
+    expect(describeError(Buffer.alloc(megabyte))).toBe('<1048576 bytes>');
   });
 });

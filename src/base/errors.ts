@@ -32,7 +32,13 @@ export class KubeletError extends Error {
 }
 
 const longestDescription = 4096;
+/** Of one message, before its line breaks and the blanks around them become one blank. */
+const longestRead = 4 * longestDescription;
 const deepestCause = 16;
+const mostErrors = 256;
+/** Of an object or a list that was thrown. */
+const mostMembers = 256;
+const lineBreak = /[\r\n\u2028\u2029]/;
 
 /** The reason to give to AbortController.abort(): says who gave up and why, and is recognised by isAbort. */
 export class Aborted extends Error {
@@ -66,21 +72,28 @@ export function isAbortOf(err: unknown, signal: AbortSignal): boolean {
 
 /** The messages of err and its causes as one line, "outer: inner: innermost", saying nothing twice. */
 export function describeError(err: unknown): string {
-  return bounded(oneLine(describeChain(err, deepestCause)), longestDescription);
+  return describeChain(err, deepestCause, { errors: mostErrors });
 }
 
-function describeChain(err: unknown, depth: number): string {
+/** How many more errors a description may visit: errors of errors would multiply otherwise. */
+interface Budget {
+  errors: number;
+}
+
+function describeChain(err: unknown, depth: number, left: Budget): string {
   const parts: string[] = [];
   const seen = new Set<unknown>();
   let current = err;
-  while (!seen.has(current) && seen.size < depth) {
+  while (!seen.has(current) && seen.size < depth && left.errors > 0) {
     seen.add(current);
-    addPart(parts, oneLine(ownText(current, depth)));
+    left.errors -= 1;
+    // Each part is bounded before it is compared with the others: a message may hold megabytes of a container's output.
+    addPart(parts, shortLine(ownText(current, depth, left)));
     const cause = causeOf(current);
     if (cause === undefined) break;
     current = cause;
   }
-  return parts.join(': ');
+  return parts.length === 0 ? '…' : bounded(parts.join(': '), longestDescription);
 }
 
 function addPart(parts: string[], text: string): void {
@@ -95,24 +108,50 @@ function addPart(parts: string[], text: string): void {
   else parts.push(text);
 }
 
-function ownText(err: unknown, depth: number): string {
+function ownText(err: unknown, depth: number, left: Budget): string {
   if (err instanceof AggregateError) {
-    const inner = safely(() => err.errors.slice(0, 8).map((each) => describeChain(each, depth - 1)));
+    const inner = safely(() => err.errors.slice(0, 8).map((each) => describeChain(each, depth - 1, left)));
     if (inner !== undefined && inner.length > 0) {
       const list = `[${[...new Set(inner)].join(', ')}]`;
-      return err.message === '' ? list : `${err.message}: ${list}`;
+      const message = messageOf(err);
+      return message === '' ? list : `${bounded(message, longestRead)}: ${list}`;
     }
   }
-  if (err instanceof Error)
-    return safely(() => err.message || err.name) ?? 'error without a readable message';
+  if (err instanceof Error) return messageOf(err) || (safely(() => String(err.name)) ?? '');
   if (typeof err === 'object' && err !== null) return describeObject(err);
   return safely(() => String(err)) ?? typeof err;
+}
+
+function messageOf(err: Error): string {
+  return safely(() => String(err.message)) ?? 'error without a readable message';
 }
 
 function describeObject(value: object): string {
   const message = safely(() => (value as { message?: unknown }).message);
   if (typeof message === 'string' && message !== '') return message;
-  return safely(() => JSON.stringify(value)) ?? Object.prototype.toString.call(value);
+  return safely(() => shortJson(value)) ?? Object.prototype.toString.call(value);
+}
+
+/** JSON of at most some thousand characters; what is beyond that is left out. */
+function shortJson(value: object): string {
+  if (ArrayBuffer.isView(value)) return `<${value.byteLength} bytes>`;
+  let left = longestDescription;
+  return JSON.stringify(value, (key, member: unknown) => {
+    left -= key.length + 1;
+    if (left <= 0) return undefined;
+    if (typeof member === 'string') {
+      left -= member.length;
+      return bounded(member, longestDescription);
+    }
+    if (typeof member !== 'object' || member === null) return member;
+    return Array.isArray(member) ? member.slice(0, mostMembers) : firstMembers(member);
+  });
+}
+
+function firstMembers(value: object): object {
+  const keys = Object.keys(value);
+  if (keys.length <= mostMembers) return value;
+  return Object.fromEntries(keys.slice(0, mostMembers).map((key) => [key, Reflect.get(value, key)]));
 }
 
 function causeOf(err: unknown): unknown {
@@ -120,8 +159,12 @@ function causeOf(err: unknown): unknown {
   return safely(() => err.cause ?? undefined);
 }
 
-function oneLine(text: string): string {
-  return text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').trim();
+/** One line of at most longestDescription. Cut before it is searched, and searched in one pass. */
+function shortLine(text: string): string {
+  const line = bounded(text, longestRead).replace(/\s+/g, (blanks) =>
+    lineBreak.test(blanks) ? ' ' : blanks,
+  );
+  return bounded(line.trim(), longestDescription);
 }
 
 function bounded(text: string, limit: number): string {

@@ -105,6 +105,8 @@ function jsonLeaf(value: unknown): string | undefined {
 
 function jsonObject(value: object, state: JsonState): string {
   if (state.ancestors.includes(value)) return '"<cycle>"';
+  // The brackets count, or a list of empty lists would have no end.
+  state.left -= 2;
   if (state.left <= 0 || state.ancestors.length >= deepestObject) return '"…"';
   state.ancestors.push(value);
   try {
