@@ -9,6 +9,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Replaces the deadline that the call has by default. */
   readonly timeoutMs?: number;
+  /** Of a unary call: how many bytes of each field of the answer are kept. The rest is dropped while it arrives. */
+  readonly keepBytes?: number;
 }
 
 /** What a request may look like before defaults are filled in: any part may be absent or undefined, lists may be readonly. */

@@ -14,6 +14,7 @@ const rpc = (reason: string, message: string, kind: KubeletError['kind'] = 'inte
 interface Asked {
   readonly commands: unknown[];
   attempts: number;
+  kept?: number | undefined;
 }
 
 async function run(
@@ -32,8 +33,9 @@ async function run(
       edges: { http: ask, tcp: ask, grpc: ask },
       slowFails,
       cri: {
-        execSync: async (request) => {
+        execSync: async (request, options) => {
           asked.commands.push(request);
+          asked.kept = options?.keepBytes;
           asked.attempts += 1;
           return (await answer()) as never;
         },
@@ -58,11 +60,12 @@ const failing = (err: unknown) => async (): Promise<never> => {
 };
 
 describe('commands', () => {
-  test('exit 0 is success, with the timeout given to the runtime', async () => {
+  test('exit 0 is success, with the timeout and the limit of output given to the runtime', async () => {
     expect(await run(exec, output(0, 'fine'))).toEqual({
       result: 'success',
       output: 'fine',
       attempts: 1,
+      kept: 10_240,
       commands: [{ containerId: id, cmd: ['cat', '/ok'], timeout: 2 }],
     });
   });

@@ -75,7 +75,8 @@ async function runCommand(
   signal: AbortSignal,
 ): Promise<ProbeAnswer> {
   try {
-    const answer = await cri.execSync({ containerId, cmd: command, timeout: timeoutSeconds }, { signal });
+    const options = { signal, keepBytes: outputLimitBytes };
+    const answer = await cri.execSync({ containerId, cmd: command, timeout: timeoutSeconds }, options);
     const output = firstBytes([answer.stdout, answer.stderr]);
     return { result: answer.exitCode === 0 ? 'success' : 'failure', output };
   } catch (err) {
@@ -89,7 +90,8 @@ async function runCommand(
 }
 
 function firstBytes(chunks: readonly Uint8Array[]): string {
-  return Buffer.concat(chunks).subarray(0, outputLimitBytes).toString('utf8');
+  const beginnings = chunks.map((chunk) => chunk.subarray(0, outputLimitBytes));
+  return Buffer.concat(beginnings).subarray(0, outputLimitBytes).toString('utf8');
 }
 
 /** Only a command can meet this: what other probes reject with has neither this kind nor these words. */

@@ -13,6 +13,7 @@ const bytes = (text: string): Buffer => Buffer.from(text);
 class Rig {
   readonly clock = new FakeClock(0);
   readonly commands: (readonly string[] | undefined)[] = [];
+  readonly kept: (number | undefined)[] = [];
   readonly requests: HookRequest[] = [];
   readonly told: EventText[] = [];
   readonly activities = new Ongoing<PodActivity>();
@@ -25,8 +26,9 @@ class Rig {
       clock: this.clock,
       events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
       cri: {
-        execSync: async ({ cmd }) => {
+        execSync: async ({ cmd }, options) => {
           this.commands.push(cmd);
+          this.kept.push(options?.keepBytes);
           return this.answer;
         },
       },
@@ -58,6 +60,13 @@ describe('exec', () => {
       'Exec lifecycle hook ([sh -c x]) for Container "c" in Pod "p_default(uid-p)" failed - error: ' +
         'command \'sh -c x\' exited with 3: err, message: "out\\nerr"',
     );
+  });
+  test('of a long output only the beginning is read', async () => {
+    const rig = new Rig();
+    rig.answer = { exitCode: 1, stdout: bytes('o'.repeat(1_000_000)), stderr: bytes(' '.repeat(1_000_000)) };
+    const err: unknown = await rig.run({ exec: { command: ['x'] } }).catch((reason: unknown) => reason);
+    expect(String(err).length).toBeLessThan(100_000);
+    expect(rig.kept).toEqual([16_384]);
   });
 });
 

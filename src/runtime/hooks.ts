@@ -42,6 +42,11 @@ export interface HookRun {
 }
 
 const userAgent = 'kube-lifecycle/1.34';
+/**
+ * Of each output of a command that failed.
+ * differs from upstream: its message holds all of it, up to 16 MiB. The status shows 4,096 characters, of up to four bytes each.
+ */
+const outputLimitBytes = 16 * 1024;
 
 /** Resolves when the hook has succeeded; rejects with what upstream's status says of a hook that failed. */
 export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
@@ -89,13 +94,16 @@ async function command(
   signal: AbortSignal,
 ): Promise<void> {
   const failed = `Exec lifecycle hook ([${cmd.join(' ')}]) ${where}`;
-  const answer = await cri.execSync({ containerId, cmd }, { signal }).catch((err: unknown) => {
+  const options = { signal, keepBytes: outputLimitBytes };
+  const answer = await cri.execSync({ containerId, cmd }, options).catch((err: unknown) => {
     if (isAbort(err) || signal.aborted) throw err;
     const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
     throw hookError(`${failed}${text}, message: ""`, err);
   });
   if (answer.exitCode === 0) return;
-  const [stdout, stderr] = [answer.stdout, answer.stderr].map((bytes) => new TextDecoder().decode(bytes));
+  const [stdout, stderr] = [answer.stdout, answer.stderr].map((bytes) =>
+    new TextDecoder().decode(bytes.subarray(0, outputLimitBytes)),
+  );
   const error = `command '${cmd.join(' ')}' exited with ${answer.exitCode}: ${stderr}`;
   throw hookError(`${failed}${error}, message: ${JSON.stringify(`${stdout}${stderr}`)}`);
 }

@@ -27,7 +27,11 @@ export function errorResponse(status: number, message: string): HttpResponse {
 }
 
 /** Without a line end, as go-restful refuses what its routes do not take and as its handlers write errors. */
-export function refusal(status: number, message: string, headers: Record<string, string> = {}): HttpResponse {
+export function refusal(
+  status: number,
+  message: string | Uint8Array,
+  headers: Record<string, string> = {},
+): HttpResponse {
   return { status, headers: { 'content-type': plainText, ...headers }, body: message };
 }
 

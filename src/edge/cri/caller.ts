@@ -35,6 +35,7 @@ interface Started {
   readonly message: unknown;
   readonly startMs: number;
   readonly timeoutMs: number;
+  readonly keepBytes: number | undefined;
 }
 
 export class Caller {
@@ -96,11 +97,13 @@ export class Caller {
     const { requestTimeoutMs, clock } = this.#deps;
     const timeoutMs =
       options.timeoutMs ?? rpc.operation.timeoutMs?.(message, requestTimeoutMs) ?? requestTimeoutMs;
-    return { rpc, signal: options.signal, message, startMs: clock.monotonic(), timeoutMs };
+    const { keepBytes, signal } = options;
+    return { rpc, signal, message, startMs: clock.monotonic(), timeoutMs, keepBytes };
   }
 
-  #request({ message, rpc, timeoutMs }: Started): GrpcRequest {
-    return { path: rpc.path, message: rpc.serialize(message), timeoutMs, clock: this.#deps.clock };
+  #request({ keepBytes, message, rpc, timeoutMs }: Started): GrpcRequest {
+    const { clock } = this.#deps;
+    return { path: rpc.path, message: rpc.serialize(message), timeoutMs, clock, keepBytes };
   }
 
   /** Ties a call to its signal and to this client; returns the way to untie it. */

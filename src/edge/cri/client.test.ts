@@ -53,6 +53,14 @@ describe('answers', () => {
     expect(isUnimplemented(await failure(rig.connect().pullImage({})))).toBe(true);
   });
 
+  test('of a long output only what was asked for is kept', async () => {
+    const outputs = { stdout: Buffer.alloc(7_000_000, 'a'), stderr: Buffer.alloc(7_000_000, ' ') };
+    await rig.serve({ execSync: async () => ({ ...outputs, exitCode: 3 }) });
+    const answer = await rig.connect().execSync({ containerId: 'c' }, { keepBytes: 10 });
+    expect(answer).toEqual({ stdout: Buffer.alloc(10, 'a'), stderr: Buffer.alloc(10, ' '), exitCode: 3 });
+    expect((await rig.connect().execSync({ containerId: 'c' })).stdout).toHaveLength(7_000_000);
+  });
+
   test('bytes that were decoded do not keep the network buffer', async () => {
     await rig.serve({
       execSync: async () => ({ stdout: Buffer.from('x'), stderr: Buffer.alloc(300_000), exitCode: 0 }),

@@ -129,6 +129,14 @@ describe('an answer', () => {
     answer = saying([yes.subarray(0, 6)], { 'grpc-status': '0' });
     expect(await failure()).toEqual(['INTERNAL', 'the answer has no message', false]);
   });
+  test('messages without end are not gathered', async () => {
+    answer = (stream) => {
+      stream.respond(ok);
+      const more = (): boolean => stream.destroyed || stream.write(yes, more);
+      more();
+    };
+    expect(await failure()).toEqual(['INTERNAL', 'the answer has more than one message', false]);
+  });
   test('compressed without being asked', async () => {
     answer = saying([Buffer.from([1, 0, 0, 0, 0])], { 'grpc-status': '0' });
     expect((await failure())[0]).toBe('INTERNAL');

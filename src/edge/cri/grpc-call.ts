@@ -8,6 +8,7 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2';
 import type { Clock } from '../../base/clock.ts';
+import { CutFrameReader } from './cut-frames.ts';
 import { fromHttpStatus, fromReset, fromTrailers, GrpcError } from './grpc-error.ts';
 import { FrameReader, frame } from './grpc-frames.ts';
 
@@ -18,6 +19,8 @@ export interface GrpcRequest {
   /** Infinity: it may take as long as it likes. */
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'setTimer'>;
+  /** How much of each field of the answer is kept; all of it without. */
+  readonly keepBytes?: number | undefined;
 }
 
 export interface GrpcCall {
@@ -34,7 +37,7 @@ export function unaryCall(
   onEnd: (err: unknown, message?: Buffer) => void,
 ): GrpcCall {
   const stream = open(session, request);
-  const frames = new FrameReader();
+  const frames = request.keepBytes === undefined ? new FrameReader() : new CutFrameReader(request.keepBytes);
   const messages: Buffer[] = [];
   let hasEnded = false;
   const end = (err: unknown): void => {
@@ -50,6 +53,7 @@ export function unaryCall(
   const onData = (chunk: Buffer): void => {
     try {
       if (outcome.isGrpc) messages.push(...frames.push(chunk));
+      if (messages.length > 1) stop(new GrpcError('INTERNAL', 'the answer has more than one message'));
     } catch (err) {
       stop(err);
     }

@@ -6,7 +6,7 @@ import { GrpcError } from './grpc-error.ts';
 /** Requests and answers of up to 16 MiB, the limit that upstream and containerd have. */
 export const maxMessageBytes = 16 * 1024 * 1024;
 
-const headerBytes = 5;
+export const headerBytes = 5;
 
 export function frame(message: Uint8Array): Buffer {
   if (message.length > maxMessageBytes)
@@ -19,6 +19,18 @@ export function frame(message: Uint8Array): Buffer {
   framed.writeUInt32BE(message.length, 1);
   framed.set(message, headerBytes);
   return framed;
+}
+
+/** What a header says of the message after it. */
+export function messageLength(header: Buffer): number {
+  if (header[0] !== 0) throw new GrpcError('INTERNAL', 'Received a compressed message that nobody asked for');
+  const length = header.readUInt32BE(1);
+  if (length > maxMessageBytes)
+    throw new GrpcError(
+      'RESOURCE_EXHAUSTED',
+      `Received message larger than max (${length} vs ${maxMessageBytes})`,
+    );
+  return length;
 }
 
 export class FrameReader {
@@ -47,16 +59,7 @@ export class FrameReader {
     if (this.#length < headerBytes) return undefined;
     if ((this.#held[0]?.length ?? 0) < headerBytes) this.#held = [Buffer.concat(this.#held)];
     const [first] = this.#held;
-    if (first === undefined) return undefined;
-    if (first[0] !== 0)
-      throw new GrpcError('INTERNAL', 'Received a compressed message that nobody asked for');
-    const length = first.readUInt32BE(1);
-    if (length > maxMessageBytes)
-      throw new GrpcError(
-        'RESOURCE_EXHAUSTED',
-        `Received message larger than max (${length} vs ${maxMessageBytes})`,
-      );
-    return headerBytes + length;
+    return first === undefined ? undefined : headerBytes + messageLength(first);
   }
 
   #take(length: number): Buffer {

@@ -108,8 +108,9 @@ async function run(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer
       { signal },
     );
     if (exitCode !== 0) {
-      const said = new TextDecoder().decode(stderr);
-      return failed(`command '${command}' exited with ${exitCode}: ${said}`);
+      // As bytes: up to 16 MiB, which need not be text.
+      const message = Buffer.from(`command '${command}' exited with ${exitCode}: `);
+      return refusal(500, Buffer.concat([message, stderr]));
     }
     const body = Buffer.concat([stdout, stderr]);
     const headers: Record<string, string> = body.length === 0 ? {} : { 'content-type': 'application/json' };
