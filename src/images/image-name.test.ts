@@ -1,4 +1,6 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { KubeletError } from '../base/errors.ts';
 import { fullImageName, normalizeImageName, parseImageName } from './image-name.ts';
 
 const ending = (text: string): RegExp => new RegExp(`": ${text.replace(/[()]/g, '\\$&')}$`);
@@ -76,3 +78,55 @@ describe('what a name means in full', () => {
     expect(parseImageName(`app@${sha}`).tag).toBeUndefined();
   });
 });
+
+describe('hostile names', () => {
+  test.each(['a-', 'a.', 'a_', '-', '.', ':', '/', 'a/', '[', 'a', 'A', '@', ' '])(
+    'a megabyte of %j',
+    (part) => {
+      const image = `${part.repeat(1_000_000 / part.length)}!`;
+      const err = thrownBy(() => normalizeImageName(image));
+      expect(err).toMatchObject({ kind: 'invalid', reason: 'InvalidImageName' });
+      expect(String(err).length).toBeLessThan(2_000);
+    },
+  );
+  test('any text is a name or is refused as one', () => {
+    const part = fc.constantFrom(
+      'a',
+      'b.c',
+      'A',
+      '-',
+      '__',
+      '.',
+      ':',
+      '/',
+      '@',
+      'sha256:',
+      '[',
+      ']',
+      '5000',
+      sha,
+      ' ',
+      'é',
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 20 }), (parts) => {
+        const image = parts.join('');
+        try {
+          expect(normalizeImageName(image).startsWith(image)).toBe(true);
+        } catch (err) {
+          if (!(err instanceof KubeletError)) throw err;
+          expect(err.reason).toBe('InvalidImageName');
+        }
+      }),
+      { seed: 18, numRuns: 5_000 },
+    );
+  });
+});
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (err) {
+    return err;
+  }
+}

@@ -2,13 +2,11 @@
 // Invariant: what is refused here no registry could serve, and the reason is in the words people search for.
 import { describeError, KubeletError } from '../base/errors.ts';
 
-const domainPart = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
-const domain = `(?:${domainPart}(?:\\.${domainPart})*|\\[(?:[a-fA-F0-9:]+)\\])(?::[0-9]+)?`;
-const pathPart = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
-const path = `${pathPart}(?:/${pathPart})*`;
-const tag = '[\\w][\\w.-]{0,127}';
-const digest = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
-const reference = new RegExp(`^${domain}/(?<path>${path})(?::(?<tag>${tag}))?(?:@(?<digest>${digest}))?$`);
+/** differs from upstream: a longer one is refused before it is read; a host, a path, a tag and a digest have far less. */
+const maxLength = 4_096;
+/** In distribution's order: host and port, path, tag, digest. */
+const reference =
+  /^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[(?:[a-fA-F0-9:]+)\])(?::[0-9]+)?\/(?<path>[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)(?::(?<tag>[\w][\w.-]{0,127}))?(?:@(?<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$/;
 const defaultRegistry = 'docker.io';
 const legacyRegistry = 'index.docker.io';
 const maxPathLength = 255;
@@ -26,7 +24,8 @@ export interface ImageName {
 /** Reads a name; refuses what no registry could serve. */
 export function parseImageName(image: string): ImageName {
   const wrong = (why: string): KubeletError =>
-    new KubeletError('invalid', 'InvalidImageName', `couldn't parse image name "${image}": ${why}`);
+    new KubeletError('invalid', 'InvalidImageName', `couldn't parse image name "${shown(image)}": ${why}`);
+  if (image.length > maxLength) throw wrong('invalid reference format');
   if (bareId.test(image)) {
     throw wrong(`invalid repository name (${image}), cannot specify 64-byte hexadecimal strings`);
   }
@@ -56,7 +55,7 @@ export function normalizeImageName(image: string): string {
       ? `${image}:${tag}`
       : image;
   } catch (err) {
-    const message = `Failed to apply default image tag "${image}": ${describeError(err)}`;
+    const message = `Failed to apply default image tag "${shown(image)}": ${describeError(err)}`;
     throw new KubeletError('invalid', 'InvalidImageName', message);
   }
 }
@@ -65,6 +64,10 @@ export function normalizeImageName(image: string): string {
 export function fullImageName(image: string): string {
   const { repository, tag, digest } = parseImageName(image);
   return digest === undefined ? `${repository}:${tag}` : `${repository}@${digest}`;
+}
+
+function shown(image: string): string {
+  return image.length <= maxLength ? image : `${image.slice(0, maxPathLength)}…`;
 }
 
 /** A first part counts as a registry when it looks like a host; everything else is on the one that Docker made the default. */

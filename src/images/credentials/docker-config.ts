@@ -15,7 +15,11 @@ export type DockerConfig = ReadonlyMap<string, DockerCredential>;
 /** `dockercfg`: the registries at the top; `config.json`: below `auths`. */
 export type DockerFormat = 'dockercfg' | 'config.json';
 
-export function parseDockerConfig(text: string, format: DockerFormat): DockerConfig {
+export function parseDockerConfig(
+  text: string,
+  format: DockerFormat,
+  mostRegistries = Number.POSITIVE_INFINITY,
+): DockerConfig {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -26,9 +30,9 @@ export function parseDockerConfig(text: string, format: DockerFormat): DockerCon
   if (value === null) return new Map();
   const whole = record(value, 'the whole');
   const entries = format === 'dockercfg' ? whole : (whole['auths'] ?? {});
-  return new Map(
-    Object.entries(record(entries, 'auths')).map(([registry, entry]) => [registry, credential(entry)]),
-  );
+  const registries = Object.entries(record(entries, 'auths'));
+  if (registries.length > mostRegistries) throw invalid(`there are more than ${mostRegistries} registries`);
+  return new Map(registries.map(([registry, entry]) => [registry, credential(entry)]));
 }
 
 function credential(entry: unknown): DockerCredential {

@@ -86,6 +86,13 @@ test.each([
   ['dockercfg', null, []],
 ] as const)('%s %j', (format, value, want) => expect(read(JSON.stringify(value), format)).toEqual(want));
 
+test('refuses more registries than it is told to take', () => {
+  const auths = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`r${at}.io`, {}]));
+  const text = JSON.stringify({ auths });
+  expect(parseDockerConfig(text, 'config.json').size).toBe(1_001);
+  expect(() => parseDockerConfig(text, 'config.json', 1_000)).toThrow('there are more than 1000 registries');
+});
+
 test.each([
   ['not json secret-text', 'error occurred while trying to unmarshal json'],
   ['[]', 'the whole is no object'],

@@ -69,13 +69,17 @@ async function fetchSecret(
   }
 }
 
+/** differs from upstream: each is hashed, and matched with every image; a secret has room for a hundred thousand. */
+const mostRegistries = 1_000;
+
 function addSecret(keyring: Keyring, secret: SecretObject): void {
   const known = formats[secret.type ?? ''];
   const data = known === undefined ? undefined : secret.data?.[known.key];
   if (known === undefined || data === undefined || data === '') return;
   const { uid = '', namespace = '', name = '' } = secret.metadata ?? {};
   try {
-    const config = parseDockerConfig(Buffer.from(data, 'base64').toString('utf8'), known.format);
+    const text = Buffer.from(data, 'base64').toString('utf8');
+    const config = parseDockerConfig(text, known.format, mostRegistries);
     keyring.add({ from: 'secret', at: { uid, namespace, name } }, config);
   } catch (err) {
     const message = `image pull secret ${namespace}/${name} cannot be read`;

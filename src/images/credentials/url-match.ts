@@ -2,6 +2,12 @@
 // Upstream: URLsMatch in pkg/credentialprovider/keyring.go. Invariant: `*` stands within one part of the host's name only;
 // port and path are compared as they are, the path as a prefix.
 
+import { globMatches } from './glob.ts';
+
+/** A name of the DNS has up to 253 characters. */
+const longestHost = 255;
+const longestGlob = 1_024;
+
 interface Address {
   readonly host: string;
   readonly port: string;
@@ -14,6 +20,8 @@ export function registryMatches(glob: string, image: string): boolean {
   const given = parseAddress(image);
   if (wanted === undefined || given === undefined) return false;
   if (wanted.port !== given.port || !given.path.startsWith(wanted.path)) return false;
+  // differs from upstream: a longer one names no host, and matching takes time.
+  if (wanted.host.length > longestGlob || given.host.length > longestHost) return false;
   const parts = wanted.host.split('.');
   const names = given.host.split('.');
   return parts.length === names.length && parts.every((part, index) => globMatches(part, names[index] ?? ''));
@@ -29,7 +37,7 @@ export function parseAddress(text: string): Address | undefined {
   if (path === undefined) return undefined;
   if (split !== null) return { host: split[1] ?? split[2] ?? '', port: split[3] ?? '', path };
   // A colon that leads to no port makes it no address.
-  if (/:[^\]]*$/.test(authority) && !/^\[.*\]$/.test(authority)) return undefined;
+  if (authority.lastIndexOf(':') > authority.lastIndexOf(']')) return undefined;
   return { host: authority, port: '', path };
 }
 
@@ -39,56 +47,4 @@ function decodePath(path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A shell pattern without separators: `*`, `?`, `[a-z]`, `[^a]`, `\x`. A faulty one matches nothing. */
-export function globMatches(pattern: string, text: string): boolean {
-  const source = globSource(pattern);
-  return source !== undefined && new RegExp(`^(?:${source})$`, 'su').test(text);
-}
-
-function globSource(pattern: string): string | undefined {
-  const token = /\*+|\?|\[(\^?)((?:\\.|[^\]\\])+)\]|\\(.)|([^*?[\\])/suy;
-  let source = '';
-  let at = 0;
-  while (at < pattern.length) {
-    token.lastIndex = at;
-    const found = token.exec(pattern);
-    if (found === null) return undefined;
-    at = token.lastIndex;
-    const [whole, negated, members, escaped, plain] = found;
-    if (members !== undefined) {
-      const inner = classSource(members);
-      if (inner === undefined) return undefined;
-      source += `[${negated === '^' ? '^/' : ''}${inner}]`;
-    } else if (escaped !== undefined || plain !== undefined) source += quote(escaped ?? plain ?? '');
-    else source += whole === '?' ? '[^/]' : '[^/]*';
-  }
-  return source;
-}
-
-/** Characters and ranges, each escaped, so that none has a meaning of its own. */
-function classSource(members: string): string | undefined {
-  const characters = [...members.matchAll(/\\(.)|(.)/gsu)].map((found) => ({
-    text: found[1] ?? found[2] ?? '',
-    isRange: found[2] === '-',
-  }));
-  let source = '';
-  for (let index = 0; index < characters.length; index += 1) {
-    const low = characters[index];
-    if (low === undefined || low.isRange) return undefined;
-    if (characters[index + 1]?.isRange !== true) {
-      source += quote(low.text);
-      continue;
-    }
-    const high = characters[index + 2];
-    if (high === undefined || high.isRange || high.text < low.text) return undefined;
-    source += `${quote(low.text)}-${quote(high.text)}`;
-    index += 2;
-  }
-  return source;
-}
-
-function quote(character: string): string {
-  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
