@@ -149,7 +149,7 @@ describe('describeError', () => {
   test('reads no more of a thrown object than it shows', () => {
     let read = 0;
     const member = { toJSON: () => void (read += 1) };
-    describeError({ list: Array(100_000).fill(member) });
+    describeError({ list: Array.from({ length: 100_000 }, () => member) });
     describeError(Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, member])));
     expect(read).toBeLessThan(1_000);
     expect(describeError(Buffer.alloc(megabyte))).toBe('<1048576 bytes>');

@@ -117,13 +117,13 @@ function ownText(err: unknown, depth: number, left: Budget): string {
       return message === '' ? list : `${bounded(message, longestRead)}: ${list}`;
     }
   }
-  if (err instanceof Error) return messageOf(err) || (safely(() => String(err.name)) ?? '');
+  if (err instanceof Error) return messageOf(err) || (safely(() => err.name) ?? '');
   if (typeof err === 'object' && err !== null) return describeObject(err);
   return safely(() => String(err)) ?? typeof err;
 }
 
 function messageOf(err: Error): string {
-  return safely(() => String(err.message)) ?? 'error without a readable message';
+  return safely(() => err.message) ?? 'error without a readable message';
 }
 
 function describeObject(value: object): string {

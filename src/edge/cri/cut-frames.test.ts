@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ExecSyncResponse } from '../../api/generated/runtime/v1/api.ts';
 import { CutFrameReader } from './cut-frames.ts';
