@@ -87,3 +87,11 @@ describe('probeHeaders', () => {
     expect(headers({ name: 'Accept', value: '' })).toEqual([['User-Agent', 'kube-probe/1.34']]);
   });
 });
+
+test('a command that expands to more than Linux runs is refused', () => {
+  const large = aContainer({ env: [{ name: 'A', value: 'x'.repeat(1024 * 1024) }] });
+  const probe = { exec: { command: ['echo', '$(A)'.repeat(3), '$(A)'.repeat(1_000)] } };
+  expect(() => probeTarget(probe, large, undefined, 'ns/p')).toThrow(
+    'the command takes more than 6291456 bytes after expanding $(VAR) references',
+  );
+});

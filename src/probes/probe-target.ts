@@ -13,6 +13,8 @@ export type ProbeTarget =
   | { readonly by: 'grpc'; readonly request: GrpcProbeRequest };
 
 export const userAgent = 'kube-probe/1.34';
+/** differs from upstream: a command that expands to more is not sent to the runtime. Linux runs none above it. */
+const longestCommandBytes = 6 * 1024 * 1024;
 
 /** Throws when the pod does not say enough; upstream finds that out only now, too. */
 export function probeTarget(
@@ -93,7 +95,15 @@ function textAsPort(text: string): number {
 /** By what the container's own list says literally: what comes from elsewhere counts as empty. */
 function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
-  return command.map((word) => expandVariables(word, values));
+  const tooLarge = (): KubeletError =>
+    invalid(`the command takes more than ${longestCommandBytes} bytes after expanding $(VAR) references`);
+  let leftBytes = longestCommandBytes;
+  return command.map((word) => {
+    const expanded = expandVariables(word, values, leftBytes, tooLarge);
+    leftBytes -= Buffer.byteLength(expanded);
+    if (leftBytes < 0) throw tooLarge();
+    return expanded;
+  });
 }
 
 function invalid(message: string): KubeletError {

@@ -2,12 +2,12 @@
 import { containerHashText } from '../api/container-hash.ts';
 import type { CriRequest } from '../api/cri.ts';
 import { criAnnotations, criLabels } from '../api/cri-labels.ts';
-import { expandVariables } from '../api/expand.ts';
+import { expandVariables, expansionTooLarge } from '../api/expand.ts';
 import { type ContainerConfig, type Mount, NamespaceMode, Signal } from '../api/generated/runtime/v1/api.ts';
 import { goJsonString } from '../api/go-json.ts';
 import type { Container, Pod } from '../api/k8s.ts';
 import { podUid } from '../api/pod-ref.ts';
-import { environmentTexts } from './container-env.ts';
+import { bytesLeftBy, environmentTexts } from './container-env.ts';
 import type { ContainerOptions } from './container-options.ts';
 import { containerResources } from './linux-resources.ts';
 import { containerLogPath } from './paths.ts';
@@ -27,7 +27,13 @@ export function generateContainerConfig(
 ): CriRequest<ContainerConfig> {
   const { pod, container, options, restartCount } = input;
   const texts = environmentTexts(options.env);
-  const expand = (text: string): string => expandVariables(text, texts);
+  let leftBytes = bytesLeftBy(options.env);
+  const expand = (text: string): string => {
+    const expanded = expandVariables(text, texts, leftBytes);
+    leftBytes -= Buffer.byteLength(expanded);
+    if (leftBytes < 0) throw expansionTooLarge();
+    return expanded;
+  };
   const stopSignal = settings.gates.ContainerStopSignals ? container.lifecycle?.stopSignal : undefined;
   return {
     metadata: { name: container.name, attempt: restartCount },

@@ -161,3 +161,23 @@ function key(kind: 'configMapKeyRef' | 'secretKeyRef', name: string, of: string,
     valueFrom: { [kind]: { name, key: of, ...(optional === undefined ? {} : { optional }) } },
   };
 }
+
+describe('an environment that is too large', () => {
+  const tooLarge = 'environment, command and args take more than 16 MiB after expanding $(VAR) references';
+  const tenfold = (name: string, of: string): EnvVar => ({ name, value: `$(${of})`.repeat(10) });
+  test('variables that multiply each other are stopped', async () => {
+    const env = [{ name: 'V0', value: 'x'.repeat(100) }];
+    for (let level = 1; level <= 9; level += 1) env.push(tenfold(`V${level}`, `V${level - 1}`) as never);
+    await expect(envOf({ env })).rejects.toMatchObject({ kind: 'invalid', message: tooLarge });
+  });
+  test('a config map that is taken a hundred times is stopped', async () => {
+    configMaps['large'] = { data: { k: 'x'.repeat(1024 * 1024) } };
+    const configMapRef = { name: 'large' };
+    const times = (count: number, prefix: (index: number) => string): Partial<Container> => ({
+      envFrom: Array.from({ length: count }, (_, index) => ({ prefix: prefix(index), configMapRef })),
+    });
+    await expect(envOf(times(100, (index) => `p${index}`))).rejects.toThrow(tooLarge);
+    // Only the last of the same name counts.
+    expect(Object.keys(await envOf(times(100, () => 'p')))).toEqual(['pk']);
+  });
+});

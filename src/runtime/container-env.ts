@@ -2,7 +2,7 @@
 // Invariants: envFrom first, env over it, services last and never over either; `$(VAR)` sees what was set before, and services.
 // Values never appear in an error: they may be secrets.
 
-import { expandVariables } from '../api/expand.ts';
+import { expandVariables, expansionLimitBytes, expansionTooLarge } from '../api/expand.ts';
 import type {
   ConfigMap,
   Container,
@@ -45,7 +45,11 @@ export async function containerEnvironment(
   const lookUp = new LookUp(objects, pod.metadata?.namespace ?? '', signal);
   const env = new Map<string, Uint8Array>();
   const texts = new Map<string, string>(services);
+  let leftBytes = expansionLimitBytes;
   const set = (name: string, value: Uint8Array): void => {
+    // What comes from an object counts as well: one that is named many times is copied as often.
+    leftBytes += sizeOf(name, env.get(name)) - sizeOf(name, value);
+    if (leftBytes < 0) throw expansionTooLarge();
     env.set(name, value);
     texts.set(name, decoder.decode(value));
   };
@@ -57,11 +61,22 @@ export async function containerEnvironment(
     for (const [key, value] of values ?? []) set(`${prefix}${key}`, value);
   }
   for (const variable of container.env ?? []) {
-    const value = await valueOf(variable, texts, input, lookUp);
+    const value = await valueOf(variable, texts, leftBytes, input, lookUp);
     if (value !== undefined) set(variable.name, value);
   }
   for (const [name, value] of services) if (!env.has(name)) env.set(name, encoder.encode(value));
   return env;
+}
+
+/** How much of expansionLimitBytes is left for the command and its arguments. */
+export function bytesLeftBy(env: Environment): number {
+  let left = expansionLimitBytes;
+  for (const [name, value] of env) left -= sizeOf(name, value);
+  return Math.max(0, left);
+}
+
+function sizeOf(name: string, value: Uint8Array | undefined): number {
+  return value === undefined ? 0 : name.length + value.length;
 }
 
 /** The same as text, for who expands `$(VAR)`. */
@@ -73,10 +88,11 @@ export function environmentTexts(env: Environment): Map<string, string> {
 async function valueOf(
   { value = '', valueFrom }: EnvVar,
   texts: ReadonlyMap<string, string>,
+  leftBytes: number,
   input: EnvInput,
   lookUp: LookUp,
 ): Promise<Uint8Array | undefined> {
-  if (value !== '') return encoder.encode(expandVariables(value, texts));
+  if (value !== '') return encoder.encode(expandVariables(value, texts, leftBytes));
   if (valueFrom === undefined) return new Uint8Array();
   return await sourceValue(valueFrom, input, lookUp);
 }

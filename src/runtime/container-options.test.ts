@@ -130,6 +130,12 @@ describe('sub-paths by variables', () => {
   test('are filled in', async () => expect(await expandIn('$(A)/$$(A)')).toBe('x/$(A)'));
   test('must have a value', async () => {
     await expect(expandIn('$(Z)/$(E)/$(A)')).rejects.toThrow('missing value for E, Z');
+    await expect(expandIn('$$$(E)')).rejects.toThrow('missing value for E');
+  });
+  test('are no longer than a path may be', async () => {
+    await expect(expandIn('$(A)'.repeat(5_000))).rejects.toThrow(
+      'subPathExpr expands to more than 4096 bytes',
+    );
   });
 });
 

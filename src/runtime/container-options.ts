@@ -32,6 +32,8 @@ export interface OptionsInput {
 }
 
 const hostsPath = '/etc/hosts';
+/** Of a path on Linux. */
+const longestPathBytes = 4_096;
 /** How long the start of a pod that did not come from the API server waits for that server's services. */
 const staticServicesMs = 100;
 
@@ -85,17 +87,20 @@ async function knownServices(
 /** Sub-paths are taken from variables that have a value; a missing one must not become a directory called `$(X)`. */
 function expandKnown(text: string, texts: ReadonlyMap<string, string>): string {
   const missing = new Set<string>();
-  const known = new Map<string, string>();
-  for (const [, name = ''] of text.replaceAll('$$', '').matchAll(/\$\(([^)]*)\)/g)) {
+  const get = (name: string): string => {
     const value = texts.get(name) ?? '';
     if (value === '') missing.add(name);
-    known.set(name, value);
-  }
+    return value;
+  };
+  const expanded = expandVariables(text, { get }, longestPathBytes, () => {
+    const message = `subPathExpr expands to more than ${longestPathBytes} bytes`;
+    return new KubeletError('invalid', 'CreateContainerConfigError', message);
+  });
   if (missing.size > 0) {
     const names = [...missing].toSorted((a, b) => (a < b ? -1 : 1)).join(', ');
     throw new KubeletError('invalid', 'CreateContainerConfigError', `missing value for ${names}`);
   }
-  return expandVariables(text, known);
+  return expanded;
 }
 
 /** Our own hosts file, unless the container mounts one itself or the pod has no address to write down. */

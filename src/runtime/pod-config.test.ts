@@ -272,6 +272,10 @@ describe('container config as recorded', () => {
     const config = containerOf(rec({ containers: [container] }), 2, { ...options, env });
     expect(config.command).toEqual(['echo', 'one', '$(MISSING)', '$(A)']);
     expect(config.args).toEqual(['one-$(C)']);
+    const large = new Map([['A', Buffer.alloc(9 * 1024 * 1024, 'x')]]);
+    const twice = (args: string[]): unknown =>
+      containerOf(rec({ containers: [aContainer({ args })] }), 0, { ...options, env: large });
+    expect(() => twice(['$(A)'])).toThrow('environment, command and args take more than 16 MiB');
     expect(config.envs.map(({ key, value }) => `${key}=${new TextDecoder().decode(value)}`)).toEqual([
       'A=one',
       'B=one-$(C)',

@@ -170,3 +170,18 @@ function idOfC(): string {
     return 'no container yet';
   }
 }
+
+test('a container whose variables multiply waits with the reason, and the others run', async () => {
+  const env = [{ name: 'V0', value: 'x'.repeat(100) }];
+  for (let at = 1; at <= 9; at += 1) env.push({ name: `V${at}`, value: `$(V${at - 1})`.repeat(10) });
+  node.write('bomb.yaml', aPod({ name: 'bomb', containers: [aContainer({ env })] }));
+  node.write('p.yaml', aPod());
+  await node.clock.advance(5_000);
+  expect(containerState('uid-bomb')).toEqual({
+    waiting: {
+      reason: 'CreateContainerConfigError',
+      message: 'environment, command and args take more than 16 MiB after expanding $(VAR) references',
+    },
+  });
+  expect(node.status('uid-p')?.phase).toBe('Running');
+});
