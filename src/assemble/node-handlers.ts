@@ -10,7 +10,7 @@ import type { LogDirectoryOptions } from '../edge/host/log-directory.ts';
 import { containerLogsDirectory } from '../runtime/paths.ts';
 import { type CheckpointDeps, checkpointHandler } from '../server/node/checkpoint.ts';
 import { logVerbosityHandler } from '../server/node/log-verbosity.ts';
-import { type Profiler, profilesHandler } from '../server/node/profiles.ts';
+import { type Profiler, profileHandlers } from '../server/node/profiles.ts';
 import { type SystemLogsDeps, systemLogsHandler } from '../server/node/system-logs.ts';
 import { statuszHandler } from '../server/node/zpages.ts';
 import type { RouteHandlers } from '../server/routes.ts';
@@ -44,7 +44,7 @@ export function nodeHandlers(input: NodeHandlersInput): RouteHandlers {
       journal: edges.systemLogs.journal,
       queries: gates.NodeLogQuery && config.enableSystemLogQuery,
     }),
-    profiles: profilesHandler(edges.profiler),
+    ...profileHandlers(edges.profiler, { heapSnapshots: flags.enableHeapSnapshots }),
     logVerbosity: verbosity && logVerbosityHandler(verbosity),
     statusz: statuszHandler({
       startedAtMs: clock.now(),

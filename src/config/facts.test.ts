@@ -21,6 +21,7 @@ describe('flags', () => {
   test('those of our own are few', () => {
     expect(allFlags.filter((entry) => !shared.includes(entry)).map(({ name }) => name)).toEqual([
       'allow-get-streams',
+      'enable-heap-snapshots',
     ]);
   });
 

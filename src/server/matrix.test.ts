@@ -87,7 +87,8 @@ const expected: Readonly<Record<RouteName, Row>> = {
   runningPods: { path: '/runningpods/', methods: get, debugOff: 405, readerGets: true },
   checkpoint: { path: '/checkpoint/ns/pod/c', methods: post, debugOff: 404, readerGets: false },
   systemLogs: { path: '/logs/syslog', methods: get, debugOff: 405, readerGets: false },
-  profiles: { path: '/debug/pprof/heap', methods: get, debugOff: 405, readerGets: true },
+  heapSnapshot: { path: '/debug/pprof/heap', methods: get, debugOff: 405, readerGets: false },
+  profiles: { path: '/debug/pprof/profile', methods: get, debugOff: 405, readerGets: true },
   logVerbosity: { path: '/debug/flags/v', methods: any, debugOff: 404, readerGets: true },
 };
 
@@ -101,7 +102,7 @@ function codeOf(row: Row, who: Who, debugging: boolean, method: string): number 
   if (who === 'wrong token') return 401;
   // A path that is switched off has the rights of the one that is on, but acts on nothing.
   const off = !debugging && row.debugOff === 405;
-  const acting = /^\/(run|exec|attach|portForward)\//.test(row.path);
+  const acting = /^\/(run|exec|attach|portForward|debug\/pprof\/heap)(\/|$)/.test(row.path);
   const readerMay = method === 'GET' && (row.readerGets || (off && acting));
   if (who !== 'admin' && !(who === 'reader' && readerMay)) return 403;
   if (off) return 405;
@@ -176,6 +177,8 @@ describe('10250, one kind of handler switched off', () => {
       body: 'Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n',
     });
     expect(asResponse(await route(routes, back)(exec)).status).toBe(200);
+    const heap = request('GET', '/debug/pprof/heap', 'reader');
+    expect(asResponse(await route(routes, back)(heap)).status).toBe(403);
   });
 });
 

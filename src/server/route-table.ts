@@ -28,6 +28,8 @@ export interface RouteRow {
   readonly subresource: string;
   /** Runs something inside a container: a GET needs the verb create, too. */
   readonly acts?: true;
+  /** The verb that every method needs, where the method's own verb would be too little. */
+  readonly verb?: 'create';
   readonly gate?: 'ContainerCheckpoint' | 'ComponentStatusz' | 'ComponentFlagz';
   /** The path below which 405 is answered, not 404, when debugging handlers are off, and always on the read-only port. */
   readonly disabledBelow?: string;
@@ -194,6 +196,19 @@ export const routeTable = [
     subresource: 'log',
     disabledBelow: '/logs/',
     disabledMessage: 'logs endpoint is disabled.',
+  },
+  {
+    // differs from upstream: a snapshot contains the secrets of every pod on the node, which the right to read nodes/proxy
+    // must not give away. Go's heap profile contains allocation sites only.
+    name: 'heapSnapshot',
+    kind: 'service',
+    path: '/debug/pprof/heap',
+    patterns: [''],
+    methods: ['GET'],
+    class: 'profiling',
+    subresource: 'proxy',
+    verb: 'create',
+    disabledMessage: 'profiling endpoint is disabled.',
   },
   {
     name: 'profiles',

@@ -30,6 +30,10 @@ export const kubeletFlags = {
     flag: { name: 'config-dir', deprecated: false },
     doc: 'Directory of drop-ins: every *.conf file in it, in lexical order, is merged over --config.',
   }),
+  enableHeapSnapshots: boolean({
+    flag: { name: 'enable-heap-snapshots', deprecated: false, own: true },
+    doc: 'Serve heap snapshots of the kubelet at /debug/pprof/heap to clients with the verb create on nodes/proxy. A snapshot contains every secret that the kubelet holds, in plain text.',
+  }),
   exitOnLockContention: boolean({
     flag: { name: 'exit-on-lock-contention', deprecated: false },
     doc: 'Exit when another process touches --lock-file.',

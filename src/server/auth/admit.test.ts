@@ -32,6 +32,7 @@ describe('nodeAttributes', () => {
     ['checkpoint', 'POST', 'create', ['checkpoint']],
     ['containerLogs', 'GET', 'get', ['proxy']],
     ['profiles', 'GET', 'get', ['proxy']],
+    ['heapSnapshot', 'GET', 'create', ['proxy']],
     ['logVerbosity', 'PUT', 'update', ['proxy']],
     ['pods', 'PATCH', 'patch', ['pods', 'proxy']],
     ['pods', 'HEAD', '', ['pods', 'proxy']],

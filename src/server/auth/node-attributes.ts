@@ -28,5 +28,5 @@ export function nodeAttributes(settings: AttributeSettings, row: RouteRow, metho
   // differs from upstream: there a GET may exec with nothing but the right to read, since a WebSocket begins with one.
   const acts = row.acts === true && method === 'GET' && !settings.allowGetStreams;
   const fine = settings.fineGrained && fineSubresource !== undefined ? [fineSubresource] : [];
-  return { verb: acts ? 'create' : (verbs[method] ?? ''), subresources: [...fine, subresource] };
+  return { verb: acts ? 'create' : (row.verb ?? verbs[method] ?? ''), subresources: [...fine, subresource] };
 }

@@ -4,7 +4,7 @@ import { asResponse, bodyText, httpRequest } from '../fixtures/requests.ts';
 import type { HttpRequest, RouteHandler } from '../http-message.ts';
 import { HealthSlis } from './health-slis.ts';
 import { logVerbosityHandler } from './log-verbosity.ts';
-import { type Profiler, profilesHandler } from './profiles.ts';
+import { type Profiler, profileHandlers } from './profiles.ts';
 import { statuszHandler } from './zpages.ts';
 
 async function ask(
@@ -77,7 +77,7 @@ describe('/metrics/slis', () => {
 });
 
 describe('/debug/pprof/', () => {
-  function bench() {
+  function bench({ heapSnapshots = true } = {}) {
     const taken: string[] = [];
     let finish = (): void => undefined;
     const profiler: Profiler = {
@@ -95,45 +95,57 @@ describe('/debug/pprof/', () => {
       resources: () => ['TCPSocketWrap', 'Timeout', 'TCPSocketWrap'],
       commandLine: ['kubelet', '--v=2'],
     };
-    const handle = profilesHandler(profiler);
+    const { heapSnapshot, profiles } = profileHandlers(profiler, { heapSnapshots });
     const get = (name: string, query = '', more: Partial<HttpRequest> = {}) =>
-      ask(handle, `GET /debug/pprof/${name}${query}`, more, { subpath: name });
-    return { handle, get, taken, finish: () => finish() };
+      ask(profiles, `GET /debug/pprof/${name}${query}`, more, { subpath: name });
+    const heap = () => ask(heapSnapshot, 'GET /debug/pprof/heap');
+    return { heapSnapshot, heap, get, taken, finish: () => finish() };
   }
 
   test('each in its form', async () => {
-    const { get } = bench();
+    const { get, heap } = bench();
     expect((await get('')).text).toContain("<a href='heap'>heap</a>");
     expect(await get('cmdline')).toEqual({ status: 200, text: 'kubelet\u0000--v=2' });
     expect(await get('goroutine')).toEqual({
       status: 200,
       text: 'resources: total 3\n2 TCPSocketWrap\n1 Timeout\n',
     });
-    expect(await get('heap')).toEqual({ status: 200, text: '{"snapshot":{}}' });
+    expect(await heap()).toEqual({ status: 200, text: '{"snapshot":{}}' });
     expect(await get('allocs', '?seconds=2')).toEqual({ status: 200, text: '{"seconds":2}' });
     expect(await get('allocs', '?seconds=x')).toEqual({ status: 200, text: '{"seconds":30}' });
     expect(await get('mutex')).toEqual({ status: 200, text: '' });
     expect(await get('symbol')).toEqual({ status: 404, text: 'Unknown profile\n' });
-    expect((await get('profile', '?seconds=14401')).status).toBe(400);
+    expect((await get('profile', '?seconds=301')).status).toBe(400);
+    expect((await get('allocs', '?seconds=301')).status).toBe(400);
   });
 
   test('one at a time, and the next when it has ended', async () => {
-    const { finish, get, taken } = bench();
+    const { finish, get, heap, taken } = bench();
     const first = get('profile', '?seconds=5');
     expect((await get('profile')).status).toBe(500);
-    expect((await get('heap')).status).toBe(500);
+    expect((await heap()).status).toBe(500);
     finish();
     expect(await first).toEqual({ status: 200, text: '{"nodes":[]}' });
-    expect((await get('heap')).status).toBe(200);
+    expect((await heap()).status).toBe(200);
     expect(taken).toEqual(['cpu 5']);
   });
 
   test('a snapshot is one as long as somebody reads it', async () => {
-    const { handle, get } = bench();
-    const request = { ...httpRequest('GET /debug/pprof/heap'), params: { subpath: 'heap' } };
-    const { body } = asResponse(await handle(request));
-    expect((await get('heap')).status).toBe(500);
+    const { heap, heapSnapshot } = bench();
+    const request = { ...httpRequest('GET /debug/pprof/heap'), params: {} };
+    const { body } = asResponse(await heapSnapshot(request));
+    expect((await heap()).status).toBe(500);
     await bodyText({ status: 200, headers: {}, body });
-    expect((await get('heap')).status).toBe(200);
+    expect((await heap()).status).toBe(200);
+  });
+
+  test('serves no heap snapshot unless the flag is set', async () => {
+    const { get, heap } = bench({ heapSnapshots: false });
+    expect(await heap()).toEqual({
+      status: 404,
+      text: 'Heap snapshots contain every secret that the kubelet holds and are disabled (--enable-heap-snapshots).\n',
+    });
+    // The row of the other profiles must be no way around it.
+    expect((await get('heap')).status).toBe(404);
   });
 });
