@@ -3,7 +3,7 @@
 import type { Logger } from '../base/log.ts';
 import { healthHandler, readOnlyRoutes } from './handlers.ts';
 import type { HealthCheck } from './health.ts';
-import type { HttpHandler } from './http-message.ts';
+import { type HttpHandler, refusal } from './http-message.ts';
 import type { HttpMetrics } from './http-metrics.ts';
 import { HttpServer, type Listening } from './http-server.ts';
 import { route } from './router.ts';
@@ -30,6 +30,17 @@ export interface PlainPortsDeps {
   readonly log: Logger;
 }
 
+/**
+ * Rejects every method that could change something: nobody is authenticated here.
+ * differs from upstream: there DELETE /metrics/slis resets the metrics, and POST /stats/summary is another GET.
+ */
+function onlyReads(handler: HttpHandler): HttpHandler {
+  return (request) =>
+    request.method === 'GET' || request.method === 'HEAD'
+      ? handler(request)
+      : refusal(405, '405: Method Not Allowed', { allow: 'GET, HEAD' });
+}
+
 export function plainPorts({
   checks,
   config,
@@ -52,7 +63,7 @@ export function plainPorts({
       host: config.address,
       port: config.readOnlyPort,
       flag: '--read-only-port',
-      handler: metrics.counted('readonly', routes, route(routes)),
+      handler: metrics.counted('readonly', routes, onlyReads(route(routes))),
     },
   ];
   return ports
