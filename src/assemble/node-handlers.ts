@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Verbosity } from '../base/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import { redactArguments } from '../config/redact-arguments.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { kubeletVersion, upstreamVersion } from '../config/version.ts';
@@ -35,6 +36,7 @@ const systemLogDirectory = '/var/log';
 
 export function nodeHandlers(input: NodeHandlersInput): RouteHandlers {
   const { clock, config, cri, desired, edges, flags, gates, verbosity } = input;
+  const profiler = { ...edges.profiler, commandLine: redactArguments(edges.profiler.commandLine) };
   const directory = join(flags.rootDir, 'checkpoints');
   const others = [config.podLogsDir, containerLogsDirectory(config.podLogsDir)];
   return {
@@ -44,7 +46,7 @@ export function nodeHandlers(input: NodeHandlersInput): RouteHandlers {
       journal: edges.systemLogs.journal,
       queries: gates.NodeLogQuery && config.enableSystemLogQuery,
     }),
-    ...profileHandlers(edges.profiler, { heapSnapshots: flags.enableHeapSnapshots }),
+    ...profileHandlers(profiler, { heapSnapshots: flags.enableHeapSnapshots }),
     logVerbosity: verbosity && logVerbosityHandler(verbosity),
     statusz: statuszHandler({
       startedAtMs: clock.now(),

@@ -89,6 +89,16 @@ test('what is shown, given back as a file, shows the same', async () => {
   expect(await shownOf(first)).toEqual(first);
 });
 
+test.each([
+  ['https://me:geheim@host/pods', 'https://<masked>@host/pods'],
+  ['https://host/pods?token=geheim', 'https://host/pods?<masked>'],
+])('credentials in staticPodURL %s are masked', async (staticPodURL, shown) => {
+  const { config } = await load({ staticPodURL });
+  const masked = maskedConfiguration(config) as { readonly staticPodURL: string };
+  expect(masked.staticPodURL).toBe(shown);
+  expect(JSON.stringify(masked)).not.toContain('geheim');
+});
+
 test('header values are masked for the log', async () => {
   const { config } = await load({ staticPodURLHeader: { Authorization: ['Bearer geheim'] } });
   const masked = JSON.stringify(maskedConfiguration(config));

@@ -1,5 +1,6 @@
 // The effective configuration as /configz prints it, in upstream's form: {"kubeletconfig": {…}} with durations as 2m0s.
 // Upstream: component-base/configz with the JSON of the v1beta1 type. Zero values it leaves out are left out here too.
+import { masked, redactUrl } from '../base/redact-url.ts';
 import { Duration } from './duration.ts';
 import { type Field, isMapKind, type Schema } from './schema.ts';
 import { type KubeletConfiguration, kubeletConfiguration } from './table/kubelet-configuration.ts';
@@ -9,10 +10,17 @@ export function renderConfigz(config: KubeletConfiguration): { readonly kubeletc
   return { kubeletconfig: encodeObject(kubeletConfiguration, config) };
 }
 
-/** The same, safe to log: header values may be credentials. */
+/**
+ * The same, safe to show: header values and parts of a URL may be credentials.
+ * differs from upstream: there the URL is shown as it is.
+ */
 export function maskedConfiguration(config: KubeletConfiguration): unknown {
-  const masked = Object.keys(config.staticPodURLHeader).map((name) => [name, ['<masked>']] as const);
-  return encodeObject(kubeletConfiguration, { ...config, staticPodURLHeader: Object.fromEntries(masked) });
+  const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, [masked]] as const);
+  return encodeObject(kubeletConfiguration, {
+    ...config,
+    staticPodURL: redactUrl(config.staticPodURL),
+    staticPodURLHeader: Object.fromEntries(headers),
+  });
 }
 
 type Values = { readonly [name: string]: unknown };

@@ -5,6 +5,7 @@ import { parseArgs } from './parse-args.ts';
 const args = parseArgs([
   '--max-pods=7',
   '--manifest-url-header=Authorization:secret',
+  '--manifest-url=https://me:geheim@host/pods?token=secret',
   '--storage-driver-password=geheim',
   '--eviction-hard=nodefs.available<5%,memory.available<1Gi',
   '--cluster-dns=1.1.1.1,2.2.2.2',
@@ -40,5 +41,6 @@ test('every flag is shown with its value, as given or by default', () => {
 test('what may be a credential is not shown', () => {
   const page = renderFlagz(args);
   expect(page).toContain('manifest-url-header=CLASSIFIED\n');
+  expect(page).toContain('manifest-url=https://<masked>@host/pods?<masked>\n');
   expect(page).not.toMatch(/secret|geheim/);
 });

@@ -1,8 +1,10 @@
 // Every flag with its value after the command line, for /flagz and the log. Upstream: component-base/zpages/flagz.
 // Values that may be credentials are not shown.
+import { redactUrl } from '../base/redact-url.ts';
 import { Duration } from './duration.ts';
 import { allFlags, type FlagEntry, foldUses } from './flag-index.ts';
 import type { ParsedArgs } from './parse-args.ts';
+import { isSecret, isUrl } from './redact-arguments.ts';
 
 export type FlagValue = readonly [name: string, value: string];
 
@@ -11,18 +13,14 @@ export function flagValues(args: ParsedArgs): readonly FlagValue[] {
   return allFlags.map((entry) => {
     if (isSecret(entry)) return [entry.name, 'CLASSIFIED'];
     const start = entry.field.legacyDefault ?? entry.field.default;
-    return [entry.name, valueText(entry, foldUses(entry, args.uses.get(entry) ?? [], start).value)];
+    const text = valueText(entry, foldUses(entry, args.uses.get(entry) ?? [], start).value);
+    return [entry.name, isUrl(entry) ? redactUrl(text) : text];
   });
 }
 
 export function renderFlagz(args: ParsedArgs): string {
   const lines = flagValues(args).map(([name, value]) => `${name}=${value}\n`);
   return `\nkubelet flags\nWarning: This page is for people who debug; its form may change at any time.\n\n${lines.join('')}`;
-}
-
-/** Header values and passwords. */
-export function isSecret(entry: FlagEntry): boolean {
-  return entry.type === 'headers' || entry.name.endsWith('password');
 }
 
 interface Taint {

@@ -1,14 +1,15 @@
 // From a command line to the configuration that runs: files, drop-ins, flags, gates, in upstream's order of precedence.
 // Upstream: NewKubeletCommand in cmd/kubelet/app/server.go. Pure but for the injected files.
 import { join } from 'node:path/posix';
+import { redactUrl } from '../base/redact-url.ts';
 import { legacyConfiguration } from './complete.ts';
 import { type CredentialProviders, readCredentialProviders } from './credential-providers.ts';
 import { type FlagEntry, flagByName, foldUses } from './flag-index.ts';
-import { isSecret } from './flagz.ts';
 import { type FeatureGates, resolveGates } from './gates/feature-gates.ts';
 import type { ParsedArgs } from './parse-args.ts';
 import type { Problem } from './problem.ts';
 import { type ConfigurationFiles, type Findings, mergeDropIns, readConfigFile } from './read-files.ts';
+import { isSecret, isUrl } from './redact-arguments.ts';
 import { defaultsOf } from './schema.ts';
 import type { KubeletConfiguration } from './table/kubelet-configuration.ts';
 import { type KubeletFlags, kubeletFlags } from './table/kubelet-flags.ts';
@@ -129,5 +130,6 @@ function setIn<T extends object>(value: T, path: readonly string[], leaf: unknow
 }
 
 function shown(entry: FlagEntry, texts: readonly string[]): string {
-  return isSecret(entry) ? '' : texts.map((text) => JSON.stringify(text)).join(', ');
+  if (isSecret(entry)) return '';
+  return texts.map((text) => JSON.stringify(isUrl(entry) ? redactUrl(text) : text)).join(', ');
 }

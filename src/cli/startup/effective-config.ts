@@ -1,8 +1,7 @@
 // The effective configuration as it may be logged. Upstream logs it at -v=5 with the values of staticPodURLHeader masked.
 // Invariant: no value that can be a credential comes out, wherever a field that holds one may be added.
 import type { Logger } from '../../base/log.ts';
-
-const mask = '<masked>';
+import { masked as mask, redactUrl } from '../../base/redact-url.ts';
 
 /** Fields of which every value is a secret, however it is shaped. */
 const secretFields: ReadonlySet<string> = new Set(['staticPodURLHeader']);
@@ -29,11 +28,7 @@ function maskAll(value: unknown): unknown {
 function maskText(name: string, text: string): string {
   if (text === '') return text;
   if (secretName.test(name)) return mask;
-  return urlField.test(name) ? maskUrl(text) : text;
-}
-
-function maskUrl(text: string): string {
-  return text.replace(/\/\/[^/?#]*@/, `//${mask}@`).replace(/\?[^#]*/, `?${mask}`);
+  return urlField.test(name) ? redactUrl(text) : text;
 }
 
 /** The configuration is made only when somebody reads the line. */
