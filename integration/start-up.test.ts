@@ -4,11 +4,12 @@
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { createServer, type Server } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Exit, Kubelet, KubeletOptions } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
+import { commandLine } from './rig/process.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
@@ -17,6 +18,24 @@ import { heldPod } from './support/runtime-view.ts';
 
 const clean: Exit = { code: 0, signal: null };
 const failed: Exit = { code: 1, signal: null };
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function isListening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
 
 describeOnRig('start-up', () => {
   let rig: Rig;
@@ -54,6 +73,26 @@ describeOnRig('start-up', () => {
     return untilEnds(kubelet);
   };
   const errorsOf = (kubelet: Kubelet): readonly string[] => kubelet.log.matching(/^E/);
+
+  test('SIGUSR1 opens no debugger port, at whatever moment it comes', async () => {
+    const port = await freePort();
+    const kubelet = make({ env: { NODE_OPTIONS: `--inspect-port=${port}` } });
+    await kubelet.start({ untilReady: false });
+    const pid = kubelet.pid ?? 0;
+    const pestering = setInterval(() => {
+      // The shell ahead of Node has not yet set up anything.
+      if (commandLine(pid)[0] === 'node') process.kill(pid, 'SIGUSR1');
+    }, 5);
+    try {
+      await kubelet.waitUntilReady();
+    } finally {
+      clearInterval(pestering);
+    }
+    process.kill(pid, 'SIGUSR1');
+    expect((await kubelet.healthz()).status).toBe(200);
+    expect(await isListening(port)).toBe(false);
+    expect(await kubelet.stop()).toEqual(clean);
+  });
 
   test('with --exit-on-lock-contention the first gives way to the second, cleanly', async () => {
     const lock = `--lock-file=${join(rig.ground.dir, 'contended.lock')}`;
