@@ -3,7 +3,7 @@
 // itself, so that a link that is changed meanwhile leads nowhere; nothing but files and directories is opened for reading.
 // differs from upstream: there links lead anywhere, and whoever can write a link below /var/log reads every file of the node.
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open, opendir, readlink, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 
@@ -73,13 +73,14 @@ async function isInside(roots: readonly string[], real: string): Promise<boolean
   return false;
 }
 
-/** Directories with a slash, by name. */
+/** Directories with a slash, by name. Of a larger directory the first that the file system names: a pod may fill it. */
 async function entriesOf(fd: number): Promise<readonly string[]> {
-  const entries = await readdir(`/proc/self/fd/${fd}`, { withFileTypes: true });
-  return entries
-    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
-    .toSorted((a, b) => (a < b ? -1 : 1))
-    .slice(0, mostEntries);
+  const entries: string[] = [];
+  for await (const entry of await opendir(`/proc/self/fd/${fd}`, { bufferSize: 1024 })) {
+    entries.push(entry.isDirectory() ? `${entry.name}/` : entry.name);
+    if (entries.length >= mostEntries) break;
+  }
+  return entries.toSorted((a, b) => (a < b ? -1 : 1));
 }
 
 /** A byte that text does not have: control characters but tabs, line ends, form feeds and escapes. */

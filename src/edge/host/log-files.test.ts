@@ -123,6 +123,13 @@ describe('rotated logs', () => {
     expect(await rotatedLogs('/nonexistent/0.log')).toEqual([]);
   });
 
+  test('that a pod has made by the thousand are not all opened', async () => {
+    const at = (n: number): string => `${path}.20240101-${String(n).padStart(6, '0')}`;
+    for (let n = 0; n < 1000; n++) await writeFile(at(n), '');
+    const found = await rotatedLogs(path);
+    expect(found.map((each) => each.path)).toEqual(Array.from({ length: 100 }, (_, n) => at(900 + n)));
+  });
+
   test('that are compressed are read from any place, forwards and again', async () => {
     const text = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join('');
     const packed = `${path}.20240101-000000.gz`;

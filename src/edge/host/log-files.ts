@@ -3,7 +3,7 @@
 // Invariants: a file swapped for a link, a device or a pipe is refused, and so is one below a directory swapped for a link; what is
 // handed out stays the same file when it is renamed or deleted; every handle is closed by who asked for it.
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Gunzip } from 'node:zlib';
@@ -14,6 +14,10 @@ const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const packedBytes = 32 * 1024;
 /** What follows the name of the current file: the time at which it was rotated, in local time. */
 const rotatedSuffix = /^\.\d{8}-\d{6}(\.gz)?$/;
+
+/** Each may be held open by each reader. containerLogMaxFiles is 5 by default. */
+const mostRotated = 100;
+const mostSeen = 100_000;
 
 /** Undefined when there is none of this name. */
 export async function openLogFile(
@@ -168,24 +172,39 @@ function endOfReadable(err: unknown): undefined {
   return undefined;
 }
 
-/** The rotated files of a log, oldest first. One that is being compressed is named once. */
+/** The rotated files of a log, oldest first: the newest mostRotated of them. One that is being compressed is named once. */
 export async function rotatedLogs(
   path: string,
 ): Promise<readonly { readonly path: string; readonly identity: string }[]> {
   const [directory, name] = [dirname(path), basename(path)];
-  const names = await readdir(directory).catch(() => []);
-  const rotated = new Set(
-    names.filter((each) => each.startsWith(name) && rotatedSuffix.test(each.slice(name.length))),
-  );
+  const rotated = new Set(await rotatedNames(directory, name));
   const kept = [...rotated].filter(
     (each) => !rotated.has(each.replace(/\.gz$/, '')) || !each.endsWith('.gz'),
   );
-  const found = kept.toSorted().map(async (each) => {
+  const newest = kept.toSorted().slice(-mostRotated);
+  const found = newest.map(async (each) => {
     const at = join(directory, each);
     const identity = await identityOf(at, lstat);
     return identity === undefined ? [] : [{ path: at, identity }];
   });
   return (await Promise.all(found)).flat();
+}
+
+/** At most mostRotated and as many being compressed; a pod with a writable log directory may have made any number. */
+async function rotatedNames(directory: string, name: string): Promise<readonly string[]> {
+  let names: string[] = [];
+  let seen = 0;
+  try {
+    for await (const { name: each } of await opendir(directory, { bufferSize: 256 })) {
+      if (++seen > mostSeen) break;
+      if (!each.startsWith(name) || !rotatedSuffix.test(each.slice(name.length))) continue;
+      names.push(each);
+      if (names.length >= 4 * mostRotated) names = names.toSorted().slice(-2 * mostRotated);
+    }
+  } catch {
+    return [];
+  }
+  return names;
 }
 
 /** Of what the path leads to now; undefined when there is nothing. */

@@ -1,6 +1,7 @@
 // One line of a container's log file, in the CRI's format or in Docker's JSON. Upstream: parseCRILog and parseDockerJSONLog in
 // staging/src/k8s.io/cri-client/pkg/logs. Invariants: bytes stay bytes, so that binary output survives; nothing is allocated per
 // line of the CRI's format.
+import { readDockerLine } from './docker-line.ts';
 import { TimestampReader } from './timestamp.ts';
 
 const newline = 0x0a;
@@ -67,16 +68,15 @@ export class LineReader {
 
   /** {"log":"what it wrote\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"} */
   #readJson(bytes: Buffer, from: number, to: number): boolean {
-    const line = parseJson(bytes.subarray(from, to));
+    const line = readDockerLine(bytes, from, to);
     if (line === undefined) return false;
-    const { log = '', stream, time } = line;
-    if (typeof log !== 'string' || (stream !== 'stdout' && stream !== 'stderr')) return false;
-    if (time === undefined || time === null) {
+    const { log, stream, time } = line;
+    if (stream !== 'stdout' && stream !== 'stderr') return false;
+    if (time === undefined) {
       this.time.seconds = yearOneSeconds;
       this.time.nanos = 0;
       this.time.offsetMinutes = 0;
     } else {
-      if (typeof time !== 'string') return false;
       const text = Buffer.from(time);
       if (!this.time.read(text, 0, text.length)) return false;
     }
@@ -103,16 +103,6 @@ export function lineKind(reader: LineReader, head: Buffer): LineKind {
   if (!reader.partial) return 'ends';
   // A piece of nothing begins no line.
   return head[contentAt] === newline ? 'none' : 'goes on';
-}
-
-function parseJson(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(bytes.toString());
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch (err) {
-    if (err instanceof SyntaxError) return undefined;
-    throw err;
-  }
 }
 
 function indexOfSpace(bytes: Uint8Array, from: number, to: number): number {

@@ -2,12 +2,15 @@
 // file. Upstream: the first half of ReadLogs in staging/src/k8s.io/cri-client/pkg/logs.
 // differs from upstream: lines from the end and lines since a time are looked for in rotated files as well; there, a log that was
 // rotated a moment ago has none.
+// Invariant: every piece waits for its turn and is small enough for the event loop; nothing is read once the signal is aborted.
 import { KubeletError } from '../../base/errors.ts';
 import type { LogFile, LogFiles, LogTarget, RotatedLog } from './log-files.ts';
 import { LineReader } from './log-line.ts';
 import type { LogOptions } from './log-options.ts';
+import { mostBytes, Pace } from './pace.ts';
 import { BackwardScan, ForwardScan, TailCount } from './tail-scan.ts';
 import type { Instant } from './timestamp.ts';
+import type { Turns } from './turns.ts';
 
 /** Oldest first; the last one is what the container writes to, as far as that is there. */
 export interface OpenedLog {
@@ -18,16 +21,26 @@ export interface OpenedLog {
   readonly endAt: number;
 }
 
-const blockBytes = 64 * 1024;
+/** A piece of a log that is only searched; more once that has shown to be quick. */
+const firstPieceBytes = 16 * 1024;
+/** As much of a file as is searched for its first line. */
+const beginningBytes = 8 * 1024;
+
+export interface OpenLogDeps {
+  readonly files: LogFiles;
+  readonly turns: Pick<Turns, 'take'>;
+  readonly clock: { monotonic(): number };
+}
 
 export async function openLog(
-  files: LogFiles,
+  deps: OpenLogDeps,
   target: LogTarget,
   { since, tailLines }: Pick<LogOptions, 'since' | 'tailLines'>,
+  signal: AbortSignal,
 ): Promise<OpenedLog> {
   const opened: LogFile[] = [];
   try {
-    const history = new History(files, target);
+    const history = new History(deps.files, target);
     const newest = (await history.current()) ?? (await history.older());
     if (newest === undefined) {
       throw new KubeletError(
@@ -39,9 +52,12 @@ export async function openLog(
     opened.unshift(newest);
     const endAt = newest.compressed ? Number.POSITIVE_INFINITY : await newest.size();
     if (tailLines !== undefined) {
-      return { startAt: await tailStart(opened, history, tailLines, endAt), files: opened, endAt };
+      const search = new Search(deps, signal);
+      const startAt = await search.tailStart(opened, history, tailLines, endAt);
+      await search.skip(opened[0], startAt);
+      return { startAt, files: opened, endAt };
     }
-    if (since !== undefined) await addSince(opened, history, since);
+    if (since !== undefined) await addSince(opened, history, since, signal);
     return { startAt: 0, files: opened, endAt };
   } catch (err) {
     await Promise.all(opened.map((file) => file.close()));
@@ -81,56 +97,106 @@ class History {
   }
 }
 
-/** Adds older files until the lines are found; returns where they begin in the oldest. */
-async function tailStart(opened: LogFile[], history: History, lines: number, endAt: number): Promise<number> {
-  if (lines === 0 && Number.isFinite(endAt)) return endAt;
-  const count = new TailCount(lines);
-  for (let size = endAt; ; ) {
-    const file = opened[0];
-    if (file === undefined) return 0;
-    const start = file.compressed ? await forwardStart(file, count) : await backwardStart(file, size, count);
-    if (start !== undefined) return start;
-    const older = await history.older();
-    if (older === undefined) return 0;
-    opened.unshift(older);
-    size = older.compressed ? Number.POSITIVE_INFINITY : await older.size();
-  }
-}
+/** Searches files piece by piece, in turns with everything else on the event loop. */
+class Search {
+  readonly #deps: OpenLogDeps;
+  readonly #signal: AbortSignal;
+  readonly #pace: Pace;
 
-async function backwardStart(file: LogFile, size: number, count: TailCount): Promise<number | undefined> {
-  const scan = new BackwardScan(count);
-  const buffer = Buffer.allocUnsafe(blockBytes);
-  for (let right = size; right > 0; ) {
-    const left = Math.max(0, right - blockBytes);
-    const block = buffer.subarray(0, right - left);
-    const length = await readFully(file, block, left);
-    const start = scan.block(block.subarray(0, length), left);
-    if (start !== undefined) return start;
-    right = left;
+  constructor(deps: OpenLogDeps, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#signal = signal;
+    this.#pace = new Pace(deps.clock, firstPieceBytes);
   }
-  return undefined;
-}
 
-async function forwardStart(file: LogFile, count: TailCount): Promise<number | undefined> {
-  const whole = new ForwardScan();
-  await eachBlock(file, (block) => {
-    whole.push(block);
-    return true;
-  });
-  const found = count.passFile(whole.ends, whole.last);
-  if (found === undefined) return undefined;
-  const again = new ForwardScan();
-  let start: number | undefined;
-  await eachBlock(file, (block) => {
-    start = again.push(block, found.afterEnd);
-    return start === undefined;
-  });
-  return start;
+  /** Adds older files until the lines are found; returns where they begin in the oldest. */
+  async tailStart(opened: LogFile[], history: History, lines: number, endAt: number): Promise<number> {
+    if (lines === 0 && Number.isFinite(endAt)) return endAt;
+    const count = new TailCount(lines);
+    for (let size = endAt; ; ) {
+      const file = opened[0];
+      if (file === undefined) return 0;
+      const start = file.compressed
+        ? await this.#forwardStart(file, count)
+        : await this.#backwardStart(file, size, count);
+      if (start !== undefined) return start;
+      const older = await history.older();
+      if (older === undefined) return 0;
+      opened.unshift(older);
+      size = older.compressed ? Number.POSITIVE_INFINITY : await older.size();
+    }
+  }
+
+  /** Unpacks a compressed file up to this place, where reading goes on. Others are read from anywhere. */
+  async skip(file: LogFile | undefined, to: number): Promise<void> {
+    if (file?.compressed !== true || to === 0) return;
+    await this.#eachPiece(file, () => true, to);
+  }
+
+  async #backwardStart(file: LogFile, size: number, count: TailCount): Promise<number | undefined> {
+    const scan = new BackwardScan(count);
+    const buffer = Buffer.allocUnsafe(mostBytes);
+    for (let right = size; right > 0; ) {
+      const left = Math.max(0, right - this.#pace.bytes);
+      const piece = buffer.subarray(0, right - left);
+      const length = await readFully(file, piece, left);
+      await this.#turn(length);
+      const start = this.#pace.run(() => scan.block(piece.subarray(0, length), left));
+      if (start !== undefined) return start;
+      right = left;
+    }
+    return undefined;
+  }
+
+  async #forwardStart(file: LogFile, count: TailCount): Promise<number | undefined> {
+    const whole = new ForwardScan();
+    await this.#eachPiece(file, (piece) => {
+      whole.push(piece);
+      return true;
+    });
+    const found = count.passFile(whole.ends, whole.last);
+    if (found === undefined) return undefined;
+    const again = new ForwardScan();
+    let start: number | undefined;
+    await this.#eachPiece(file, (piece) => {
+      start = again.push(piece, found.afterEnd);
+      return start === undefined;
+    });
+    return start;
+  }
+
+  async #eachPiece(
+    file: LogFile,
+    take: (piece: Buffer) => boolean,
+    endAt = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
+    const buffer = Buffer.allocUnsafe(mostBytes);
+    for (let at = 0; at < endAt; ) {
+      const wanted = Math.min(this.#pace.bytes, endAt - at);
+      const length = await file.read(buffer.subarray(0, wanted), at);
+      if (length === 0) return;
+      await this.#turn(length);
+      if (!this.#pace.run(() => take(buffer.subarray(0, length)))) return;
+      at += length;
+    }
+  }
+
+  async #turn(bytes: number): Promise<void> {
+    this.#signal.throwIfAborted();
+    await this.#deps.turns.take(bytes);
+    this.#signal.throwIfAborted();
+  }
 }
 
 /** Adds older files until one begins before that time. */
-async function addSince(opened: LogFile[], history: History, since: Instant): Promise<void> {
+async function addSince(
+  opened: LogFile[],
+  history: History,
+  since: Instant,
+  signal: AbortSignal,
+): Promise<void> {
   for (;;) {
+    signal.throwIfAborted();
     const file = opened[0];
     const first = file === undefined ? undefined : await firstTime(file);
     if (first !== undefined && !isAfter(first, since)) return;
@@ -142,7 +208,7 @@ async function addSince(opened: LogFile[], history: History, since: Instant): Pr
 
 /** Of the first line that is one, as far as there is one near the beginning. */
 export async function firstTime(file: LogFile): Promise<Instant | undefined> {
-  const buffer = Buffer.allocUnsafe(blockBytes);
+  const buffer = Buffer.allocUnsafe(beginningBytes);
   const length = await readFully(file, buffer, 0);
   const line = new LineReader();
   for (let from = 0; from < length; ) {
@@ -166,13 +232,4 @@ async function readFully(file: LogFile, buffer: Buffer, at: number): Promise<num
     length += read;
   }
   return length;
-}
-
-async function eachBlock(file: LogFile, take: (block: Buffer) => boolean): Promise<void> {
-  const buffer = Buffer.allocUnsafe(blockBytes);
-  for (let at = 0; ; ) {
-    const length = await file.read(buffer, at);
-    if (length === 0 || !take(buffer.subarray(0, length))) return;
-    at += length;
-  }
 }

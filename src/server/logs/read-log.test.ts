@@ -104,6 +104,85 @@ function bench() {
   };
 }
 
+/** A log without an end, as a sparse file of terabytes is: reading it never stops by itself. */
+function endless(over: Partial<LogOptions>, block: string, compressed = false) {
+  const stop = new AbortController();
+  const bytes = Buffer.alloc(64 * 1024, block);
+  let open = 0;
+  let reads = 0;
+  let takenBytes = 0;
+  const chunks = readLog(
+    {
+      files: {
+        open: async () => {
+          open += 1;
+          return {
+            identity: 'a',
+            compressed,
+            read: async (buffer) => {
+              reads += 1;
+              // The client goes away.
+              if (reads === 50) stop.abort();
+              if (reads > 60) throw new Error('read on after the client had gone');
+              return bytes.copy(buffer);
+            },
+            size: async () => 2 ** 50,
+            close: async () => {
+              open -= 1;
+            },
+          };
+        },
+        rotated: async () => [],
+        identity: async () => 'a',
+        watch: () => ({ close: () => undefined }),
+      },
+      turns: {
+        take: async (length) => {
+          takenBytes += length;
+        },
+      },
+      clock: new FakeClock(),
+      log: silentLogger,
+    },
+    {
+      path: '/log',
+      containerId: 'c',
+      options: { ...options, follow: false, ...over },
+      isRunning: () => true,
+      onChange: () => () => undefined,
+    },
+    stop.signal,
+  );
+  const ended = (async () => {
+    for await (const chunk of chunks) expect(chunk.length).toBeLessThan(1024);
+  })();
+  return { ended, seen: () => ({ open, reads, takenBytes }) };
+}
+
+describe('a log without an end', () => {
+  const since = { seconds: 2 ** 40, nanos: 0 };
+  const sparse = '\0';
+  test.each([
+    ['the last 1000000000 lines', { tailLines: 1_000_000_000 }, line('x'), false],
+    ['the last line where none ends', { tailLines: 1 }, sparse, false],
+    ['the last line of empty ones', { tailLines: 1 }, '\n', false],
+    ['the last lines of a compressed one', { tailLines: 1_000_000_000 }, line('x'), true],
+    ['lines since a time', { since }, line('x'), false],
+    ['lines since a time where none ends', { since }, sparse, false],
+    ['the first bytes of a line that does not end', { limitBytes: 10 }, sparse, false],
+  ] as const)(
+    '%s: is read in turns, and no further than its client waits',
+    async (_, over, block, compressed) => {
+      const { ended, seen } = endless(over, block, compressed);
+      await ended;
+      const { open, reads, takenBytes } = seen();
+      expect({ open, reads }).toEqual({ open: 0, reads: 50 });
+      // Every piece but the last has waited for its turn.
+      expect(takenBytes).toBeGreaterThan(40 * 16 * 1024);
+    },
+  );
+});
+
 const nothingLeft = { open: 0, watching: 0, listeners: 0, timers: 0 };
 
 describe('following', () => {

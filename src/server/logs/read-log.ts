@@ -10,6 +10,7 @@ import type { LogFile, LogFiles, LogTarget } from './log-files.ts';
 import { LogFilter } from './log-filter.ts';
 import type { LogOptions } from './log-options.ts';
 import { firstTime, isAfter, openLog } from './open-log.ts';
+import { Pace } from './pace.ts';
 import type { Turns } from './turns.ts';
 
 export interface ReadLogDeps {
@@ -27,7 +28,6 @@ export interface LogRequest extends LogTarget {
   readonly onChange: (listener: () => void) => () => void;
 }
 
-const chunkBytes = 64 * 1024;
 /** Where events get lost, a follower is at most so late. */
 const safetyPollMs = 5_000;
 /** A log that never rests is looked at so often, to take many lines at once. */
@@ -58,6 +58,7 @@ class LogReading {
   readonly #request: LogRequest;
   readonly #signal: AbortSignal;
   readonly #filter: LogFilter;
+  readonly #pace: Pace;
   /** Oldest first; the first one is being read. */
   #files: LogFile[] = [];
   #at = 0;
@@ -69,10 +70,16 @@ class LogReading {
     this.#request = request;
     this.#signal = signal;
     this.#filter = new LogFilter(request.options);
+    this.#pace = new Pace(deps.clock);
   }
 
   async open(): Promise<void> {
-    const { endAt, files, startAt } = await openLog(this.#deps.files, this.#request, this.#request.options);
+    const { endAt, files, startAt } = await openLog(
+      this.#deps,
+      this.#request,
+      this.#request.options,
+      this.#signal,
+    );
     this.#files = [...files];
     this.#at = startAt;
     this.#endAt = endAt;
@@ -113,14 +120,15 @@ class LogReading {
     if (file === undefined) return got;
     while (this.#at < endAt && !this.#filter.isDone) {
       this.#signal.throwIfAborted();
-      const wanted = Math.min(chunkBytes, endAt - this.#at);
+      const wanted = Math.min(this.#pace.bytes, endAt - this.#at);
       const length = await file.read(this.#filter.space(wanted), this.#at);
       if (length === 0) break;
       const isEnd = length < wanted && !file.compressed;
       await this.#deps.turns.take(length);
+      this.#signal.throwIfAborted();
       this.#at += length;
       got = true;
-      const out = this.#filter.filled(length);
+      const out = this.#pace.run(() => this.#filter.filled(length));
       if (out.length > 0) yield out;
       if (isEnd) break;
     }

@@ -85,14 +85,19 @@ describe('the last lines', () => {
           });
           const { files, startAt } = await openLog(
             {
-              open: async (path) => open(Number(path)),
-              rotated: async () =>
-                raws.slice(0, -1).map((_, index) => ({ path: String(index), identity: String(index) })),
-              identity: async () => undefined,
-              watch: () => ({ close: () => undefined }),
+              turns: { take: async () => undefined },
+              clock: { monotonic: () => 0 },
+              files: {
+                open: async (path) => open(Number(path)),
+                rotated: async () =>
+                  raws.slice(0, -1).map((_, index) => ({ path: String(index), identity: String(index) })),
+                identity: async () => undefined,
+                watch: () => ({ close: () => undefined }),
+              },
             },
             { path: String(raws.length - 1), containerId: '' },
             { since: undefined, tailLines: count },
+            new AbortController().signal,
           );
           const read = Buffer.concat(files.map(({ identity }) => raws[Number(identity)] ?? Buffer.alloc(0)));
           expect(shown(read.subarray(startAt))).toBe(naiveTail(shown(Buffer.concat(raws)), count));

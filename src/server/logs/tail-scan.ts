@@ -89,7 +89,8 @@ export class BackwardScan {
   /** The entry that begins at `from` of the block. */
   #entry(block: Buffer, at: number, from: number): number | undefined {
     const end = this.#entryEnd;
-    if (end === undefined || end === at + from) return undefined;
+    // Empty lines are no entries, and there may be a great many.
+    if (end === undefined || end - (at + from) <= 1) return undefined;
     const here = block.subarray(from, Math.min(from + longestHeaderBytes, end - at));
     const missing = Math.min(longestHeaderBytes, end - at - from) - here.length;
     const head = missing > 0 ? Buffer.concat([here, this.#following.subarray(0, missing)]) : here;
@@ -110,6 +111,11 @@ export class ForwardScan {
     for (let from = 0; from < bytes.length; ) {
       const found = bytes.indexOf(newline, from);
       const until = found < 0 ? bytes.length : found + 1;
+      // Empty lines are no entries, and there may be a great many.
+      if (found === from && this.#head.length === 0) {
+        from = until;
+        continue;
+      }
       if (this.#head.length < longestHeaderBytes) {
         const more = bytes.subarray(from, Math.min(until, from + longestHeaderBytes - this.#head.length));
         this.#head = this.#head.length === 0 ? more : Buffer.concat([this.#head, more]);

@@ -8,6 +8,7 @@ import {
   type RouteHandler,
   textResponse,
 } from '../http-message.ts';
+import { released } from '../released.ts';
 
 export interface Profiler {
   /** What the processor did for so long, as V8's .cpuprofile. */
@@ -63,10 +64,8 @@ export function profileHandlers(
     if (busy) return inUse;
     const chunks = profiler.heap();
     busy = true;
-    let isOurs = true;
     const release = (): void => {
-      if (isOurs) busy = false;
-      isOurs = false;
+      busy = false;
     };
     return attachment('kubelet.heapsnapshot', released(chunks, release));
   };
@@ -99,23 +98,6 @@ export function profileHandlers(
     }
   };
   return { profiles, heapSnapshot: () => (heapSnapshots ? snapshot() : snapshotsOff) };
-}
-
-/** Tells when it has come to its end, or when nobody wants the rest. */
-function released(stream: AsyncIterable<Uint8Array>, release: () => void): AsyncIterable<Uint8Array> {
-  const chunks = stream[Symbol.asyncIterator]();
-  const iterator: AsyncIterator<Uint8Array> = {
-    next: async () => {
-      const next = await chunks.next();
-      if (next.done === true) release();
-      return next;
-    },
-    return: async () => {
-      release();
-      return (await chunks.return?.()) ?? { done: true, value: undefined };
-    },
-  };
-  return { [Symbol.asyncIterator]: () => iterator };
 }
 
 function secondsOf({ query }: RoutedRequest): number {

@@ -252,3 +252,20 @@ describe('queries', () => {
     expect(await told('/logs/?query=outside')).toEqual([200, '\nlog not found for outside\n']);
   });
 });
+
+test('a fifth query is rejected until one of four has ended', async () => {
+  const { get } = bench({ queries: true, units: 'endless.service' });
+  const streams = [];
+  for (let n = 0; n < 4; n++) streams.push((await get('/logs/?query=endless')).body as HttpStream);
+  expect(await get('/logs/?query=endless')).toMatchObject({ status: 429 });
+  // Its client goes away before it has read anything.
+  await streams[0]?.[Symbol.asyncIterator]().return?.();
+  expect(await get('/logs/?query=endless')).toMatchObject({ status: 200 });
+  expect(await get('/logs/?query=endless')).toMatchObject({ status: 429 });
+  for (const stream of streams) {
+    const chunks = stream[Symbol.asyncIterator]();
+    await chunks.next();
+    await chunks.return?.();
+  }
+  expect(await get('/logs/?query=endless')).toMatchObject({ status: 200 });
+});

@@ -12,6 +12,7 @@ import {
   type RoutedRequest,
   type RouteHandler,
 } from '../http-message.ts';
+import { released } from '../released.ts';
 import {
   hasOptions,
   joinErrors,
@@ -47,7 +48,11 @@ export interface SystemLogsDeps {
   readonly queries: boolean;
 }
 
+/** Each runs journalctl, which may search a journal of gigabytes for a pattern. differs from upstream: there any number run. */
+const mostQueries = 4;
+
 export function systemLogsHandler(deps: SystemLogsDeps): RouteHandler {
+  const queries = { running: 0 };
   return async (request) => {
     const path = request.params['logpath'] ?? '';
     if (!deps.queries) return await serveFile(deps, request, path, request.path.endsWith('/'));
@@ -55,7 +60,7 @@ export function systemLogsHandler(deps: SystemLogsDeps): RouteHandler {
     if (parsed.kind === 'wrong') return errorResponse(400, joinErrors(parsed.errors));
     if (parsed.kind === 'none') return await serveFile(deps, request, path, request.path.endsWith('/'));
     if (path !== '') return errorResponse(406, 'path not allowed in query mode');
-    return await answerQuery(deps, request, parsed.query);
+    return await answerQuery(deps, request, parsed.query, queries);
   };
 }
 
@@ -63,21 +68,28 @@ async function answerQuery(
   deps: SystemLogsDeps,
   request: RoutedRequest,
   query: LogQuery,
+  queries: { running: number },
 ): Promise<HttpAnswer> {
   const file = query.files.length === 1 ? (query.files[0] ?? '').replaceAll('\\', '/') : undefined;
   const problem = file === undefined ? undefined : await fileProblem(deps, file, request.signal);
   const errors = queryErrors(query, problem);
   if (errors.length > 0) return errorResponse(406, joinErrors(errors));
   if (file !== undefined) return await serveFile(deps, request, file, false);
+  if (queries.running >= mostQueries)
+    return errorResponse(429, `${mostQueries} log queries are running, try again later`);
+  queries.running += 1;
   const zipped = request.headers['accept-encoding'] === 'gzip';
-  const text = serviceLogs(deps, query, request.signal);
+  const logs = serviceLogs(deps, query, request.signal);
+  const text = zipped ? zip(logs) : logs;
   return {
     status: 200,
     headers: {
       'content-type': 'text/plain;charset=UTF-8',
       ...(zipped ? { 'content-encoding': 'gzip' } : {}),
     },
-    body: zipped ? zip(text) : text,
+    body: released(text, () => {
+      queries.running -= 1;
+    }),
   };
 }
 

@@ -1,0 +1,68 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { longestDockerLineBytes, readDockerLine } from './docker-line.ts';
+
+const read = (text: string): ReturnType<typeof readDockerLine> => {
+  const bytes = Buffer.from(text);
+  return readDockerLine(bytes, 0, bytes.length);
+};
+
+describe('readDockerLine', () => {
+  test('reads what JSON.parse reads, with any other fields between', () => {
+    const line = fc.record(
+      {
+        log: fc.string({ unit: 'binary', maxLength: 40 }),
+        stream: fc.constantFrom('stdout', 'stderr'),
+        time: fc.string(),
+        attrs: fc.jsonValue({ maxDepth: 2 }),
+        x: fc.jsonValue({ maxDepth: 2 }),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(line, fc.constantFrom('', '\n', '  \r\n'), (value, end) => {
+        // As Docker reads it: lone surrogates become U+FFFD on the way through UTF-8.
+        const bytes = Buffer.from(`${JSON.stringify(value)}${end}`);
+        const { log = '', stream, time } = JSON.parse(bytes.toString()) as typeof value;
+        expect(readDockerLine(bytes, 0, bytes.length)).toEqual({ log, stream, time });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test.each([
+    ['{}', { log: '', stream: undefined, time: undefined }],
+    ['{"log":null,"stream":"stdout"}', { log: '', stream: 'stdout', time: undefined }],
+    ['{"log":"\\u00e4\\/\\b","stream":"x"}', { log: 'ä/\b', stream: 'x', time: undefined }],
+    ['{ "log" : "a" , "n" : [1,{"b":"]"}] }', { log: 'a', stream: undefined, time: undefined }],
+    ['{', undefined],
+    ['{"log":"a"', undefined],
+    ['{"log":"a"}}', undefined],
+    ['{"log":"a",}', undefined],
+    ['{"log":1}', undefined],
+    ['{"log":"\\q"}', undefined],
+    ['{"log":"\\u12"}', undefined],
+    ['{"log":"a\u0001"}', undefined],
+    ['{"log":"a\\"}', undefined],
+    ['{"a":}', undefined],
+    ['{"a" "b"}', undefined],
+    [`{"log":"${'a'.repeat(longestDockerLineBytes)}"}`, undefined],
+  ])('%j', (text, want) => expect(read(text)).toEqual(want));
+
+  test('lines that are none throw no exception', () => {
+    const limit = Error.stackTraceLimit;
+    let captured = 0;
+    const before = Error.prepareStackTrace;
+    Error.prepareStackTrace = () => {
+      captured += 1;
+      return '';
+    };
+    try {
+      for (let n = 0; n < 10_000; n++) read('{"log":"\\q"}');
+    } finally {
+      Error.prepareStackTrace = before;
+      Error.stackTraceLimit = limit;
+    }
+    expect(captured).toBe(0);
+  });
+});
