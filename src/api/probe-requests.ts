@@ -8,7 +8,8 @@ export interface ProbeAnswer {
   readonly output: string;
 }
 
-export interface HttpProbeRequest {
+/** A GET to a server inside a pod. */
+export interface PodHttpRequest {
   readonly scheme: 'http' | 'https';
   /** An address or a name, without brackets. */
   readonly host: string;
@@ -17,6 +18,9 @@ export interface HttpProbeRequest {
   readonly path: string;
   /** In order; a name may come several times. `Host` replaces the host that is told, not the one that is called. */
   readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+export interface HttpProbeRequest extends PodHttpRequest {
   readonly timeoutMs: number;
 }
 

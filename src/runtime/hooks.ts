@@ -8,19 +8,14 @@ import type { EventSink } from '../api/events.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../api/k8s.ts';
 import type { PodActivity } from '../api/pod-activity.ts';
 import { podUid } from '../api/pod-ref.ts';
+import type { PodHttpRequest } from '../api/probe-requests.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import type { Ongoing } from '../base/ongoing.ts';
 import { podFormat } from './security-context.ts';
 
-/** One GET to a container's own server; any answer counts, certificates are not looked at. */
-export interface HookRequest {
-  readonly url: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-}
-
-/** Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was asked for. */
-export type HookHttp = (request: HookRequest, signal: AbortSignal) => Promise<void>;
+/** Any answer counts. Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was requested. */
+export type HookHttp = (request: PodHttpRequest, signal: AbortSignal) => Promise<void>;
 
 export interface HookDeps {
   readonly cri: Pick<CriRuntime, 'execSync'>;
@@ -117,27 +112,23 @@ async function request(
   const host = action.host === undefined || action.host === '' ? run.podIp : action.host;
   if (host === undefined) throw hookError('failed to find networking container: the pod has no address');
   const port = hookPort(action.port, run.container);
-  const scheme = (action.scheme ?? 'HTTP').toLowerCase();
+  const scheme = (action.scheme ?? 'HTTP').toLowerCase() === 'https' ? 'https' : 'http';
   const headers = hookHeaders(action);
-  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const to = (protocol: string): string => `${protocol}://${authority}${hookPath(action.path ?? '')}`;
+  const get = { scheme, host, port, path: action.path ?? '', headers } as const;
   try {
-    await deps.hookHttp({ url: to(scheme), headers }, signal);
+    await deps.hookHttp(get, signal);
   } catch (err) {
     if (!(err instanceof KubeletError) || err.reason !== 'HttpInsteadOfTls') throw err;
     // What was meant for a server that proves who it is does not go over the wire in the clear.
     const open = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
-    await deps.hookHttp({ url: to('http'), headers: open }, signal);
+    await deps.hookHttp({ ...get, scheme: 'http', headers: open }, signal);
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     deps.events.pod(run.pod, {
       type: 'Warning',
       reason: 'LifecycleHTTPFallback',
       message: `request to HTTPS lifecycle hook ${authority} got HTTP response, retry with HTTP succeeded`,
     });
   }
-}
-
-function hookPath(path: string): string {
-  return path.startsWith('/') || path === '' ? path : `/${path}`;
 }
 
 /** As given, plus who asks and what is accepted where nothing was said; an empty Accept is left out. */

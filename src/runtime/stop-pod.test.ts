@@ -105,7 +105,7 @@ class Scene {
           return { exitCode, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
         },
       },
-      hookHttp: async ({ url }) => this.#note(`get ${url}`),
+      hookHttp: async ({ host, path, port }) => this.#note(`get ${host}:${port}${path}`),
       events: {
         ...noEvents,
         pod: (_pod, { type, reason, message }, path) => {
@@ -209,7 +209,7 @@ test('hooks by sleep and by request', async () => {
   const it = new Scene();
   await it.stop(hooked({ sleep: { seconds: 7 } }), ['c']);
   await it.stop(hooked({ httpGet: { path: '/bye', port: 'web' } }), ['c']);
-  expect(it.done).toEqual(['7s stop c 23', '7s get http://10.88.0.2:81/bye', '7s stop c 30']);
+  expect(it.done).toEqual(['7s stop c 23', '7s get 10.88.0.2:81/bye', '7s stop c 30']);
 });
 
 test('without a spec the hook that is written on the container is run, and nobody is told', async () => {

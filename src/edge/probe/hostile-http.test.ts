@@ -1,0 +1,68 @@
+// Probes and hooks against servers that send without end. Each server would hold an unbounded client until its timeout, which is
+// far away here, so a missing bound shows as a test that times out.
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describeError } from '../../base/errors.ts';
+import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+import { hookHttp } from '../host/hook-http.ts';
+import { type HostileServer, hostileServers } from './fixtures/hostile-http.ts';
+import { certificate, key } from './fixtures/self-signed.ts';
+import { closeServers, listen } from './fixtures/servers.ts';
+import { httpProbe } from './http-probe.ts';
+
+let leaks: LeakCheck;
+beforeEach(() => {
+  leaks = checkLeaks();
+});
+afterEach(async () => {
+  // First the clients: closing the servers would end the connections that a client has left open.
+  await expect.poll(() => connections.size, { timeout: 2_000 }).toBe(0);
+  await closeServers();
+  await leaks.assertNone();
+});
+
+const connections = new Set<Socket>();
+const { signal } = new AbortController();
+const farMs = 600_000;
+
+async function serve({ serve: handle }: HostileServer, scheme: 'http' | 'https'): Promise<number> {
+  const onConnection = (socket: Socket): void => {
+    connections.add(socket);
+    socket.on('error', () => undefined).on('close', () => connections.delete(socket));
+    handle(socket);
+  };
+  const server: Server =
+    scheme === 'http'
+      ? createTcpServer(onConnection)
+      : createTlsServer({ key, cert: certificate }, onConnection);
+  return await listen(server);
+}
+
+const request = (scheme: 'http' | 'https', port: number) =>
+  ({ scheme, host: '127.0.0.1', port, path: '/', headers: [] }) as const;
+
+for (const scheme of ['http', 'https'] as const) {
+  describe(`over ${scheme}`, () => {
+    for (const server of hostileServers) {
+      test(`probe: ${server.name}`, async () => {
+        const port = await serve(server, scheme);
+        const answer = httpProbe({ ...request(scheme, port), timeoutMs: farMs }, signal);
+        if ('rejects' in server.probe) await expect(answer).rejects.toThrow(server.probe.rejects);
+        else {
+          const { output, result } = await answer;
+          expect({ result, output }).toEqual({
+            result: server.probe.result,
+            output: expect.stringMatching(server.probe.output),
+          });
+        }
+      });
+      test(`hook: ${server.name}`, async () => {
+        const port = await serve(server, scheme);
+        const told = await hookHttp(request(scheme, port), signal).then(() => undefined, describeError);
+        if (server.hook === undefined) expect(told).toBeUndefined();
+        else expect(told).toMatch(server.hook);
+      });
+    }
+  });
+}
