@@ -15,6 +15,7 @@ import { cadvisorFamilies } from '../src/stats/cadvisor-metrics.ts';
 import { ClusterMetrics } from '../src/stats/cluster-metrics.ts';
 import { DiskMetrics } from '../src/stats/disk-metrics.ts';
 import { KubeletMetrics } from '../src/stats/kubelet-metrics.ts';
+import { loopDelayMetrics } from '../src/stats/loop-delay-metrics.ts';
 import { nodeInfoMetrics } from '../src/stats/node-info-metrics.ts';
 import { podCountMetrics } from '../src/stats/pod-count-metrics.ts';
 import { processMetrics } from '../src/stats/process-metrics.ts';
@@ -76,6 +77,8 @@ describe('docs/metrics.md', () => {
   cluster.observeStatusSync(0);
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
+  const loopDelay = { start: () => undefined, stop: () => undefined, maxSinceMs: () => 0 };
+  loopDelayMetrics(metrics.registry, loopDelay, { monotonic: () => 0 });
   expect(new DiskMetrics(metrics.registry)).toBeDefined();
   const certificate = {
     ttlSeconds: () => 0,

@@ -15,6 +15,7 @@ import type { MachineCapacity } from '../resources/node-allocatable.ts';
 import type { RuntimeFiles } from '../runtime/sync-context.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
 import type { Elsewhere } from '../sources/make-pods.ts';
+import type { LoopDelaySource } from '../stats/loop-delay-metrics.ts';
 import type { CertificateHost } from './certs.ts';
 import type { ImageHost } from './images.ts';
 import type { LogHost } from './logs.ts';
@@ -37,6 +38,7 @@ export interface Edges
     | 'certs'
     | 'stats'
     | 'logs'
+    | 'loopDelay'
   > {
   readonly volumes: (podsDir: string) => VolumeHost;
   readonly cri: (...args: Parameters<RealEdges['cri']>) => Omit<ReturnType<RealEdges['cri']>, 'connected'>;
@@ -49,6 +51,7 @@ export interface Edges
   readonly certs: CertificateHost;
   readonly stats: (...args: Parameters<RealEdges['stats']>) => StatsEdge;
   readonly logs: LogHost;
+  readonly loopDelay: LoopDelaySource;
 }
 
 export interface AssembleInput {

@@ -28,6 +28,7 @@ import type { CgroupPlaces } from '../stats/cgroup-places.ts';
 import type { SystemCgroup } from '../stats/collect-usage.ts';
 import { DiskMetrics } from '../stats/disk-metrics.ts';
 import type { KubeletMetrics } from '../stats/kubelet-metrics.ts';
+import { type LoopDelaySource, loopDelayMetrics } from '../stats/loop-delay-metrics.ts';
 import { nodeInfoMetrics } from '../stats/node-info-metrics.ts';
 import { type PodCountDeps, podCountMetrics } from '../stats/pod-count-metrics.ts';
 import { type OwnFiguresSource, processMetrics } from '../stats/process-metrics.ts';
@@ -55,6 +56,7 @@ export interface StatsInput {
   readonly edges: {
     readonly stats: (options: StatsHostOptions) => StatsEdge;
     readonly nodeHost: NodeHost;
+    readonly loopDelay: LoopDelaySource;
   };
   /** How names of cgroups are spelled; undefined: the machine has none. */
   readonly cgroups: Pick<Cgroups, 'path' | 'nameOf'> | undefined;
@@ -108,6 +110,7 @@ export function assembleStats(input: StatsInput): AssembledStats {
     settings: { nodeName: input.nodeName, bootedAtMs: edge.bootedAtMs, psi: gates.KubeletPSI },
   });
   processMetrics(metrics.registry, edge.own);
+  const loopDelay = loopDelayMetrics(metrics.registry, input.edges.loopDelay, input.clock);
   podCountMetrics({ registry: metrics.registry, ...input.stores });
   nodeInfoMetrics(metrics.registry, {
     cgroupVersion: machine.cgroupVersion,
@@ -128,7 +131,7 @@ export function assembleStats(input: StatsInput): AssembledStats {
     handlers: handlersOf(stats, metrics, disk),
     load: stats,
     bootedAtMs: edge.bootedAtMs,
-    components: [stats, closing],
+    components: [stats, closing, loopDelay],
   };
 }
 

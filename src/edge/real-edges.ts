@@ -21,6 +21,7 @@ import { listenHttp } from './host/listen-http.ts';
 import { listenHttps } from './host/listen-https.ts';
 import { logDirectory } from './host/log-directory.ts';
 import { logEdges } from './host/log-edges.ts';
+import { LoopDelayMonitor } from './host/loop-delay.ts';
 import { nodeHost } from './host/node-host.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { processProfiler } from './host/profiler.ts';
@@ -92,6 +93,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     logs: logEdges(),
     systemLogs: { files: logDirectory, journal },
     profiler: processProfiler(clock),
+    loopDelay: new LoopDelayMonitor(() => clock.monotonic()),
     nodeVersion: process.version,
     nodeHost,
     certs: certificateHost(clock),

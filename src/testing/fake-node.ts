@@ -330,6 +330,7 @@ export class FakeNode {
           files: () => ({ open: async () => undefined }),
           journal: { units: async () => undefined, read: nothing },
         },
+        loopDelay: { start: () => undefined, stop: () => undefined, maxSinceMs: () => 0 },
         profiler: {
           cpu: async () => '{}',
           allocations: async () => '{}',

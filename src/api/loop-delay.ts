@@ -1,0 +1,9 @@
+// How long the event loop kept callers waiting. Types only; edge/host/loop-delay.ts measures it.
+
+export interface LoopDelay {
+  /**
+   * The longest delay in milliseconds since that moment of the monotonic clock, a delay still in progress included.
+   * Looks back one minute at most, in steps of a quarter of a second.
+   */
+  maxSinceMs(sinceMs: number): number;
+}

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, test, vi } from 'vitest';
+import { LoopDelayMonitor } from './loop-delay.ts';
+
+const monitors: LoopDelayMonitor[] = [];
+afterEach(() => {
+  for (const monitor of monitors.splice(0)) monitor.stop();
+});
+
+function started(nowMs = () => performance.now()): LoopDelayMonitor {
+  const monitor = new LoopDelayMonitor(nowMs);
+  monitors.push(monitor);
+  monitor.start();
+  return monitor;
+}
+
+function block(ms: number): void {
+  const untilMs = performance.now() + ms;
+  while (performance.now() < untilMs);
+}
+
+test('reports a delay that has just ended before the timer could see it', async () => {
+  const monitor = started();
+  await sleep(60);
+  const sinceMs = performance.now();
+  block(300);
+  expect(monitor.maxSinceMs(sinceMs)).toBeGreaterThanOrEqual(240);
+});
+
+test('remembers a delay, and calls back with it', async () => {
+  const seen: number[] = [];
+  const monitor = started();
+  monitor.start((delayMs) => seen.push(delayMs), 100);
+  const sinceMs = performance.now();
+  block(300);
+  await vi.waitFor(() => expect(Math.max(...seen)).toBeGreaterThanOrEqual(200));
+  await sleep(120);
+  expect(monitor.maxSinceMs(sinceMs)).toBeGreaterThanOrEqual(200);
+});
+
+test('looks back no further than asked, and one minute at most', () => {
+  vi.useFakeTimers();
+  try {
+    let nowMs = 10_000;
+    const monitor = started(() => nowMs);
+    const tick = (afterMs: number): void => {
+      nowMs += afterMs;
+      vi.advanceTimersByTime(50);
+    };
+    tick(850);
+    for (let each = 0; each < 40; each++) tick(50);
+    expect(monitor.maxSinceMs(nowMs - 1_000)).toBe(0);
+    expect(monitor.maxSinceMs(nowMs - 3_000)).toBe(800);
+    for (let each = 0; each < 1_200; each++) tick(50);
+    expect(monitor.maxSinceMs(0)).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('reports nothing while it is stopped', () => {
+  const monitor = started();
+  monitor.stop();
+  block(120);
+  expect(monitor.maxSinceMs(0)).toBe(0);
+});
