@@ -148,7 +148,7 @@ async function main(dir: string): Promise<void> {
     observed,
     lifecycles,
     results,
-    edges: { probes: probeEdges, probeResultFile: resultFile },
+    edges: { probes: probeEdges, probeResultFile: resultFile, loopDelay: { maxSinceMs: () => 0 } },
     cri,
     events: noEvents,
     gates: { ExecProbeTimeout: true },

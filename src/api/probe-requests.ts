@@ -6,6 +6,8 @@ export interface ProbeAnswer {
   readonly result: 'success' | 'warning' | 'failure';
   /** Goes into the event of a failure or warning; at most 10 KiB. */
   readonly output: string;
+  /** A failure because the probe's time was up. */
+  readonly timedOut?: true;
 }
 
 /** A GET to a server inside a pod. */

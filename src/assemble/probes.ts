@@ -1,6 +1,7 @@
 // The room of the probes: what they ask with, what they remember, and what they tell.
 import type { CriRuntime } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
+import type { LoopDelay } from '../api/loop-delay.ts';
 import type { ProbeEdges } from '../api/probe-requests.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
@@ -17,6 +18,7 @@ export interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | '
   readonly edges: {
     readonly probes: ProbeEdges;
     readonly probeResultFile: (path: string) => KeptFile;
+    readonly loopDelay: LoopDelay;
   };
   readonly cri: Pick<CriRuntime, 'execSync'>;
   readonly events: EventSink;
@@ -34,7 +36,8 @@ export function assembleProbes(input: ProbesInput): {
   const { clock, cri, desired, edges, events, log, observed, results } = input;
   const metrics = new ProbeMetrics();
   const file = edges.probeResultFile(`${input.rootDir}/probe_results`);
-  const asking = { edges: edges.probes, cri, slowFails: input.gates.ExecProbeTimeout };
+  const { loopDelay } = edges;
+  const asking = { edges: edges.probes, cri, slowFails: input.gates.ExecProbeTimeout, loopDelay, clock };
   const probes = new Probes({
     desired,
     observed,

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { asContainerId } from '../api/pod-ref.ts';
 import type { ProbeAnswer } from '../api/probe-requests.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import { type ProbeVerdict, runProbe } from './run-probe.ts';
 
@@ -10,6 +11,14 @@ const exec: ProbeTarget = { by: 'exec', command: ['cat', '/ok'], timeoutSeconds:
 const tcp: ProbeTarget = { by: 'tcp', request: { host: 'h', port: 1, timeoutMs: 1 } };
 const rpc = (reason: string, message: string, kind: KubeletError['kind'] = 'internal'): KubeletError =>
   new KubeletError(kind, reason, message);
+
+/** How late the event loop was, and when. */
+let [lateMs, lateAtMs] = [0, 0];
+let clock = new FakeClock();
+beforeEach(() => {
+  [lateMs, lateAtMs] = [0, 0];
+  clock = new FakeClock();
+});
 
 interface Asked {
   readonly commands: unknown[];
@@ -32,6 +41,8 @@ async function run(
     {
       edges: { http: ask, tcp: ask, grpc: ask },
       slowFails,
+      clock,
+      loopDelay: { maxSinceMs: (sinceMs) => (sinceMs <= lateAtMs ? lateMs : 0) },
       cri: {
         execSync: async (request, options) => {
           asked.commands.push(request);
@@ -161,5 +172,59 @@ describe('over the network', () => {
     const stop = new AbortController();
     stop.abort(new Aborted('enough'));
     expect(await run(tcp, failing(stop.signal.reason), stop.signal)).toMatchObject({ result: 'gone' });
+  });
+});
+
+describe('timeouts while the event loop of the kubelet was late', () => {
+  const failure = { result: 'failure', output: 'i/o timeout', timedOut: true };
+  const success = { result: 'success', output: '' };
+  const targetWithin = (timeoutMs: number): ProbeTarget => ({
+    by: 'tcp',
+    request: { host: 'h', port: 1, timeoutMs },
+  });
+  /** Each attempt takes a second; the event loop is late during the first `lateAttempts`. */
+  const attempt =
+    (answers: readonly object[], lateAttempts: number, delayMs: number): (() => Promise<object>) =>
+    async () => {
+      count += 1;
+      if (count <= lateAttempts) [lateMs, lateAtMs] = [delayMs, clock.monotonic()];
+      await clock.advance(1_000);
+      return answers[count - 1] ?? failure;
+    };
+  let count = 0;
+  beforeEach(() => {
+    count = 0;
+  });
+  test('the attempt is repeated at once, and the repeated one counts', async () => {
+    expect(await run(targetWithin(1_000), attempt([failure, success], 1, 300))).toMatchObject({
+      ...success,
+      attempts: 2,
+    });
+  });
+  test('a failure of the repeated attempt counts when the loop was in time', async () => {
+    expect(await run(targetWithin(1_000), attempt([failure, failure], 1, 300))).toMatchObject({
+      ...failure,
+      attempts: 2,
+    });
+  });
+  test('a loop that is late every time delays a failure by two repeats at most', async () => {
+    expect(await run(targetWithin(1_000), attempt([], 9, 900))).toMatchObject({ ...failure, attempts: 3 });
+  });
+  test('a delay that is small beside the timeout is no excuse', async () => {
+    expect(await run(targetWithin(1_000), attempt([], 9, 99))).toMatchObject({ attempts: 1 });
+    expect(await run(targetWithin(10_000), attempt([], 9, 999))).toMatchObject({ attempts: 1 });
+  });
+  test('failures other than timeouts, and successes, count at once', async () => {
+    for (const answer of [{ result: 'failure', output: 'connection refused' }, success]) {
+      count = 0;
+      expect(await run(targetWithin(1_000), attempt([answer], 9, 900))).toMatchObject({ attempts: 1 });
+    }
+  });
+  test('a command is timed by the runtime, and not repeated', async () => {
+    const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'x', {
+      details: { commandTimedOut: true },
+    });
+    lateMs = 5_000;
+    expect(await run(exec, failing(late))).toMatchObject({ result: 'failure', attempts: 1 });
   });
 });

@@ -1,10 +1,13 @@
 // Runs one probe to an answer: three attempts where nothing can be said, none where the container has ended.
 // Upstream: probe and runProbeWithRetries in pkg/kubelet/prober/prober.go, pkg/probe/exec.
+// An attempt that timed out while the kubelet's event loop was late is repeated before its failure counts.
 // Invariant: settles within the attempts' timeouts or at the abort; a command that is too slow is ended by the runtime.
 import { type CriRuntime, isCommandTimeout, rpcErrorText } from '../api/cri.ts';
 import { formatDurationMs } from '../api/duration.ts';
+import type { LoopDelay } from '../api/loop-delay.ts';
 import type { ContainerId } from '../api/pod-ref.ts';
 import type { ProbeAnswer, ProbeEdges } from '../api/probe-requests.ts';
+import type { Clock } from '../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { ProbeTarget } from './probe-target.ts';
 
@@ -13,6 +16,8 @@ export interface RunProbeDeps {
   readonly cri: Pick<CriRuntime, 'execSync'>;
   /** The gate ExecProbeTimeout: a command that is too slow has failed. Without it, nothing can be said. */
   readonly slowFails: boolean;
+  readonly loopDelay: LoopDelay;
+  readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 export type ProbeVerdict =
@@ -23,6 +28,8 @@ export type ProbeVerdict =
   | { readonly result: 'gone' };
 
 const attempts = 3;
+/** How often an attempt is repeated that timed out while the kubelet itself was late. */
+const mostRepeats = 2;
 const outputLimitBytes = 10 * 1024;
 /** In these words runtimes refuse a command in a container that has just ended. */
 const goneMessage =
@@ -37,7 +44,7 @@ export async function runProbe(
   let failure: unknown;
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      return await runOnce(deps, id, target(), signal);
+      return await runFairly(deps, id, target(), signal);
     } catch (err) {
       if (signal.aborted || isAbortOf(err, signal)) return { result: 'gone' };
       if (isGone(err)) return { result: 'gone' };
@@ -47,6 +54,30 @@ export async function runProbe(
   const state =
     failure instanceof KubeletError && failure.reason === 'ProbeBodyFailed' ? 'failure' : 'unknown';
   return { result: 'errored', state, output: errorText(failure) };
+}
+
+/**
+ * A server that answered in time must not fail its probe because the kubelet was too busy to read the answer.
+ * differs from upstream: there every timeout counts; its probes run on threads of their own.
+ */
+async function runFairly(
+  deps: RunProbeDeps,
+  id: ContainerId,
+  target: ProbeTarget,
+  signal: AbortSignal,
+): Promise<ProbeAnswer> {
+  for (let repeats = 0; ; repeats++) {
+    const beganMs = deps.clock.monotonic();
+    const answer = await runOnce(deps, id, target, signal);
+    if (answer.timedOut !== true || repeats === mostRepeats) return answer;
+    if (deps.loopDelay.maxSinceMs(beganMs) < significantDelayMs(target)) return answer;
+    signal.throwIfAborted();
+  }
+}
+
+/** A command is timed by the runtime, so the kubelet's own delay does not matter. */
+function significantDelayMs(target: ProbeTarget): number {
+  return target.by === 'exec' ? Number.POSITIVE_INFINITY : Math.max(100, target.request.timeoutMs / 10);
 }
 
 async function runOnce(

@@ -8,6 +8,7 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2';
 import type { Clock } from '../../base/clock.ts';
+import { setDeadline } from '../../base/set-deadline.ts';
 import { CutFrameReader } from './cut-frames.ts';
 import { fromHttpStatus, fromReset, fromTrailers, GrpcError } from './grpc-error.ts';
 import { FrameReader, frame } from './grpc-frames.ts';
@@ -166,7 +167,7 @@ function watch(stream: ClientHttp2Stream, session: ClientHttp2Session): Outcome 
 
 function deadlineOf({ clock, timeoutMs }: GrpcRequest, end: (err: GrpcError) => void) {
   if (timeoutMs === Number.POSITIVE_INFINITY) return undefined;
-  return clock.setTimer(timeoutMs, () => end(new GrpcError('DEADLINE_EXCEEDED', 'Deadline exceeded')));
+  return setDeadline(clock, timeoutMs, () => end(new GrpcError('DEADLINE_EXCEEDED', 'Deadline exceeded')));
 }
 
 /** Given twice, the first counts. */

@@ -204,6 +204,7 @@ describe('servers that misbehave', () => {
     expect(await probe(port, { timeoutMs: 50 })).toEqual({
       result: 'failure',
       output: `Get "http://127.0.0.1:${port}/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+      timedOut: true,
     });
   });
   test('a body without end: its first 10 KiB', async () => {

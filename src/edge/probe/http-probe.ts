@@ -2,7 +2,9 @@
 // the server does, and the socket is gone; at most 10 KiB of a body are read.
 import type { IncomingMessage } from 'node:http';
 import type { HttpProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
+import { realClock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { setDeadline } from '../../base/set-deadline.ts';
 import { tooMuchNonData } from '../host/bound-answer.ts';
 import { codeOf } from './go-error.ts';
 import { bodyLimitBytes, getFromPod, type PodAnswer } from './pod-http.ts';
@@ -13,9 +15,8 @@ const lateText = 'context deadline exceeded (Client.Timeout exceeded while await
 export async function httpProbe(probe: HttpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
   signal.throwIfAborted();
   const limit = new AbortController();
-  const timer = setTimeout(
-    () => limit.abort(new KubeletError('timeout', 'ProbeTimeout', lateText)),
-    probe.timeoutMs,
+  const timer = setDeadline(realClock, probe.timeoutMs, () =>
+    limit.abort(new KubeletError('timeout', 'ProbeTimeout', lateText)),
   );
   const isLate = (): boolean => limit.signal.aborted;
   try {
@@ -24,9 +25,9 @@ export async function httpProbe(probe: HttpProbeRequest, signal: AbortSignal): P
   } catch (err) {
     if (signal.aborted) throw signal.reason;
     if (!(err instanceof KubeletError) || err.reason === bodyFailed) throw err;
-    return { result: 'failure', output: err.message };
+    return { result: 'failure', output: err.message, ...(isLate() ? { timedOut: true } : {}) };
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }
 

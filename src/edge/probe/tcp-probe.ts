@@ -1,6 +1,8 @@
 // Opens a connection and closes it. Upstream: pkg/probe/tcp. Invariant: by its timeout it has settled and the socket is gone.
 import { connect } from 'node:net';
 import type { ProbeAnswer, TcpProbeRequest } from '../../api/probe-requests.ts';
+import { realClock } from '../../base/clock.ts';
+import { setDeadline } from '../../base/set-deadline.ts';
 import { dialText, joinHostPort } from './go-error.ts';
 
 export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
@@ -12,25 +14,27 @@ export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise
     }
     const socket = connect({ host, port });
     const settle = (end: () => void): void => {
-      clearTimeout(timer);
+      timer.cancel();
       signal.removeEventListener('abort', onAbort);
       // An error after this one tells nothing new, but must not go unheard.
       socket.on('error', () => undefined);
       end();
     };
-    const fail = (output: string): void =>
+    const fail = (answer: Omit<ProbeAnswer, 'result'>): void =>
       settle(() => {
         socket.destroy();
-        resolve({ result: 'failure', output });
+        resolve({ result: 'failure', ...answer });
       });
     const onAbort = (): void =>
       settle(() => {
         socket.destroy();
         reject(signal.reason as Error);
       });
-    const timer = setTimeout(() => fail(`dial tcp ${joinHostPort(host, port)}: i/o timeout`), timeoutMs);
+    const timer = setDeadline(realClock, timeoutMs, () =>
+      fail({ output: `dial tcp ${joinHostPort(host, port)}: i/o timeout`, timedOut: true }),
+    );
     signal.addEventListener('abort', onAbort, { once: true });
-    socket.once('error', (err) => fail(dialText(err, host, port)));
+    socket.once('error', (err) => fail({ output: dialText(err, host, port) }));
     socket.once('connect', () =>
       settle(() => {
         // Says goodbye as a client does that has nothing to say; whoever does not answer that is not waited for.
