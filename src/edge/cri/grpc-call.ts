@@ -22,6 +22,7 @@ export interface GrpcRequest {
   readonly clock: Pick<Clock, 'setTimer'>;
   /** How much of each field of the answer is kept; all of it without. */
   readonly keepBytes?: number | undefined;
+  readonly userAgent?: string;
 }
 
 export interface GrpcCall {
@@ -106,14 +107,17 @@ export function streamCall(session: ClientHttp2Session, request: GrpcRequest): G
   return { messages, cancel: () => stop(cancelled) };
 }
 
-function open(session: ClientHttp2Session, { path, message, timeoutMs }: GrpcRequest): ClientHttp2Stream {
+function open(
+  session: ClientHttp2Session,
+  { path, message, timeoutMs, userAgent }: GrpcRequest,
+): ClientHttp2Stream {
   const framed = frame(message);
   const stream = session.request({
     ':method': 'POST',
     ':path': path,
     te: 'trailers',
     'content-type': 'application/grpc',
-    'user-agent': 'kubelet-ts',
+    'user-agent': userAgent ?? 'kubelet-ts',
     ...(timeoutMs === Number.POSITIVE_INFINITY ? {} : { 'grpc-timeout': timeoutText(timeoutMs) }),
   });
   // Always heard, or a session that breaks would end the process; told by the stream's close.

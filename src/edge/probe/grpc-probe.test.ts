@@ -99,6 +99,7 @@ describe('servers that misbehave', () => {
     expect(await probe(port, { timeoutMs: 300 })).toEqual({
       result: 'failure',
       output: 'timeout: health rpc did not complete within 300ms',
+      timedOut: true,
     });
   });
   test('nobody listens', async () => {
@@ -107,6 +108,7 @@ describe('servers that misbehave', () => {
     expect(await probe(port, { timeoutMs: 100 })).toEqual({
       result: 'failure',
       output: `timeout: failed to connect service "127.0.0.1:${port}" within 100ms: context deadline exceeded`,
+      timedOut: true,
     });
   });
   test('plain HTTP, and garbage', async () => {

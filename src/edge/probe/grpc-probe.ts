@@ -1,74 +1,152 @@
-// Asks a server by the gRPC health protocol, v1. Upstream: pkg/probe/grpc. Invariant: by its timeout it has settled, and the
-// connection is gone. As there, whatever goes wrong is a failure of the server's.
+// Asks a server by the gRPC health protocol, v1. Upstream: pkg/probe/grpc. As there, whatever goes wrong is a failure of the
+// server. Invariants: by its timeout it has settled, and the connection is gone; the server is hostile, so a connection carries
+// a bounded number of bytes and a compressed message is not decompressed.
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { rpcErrorText } from '../../api/cri.ts';
 import { formatDurationMs } from '../../api/duration.ts';
 import type { GrpcProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
-import { KubeletError } from '../../base/errors.ts';
-import { raceAbort } from '../../base/race-abort.ts';
+import { realClock } from '../../base/clock.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import { setDeadline } from '../../base/set-deadline.ts';
+import { unaryCall } from '../cri/grpc-call.ts';
+import { GrpcError } from '../cri/grpc-error.ts';
+import { BoundedConnection } from './bounded-connection.ts';
 import { joinHostPort } from './go-error.ts';
 
-const check = '/grpc.health.v1.Health/Check';
+const path = '/grpc.health.v1.Health/Check';
 const servingStatuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'] as const;
-
-const channelOptions = {
-  'grpc.primary_user_agent': 'kube-probe/1.34',
-  'grpc.enable_http_proxy': 0,
-  'grpc.enable_retries': 0,
-  'grpc.service_config_disable_resolution': 1,
-  // A connection of its own, as every probe has.
-  'grpc.use_local_subchannel_pool': 1,
-};
+const userAgent = 'kube-probe/1.34';
+/** differs from upstream: there a message alone may have 4 MiB. An answer has some hundred bytes. */
+const totalBytes = 256 * 1024;
+/** As gRPC's clients wait before they connect again. */
+const firstRetryMs = 1_000;
+const retryFactor = 1.6;
 
 export async function grpcProbe(request: GrpcProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
-  const { host, port, service, timeoutMs } = request;
   signal.throwIfAborted();
-  const address = joinHostPort(host, port);
-  const family = host.includes(':') ? 'ipv6' : 'ipv4';
-  const client = new Client(`${family}:${address}`, credentials.createInsecure(), channelOptions);
+  const attempt = new Attempt(request);
+  let onAbort = (): void => undefined;
+  const ended = new Promise<ProbeAnswer>((resolve, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', onAbort, { once: true });
+    attempt.start(resolve);
+  });
   try {
-    return await raceAbort(connectAndAsk(client, address, service, timeoutMs), signal);
+    return await ended;
   } finally {
-    client.close();
+    signal.removeEventListener('abort', onAbort);
+    attempt.close();
   }
 }
 
-async function connectAndAsk(
-  client: Client,
-  address: string,
-  service: string,
-  timeoutMs: number,
-): Promise<ProbeAnswer> {
-  const deadline = new Date(Date.now() + timeoutMs);
-  const within = formatDurationMs(timeoutMs);
-  if (!(await ready(client, deadline))) {
-    const where = JSON.stringify(address);
-    return failure(`timeout: failed to connect service ${where} within ${within}: context deadline exceeded`);
+/** One probe: connections until a server speaks HTTP/2 on one, and the call on that. */
+class Attempt {
+  readonly #request: GrpcProbeRequest;
+  readonly #address: string;
+  readonly #within: string;
+  #session: ClientHttp2Session | undefined;
+  #isReady = false;
+  #timers: { cancel(): void }[] = [];
+  #retryMs = firstRetryMs;
+
+  constructor(request: GrpcProbeRequest) {
+    this.#request = request;
+    this.#address = joinHostPort(request.host, request.port);
+    this.#within = formatDurationMs(request.timeoutMs);
   }
-  const answer = await ask(client, service, deadline);
-  if (typeof answer !== 'number') return failure(errorText(answer, within));
-  const word = servingStatuses[answer] ?? String(answer);
+
+  start(end: (answer: ProbeAnswer) => void): void {
+    const late = setDeadline(realClock, this.#request.timeoutMs, () => end(this.#late()));
+    this.#timers.push(late);
+    this.#connect(end);
+  }
+
+  /** Whatever comes later is not heard. */
+  close(): void {
+    for (const timer of this.#timers.splice(0)) timer.cancel();
+    const session = this.#session;
+    this.#session = undefined;
+    session?.destroy();
+  }
+
+  #connect(end: (answer: ProbeAnswer) => void): void {
+    const { host, port } = this.#request;
+    const session = connectHttp2(`http://${this.#address}`, {
+      createConnection: () => new BoundedConnection({ host, port, totalBytes }),
+      settings: { enablePush: false },
+    });
+    this.#session = session;
+    let fault: unknown;
+    // Only now is it known that the server speaks HTTP/2.
+    session.once('remoteSettings', () => {
+      this.#isReady = true;
+      this.#ask(session, () => fault, end);
+    });
+    session.on('error', (err) => {
+      fault = err;
+    });
+    session.once('close', () => {
+      if (this.#session !== session || this.#isReady) return;
+      this.#timers.push(realClock.setTimer(this.#retryMs, () => this.#connect(end)));
+      this.#retryMs *= retryFactor;
+    });
+  }
+
+  #ask(session: ClientHttp2Session, fault: () => unknown, end: (answer: ProbeAnswer) => void): void {
+    if (session.destroyed || session.closed) {
+      end(callFailed(new GrpcError('UNAVAILABLE', connectionText(fault()))));
+      return;
+    }
+    const message = encodeRequest(this.#request.service);
+    // The deadline is the probe's own, so that it covers the connection too.
+    const call = { path, message, timeoutMs: this.#request.timeoutMs, clock: noTimer, userAgent };
+    unaryCall(session, call, (err, answer) => {
+      if (err === undefined && answer !== undefined) end(judge(answer));
+      else if (err instanceof GrpcError && err.code === 'UNAVAILABLE' && !err.fromServer)
+        end(callFailed(new GrpcError(err.code, connectionText(fault() ?? err))));
+      else end(callFailed(err));
+    });
+  }
+
+  #late(): ProbeAnswer {
+    const output = this.#isReady
+      ? `timeout: health rpc did not complete within ${this.#within}`
+      : `timeout: failed to connect service ${JSON.stringify(this.#address)} within ${this.#within}: context deadline exceeded`;
+    return { result: 'failure', output, timedOut: true };
+  }
+}
+
+const noTimer = { setTimer: () => ({ cancel: () => undefined }) };
+
+function connectionText(err: unknown): string {
+  return err === undefined ? 'the connection was closed' : describeError(err);
+}
+
+function judge(answer: Uint8Array): ProbeAnswer {
+  let serving: number;
+  try {
+    serving = decodeResponse(answer);
+  } catch (err) {
+    return callFailed(new GrpcError('INTERNAL', `cannot parse the answer: ${describeError(err)}`));
+  }
+  const word = servingStatuses[serving] ?? String(serving);
   return word === 'SERVING'
     ? { result: 'success', output: 'service healthy' }
-    : failure(`service unhealthy (responded with ${JSON.stringify(word)})`);
+    : { result: 'failure', output: `service unhealthy (responded with ${JSON.stringify(word)})` };
 }
 
-function failure(output: string): ProbeAnswer {
-  return { result: 'failure', output };
+function callFailed(err: unknown): ProbeAnswer {
+  const { code, message } = err instanceof GrpcError ? err : new GrpcError('UNKNOWN', describeError(err));
+  const output =
+    code === 'UNIMPLEMENTED'
+      ? `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${message}`
+      : `error: health rpc probe failed: ${rpcErrorText(new KubeletError('internal', code, message))}`;
+  return { result: 'failure', output: output.slice(0, outputLimit) };
 }
 
-function ready(client: Client, deadline: Date): Promise<boolean> {
-  return new Promise((resolve) => client.waitForReady(deadline, (err) => resolve(err === undefined)));
-}
-
-function ask(client: Client, service: string, deadline: Date): Promise<number | ServiceError> {
-  return new Promise((resolve) => {
-    client.makeUnaryRequest(check, encodeRequest, decodeResponse, service, { deadline }, (err, serving) =>
-      resolve(err ?? serving ?? 0),
-    );
-  });
-}
+/** A status message comes from the server. */
+const outputLimit = 10 * 1024;
 
 /** HealthCheckRequest: `string service = 1`. */
 function encodeRequest(service: string): Buffer {
@@ -77,7 +155,7 @@ function encodeRequest(service: string): Buffer {
   return Buffer.from(writer.finish());
 }
 
-/** HealthCheckResponse: `ServingStatus status = 1`; what is not known is passed over. */
+/** HealthCheckResponse: `ServingStatus status = 1`; unknown fields are skipped. */
 export function decodeResponse(bytes: Uint8Array): number {
   const reader = new BinaryReader(bytes);
   let serving = 0;
@@ -87,13 +165,4 @@ export function decodeResponse(bytes: Uint8Array): number {
     else reader.skip(wireType, field);
   }
   return serving;
-}
-
-function errorText(err: ServiceError, within: string): string {
-  if (err.code === status.UNIMPLEMENTED) {
-    return `error: this server does not implement the grpc health protocol (grpc.health.v1.Health): ${err.details}`;
-  }
-  if (err.code === status.DEADLINE_EXCEEDED) return `timeout: health rpc did not complete within ${within}`;
-  const reason = status[err.code] ?? 'UNKNOWN';
-  return `error: health rpc probe failed: ${rpcErrorText(new KubeletError('internal', reason, err.details))}`;
 }
