@@ -229,6 +229,31 @@ const bans = [
   ],
 ] as const;
 
+describe('recursive removal by path', () => {
+  const removal =
+    'recursive removal by path follows links that are swapped in, use removeDirectory of edge/volumes';
+  for (const call of [
+    'await rm(path, { recursive: true, force: true });',
+    'rmSync(path, { force: true, recursive: true });',
+    'await fs.promises.rmdir(path, { recursive: isDeep });',
+    "const remove = promisify(rm); await remove(path, { 'recursive': true });",
+  ]) {
+    test(`is banned everywhere but in tests: ${call}`, () => {
+      for (const path of ['src/edge/host/a.ts', 'src/base/a.ts', 'src/main.ts'])
+        expect(faultsOf(path, `\n${call}`)).toEqual([`${path}:2: ${removal}`]);
+      for (const path of ['src/edge/host/a.test.ts', 'src/testing/a.ts'])
+        expect(faultsOf(path, call)).toEqual([]);
+    });
+  }
+  for (const call of [
+    'await rm(path, { force: true });',
+    'await rm(path, { recursive: false });',
+    'await mkdir(path, { recursive: true });',
+    'await readdir(path, { recursive: true });',
+  ])
+    test(`is not ${call}`, () => expect(faultsOf('src/edge/host/a.ts', call)).toEqual([]));
+});
+
 describe('bans', () => {
   for (const [text, what] of bans) {
     test(`in a feature: ${text}`, () =>

@@ -6,6 +6,7 @@ import { join, posix, relative } from 'node:path';
 import { findBans } from './layers-bans.ts';
 import { findCycles } from './layers-cycles.ts';
 import { importsOf, type ModuleImport, parseModule } from './layers-parse.ts';
+import { findPathRemovals } from './layers-removal.ts';
 
 export interface SourceFile {
   /** From the repository's root, with slashes: src/pods/desired.ts */
@@ -147,6 +148,8 @@ export function checkLayers(files: readonly SourceFile[]): readonly string[] {
       for (const ban of findBans(module, { isTest: place.isTest }))
         faults.push(`${file.path}:${ban.line}: ${ban.what}`);
     }
+    if (!place.isTest && place.layer !== 'testing')
+      for (const ban of findPathRemovals(module)) faults.push(`${file.path}:${ban.line}: ${ban.what}`);
   }
   for (const cycle of findCycles(graph)) faults.push(`import cycle: ${cycle.join(' → ')}`);
   return faults;

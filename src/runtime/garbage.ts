@@ -142,7 +142,7 @@ export function withOwnLogs(
 
 interface LogFiles {
   listNames(path: string): Promise<readonly string[]>;
-  removeFile(path: string): Promise<void>;
+  removeFile(path: string, below: string): Promise<void>;
 }
 
 /** The logs of containers that are about to be removed, rotated ones too: no runtime does that. */
@@ -159,6 +159,6 @@ export async function removeLogs(
     const own = (await files.listNames(directory)).filter(
       (each) => each === name || each.startsWith(`${name}.`),
     );
-    for (const each of own) await files.removeFile(`${directory}/${each}`);
+    for (const each of own) await files.removeFile(`${directory}/${each}`, podLogsDir);
   }
 }

@@ -63,8 +63,8 @@ export interface RuntimeFiles {
   writeText(path: string, text: string, mode: number): Promise<void>;
   /** Makes a symbolic link, in place of one that is there. */
   link(target: string, path: string): Promise<void>;
-  /** Removes one file or link; nothing there is fine. */
-  removeFile(path: string): Promise<void>;
+  /** Removes one file or link; nothing there is fine. With `below`, no directory between that one and the file may be a link. */
+  removeFile(path: string, below?: string): Promise<void>;
   exists(path: string): Promise<boolean>;
   /** Names in a directory; empty when there is none. */
   listNames(path: string): Promise<readonly string[]>;

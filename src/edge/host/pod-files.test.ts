@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import {
+  link,
+  lstat,
   mkdir,
   mkdtemp,
   readdir,
@@ -8,6 +11,7 @@ import {
   rm,
   stat,
   symlink,
+  truncate,
   utimes,
   writeFile,
 } from 'node:fs/promises';
@@ -27,6 +31,12 @@ beforeEach(async () => {
 afterEach(async () => await rm(made, { recursive: true }));
 
 describe('makeDirectory', () => {
+  test('does not take a link for a directory, except above it', async () => {
+    await mkdir(join(made, 'outside'));
+    await symlink(join(made, 'outside'), join(made, 'link'));
+    await expect(files.makeDirectory(join(made, 'link'), 0o755)).rejects.toThrow('cannot make directory');
+    expect(await files.makeDirectory(join(made, 'link/pod'), 0o755)).toBe(true);
+  });
   test('with what is above it, once or twice', async () => {
     await files.makeDirectory(join(made, 'a/b'), 0o750);
     await files.makeDirectory(join(made, 'a/b'), 0o750);
@@ -71,6 +81,36 @@ describe('writeText', () => {
     await files.writeText(path(), '', 0o666);
     expect((await stat(path())).mode & 0o777).toBe(0o666);
   });
+  test('a file that became a sparse one of gigabytes is written anew without being read', async () => {
+    await files.writeText(path(), 'text', 0o644);
+    await truncate(path(), 3 * 1024 ** 3);
+    const before = process.memoryUsage().rss;
+    await files.writeText(path(), 'text', 0o644);
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 ** 2);
+    expect(await readFile(path(), 'utf8')).toBe('text');
+  });
+  const tampered: readonly (readonly [
+    string,
+    (path: string, other: string) => unknown,
+  ])[] = [
+    ['a link', (at, other) => symlink(other, at)],
+    ['a link to nothing', (at) => symlink(join(made, 'none'), at)],
+    ['a hard link', (at, other) => link(other, at)],
+    ['a FIFO', (at) => execFileSync('mkfifo', [at])],
+  ];
+  for (const [what, put] of tampered)
+    test(`${what} in its place is replaced by a file, and what it leads to stays`, async () => {
+      const other = join(made, 'other');
+      await writeFile(other, 'theirs', { mode: 0o600 });
+      await files.writeText(path(), 'text', 0o644);
+      await rm(path());
+      await put(path(), other);
+      await files.writeText(path(), 'text', 0o644);
+      const now = await lstat(path());
+      expect([now.isFile(), now.mode & 0o777, await readFile(path(), 'utf8')]).toEqual([true, 0o644, 'text']);
+      expect([await readFile(other, 'utf8'), (await stat(other)).mode & 0o777]).toEqual(['theirs', 0o600]);
+      expect(await files.exists(join(made, 'none'))).toBe(false);
+    });
   test('where it cannot be: an error that names it', async () => {
     await writeFile(join(made, 'f'), '');
     await expect(files.writeText(join(made, 'f/g'), 'x', 0o644)).rejects.toThrow(`cannot write ${made}/f/g`);
@@ -110,6 +150,36 @@ test('readText', async () => {
   await writeFile(join(made, 'f'), 'text');
   expect(await files.readText(join(made, 'f'))).toBe('text');
   await expect(files.readText(join(made, 'none'))).rejects.toThrow(`cannot read ${made}/none`);
+});
+
+test('readTextIfAny refuses what is too large or not a file', async () => {
+  await writeFile(join(made, 'f'), '');
+  await truncate(join(made, 'f'), 3 * 1024 ** 3);
+  await symlink(join(made, 'f'), join(made, 'link'));
+  for (const name of ['f', 'link'])
+    await expect(files.readTextIfAny(join(made, name))).rejects.toThrow(`cannot read ${made}/${name}`);
+});
+
+describe('removeFile', () => {
+  test('removes a file or a link, and nothing there is fine', async () => {
+    await writeFile(join(made, 'f'), '');
+    await symlink(join(made, 'f'), join(made, 'link'));
+    for (const name of ['link', 'none', 'none/f']) await files.removeFile(join(made, name));
+    expect(await readdir(made)).toEqual(['f']);
+  });
+  test('below a directory: no link on the way is followed, but that directory may be one itself', async () => {
+    for (const name of ['logs/pod/app', 'outside']) await mkdir(join(made, name), { recursive: true });
+    for (const name of ['logs/pod/app/0.log', 'outside/0.log']) await writeFile(join(made, name), '');
+    await symlink(join(made, 'outside'), join(made, 'logs/pod/evil'));
+    await symlink(join(made, 'logs'), join(made, 'linked'));
+    const remove = (path: string): Promise<void> => files.removeFile(join(made, path), join(made, 'linked'));
+    await expect(remove('linked/pod/evil/0.log')).rejects.toThrow('cannot remove');
+    await remove('linked/pod/app/0.log');
+    expect([await readdir(join(made, 'outside')), await readdir(join(made, 'logs/pod/app'))]).toEqual([
+      ['0.log'],
+      [],
+    ]);
+  });
 });
 
 describe('listNames', () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   mkdtempSync,
@@ -11,6 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { canMount } from '../../testing/mount-ground.ts';
 import { recordFiles } from './record-files.ts';
 
 let dir = '';
@@ -46,14 +48,27 @@ test('a write that fails keeps what was there and leaves no half', async () => {
   expect(readFileSync(path, 'utf8')).toBe('old');
 });
 
-test('a full disk: an error that says so, and what was there stays', async () => {
+test.runIf(canMount)('a full disk: an error that says so, and what was there stays', async () => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', dir]);
+  try {
+    const path = join(dir, 'record');
+    await recordFiles.write(path, 'old');
+    const failed = recordFiles.write(path, 'new');
+    await expect(failed).rejects.toMatchObject({ reason: 'FailedWrite', cause: { code: 'ENOSPC' } });
+    expect([readFileSync(path, 'utf8'), readdirSync(dir)]).toEqual(['old', ['record']]);
+  } finally {
+    execFileSync('umount', [dir]);
+  }
+});
+
+test('neither reads nor writes through a link', async () => {
   const path = join(dir, 'record');
-  await recordFiles.write(path, 'old');
-  // Every write to this device fails as on a full disk.
-  symlinkSync('/dev/full', `${path}.tmp`);
-  const failed = recordFiles.write(path, 'new');
-  await expect(failed).rejects.toMatchObject({ reason: 'FailedWrite', cause: { code: 'ENOSPC' } });
-  expect([readFileSync(path, 'utf8'), readdirSync(dir)]).toEqual(['old', ['record']]);
+  writeFileSync(join(dir, 'other'), 'theirs');
+  symlinkSync(join(dir, 'other'), path);
+  await expect(recordFiles.read(path)).rejects.toMatchObject({ reason: 'FailedRead' });
+  symlinkSync(join(dir, 'other'), `${path}.tmp`);
+  await expect(recordFiles.write(path, 'mine')).rejects.toMatchObject({ reason: 'FailedWrite' });
+  expect(readFileSync(join(dir, 'other'), 'utf8')).toBe('theirs');
 });
 
 test('what is no directory and what is no file', async () => {

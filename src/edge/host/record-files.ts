@@ -2,18 +2,21 @@
 // pkg/kubelet/images/pullmanager/fs_pullrecords.go. Invariants: a reader sees the old text or the new one, also after the
 // kubelet was killed, and what was written or settled also after the machine lost its power; what is written is readable by
 // the kubelet only.
-import { closeSync, fdatasync, writeFile } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { closeSync, constants, fdatasync, writeFile } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
 import { isMissing } from './pod-files.ts';
-import { openFile } from './small-files.ts';
+import { openFile, readSmallFile } from './small-files.ts';
 
 const writeText = promisify(writeFile);
 const syncData = promisify(fdatasync);
 
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_TRUNC, O_WRONLY } = constants;
 const temporarySuffix = '.tmp';
+/** Larger than the allocations of any node; what is larger is not ours. */
+const limitBytes = 64 * 1024 * 1024;
 
 export const recordFiles = {
   /** Names in the directory; none when it is not there. */
@@ -23,7 +26,7 @@ export const recordFiles = {
 
   /** Undefined when it is not there. */
   async read(path: string): Promise<string | undefined> {
-    return await orMissing(() => readFile(path, 'utf8'), `cannot read ${path}`);
+    return await orMissing(() => readSmallFile(path, { limitBytes }), `cannot read ${path}`);
   },
 
   async write(path: string, text: string): Promise<void> {
@@ -75,7 +78,8 @@ async function replace(path: string, text: string, durable: boolean): Promise<vo
 }
 
 async function writeWhole(path: string, text: string, durable: boolean): Promise<void> {
-  const fd = await openFile(path, 'w', 0o600);
+  // Never through a link: what was left here by a kubelet that was killed is a plain file.
+  const fd = await openFile(path, O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_TRUNC | O_WRONLY, 0o600);
   try {
     await writeText(fd, text);
     if (durable) await syncData(fd);

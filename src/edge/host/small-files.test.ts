@@ -1,4 +1,17 @@
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import {
+  link,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -7,6 +20,7 @@ import {
   createFile,
   readKernelValue,
   readSmallFile,
+  rewriteFile,
   writeKernelFile,
 } from './small-files.ts';
 
@@ -77,18 +91,60 @@ describe('createDirectory', () => {
   });
 });
 
+describe('rewriteFile', () => {
+  const path = (): string => join(dir, 'f');
+  test('keeps the inode of a file whose text changed, and sets its mode', async () => {
+    await writeFile(path(), 'a longer text', { mode: 0o600 });
+    const { ino } = await stat(path());
+    await rewriteFile(path(), 'text', 0o644);
+    const after = await stat(path());
+    expect([await readFile(path(), 'utf8'), after.ino, after.mode & 0o777]).toEqual(['text', ino, 0o644]);
+  });
+  test('writes neither through a link nor to a file with another name', async () => {
+    await writeFile(join(dir, 'other'), 'theirs');
+    await symlink(join(dir, 'other'), path());
+    await link(join(dir, 'other'), join(dir, 'hard'));
+    for (const name of ['f', 'hard'])
+      await expect(rewriteFile(join(dir, name), 'mine', 0o666)).rejects.toMatchObject({ reason: 'NotAFile' });
+    expect(await readFile(join(dir, 'other'), 'utf8')).toBe('theirs');
+  });
+});
+
 describe('readSmallFile', () => {
+  const small = { limitBytes: 100_000 };
   for (const length of [0, 1, 4095, 4096, 4097, 100_000]) {
     test(`${length} bytes`, async () => {
       await writeFile(join(dir, 'f'), 'x'.repeat(length));
-      expect(await readSmallFile(join(dir, 'f'))).toHaveLength(length);
+      expect(await readSmallFile(join(dir, 'f'), small)).toHaveLength(length);
     });
   }
   test('a file of the kernel’s that is longer than one read', async () => {
-    expect(await readSmallFile('/proc/kallsyms')).toMatch(/\n$/);
+    expect(await readSmallFile('/proc/kallsyms', { limitBytes: 64 * 1024 * 1024 })).toMatch(/\n$/);
+  });
+  test('refuses a sparse file of gigabytes without reading it', async () => {
+    await writeFile(join(dir, 'f'), '');
+    await truncate(join(dir, 'f'), 3 * 1024 ** 3);
+    const before = process.memoryUsage().rss;
+    await expect(readSmallFile(join(dir, 'f'), small)).rejects.toMatchObject({ reason: 'TooLarge' });
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 ** 2);
+  });
+  test('stops at the limit in a file whose size the kernel does not report', async () => {
+    await expect(readSmallFile('/proc/kallsyms', small)).rejects.toMatchObject({ reason: 'TooLarge' });
+  });
+  test('opens neither links nor FIFOs nor devices', async () => {
+    await writeFile(join(dir, 'f'), 'secret');
+    await symlink(join(dir, 'f'), join(dir, 'link'));
+    execFileSync('mkfifo', [join(dir, 'fifo')]);
+    for (const path of [join(dir, 'link'), join(dir, 'fifo'), '/dev/zero', dir])
+      await expect(readSmallFile(path, small)).rejects.toMatchObject({ reason: 'NotAFile' });
+    expect(await readSmallFile(join(dir, 'link'), { ...small, followLinks: true })).toBe('secret');
+    for (const path of [join(dir, 'fifo'), '/dev/zero', dir])
+      await expect(readSmallFile(path, { ...small, followLinks: true })).rejects.toMatchObject({
+        reason: 'NotAFile',
+      });
   });
   test('none', async () => {
-    await expect(readSmallFile(join(dir, 'f'))).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(readSmallFile(join(dir, 'f'), small)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
 

@@ -1,9 +1,10 @@
 // The file that remembers probe results between two lives of the kubelet. Invariant: who reads sees the old text or the new one,
 // whenever the kubelet is killed. A node that loses power loses its containers too, so nothing is forced onto the platter.
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 import { isMissing } from '../host/pod-files.ts';
+import { createFile, readSmallFile } from '../host/small-files.ts';
 
 /** Larger than any node can fill it; what is larger is not ours. */
 const limitBytes = 4 * 1024 * 1024;
@@ -15,10 +16,7 @@ export function resultFile(path: string): {
   return {
     read: async () => {
       try {
-        const bytes = await readFile(path);
-        if (bytes.length > limitBytes)
-          throw new KubeletError('invalid', 'TooLarge', `it is larger than ${limitBytes} bytes`);
-        return bytes.toString('utf8');
+        return await readSmallFile(path, { limitBytes });
       } catch (cause) {
         if (isMissing(cause)) return undefined;
         throw new KubeletError('internal', 'FailedRead', `cannot read ${path}`, { cause });
@@ -27,7 +25,11 @@ export function resultFile(path: string): {
     write: async (text) => {
       try {
         await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-        await writeFile(`${path}.new`, text, { mode: 0o600 });
+        // One may be left by a kubelet that was killed here.
+        await unlink(`${path}.new`).catch((err: unknown) => {
+          if (!isMissing(err)) throw err;
+        });
+        await createFile(`${path}.new`, { data: text, mode: 0o600 });
         await rename(`${path}.new`, path);
       } catch (cause) {
         throw new KubeletError('internal', 'FailedWrite', `cannot write ${path}`, { cause });

@@ -1,36 +1,13 @@
 // An attacker in a process of its own swaps directories and files of a volume for links that lead out, as fast as the kernel
 // lets it, while the kubelet binds sub-paths, makes directories, gives files to a group and removes the volume. Whatever the
 // kubelet's calls end with, nothing outside the volume may be mounted, made, changed or removed.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type LinkSwapper, swapLinks } from '../../testing/link-swapper.ts';
 import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
 import { VolumeFiles } from './volume-files.ts';
-
-/** Says one line when it has begun; ends with a number: how often it swapped. */
-const swapper = `
-const { renameSync } = require('node:fs');
-const pairs = process.argv.slice(1).map((each) => each.split('='));
-const move = (from, to) => { try { renameSync(from, to); } catch { return; } };
-let swaps = 0, over = false;
-process.on('SIGTERM', () => { over = true; });
-console.log('begun');
-const turn = () => {
-  for (let at = 0; at < 200; at++) {
-    for (const [good, evil] of pairs) {
-      move(good, good + '.kept'); move(evil, good);
-      move(good, evil); move(good + '.kept', good);
-    }
-    swaps++;
-  }
-  if (over) { console.log(swaps); process.exit(0); }
-  setImmediate(turn);
-};
-turn();
-`;
 
 describe.runIf(canMount)('a volume under attack (root needed)', () => {
   const signal = new AbortController().signal;
@@ -38,7 +15,7 @@ describe.runIf(canMount)('a volume under attack (root needed)', () => {
   let files: VolumeFiles;
   let volume: string;
   let outside: string;
-  let attacker: ChildProcess | undefined;
+  let attacker: LinkSwapper | undefined;
 
   beforeEach(async () => {
     ground = await mountGround();
@@ -57,24 +34,14 @@ describe.runIf(canMount)('a volume under attack (root needed)', () => {
     symlinkSync(join(outside, 'secret'), join(volume, 'evil-file'));
   });
   afterEach(async () => {
-    attacker?.kill('SIGKILL');
+    attacker?.kill();
     await ground.clear();
   });
 
   async function attack(...pairs: readonly (readonly [string, string])[]): Promise<() => Promise<number>> {
-    const args = pairs.map(([good, evil]) => `${join(volume, good)}=${join(volume, evil)}`);
-    const child = spawn(process.execPath, ['-e', swapper, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-    attacker = child;
-    let said = '';
-    child.stdout.on('data', (text: Buffer) => {
-      said += text.toString();
-    });
-    await once(child.stdout, 'data');
-    return async () => {
-      child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'close');
-      return Number(said.trim().split('\n').at(-1));
-    };
+    const begun = await swapLinks(pairs.map(([good, evil]) => [join(volume, good), join(volume, evil)]));
+    attacker = begun;
+    return () => begun.end();
   }
 
   /** Everything outside, as it was made: names, owners, modes, contents. */

@@ -22,7 +22,6 @@ import {
   readFileSync,
   readlinkSync,
   renameSync,
-  rmSync,
   type Stats,
   statfsSync,
   symlinkSync,
@@ -38,14 +37,15 @@ import {
   readdir,
   readlink,
   rename,
-  rm,
   symlink,
   unlink,
 } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
 import type { Content } from '../../api/volume-host.ts';
-import { createDirectory, createFile, type NewFile, readSmallBytes } from '../host/small-files.ts';
+import { createDirectory, createFile, fileHolds, type NewFile } from '../host/small-files.ts';
 import { directorySlices } from './directory-slices.ts';
+import { removeDirectory } from './remove-directory.ts';
 
 export interface FileCalls {
   /** With this mode whatever the umask; EEXIST when something is there. */
@@ -54,7 +54,8 @@ export interface FileCalls {
   makeDirectories(path: string, mode: number): Promise<void>;
   /** With this mode whatever the umask; EEXIST when something is there. */
   createFile(path: string, file: NewFile): Promise<void>;
-  readFile(path: string): Promise<Buffer>;
+  /** Whether a file is these bytes; one of another length is not read. */
+  holds(path: string, data: Uint8Array): Promise<boolean>;
   readlink(path: string): Promise<string>;
   symlink(target: string, path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
@@ -81,7 +82,7 @@ export const diskCalls: FileCalls = {
   createDirectory,
   makeDirectories: async (path, mode) => void (await mkdir(path, { recursive: true, mode })),
   createFile,
-  readFile: readSmallBytes,
+  holds: fileHolds,
   readlink: (path) => readlink(path),
   symlink: (target, path) => symlink(target, path),
   rename,
@@ -89,7 +90,7 @@ export const diskCalls: FileCalls = {
   isDirectory: async (path) => (await lstat(path)).isDirectory(),
   names: (path) => readdir(path),
   namesBelow: (path) => readdir(path, { recursive: true }),
-  removeTree: (path) => rm(path, { recursive: true, force: true }),
+  removeTree: removeByPath,
   open: (path, flags) => openInPool(path, flags),
   fstat: (fd) => fstatInPool(fd),
   chown,
@@ -98,12 +99,30 @@ export const diskCalls: FileCalls = {
   slices: directorySlices,
 };
 
+/** Removes a directory of which the one above is the kubelet's own. */
+async function removeByPath(path: string): Promise<void> {
+  const parent = await openInPool(
+    dirname(path),
+    constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
+  );
+  try {
+    await removeDirectory(parent, basename(path));
+  } finally {
+    closeSync(parent);
+  }
+}
+
 const permissionBits = 0o7777;
 
 export const memoryCalls: FileCalls = {
   async createDirectory(path, mode) {
     mkdirSync(path, mode);
-    if ((lstatSync(path).mode & permissionBits) !== mode) chmodSync(path, mode);
+    const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    try {
+      if ((fstatSync(fd).mode & permissionBits) !== mode) fchmodSync(fd, mode);
+    } finally {
+      closeSync(fd);
+    }
   },
   makeDirectories: async (path, mode) => void mkdirSync(path, { recursive: true, mode }),
   async createFile(path, { data, mode, owner }) {
@@ -118,7 +137,10 @@ export const memoryCalls: FileCalls = {
       closeSync(fd);
     }
   },
-  readFile: async (path) => readFileSync(path),
+  async holds(path, data) {
+    const { isFile, size } = fileFacts(path);
+    return isFile && size === data.length && readFileSync(path).equals(data);
+  },
   readlink: async (path) => readlinkSync(path),
   symlink: async (target, path) => symlinkSync(target, path),
   rename: async (from, to) => renameSync(from, to),
@@ -126,7 +148,8 @@ export const memoryCalls: FileCalls = {
   isDirectory: async (path) => lstatSync(path).isDirectory(),
   names: async (path) => readdirSync(path),
   namesBelow: async (path) => readdirSync(path, { recursive: true }) as string[],
-  removeTree: async (path) => rmSync(path, { recursive: true, force: true }),
+  // Its files are few, and a version of the content is removed only when another is in its place: the pool will do.
+  removeTree: removeByPath,
   open: async (path, flags) => openSync(path, flags),
   fstat: async (fd) => fstatSync(fd),
   chown: async (path, user, group) => chownSync(path, user, group),
@@ -136,6 +159,12 @@ export const memoryCalls: FileCalls = {
     yield readdirSync(path, { withFileTypes: true });
   },
 };
+
+/** Never of what a link leads to. */
+function fileFacts(path: string): { readonly isFile: boolean; readonly size: number } {
+  const stat = lstatSync(path);
+  return { isFile: stat.isFile(), size: stat.size };
+}
 
 const tmpfsMagic = 0x01021994;
 /** What is done in place: some milliseconds' worth. Nearly all secrets and tokens are far below. */

@@ -15,6 +15,8 @@ const openPath = 0o10000000;
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 const magic: Readonly<Record<OwnFileSystem, number>> = { tmpfs: 0x01021994, hugetlbfs: 0x958458f6 };
 const tablePath = '/proc/self/mountinfo';
+/** The kernel's own bound is 100,000 mounts, of some 200 bytes each; overlay mounts have more. */
+const tableBytes = 256 * 1024 * 1024;
 
 export class MountPoints {
   #running: Promise<string> | undefined;
@@ -33,7 +35,7 @@ export class MountPoints {
   }
 
   #begin(): Promise<string> {
-    const reading = readSmallFile(tablePath).finally(() => {
+    const reading = readSmallFile(tablePath, { limitBytes: tableBytes }).finally(() => {
       if (this.#running === reading) this.#running = undefined;
     });
     this.#running = reading;

@@ -128,7 +128,7 @@ async function holds(calls: FileCalls, old: string, files: Files): Promise<boole
   const same = await Promise.all(
     [...files].map(async ([path, { data }]) => {
       try {
-        return (await calls.readFile(join(old, path))).equals(data);
+        return await calls.holds(join(old, path), data);
       } catch (err) {
         if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errorCode(err) ?? '')) return false;
         throw err;
