@@ -26,7 +26,7 @@ import { nodeHost } from './host/node-host.ts';
 import { PodFiles } from './host/pod-files.ts';
 import { processProfiler } from './host/profiler.ts';
 import { listManifests, readManifestFile } from './host/read-manifest.ts';
-import { readTail } from './host/read-tail.ts';
+import { readLogTail, readTail } from './host/read-tail.ts';
 import { recordFiles } from './host/record-files.ts';
 import { textFile } from './host/text-file.ts';
 import { UpgradeProxy, type UpgradeProxyOptions } from './host/upgrade-proxy.ts';
@@ -72,7 +72,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     giveBackMemory,
     hookHttp,
     idRange: () => kubeletIdRange(),
-    tails: { readTail },
+    tails: { readTail, readLogTail },
     imageHost: {
       records: recordFiles,
       programs: (directory: string) => new PluginPrograms(directory),

@@ -15,15 +15,14 @@ const mounts = [{ hostPath: '/host/message', containerPath: '/dev/termination-lo
 const log = '2026-11-16T10:00:00Z stdout F from the log\n';
 
 function on(disk: Record<string, string>): TailFiles {
-  return {
-    readTail: async (path, bytes) => {
-      const text = disk[path];
-      if (text === 'broken') throw new KubeletError('internal', 'FailedRead', 'I/O error');
-      if (text === undefined) return undefined;
-      const all = new TextEncoder().encode(text);
-      return { bytes: all.subarray(Math.max(0, all.length - bytes)), whole: all.length <= bytes };
-    },
+  const readTail: TailFiles['readTail'] = async (path, bytes) => {
+    const text = disk[path];
+    if (text === 'broken') throw new KubeletError('internal', 'FailedRead', 'I/O error');
+    if (text === undefined) return undefined;
+    const all = new TextEncoder().encode(text);
+    return { bytes: all.subarray(Math.max(0, all.length - bytes)), whole: all.length <= bytes };
   };
+  return { readTail, readLogTail: (path, _id, bytes) => readTail(path, bytes) };
 }
 
 const ended = (over: object): ContainerStatus =>

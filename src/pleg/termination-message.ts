@@ -6,12 +6,15 @@ import { criAnnotations } from '../api/cri-labels.ts';
 import { ContainerState, type ContainerStatus } from '../api/generated/runtime/v1/api.ts';
 import { describeError, isAbort } from '../base/errors.ts';
 
+/** The last bytes of a regular file, and whether that is all of it; undefined when there is no such file. */
+type Tail = Promise<{ readonly bytes: Uint8Array; readonly whole: boolean } | undefined>;
+
+/** Both refuse what a link leads to: the text is shown to whoever may read the pod. */
 export interface TailFiles {
-  /** The last bytes of a regular file, and whether that is all of it; undefined when there is no such file. */
-  readTail(
-    path: string,
-    bytes: number,
-  ): Promise<{ readonly bytes: Uint8Array; readonly whole: boolean } | undefined>;
+  /** Of a termination message. */
+  readTail(path: string, bytes: number): Tail;
+  /** Of a container's log. */
+  readLogTail(path: string, containerId: string, bytes: number): Tail;
 }
 
 const fileBytes = 4096;
@@ -34,7 +37,7 @@ async function lastWords(status: ContainerStatus, files: TailFiles): Promise<str
   // What could not even start has no log.
   const fromLog =
     policy === 'FallbackToLogsOnError' && status.exitCode !== 0 && status.reason !== 'ContainerCannotRun';
-  return written === '' && fromLog ? await readLog(files, status.logPath) : written;
+  return written === '' && fromLog ? await readLog(files, status) : written;
 }
 
 /** On the node, by the container's own mounts: the kubelet that made it may not have been this one. */
@@ -55,10 +58,11 @@ async function readFile(files: TailFiles, path: string): Promise<string> {
   }
 }
 
-async function readLog(files: TailFiles, path: string): Promise<string> {
+async function readLog(files: TailFiles, status: ContainerStatus): Promise<string> {
+  const { id, logPath: path } = status;
   if (path === '') return '';
   try {
-    const tail = await files.readTail(path, rawLogBytes);
+    const tail = await files.readLogTail(path, id, rawLogBytes);
     if (tail === undefined) return '';
     return logTail(new TextDecoder().decode(tail.bytes), tail.whole);
   } catch (err) {

@@ -305,10 +305,8 @@ export class FakeNode {
           },
         }),
         tails: {
-          readTail: async (path) => {
-            const text = this.files.get(path);
-            return text === undefined ? undefined : { bytes: new TextEncoder().encode(text), whole: true };
-          },
+          readTail: async (path) => this.#wholeFile(path),
+          readLogTail: async (path) => this.#wholeFile(path),
         },
         idRange: async () => ({ first: 65_536, length: 2 ** 32 - 65_536 }),
         hookHttp: () => Promise.reject(new Error('no network in memory')),
@@ -349,6 +347,11 @@ export class FakeNode {
         stats: () => fakeStatsEdge,
       },
     });
+  }
+
+  #wholeFile(path: string): { readonly bytes: Uint8Array; readonly whole: boolean } | undefined {
+    const text = this.files.get(path);
+    return text === undefined ? undefined : { bytes: new TextEncoder().encode(text), whole: true };
   }
 
   #namesIn(path: string): readonly string[] {

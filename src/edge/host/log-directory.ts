@@ -2,10 +2,11 @@
 // Invariant: what is opened lies inside the directory (or one of the others that belong to it), judged by the open file
 // itself, so that a link that is changed meanwhile leads nowhere; nothing but files and directories is opened for reading.
 // differs from upstream: there links lead anywhere, and whoever can write a link below /var/log reads every file of the node.
-import { constants } from 'node:fs';
-import { type FileHandle, open, opendir, readlink, realpath, stat } from 'node:fs/promises';
+import { closeSync, constants, fstatSync } from 'node:fs';
+import { type FileHandle, open, opendir, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
+import { openFile } from './small-files.ts';
 
 export interface LogDirectoryOptions {
   readonly root: string;
@@ -14,6 +15,7 @@ export interface LogDirectoryOptions {
 }
 
 const readOnly = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+const openPath = 0o10000000;
 const mostEntries = 10_000;
 const sniffBytes = 512;
 const chunkBytes = 64 * 1024;
@@ -35,12 +37,21 @@ export function logDirectory({ others, root }: LogDirectoryOptions) {
   };
 }
 
+/** A device may do something when it is opened, so it is not, also when it is swapped in meanwhile. */
+async function openPlain(path: string): Promise<FileHandle> {
+  const found = await openFile(path, openPath);
+  try {
+    const kind = fstatSync(found);
+    if (!kind.isFile() && !kind.isDirectory()) throw forbidden(path);
+    return await open(`/proc/self/fd/${found}`, readOnly);
+  } finally {
+    closeSync(found);
+  }
+}
+
 async function openInside(roots: readonly string[], path: string, signal: AbortSignal) {
   signal.throwIfAborted();
-  // A device may do something when it is opened, so it is not.
-  const kind = await stat(path);
-  if (!kind.isFile() && !kind.isDirectory()) throw forbidden(path);
-  const file = await open(path, readOnly);
+  const file = await openPlain(path);
   let kept = false;
   try {
     const real = await readlink(`/proc/self/fd/${file.fd}`);

@@ -2,15 +2,17 @@
 // ones found by their names. Upstream: staging/src/k8s.io/cri-client/pkg/logs and the names of pkg/kubelet/logs.
 // Invariants: a file swapped for a link, a device or a pipe is refused, and so is one below a directory swapped for a link; what is
 // handed out stays the same file when it is renamed or deleted; every handle is closed by who asked for it.
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync } from 'node:fs';
 import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Gunzip } from 'node:zlib';
 import { KubeletError } from '../../base/errors.ts';
+import { openFile } from './small-files.ts';
 import { errorCode, hostError } from './syscalls-errors.ts';
 
-const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+const openPath = 0o10000000;
 const packedBytes = 32 * 1024;
 /** What follows the name of the current file: the time at which it was rotated, in local time. */
 const rotatedSuffix = /^\.\d{8}-\d{6}(\.gz)?$/;
@@ -27,10 +29,9 @@ export async function openLogFile(
   try {
     const real = await realpath(path);
     if (!(await isOwnLog(path, real, containerId))) throw leadsOut(path);
-    const handle = await open(real, flags);
+    const handle = await openPlain(real, path);
     try {
       const stats = await handle.stat({ bigint: true });
-      if (!stats.isFile()) throw new KubeletError('forbidden', 'NotAFile', `${path} is not a regular file`);
       // Whatever happened to the path meanwhile: this is the file that was opened.
       const opened = (await readlink(`/proc/self/fd/${handle.fd}`)).replace(/ \(deleted\)$/, '');
       if (!(await isOwnLog(path, opened, containerId))) throw leadsOut(path);
@@ -45,6 +46,18 @@ export async function openLogFile(
     throw err instanceof KubeletError
       ? err
       : hostError(err, `failed to open log file ${JSON.stringify(path)}`);
+  }
+}
+
+/** A device or a pipe in its place is looked at and not opened: opening one may wait, or do something. */
+async function openPlain(real: string, path: string): Promise<FileHandle> {
+  const found = await openFile(real, openPath | constants.O_NOFOLLOW);
+  try {
+    if (!fstatSync(found).isFile())
+      throw new KubeletError('forbidden', 'NotAFile', `${path} is not a regular file`);
+    return await open(`/proc/self/fd/${found}`, flags);
+  } finally {
+    closeSync(found);
   }
 }
 
@@ -82,6 +95,11 @@ export class PlainLog {
 
   async size(): Promise<number> {
     return (await this.#handle.stat()).size;
+  }
+
+  /** How many names the file has; 0 once it is deleted. */
+  async names(): Promise<number> {
+    return (await this.#handle.stat()).nlink;
   }
 
   async close(): Promise<void> {
@@ -125,6 +143,10 @@ export class GzipLog {
   /** Unknown before it is unpacked. */
   async size(): Promise<number> {
     return Number.POSITIVE_INFINITY;
+  }
+
+  async names(): Promise<number> {
+    return (await this.#handle.stat()).nlink;
   }
 
   async close(): Promise<void> {

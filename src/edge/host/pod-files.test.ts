@@ -89,10 +89,7 @@ describe('writeText', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 ** 2);
     expect(await readFile(path(), 'utf8')).toBe('text');
   });
-  const tampered: readonly (readonly [
-    string,
-    (path: string, other: string) => unknown,
-  ])[] = [
+  const tampered: readonly (readonly [string, (path: string, other: string) => unknown])[] = [
     ['a link', (at, other) => symlink(other, at)],
     ['a link to nothing', (at) => symlink(join(made, 'none'), at)],
     ['a hard link', (at, other) => link(other, at)],
