@@ -1,20 +1,24 @@
 // Gives a volume to a group: every entry its group, group-readable and -writable, directories with the set-group bit.
 // Upstream: pkg/volume/volume_linux.go (SetVolumeOwnership). Invariants: no link is followed, also when one is swapped in
 // while we look, since every change goes through a descriptor of the very entry that was looked at; the root comes last, so
-// that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices.
+// that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices; the open descriptors
+// are few, however deep the tree is.
 import { closeSync, constants, type Stats } from 'node:fs';
 import type { OwnershipRequest, OwnershipResult } from '../../api/volume-host.ts';
-import { describeError } from '../../base/errors.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
+import { DirectoryStack, directoryFlags } from './directory-stack.ts';
 import { diskCalls, type FileCalls } from './file-calls.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+const { O_NOFOLLOW } = constants;
 const openPath = 0o10000000;
 const readWrite = 0o660;
 const readOnly = 0o440;
 const searchable = 0o110;
 const setGroup = 0o2000;
 const progressEvery = 4096;
+/** Names of directories that are still to be entered, in characters: millions of them. No volume makes the kubelet keep more. */
+const mostRemembered = 64 * 1024 * 1024;
 
 interface Walk {
   readonly request: OwnershipRequest;
@@ -24,6 +28,14 @@ interface Walk {
   entries: number;
   failed: number;
   firstFailure: string | undefined;
+  /** The length of all names of directories that are still to be entered. */
+  remembered: number;
+}
+
+/** A directory whose entries are being changed. */
+interface Changing {
+  readonly stat: Stats;
+  readonly subdirectories: string[];
 }
 
 export async function changeOwnership(
@@ -31,14 +43,17 @@ export async function changeOwnership(
   signal: AbortSignal,
   calls = diskCalls,
 ): Promise<OwnershipResult> {
-  const root = await calls.open(request.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const root = await calls.open(request.path, directoryFlags);
   try {
     const stat = await calls.fstat(root);
     if (request.onlyOnRootMismatch && matches(stat, request))
       return { entries: 0, failed: 0, firstFailure: undefined };
     const { dev } = stat;
-    const walk: Walk = { request, signal, calls, dev, entries: 0, failed: 0, firstFailure: undefined };
-    await changeDirectory(root, stat, walk);
+    const walk: Walk = {
+      ...{ request, signal, calls, dev },
+      ...{ entries: 0, failed: 0, firstFailure: undefined, remembered: 0 },
+    };
+    await changeTree(root, stat, walk);
     const { entries, failed, firstFailure } = walk;
     return { entries, failed, firstFailure };
   } finally {
@@ -56,7 +71,42 @@ function matches(stat: Stats, request: OwnershipRequest): boolean {
   return stat.gid === request.fsGroup && wantedMode(stat, request) === (stat.mode & 0o7777);
 }
 
-async function changeDirectory(directory: number, stat: Stats, walk: Walk): Promise<void> {
+/** Depth first; a directory itself comes after all that is in it. */
+async function changeTree(root: number, stat: Stats, walk: Walk): Promise<void> {
+  const stack = new DirectoryStack(root, stat, walk.calls);
+  try {
+    const changing: Changing[] = [{ stat, subdirectories: await changeEntries(root, stat, walk) }];
+    for (let current = changing.at(-1); current !== undefined; current = changing.at(-1)) {
+      const { stat: own, subdirectories } = current;
+      const next = subdirectories.pop();
+      if (next !== undefined) {
+        walk.remembered -= next.length;
+        const entered = await tolerated(walk, () => enter(stack, next, walk));
+        if (entered === undefined) continue;
+        const below = await tolerated(walk, () => changeEntries(stack.fd, entered, walk));
+        changing.push({ stat: entered, subdirectories: below ?? [] });
+        continue;
+      }
+      await tolerated(walk, () => changeOpen(stack.fd, own, walk));
+      count(walk);
+      changing.pop();
+      if (changing.length > 0) await stack.leave();
+    }
+  } finally {
+    stack.close();
+  }
+}
+
+/** Undefined for what is left alone: another file system below is another volume's, or nobody's business of ours. */
+async function enter(stack: DirectoryStack, name: string, walk: Walk): Promise<Stats | undefined> {
+  const stat = await stack.enter(name);
+  if (stat.dev === walk.dev) return stat;
+  await stack.leave();
+  return undefined;
+}
+
+/** Changes all entries but directories, whose names are returned. */
+async function changeEntries(directory: number, stat: Stats, walk: Walk): Promise<string[]> {
   const self = `/proc/self/fd/${directory}`;
   const subdirectories: string[] = [];
   for await (const slice of walk.calls.slices(self, stat.size)) {
@@ -64,24 +114,15 @@ async function changeDirectory(directory: number, stat: Stats, walk: Walk): Prom
     await Promise.all(
       slice.map(async ({ name }) => {
         const isDirectory = await tolerated(walk, () => changeEntry(`${self}/${name}`, walk));
-        if (isDirectory === true) subdirectories.push(name);
+        if (isDirectory !== true) return;
+        subdirectories.push(name);
+        walk.remembered += name.length;
       }),
     );
+    if (walk.remembered > mostRemembered)
+      throw new KubeletError('invalid', 'TooManyDirectories', 'too many directories beside each other');
   }
-  for (const name of subdirectories) await tolerated(walk, () => changeSubdirectory(`${self}/${name}`, walk));
-  await tolerated(walk, () => changeOpen(directory, stat, walk));
-  count(walk);
-}
-
-async function changeSubdirectory(path: string, walk: Walk): Promise<void> {
-  const child = await walk.calls.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  try {
-    const stat = await walk.calls.fstat(child);
-    // Another file system below is another volume's, or nobody's business of ours.
-    if (stat.dev === walk.dev) await changeDirectory(child, stat, walk);
-  } finally {
-    closeSync(child);
-  }
+  return subdirectories;
 }
 
 /** True for a directory, which is left to its own walk. */

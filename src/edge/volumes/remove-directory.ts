@@ -1,48 +1,76 @@
 // Removes a directory with its content. Invariants: every entry is reached through the open descriptor of its directory, so
 // that no link is followed, also when one is swapped in meanwhile; a directory that was reached through another mount than its
-// parent, or lies on another file system, is not entered; the depth of a tree, not its width, bounds the open descriptors.
-import { closeSync, constants, fstatSync, open, rmdir, unlink } from 'node:fs';
+// parent, or lies on another file system, is not entered; neither the depth of a tree nor its width bounds what can be removed,
+// and neither is kept in memory or in descriptors whole.
+import { fstatSync, open, rmdir, type Stats, unlink } from 'node:fs';
 import { promisify } from 'node:util';
 import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 import { entryOf, mountIdOf, realPathOf } from './descriptors.ts';
 import { directorySlices } from './directory-slices.ts';
+import { DirectoryStack } from './directory-stack.ts';
 
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /** Whoever still adds files after so many rounds keeps the directory. */
 const mostTurns = 16;
+/** Subdirectories that are remembered of one listing: what was removed is not in the next one. */
+const mostRemembered = 1024;
 
 const openFile = promisify(open);
 const removeLeaf = promisify(rmdir);
 const removeFile = promisify(unlink);
 
-/** By which mount, and on which file system, everything has to be reached; of the topmost directory only the mount is known. */
-interface Ground {
-  readonly mountId: string;
-  readonly dev: number | undefined;
+/** A directory that is being emptied. */
+interface Emptying {
+  /** Its subdirectories that are still to be removed, as far as they were listed. */
+  readonly subdirectories: string[];
+  /** How often it was not empty although everything that was listed is gone. */
+  turns: number;
 }
 
 /** Removes what is named in an open directory: a directory with its content, or a link or file. Nothing there is fine. */
 export async function removeDirectory(parentFd: number, name: string): Promise<void> {
-  await removeEntry(entryOf(parentFd, name), { mountId: mountIdOf(parentFd), dev: undefined });
+  const mountId = mountIdOf(parentFd);
+  const admit = (fd: number): void => {
+    if (mountIdOf(fd) !== mountId) throw mounted(fd);
+  };
+  let dev: number | undefined;
+  const fstat = (fd: number): Stats => {
+    const stat = fstatSync(fd);
+    // Of the topmost directory only the mount is known.
+    dev ??= stat.dev;
+    if (stat.dev !== dev) throw mounted(fd);
+    return stat;
+  };
+  const stack = new DirectoryStack(parentFd, fstatSync(parentFd), { open: openFile, fstat, admit });
+  try {
+    if (!(await enterOrRemove(stack, name))) return;
+    const emptying: Emptying[] = [{ subdirectories: [], turns: 0 }];
+    for (let current = emptying.at(-1); current !== undefined; current = emptying.at(-1)) {
+      const next = current.subdirectories.pop();
+      if (next !== undefined) {
+        if (await enterOrRemove(stack, next)) emptying.push({ subdirectories: [], turns: 0 });
+        continue;
+      }
+      await emptyOnce(stack.fd, current.subdirectories);
+      if (current.subdirectories.length === 0 && (await leaveAndRemove(stack, current))) emptying.pop();
+    }
+  } finally {
+    stack.close();
+  }
 }
 
-async function removeEntry(path: string, ground: Ground): Promise<void> {
-  const fd = await openDirectory(path);
-  if (fd === 'missing') return;
-  if (fd === 'other') {
-    await ignoreMissing(removeFile(path));
-    return;
-  }
+/** True when it is a directory and was entered. */
+async function enterOrRemove(stack: DirectoryStack, name: string): Promise<boolean> {
+  const above = stack.fd;
   try {
-    // The mount first: of what is mounted there nothing is asked, for it may be a server's.
-    if (mountIdOf(fd) !== ground.mountId) throw mounted(fd);
-    const { dev } = fstatSync(fd);
-    if (ground.dev !== undefined && ground.dev !== dev) throw mounted(fd);
-    await emptyAndRemove(fd, path, { ...ground, dev });
-  } finally {
-    closeSync(fd);
+    await stack.enter(name);
+    return true;
+  } catch (err) {
+    const code = errorCode(err);
+    if (code === 'ENOTDIR' || code === 'ELOOP') await ignoreMissing(removeFile(entryOf(above, name)));
+    else if (code !== 'ENOENT') throw err;
+    return false;
   }
 }
 
@@ -50,33 +78,8 @@ function mounted(fd: number): KubeletError {
   return new KubeletError('conflict', 'MountBusy', `cannot remove ${realPathOf(fd)}: it is mounted`);
 }
 
-async function openDirectory(path: string): Promise<number | 'missing' | 'other'> {
-  try {
-    return await openFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  } catch (err) {
-    const code = errorCode(err);
-    if (code === 'ENOENT') return 'missing';
-    if (code === 'ENOTDIR' || code === 'ELOOP') return 'other';
-    throw err;
-  }
-}
-
-/** A listing may miss entries when others are removed beside it: it is begun anew until the directory is empty. */
-async function emptyAndRemove(fd: number, path: string, ground: Ground): Promise<void> {
-  for (let turn = 1; ; turn++) {
-    await emptyOnce(fd, ground);
-    try {
-      await ignoreMissing(removeLeaf(path));
-      return;
-    } catch (err) {
-      const isNotEmpty = ['ENOTEMPTY', 'EEXIST'].includes(errorCode(err) ?? '');
-      if (!isNotEmpty || turn === mostTurns) throw err;
-    }
-  }
-}
-
-async function emptyOnce(fd: number, ground: Ground): Promise<void> {
-  const subdirectories: string[] = [];
+/** Removes the files, and lists subdirectories, only so many at once. */
+async function emptyOnce(fd: number, subdirectories: string[]): Promise<void> {
   for await (const slice of directorySlices(`/proc/self/fd/${fd}`, fstatSync(fd).size)) {
     await allEnded(
       slice.map(async (entry) => {
@@ -84,8 +87,26 @@ async function emptyOnce(fd: number, ground: Ground): Promise<void> {
         else await ignoreMissing(removeFile(entryOf(fd, entry.name)));
       }),
     );
+    if (subdirectories.length >= mostRemembered) return;
   }
-  for (const name of subdirectories) await removeEntry(entryOf(fd, name), ground);
+}
+
+/**
+ * Removes the directory where the walk is, and goes back up. A listing may miss entries when others are removed beside it: when it
+ * is not empty it is entered once more.
+ */
+async function leaveAndRemove(stack: DirectoryStack, current: Emptying): Promise<boolean> {
+  const name = await stack.leave();
+  try {
+    await ignoreMissing(removeLeaf(entryOf(stack.fd, name)));
+    return true;
+  } catch (err) {
+    const code = errorCode(err);
+    // Swapped for something else, which is removed as what it is.
+    if (code === 'ENOTDIR') return !(await enterOrRemove(stack, name));
+    if (!['ENOTEMPTY', 'EEXIST'].includes(code ?? '') || ++current.turns === mostTurns) throw err;
+    return !(await enterOrRemove(stack, name));
+  }
 }
 
 /** What others have removed already is what was wanted. */

@@ -6,13 +6,16 @@ import type { DiskUsage, FileSystemSpace } from '../../api/volume-host.ts';
 import { directorySlices } from './directory-slices.ts';
 import { isGone, UsageCount } from './usage-count.ts';
 
+/** Room for the name of an entry is left in what the kernel takes, also when characters take several bytes. */
+const longestPath = 1_024;
+
 export async function diskUsage(path: string, signal: AbortSignal): Promise<DiskUsage> {
   const counted = await smallDiskUsage(path, Number.POSITIVE_INFINITY, signal);
-  if (counted === undefined) throw new Error('more entries than there are numbers');
+  if (counted === undefined) throw new Error('the tree is too deep to be measured beside the event loop');
   return counted;
 }
 
-/** Undefined when there are more entries than these: nothing is known then. */
+/** Undefined when there are more entries than these, or the paths to them are too long: nothing is known then. */
 export async function smallDiskUsage(
   path: string,
   mostEntries: number,
@@ -24,6 +27,7 @@ export async function smallDiskUsage(
   let entries = 0;
   for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
     const { path: at, size } = directory;
+    if (at.length > longestPath) return undefined;
     for await (const found of existing(directorySlices(at, Number(size)))) {
       signal.throwIfAborted();
       entries += found.length;

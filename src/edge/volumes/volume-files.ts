@@ -37,7 +37,7 @@ import { type ProjectPaths, systemProjectPaths } from './project-files.ts';
 import { ProjectQuotas } from './project-quotas.ts';
 import { bindSubPath } from './sub-path.ts';
 import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage.ts';
-import { usageInThread } from './usage-thread-client.ts';
+import { UsageThread } from './usage-thread-client.ts';
 import { type MountCommands, mostLayers, VolumeMounts } from './volume-mounts.ts';
 import { writeContent } from './write-content.ts';
 
@@ -63,13 +63,13 @@ export class VolumeFiles implements VolumeHost {
   readonly #mounts: VolumeMounts;
   readonly #directories: PodDirectories;
   readonly #tree: PodTree;
-  readonly #usageThread: URL | undefined;
+  readonly #usageThread: UsageThread | undefined;
   readonly #quotas: ProjectQuotas;
 
   constructor(options: VolumeFilesOptions) {
     this.#podsDir = options.podsDir;
     this.#now = options.now;
-    this.#usageThread = options.usageThread;
+    this.#usageThread = options.usageThread && new UsageThread({ script: options.usageThread });
     this.#commands = options.commands ?? { mount: 'mount', umount: 'umount', stat: 'stat' };
     this.#mounts = new VolumeMounts(options.podsDir, this.#commands);
     this.#directories = new PodDirectories(options.podsDir);
@@ -285,10 +285,10 @@ export class VolumeFiles implements VolumeHost {
     return await told(`cannot measure ${path}`, async () => {
       const projected = await this.#quotas.usage(path);
       if (projected !== undefined) return projected;
-      const script = this.#usageThread;
-      if (script === undefined) return await diskUsage(path, signal);
+      const thread = this.#usageThread;
+      if (thread === undefined) return await diskUsage(path, signal);
       const counted = await smallDiskUsage(path, inlineEntries, signal);
-      return counted ?? (await usageInThread(script, path, signal));
+      return counted ?? (await thread.measure(path, signal));
     });
   }
 

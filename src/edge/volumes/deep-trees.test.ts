@@ -1,0 +1,104 @@
+// Trees deeper than a process may have files open, and than a path may be long: a pod makes them in a second. They are removed,
+// given to a group and measured by a process with few descriptors; and a directory of very many entries does not hold the loop.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { type BuildOptions, build } from 'esbuild';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const here = resolve(import.meta.dirname);
+const levels = 6_000;
+const descriptors = 160;
+
+/** In the process that is tested, with few descriptors. */
+const program = `
+import { execFileSync } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { VolumeFiles } from ${JSON.stringify(join(here, 'volume-files.ts'))};
+const [what, root, levels] = process.argv.slice(2);
+const volume = root + '/u/volumes/v';
+const files = new VolumeFiles({ podsDir: root, now: () => 0, usageThread: new URL('file://' + root + '/../usage-thread.mjs') });
+mkdirSync(volume, { recursive: true });
+const signal = new AbortController().signal;
+const result = {};
+if (what === 'deep') {
+  // Step by step, as no path leads there.
+  process.chdir(volume);
+  for (let at = 0; at < Number(levels); at++) { mkdirSync('d'); process.chdir('d'); }
+  process.chdir('/');
+  const { failed } = await files.changeOwnership({ path: volume, fsGroup: 4242, readOnly: false, onlyOnRootMismatch: false }, signal);
+  process.chdir(volume);
+  let regrouped = 0;
+  for (let at = 0; at < Number(levels); at++) { process.chdir('d'); if (statSync('.').gid === 4242) regrouped++; }
+  process.chdir('/');
+  const { inodes } = await files.usage(volume, signal);
+  Object.assign(result, { failed, regrouped, inodes });
+} else {
+  execFileSync('sh', ['-c', 'cd "$0" && seq 1 100000 | xargs touch && seq 100001 110000 | xargs mkdir', volume]);
+}
+const delay = monitorEventLoopDelay({ resolution: 5 });
+delay.enable();
+await files.removeTree(volume);
+delay.disable();
+console.log(JSON.stringify({ ...result, exists: existsSync(volume), longestMs: Math.round(delay.max / 1e6) }));
+process.exit(0);
+`;
+
+let dir: string;
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'deep-trees-'));
+  const options = {
+    bundle: true,
+    external: ['koffi'] as string[],
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'warning',
+  } satisfies BuildOptions;
+  await build({
+    ...options,
+    stdin: { contents: program, resolveDir: here },
+    outfile: join(dir, 'program.mjs'),
+  });
+  await build({
+    ...options,
+    entryPoints: [join(here, 'usage-thread.ts')],
+    outfile: join(dir, 'usage-thread.mjs'),
+  });
+}, 60_000);
+afterAll(async () => {
+  // By a program that changes into each directory, for a tree of a failed test.
+  await run('rm', ['-rf', dir]);
+  await rm(dir, { recursive: true, force: true });
+}, 120_000);
+
+async function runProgram(what: string): Promise<Record<string, unknown>> {
+  const script = `ulimit -n ${descriptors} && mkdir -p "$3/${what}" && exec "$0" "$1" "$2" "$3/${what}" ${levels}`;
+  const args = ['-c', script, process.execPath, join(dir, 'program.mjs'), what, dir];
+  const { stdout } = await run('sh', args, { timeout: 240_000 });
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+const isRoot = process.getuid?.() === 0;
+
+test.runIf(isRoot)(
+  `gives a tree of ${levels} levels to a group, measures and removes it with ${descriptors} descriptors`,
+  async () => {
+    expect(await runProgram('deep')).toMatchObject({
+      failed: 0,
+      regrouped: levels,
+      inodes: levels + 1,
+      exists: false,
+    });
+  },
+  240_000,
+);
+
+test('removes a directory of 110,000 entries and lets others run meanwhile', async () => {
+  const { exists, longestMs } = await runProgram('wide');
+  expect(exists).toBe(false);
+  expect(longestMs).toBeLessThan(1_000);
+}, 240_000);
