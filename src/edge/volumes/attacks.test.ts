@@ -1,12 +1,24 @@
 // An attacker in a process of its own swaps directories and files of a volume for links that lead out, as fast as the kernel
 // lets it, while the kubelet binds sub-paths, makes directories, gives files to a group and removes the volume. Whatever the
 // kubelet's calls end with, nothing outside the volume may be mounted, made, changed or removed.
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LinkSwapper, swapLinks } from '../../testing/link-swapper.ts';
 import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { loadMountSyscalls } from './mount-syscalls.ts';
+import { bindSubPath } from './sub-path.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 describe.runIf(canMount)('a volume under attack (root needed)', () => {
@@ -100,6 +112,59 @@ describe.runIf(canMount)('a volume under attack (root needed)', () => {
     await untouched();
     expect(readdirSync(join(volume, 'd')).length).toBeGreaterThan(1);
   }, 120_000);
+
+  test('sub-paths that are made: the mode goes to what was made, not to a link in its place', async () => {
+    chmodSync(volume, 0o777);
+    mkdirSync(join(volume, 'private'), { mode: 0o700 });
+    const real = await loadMountSyscalls();
+    const swapping = {
+      ...real,
+      openBeneath: async (fd: number, path: string): Promise<number> => {
+        // The container acts between the two steps of the kubelet.
+        if (path === 'made' && existsSync(join(volume, 'made'))) {
+          renameSync(join(volume, 'made'), join(volume, 'moved'));
+          symlinkSync('private', join(volume, 'made'));
+        }
+        return await real.openBeneath(fd, path);
+      },
+    };
+    const deps = {
+      syscalls: swapping,
+      within: async (path: string, make: () => Promise<void>): Promise<boolean> => {
+        mkdirSync(join(path, '..'), { recursive: true });
+        await make();
+        return true;
+      },
+      isMountPoint: () => Promise.resolve(false),
+      unmount: () => Promise.resolve(),
+    };
+    const request = { volumePath: volume, subPath: 'made', target: target(0), create: true };
+    await bindSubPath(deps, request).catch(() => undefined);
+    const modes = ['private', 'moved'].map((name) => statSync(join(volume, name)).mode & 0o777);
+    expect(modes).toEqual([0o700, 0o777]);
+  });
+
+  test('hostPath DirectoryOrCreate: the mode goes to what was made, not to what a link leads to', async () => {
+    const host = join(ground.directory, 'host');
+    mkdirSync(host);
+    symlinkSync(outside, join(host, 'evil'));
+    const begun = await swapLinks([[join(host, 'made'), join(host, 'evil')]]);
+    attacker = begun;
+    let made = 0;
+    for (let turn = 0; turn < 300; turn++) {
+      made += await files.makeDirectory(join(host, 'made'), 0o755).then(Number, () => 0);
+      for (const name of ['made', 'made.kept']) rmSync(join(host, name), { recursive: true, force: true });
+    }
+    expect(await begun.end()).toBeGreaterThan(0);
+    expect(made).toBeGreaterThan(0);
+    await untouched();
+  }, 120_000);
+
+  test('hostPath FileOrCreate: no file is made where a link leads', async () => {
+    symlinkSync(join(outside, 'new'), join(ground.directory, 'file'));
+    await files.makeFile(join(ground.directory, 'file'), 0o644);
+    await untouched();
+  });
 
   test('fsGroup: neither directories nor files outside change their group or mode', async () => {
     const end = await attack(['d', 'evil'], ['file', 'evil-file']);

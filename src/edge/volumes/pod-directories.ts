@@ -1,8 +1,8 @@
 // Makes the directories of volumes. Invariants: those who need the same directory at once make it once; what is remembered of
 // directories only says where to begin: when it is wrong, as after a removal, everything that is missing is made.
-import { chmod, mkdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createDirectory } from '../host/small-files.ts';
+import { createDirectory, setDirectoryMode } from '../host/small-files.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 
 const parentMode = 0o750;
@@ -26,7 +26,7 @@ export class PodDirectories {
       if (isOurs) return await createDirectory(path, mode);
       // Elsewhere it may be a server's, which is asked by the pool alone.
       await mkdir(path, mode);
-      await chmod(path, mode);
+      await setDirectoryMode(path, mode);
     });
     if (made && isOurs) this.#remember(path);
     return made;

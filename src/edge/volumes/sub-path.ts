@@ -4,10 +4,10 @@
 // but as O_PATH, so that a FIFO or a device is not touched.
 // differs from upstream: an absolute link is refused also when it points back into the volume on this machine.
 import { constants, type Stats } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { type SubPathRequest, subPathNotMade } from '../../api/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { createFile } from '../host/small-files.ts';
+import { createFile, setDirectoryMode } from '../host/small-files.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 import { type MountSyscalls, mountFlag } from './mount-syscalls.ts';
 
@@ -96,11 +96,12 @@ async function makeBeneath(syscalls: MountSyscalls, volume: FileHandle, subPath:
   let parent = await syscalls.openBeneath(volume.fd, '.');
   try {
     for (const [at, part] of parts.entries()) {
-      const made = await makeOne(`/proc/self/fd/${parent}/${part}`, mode);
+      const entry = `/proc/self/fd/${parent}/${part}`;
+      // As long as it is what was made: a link in its place would have another directory of the volume changed.
+      if (await makeOne(entry, mode)) await setDirectoryMode(entry, mode);
       const child = await syscalls.openBeneath(volume.fd, parts.slice(0, at + 1).join('/'));
       syscalls.close(parent);
       parent = child;
-      if (made) await chmod(`/proc/self/fd/${child}`, mode);
     }
     return parent;
   } catch (err) {

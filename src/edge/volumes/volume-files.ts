@@ -1,7 +1,7 @@
 // The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
-import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, rmdir, stat } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { lstat, mkdir, open, readdir, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type {
   Content,
@@ -22,7 +22,7 @@ import type {
 } from '../../api/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { raceAbort } from '../../base/race-abort.ts';
-import { createFile } from '../host/small-files.ts';
+import { createFile, setDirectoryMode } from '../host/small-files.ts';
 import { errorCode, hostError } from '../host/syscalls-errors.ts';
 import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
 import { callsInMemory, diskCalls, type FileCalls } from './file-calls.ts';
@@ -93,14 +93,14 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async setMode(path: string, mode: number): Promise<void> {
-    await told(`cannot set the mode of ${path}`, async () => await chmod(path, mode));
+    await told(`cannot set the mode of ${path}`, async () => await setDirectoryMode(path, mode));
   }
 
   async makeFile(path: string, mode: number): Promise<void> {
     await told(`cannot make file ${path}`, async () => {
       await this.#directories.within(path, async () => {
         if (this.#directories.has(path)) await createFile(path, { data: '', mode });
-        else await (await open(path, 'a', mode)).close();
+        else await makeEmptyFile(path, mode);
       });
     });
   }
@@ -302,6 +302,17 @@ export class VolumeFiles implements VolumeHost {
     const { failed, firstFailure } = await changeOwnership(request, new AbortController().signal, calls);
     if (failed > 0)
       throw new KubeletError('internal', 'OwnershipFailed', firstFailure ?? `${failed} entries`);
+  }
+}
+
+/** Never through a link, and with this mode whatever the umask. It may be a server's, so that only the pool is used. */
+async function makeEmptyFile(path: string, mode: number): Promise<void> {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const file = await open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
+  try {
+    await file.chmod(mode);
+  } finally {
+    await file.close();
   }
 }
 
