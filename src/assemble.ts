@@ -160,7 +160,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('volumes'),
   });
-  const { runtime, hooks } = assembleRuntime({
+  const { runtime, hooks, unfinishedHooks } = assembleRuntime({
     ...input,
     cri,
     images: timedImages(images.manager, metrics.podStarts),
@@ -177,6 +177,8 @@ export function assemble(input: AssembleInput): Kubelet {
     observed,
     log: component('runtime'),
   });
+  // A container is up once its postStart hook has succeeded: until then it is neither reported as running nor probed.
+  const reported = unfinishedHooks.reported(observed);
   const pleg = new Pleg({
     runtime: cri,
     files: edges.tails,
@@ -220,7 +222,7 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const { probes, metrics: probeMetrics } = assembleProbes({
     desired,
-    observed,
+    observed: reported,
     lifecycles,
     results: probeResults,
     edges,
@@ -235,7 +237,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const status = new StatusLoop({
     desired: { get: (uid) => wanted.get(uid)?.pod },
     resizes: allocation.status,
-    observed: { get: (uid) => observed.get(uid), isSeen: (uid) => pleg.isSeen(uid) },
+    observed: { get: (uid) => reported.get(uid), isSeen: (uid) => pleg.isSeen(uid) },
     lifecycles,
     statuses,
     // differs from upstream: a node without a control plane tells its addresses too.
@@ -248,7 +250,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('status'),
   });
-  for (const { changed } of [wanted, observed, lifecycles, probeResults, allocation.conditions])
+  for (const { changed } of [wanted, reported, lifecycles, probeResults, allocation.conditions])
     changed.subscribe((uid) => status.poke(uid));
   const admission = assembleAdmission({
     ...input,
@@ -297,6 +299,7 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component,
   });
   volume.manager.wake.subscribe((uid) => workers.poke(uid));
+  unfinishedHooks.changed.subscribe((uid) => workers.poke(uid));
   const isOrphan = (uid: PodUid): boolean =>
     desired.sourcesReady() &&
     pleg.health().failure === undefined &&
@@ -358,6 +361,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...resources.components,
     ...objectLoops,
     ...images.components,
+    unfinishedHooks,
     pleg,
     runtimeEvents,
     probes,

@@ -9,6 +9,7 @@ import { podConfigSettings } from '../runtime/pod-config-settings.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
 import { Refusals } from '../runtime/refusals.ts';
 import type { PodRuntimeDeps, RuntimeCgroups } from '../runtime/sync-context.ts';
+import { UnfinishedHooks } from '../runtime/unfinished-hooks.ts';
 import { UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { AssembleInput } from './input.ts';
 import { crashBackoff, garbagePolicy } from './workers.ts';
@@ -60,9 +61,11 @@ export function assembleRuntime(input: RuntimeInput): {
   readonly runtime: PodRuntime;
   /** Hooks that run now, for who explains what a pod waits for. */
   readonly hooks: Ongoing<PodActivity>;
+  readonly unfinishedHooks: UnfinishedHooks;
 } {
   const { clock, config, edges, flags, gates, pods } = input;
   const hooks = new Ongoing<PodActivity>();
+  const unfinishedHooks = new UnfinishedHooks({ files: edges.files, rootDir: flags.rootDir, log: input.log });
   const runtime = new PodRuntime({
     ...input,
     activities: hooks,
@@ -70,6 +73,7 @@ export function assembleRuntime(input: RuntimeInput): {
     cgroups: pods ?? noCgroups,
     podCgroups: pods,
     hookHttp: edges.hookHttp,
+    unfinishedHooks,
     userNamespaces: new UserNamespaces({
       cri: input.cri,
       files: edges.files,
@@ -86,5 +90,5 @@ export function assembleRuntime(input: RuntimeInput): {
     garbagePolicy: garbagePolicy(flags),
     containerRestartRules: gates.ContainerRestartRules,
   });
-  return { runtime, hooks };
+  return { runtime, hooks, unfinishedHooks };
 }

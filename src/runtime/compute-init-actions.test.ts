@@ -430,6 +430,39 @@ const sidecars: readonly Row[] = [
 ];
 checkActions('sidecars', sidecars);
 
+const startupProbe = { exec: { command: ['true'] } };
+const hooked: readonly Row[] = [
+  [
+    'its hook has not finished → the hook runs again, and the next one waits',
+    podOf({ init: [sidecar('s'), 'i'] }),
+    up(runs('s')),
+    ['finish init s s-1'],
+    { unfinished: ['s-1'] },
+  ],
+  [
+    'before its startup probe',
+    podOf({ init: [sidecar('s', { startupProbe })], apps: ['a'] }),
+    up(runs('s')),
+    ['finish init s s-1'],
+    { unfinished: ['s-1'] },
+  ],
+  [
+    'regular containers that run go on',
+    podOf({ init: [sidecar('s')], apps: ['a'] }),
+    up(runs('s'), runs('a')),
+    ['finish init s s-1'],
+    { unfinished: ['s-1'] },
+  ],
+  [
+    'its definition changed → another one is made',
+    podOf({ init: [sidecar('s')], apps: ['a'] }),
+    up(runs('s', { hash: 'other' }), runs('a')),
+    ['stop s-1 of s: Init container s definition changed (other)', 'start init s'],
+    { unfinished: ['s-1'] },
+  ],
+];
+checkActions('sidecars with hooks', hooked);
+
 const debugged = podOf({ init: ['i'], debug: ['d'] });
 const steady = [...apps, ended('i', 0)];
 const debugging: readonly Row[] = [

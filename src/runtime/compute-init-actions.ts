@@ -8,6 +8,7 @@ import { isSidecar, restartsAfterKill } from '../api/restart-policy.ts';
 import { judgeResize, type ResizeVerdict } from './compute-resize.ts';
 import {
   containerChanged,
+  finishAction,
   restartView,
   shouldStart,
   startAction,
@@ -29,6 +30,8 @@ export interface InitActions {
 /** What one init container's state means. */
 interface Verdict {
   readonly begin?: boolean;
+  /** It runs, but its start is not complete. */
+  readonly finish?: StartAction;
   readonly stop?: StopContainer;
   readonly resize?: ResizeVerdict;
   /** The next one may go. */
@@ -44,7 +47,9 @@ export function computeInitActions(
   const containers = pod.spec?.initContainers ?? [];
   const stops: StopContainer[] = [];
   const resizes: ResizeVerdict[] = [];
-  const begin: number[] = [];
+  const starts: StartAction[] = [];
+  const begin = (index: number): void =>
+    void starts.push(startAction('init', containers[index] as Container, seen));
   const apps = appsInSandbox(pod, seen);
   let initialized = containers.length === 0 || apps.some(isUp);
   // Backwards: a later container that was made shows that all earlier ones are done, even where they were cleared away.
@@ -53,7 +58,7 @@ export function computeInitActions(
     const container = containers[index] as Container;
     const verdict = judge(pod, container, inSandbox(seen, container.name), apps.length > 0, options);
     if (verdict === undefined) {
-      if (laterMade && isSidecar(container)) begin.push(index);
+      if (laterMade && isSidecar(container)) begin(index);
       continue;
     }
     if (laterMade && !isSidecar(container)) continue;
@@ -61,16 +66,22 @@ export function computeInitActions(
       return { stops: [], starts: [], resizes: [], initialized: false, failed: true };
     if (verdict.passed === true) {
       if (index === containers.length - 1) initialized = true;
-      else if (!laterMade) begin.push(index + 1);
+      else if (!laterMade) begin(index + 1);
     }
     if (verdict.stop !== undefined) stops.push(verdict.stop);
     if (verdict.resize !== undefined) resizes.push(verdict.resize);
-    if (verdict.begin === true) begin.push(index);
+    if (verdict.begin === true) begin(index);
+    if (verdict.finish !== undefined) starts.push(verdict.finish);
     laterMade = true;
   }
-  if (!laterMade) begin.push(0);
-  const starts = begin.reverse().map((index) => startAction('init', containers[index] as Container, seen));
-  return { stops: stops.reverse(), starts, resizes: resizes.reverse(), initialized, failed: false };
+  if (!laterMade) begin(0);
+  return {
+    stops: stops.reverse(),
+    starts: starts.reverse(),
+    resizes: resizes.reverse(),
+    initialized,
+    failed: false,
+  };
 }
 
 function inSandbox(seen: ObservedPod | undefined, name: string): ObservedContainer | undefined {
@@ -131,6 +142,10 @@ function judgeSidecar(container: Container, current: ObservedContainer, options:
     begin: true,
     stop: stopInit(container, current, why, cause),
   });
+  const finish = containerChanged(container, current)
+    ? undefined
+    : finishAction('init', container, current, options);
+  if (finish !== undefined) return { finish };
   if (container.startupProbe !== undefined) {
     const startup = probes?.get(current.id, 'startup');
     if (startup === 'failure') return again(`Init container ${name} failed startup probe`, 'startup');

@@ -327,6 +327,41 @@ const probed: readonly Row[] = [
 ];
 checkActions('probes', probed);
 
+const unfinished = { unfinished: ['b-1'] };
+const hooks: readonly Row[] = [
+  [
+    'runs, its hook has not finished → the hook runs again',
+    always,
+    threeUp,
+    ['finish app b b-1'],
+    unfinished,
+  ],
+  [
+    'in the order of the spec, among those that start',
+    always,
+    up(runs('b')),
+    ['start app a', 'finish app b b-1', 'start app c'],
+    unfinished,
+  ],
+  ['Never: the hook runs all the same', never, threeUp, ['finish app b b-1'], unfinished],
+  [
+    'has ended → its policy decides',
+    always,
+    up(runs('a'), ended('b', 1), runs('c')),
+    ['start app b'],
+    unfinished,
+  ],
+  ['made, not started → started', always, up(runs('a'), made('b'), runs('c')), ['go app b b-1'], unfinished],
+  [
+    'its definition changed → another one is made',
+    always,
+    up(runs('a'), runs('b', { hash: 'other' }), runs('c')),
+    ['stop b-1 of b: Container b definition changed, will be restarted (other)', 'start app b'],
+    unfinished,
+  ],
+];
+checkActions('postStart hooks', hooks);
+
 const policy = (
   name: string,
   restartPolicy: string,

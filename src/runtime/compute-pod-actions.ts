@@ -10,6 +10,7 @@ import { computeInitActions } from './compute-init-actions.ts';
 import { judgeResize, type ResizeVerdict, resizeAction } from './compute-resize.ts';
 import {
   containerChanged,
+  finishAction,
   restartView,
   shouldStart,
   startAction,
@@ -111,8 +112,11 @@ function actionsInSandbox(
       if (resize?.restart === true) {
         stops.push(stopForResize(container, current));
         starts.push(startAction('app', container, seen));
-      } else if (stop === undefined) kept += 1;
-      else if (startsAgain(pod, container, current, options))
+      } else if (stop === undefined) {
+        kept += 1;
+        const finish = finishAction('app', container, current, options);
+        if (finish !== undefined) starts.push(finish);
+      } else if (startsAgain(pod, container, current, options))
         starts.push(startAction('app', container, seen));
     } else if (shouldStart(pod, container, current, options)) {
       starts.push(startAction('app', container, seen));

@@ -59,6 +59,17 @@ export function startNew(
     : { do: 'start-container', name, kind };
 }
 
+/** Undefined: the container is up, as far as its postStart hook is concerned. */
+export function finishAction(
+  kind: ContainerKind,
+  { name }: Named,
+  { id, state }: ObservedContainer,
+  { unfinishedHooks }: DecideOptions,
+): StartAction | undefined {
+  if (state !== 'running' || unfinishedHooks?.has(id) !== true) return undefined;
+  return { do: 'finish-start', name, kind, id };
+}
+
 export function containerChanged(container: Named, current: ObservedContainer): boolean {
   return current.hash !== containerHashText(container);
 }

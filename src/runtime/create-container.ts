@@ -169,6 +169,7 @@ async function freeAttempt(
 async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
   try {
     await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
+    await deps.unfinishedHooks.forget(id);
     return true;
   } catch (err) {
     if (isAbort(err) || isKind(err, 'unavailable')) throw err;

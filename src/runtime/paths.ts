@@ -76,7 +76,7 @@ export function logLinkPath(
   return `${containerLogsDir}/${oneElement(name.slice(0, longestFileName - suffix.length))}${suffix}`;
 }
 
-function oneElement(name: string): string {
+export function oneElement(name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
     throw new KubeletError(
       'invalid',

@@ -31,6 +31,13 @@ export type StartAction =
       readonly name: string;
       readonly kind: ContainerKind;
       readonly id: ContainerId;
+    }
+  /** A container that runs, but whose postStart hook was cut off: the hook runs again. */
+  | {
+      readonly do: 'finish-start';
+      readonly name: string;
+      readonly kind: ContainerKind;
+      readonly id: ContainerId;
     };
 
 /** A container that runs on with other amounts. */
@@ -74,4 +81,6 @@ export interface DecideOptions {
   readonly restartRules?: boolean | undefined;
   /** What running containers have; absent where they cannot be resized. */
   readonly resize?: ResizeView | undefined;
+  /** Containers whose postStart hook has not succeeded. */
+  readonly unfinishedHooks?: { has(id: ContainerId): boolean } | undefined;
 }

@@ -31,7 +31,7 @@ import type { PodAction, ResizeView } from './pod-action.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
 import { resizePod } from './resize-pod.ts';
 import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
-import { startContainer } from './start-container.ts';
+import { finishStart, startContainer } from './start-container.ts';
 import { StartSlot } from './start-slot.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
@@ -108,6 +108,7 @@ export class PodRuntime {
         await startContainer(deps, context, name, { replaces }),
       'start-created': async (context, { name, id }) =>
         await startContainer(deps, context, name, { created: id }),
+      'finish-start': async (context, { name, id }) => await finishStart(deps, context, name, id),
     };
   }
 
@@ -118,9 +119,10 @@ export class PodRuntime {
     order: number,
     signal: AbortSignal,
   ): Promise<SyncResult> {
-    const { containerRestartRules, events, probes } = this.#deps;
-    const restartRules = containerRestartRules;
-    const actions = computePodActions(pod, seen, { probes, restartRules, resize: this.#resizeView(pod) });
+    const { containerRestartRules: restartRules, events, probes, unfinishedHooks } = this.#deps;
+    await unfinishedHooks.forgetEnded(seen);
+    const resize = this.#resizeView(pod);
+    const actions = computePodActions(pod, seen, { probes, restartRules, resize, unfinishedHooks });
     const [ends, rest] = [actions.filter(isEnd), actions.filter((action) => !isEnd(action))];
     if (rest.some((action) => action.do === 'create-sandbox' && action.changed)) {
       const message = 'Pod sandbox changed, it will be killed and re-created.';
@@ -224,6 +226,7 @@ export class PodRuntime {
   /** Takes back what a pod that has ended still holds on the node, while its containers stay to be looked at. */
   async cleanPod(uid: PodUid, signal: AbortSignal): Promise<void> {
     await this.#deps.volumes.unmount(uid, signal);
+    await this.#deps.unfinishedHooks.forgetPod(uid);
     // What the pod was given counts as given until its cgroup has gone.
     await this.#deps.cgroups.removePod(uid);
   }
@@ -273,14 +276,14 @@ export class PodRuntime {
 
   /** The pods of which something lies on the disk or that have a cgroup, wanted or not. */
   async leftovers(): Promise<readonly PodIdentity[]> {
-    const { cgroups, files, settings } = this.#deps;
+    const { cgroups, files, settings, unfinishedHooks } = this.#deps;
     const [directories, groups, logs] = await Promise.all([
       files.listNames(podsDirectory(settings.rootDir)),
       cgroups.podsWithCgroups(),
       files.listNames(settings.podLogsDir),
     ]);
     return [
-      ...[...directories, ...groups]
+      ...[...directories, ...groups, ...unfinishedHooks.pods()]
         .filter(isUid)
         .map((uid) => ({ uid: asPodUid(uid), namespace: '', name: '' })),
       ...logs.flatMap((directory) => podOfLogDirectory(directory) ?? []),

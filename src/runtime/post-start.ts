@@ -1,5 +1,6 @@
 // Runs a container's postStart hook; a container whose hook fails is killed, and its restart policy decides on another try.
-// Upstream: step 4 of startContainer in kuberuntime_container.go.
+// Upstream: step 4 of startContainer in kuberuntime_container.go. Invariant: only a hook that succeeded finishes its record; one
+// that failed leaves it until the container was observed to have ended, so that it is not reported as running meanwhile.
 import { containerFieldPath } from '../api/events.ts';
 import type { Container } from '../api/k8s.ts';
 import type { ObservedContainer } from '../api/observed.ts';
@@ -16,8 +17,12 @@ export async function runPostStart(
   container: Container,
   containerId: string,
 ): Promise<void> {
+  const id = asContainerId(containerId);
   const handler = container.lifecycle?.postStart;
-  if (handler === undefined) return;
+  if (handler === undefined) {
+    await deps.unfinishedHooks.finish(id);
+    return;
+  }
   const { pod, signal } = context;
   const [podIp] = await podAddresses(deps, context);
   try {
@@ -35,6 +40,7 @@ export async function runPostStart(
     await kill(deps, context, container, containerId, podIp);
     throw new KubeletError('internal', 'PostStartHookError', describeError(err), { cause: err });
   }
+  await deps.unfinishedHooks.finish(id);
 }
 
 async function kill(

@@ -4,7 +4,7 @@ import { seenAnnotation } from '../api/cri-labels.ts';
 import { containerFieldPath } from '../api/events.ts';
 import type { Container } from '../api/k8s.ts';
 import { latestContainer } from '../api/observed.ts';
-import { type ContainerId, podRef } from '../api/pod-ref.ts';
+import { asContainerId, type ContainerId, podRef, podUid } from '../api/pod-ref.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { createContainer, type MadeContainer } from './create-container.ts';
 import { containerType, findContainer } from './find-container.ts';
@@ -64,6 +64,32 @@ export async function startContainer(
   }
 }
 
+// differs from upstream: there a kubelet that restarts in the middle of a hook never runs it again.
+/** Completes the start of a running container: its hook was cut off with the kubelet, or failed and the kill failed, too. */
+export async function finishStart(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  name: string,
+  id: ContainerId,
+): Promise<void> {
+  const { pod } = context;
+  const container = findContainer(pod, name)?.container;
+  if (container === undefined) return;
+  deps.log.info('Running the postStart hook again: it had not finished', {
+    pod: podRef(pod),
+    container: name,
+    containerID: id,
+  });
+  try {
+    await runPostStart(deps, context, container, id);
+  } catch (err) {
+    if (isAbort(err) || context.signal.aborted) throw err;
+    context.acted = true;
+    deps.starts?.containerFailed(containerType(pod, name), reasonOf(err));
+    tellFailure(deps, context, container, err);
+  }
+}
+
 function reasonOf(err: unknown): string {
   return err instanceof KubeletError ? err.reason : 'RunContainerError';
 }
@@ -117,7 +143,14 @@ async function createAndStart(
         : await existing(context, container, options.created);
     const { id } = made;
     if (options.created === undefined) tell('Created', `Created container: ${container.name}`);
-    await withReason('CreateContainerConfigError', async () => await deps.resizes?.saved());
+    await withReason('CreateContainerConfigError', async () => {
+      const hook = container.lifecycle?.postStart;
+      const uid = podUid(pod);
+      await Promise.all([
+        deps.resizes?.saved(),
+        hook === undefined ? undefined : deps.unfinishedHooks.begin(uid, asContainerId(id)),
+      ]);
+    });
     const start = (late: AbortSignal): Promise<unknown> =>
       cri.startContainer({ containerId: id }, { signal: late });
     await withReason('RunContainerError', () => lettingFinish(deps, signal, start), { containerId: id });

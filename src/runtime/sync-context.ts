@@ -24,6 +24,7 @@ import type { ResolverSettings } from './resolv-conf.ts';
 import type { PodConfigSettings } from './sandbox-config.ts';
 import type { ImageUser, Users } from './security-context.ts';
 import type { StartSlot } from './start-slot.ts';
+import type { UnfinishedHooks } from './unfinished-hooks.ts';
 
 /** An image that is on the node: what the runtime calls it, and its user. */
 export type FoundImage = ImageUser & { readonly ref: string };
@@ -143,6 +144,7 @@ export interface PodRuntimeDeps {
   /** Absent: pods have what they ask for, and keep it. */
   readonly resizes?: RuntimeResizes | undefined;
   readonly hookHttp: HookHttp;
+  readonly unfinishedHooks: UnfinishedHooks;
   readonly userNamespaces: PodUsers;
   readonly starts?: StartCounts | undefined;
   readonly slots: Slots;

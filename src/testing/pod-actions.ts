@@ -93,6 +93,8 @@ export function text(action: PodAction): string {
       return `start ${action.kind} ${action.name}${action.replaces === undefined ? '' : ` for ${action.replaces}`}`;
     case 'start-created':
       return `go ${action.kind} ${action.name} ${action.id}`;
+    case 'finish-start':
+      return `finish ${action.kind} ${action.name} ${action.id}`;
   }
 }
 
@@ -109,17 +111,20 @@ export type Row = readonly [
     readonly rules?: boolean;
     /** What containers were given; without it they cannot be resized. */
     readonly given?: Readonly<Record<string, ResourceRequirements>>;
+    /** Containers whose postStart hook has not succeeded. */
+    readonly unfinished?: readonly string[];
   },
 ];
 
 export function checkActions(title: string, rows: readonly Row[]): void {
-  for (const [name, pod, seen, want, { given, probes = {}, rules = false } = {}] of rows) {
+  for (const [name, pod, seen, want, { given, probes = {}, rules = false, unfinished = [] } = {}] of rows) {
     test(`${title}: ${name}`, () => {
       const view = {
         get: (id: string, kind: ProbeKind): ProbeOutcome | undefined => probes[`${id} ${kind}`],
       };
       const resize = given && { actuated: (container: string) => given[container] };
-      const options = { probes: view, restartRules: rules, resize };
+      const unfinishedHooks = { has: (container: string) => unfinished.includes(container) };
+      const options = { probes: view, restartRules: rules, resize, unfinishedHooks };
       expect(computePodActions(pod, seen, options).map(text)).toEqual(want);
     });
   }
