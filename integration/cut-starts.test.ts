@@ -1,9 +1,11 @@
 // Starts that end in the middle: pods that are removed while they start, and a container that containerd has lost sight
 // of and keeps. On a real containerd, through the built command.
+import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
 import { waitFor } from './rig/wait.ts';
+import { logPath } from './support/container-log.ts';
 import { container, manifest } from './support/manifest.ts';
 import { containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { podTraces, untilNoTraces } from './support/pod-traces.ts';
@@ -40,13 +42,44 @@ describeOnRig('starts that end in the middle', () => {
     expect(kubelet.log.matching(/^E/, from)).toEqual([]);
   });
 
-  /** Cuts a start off, and makes the task that containerd has not learned of: what it does by itself at one moment. */
-  const loseStart = async (containerId: string): Promise<void> => {
+  const cutStart = async (containerId: string): Promise<void> => {
     await waitFor(async () => {
       await rig.cri.startContainer({ containerId }, { timeoutMs: 3 }).catch(() => undefined);
       const { status } = await rig.cri.containerStatus({ containerId });
       return status?.reason === 'StartError';
     }, 'the start to be cut off');
+  };
+
+  test('kubelet killed in the middle of a start, and again before the container is made anew: no restart', async () => {
+    const started = cri.faults.stall('startContainer');
+    kubelet.writeManifest('twice', manifest('twice'));
+    await waitFor(() => started.waiting > 0, 'the start to hang');
+    const pod = await waitFor(() => kubelet.pod('twice'), 'the pod');
+    const [lost] = (await heldPod(rig, kubelet, 'twice')).containers;
+    await kubelet.kill9();
+    started.release();
+    await cutStart(lost?.id ?? '');
+    // At most moments a start that is cut off has made the log already.
+    writeFileSync(logPath(kubelet, pod), '', { flag: 'a' });
+
+    const made = cri.faults.stall('createContainer');
+    await kubelet.start();
+    await waitFor(() => made.waiting > 0, 'the container to be made anew');
+    expect((await heldPod(rig, kubelet, 'twice')).containers).toEqual([]);
+    await kubelet.kill9();
+    made.release();
+    await kubelet.start();
+    expect(containerStatus(await untilRunning(kubelet, 'twice'))).toMatchObject({
+      restartCount: 0,
+      lastState: {},
+    });
+    kubelet.removeManifest('twice');
+    await untilNoTraces(rig, kubelet, pod);
+  });
+
+  /** Cuts a start off, and makes the task that containerd has not learned of: what it does by itself at one moment. */
+  const loseStart = async (containerId: string): Promise<void> => {
+    await cutStart(containerId);
     await rig.ctr('tasks', 'start', '--detach', '--null-io', containerId);
     await expect(rig.cri.removeContainer({ containerId })).rejects.toThrow('cannot delete running task');
   };

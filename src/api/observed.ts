@@ -112,12 +112,16 @@ export function isDown(pod: ObservedPod | undefined): boolean {
   );
 }
 
-/** What runtimes say when the caller of a start went away in the middle of it. */
-const cutMessage = /context canceled|context deadline exceeded|signal: killed/;
+/**
+ * What runtimes report of a start that was not allowed to run its course: its caller went away in the middle of it, or the
+ * sandbox had died before it.
+ */
+const cutMessage =
+  /context canceled|context deadline exceeded|signal: killed|^sandbox container "[^"]*" is not running|^sandbox "[^"]*" not found/;
 
 /**
- * Whether this container's start was cut off by the end of the kubelet that asked for it, or by its giving up: it never ran,
- * so its end is no end of the workload's.
+ * Whether this container's start was cut off by the end of the kubelet that asked for it, by its giving up or by the end of
+ * the sandbox: it never ran, so its end is no end of the workload's.
  */
 export function startWasCut(container: ObservedContainer): boolean {
   return (

@@ -9,6 +9,7 @@ import { isAbort, isKind, KubeletError } from '../base/errors.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { containerOptions, messageMount } from './container-options.ts';
 import { findContainer } from './find-container.ts';
+import { removeLogsOfNeverRan } from './garbage.ts';
 import { lettingFinish } from './letting-finish.ts';
 import { podLogDirectory } from './paths.ts';
 import { podAddresses } from './pod-addresses.ts';
@@ -167,14 +168,24 @@ async function freeAttempt(
  * stay for as long as the runtime lives (containerd: a task was made, and its maker asked no more); it is left behind.
  */
 async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
+  const { seen } = context;
+  const isNew = seen?.containers.find((each) => each.id === id)?.state === 'created';
+  const removeLog = async (): Promise<void> => {
+    if (seen === undefined) return;
+    const own = seen.containers.filter((each) => each.id === id);
+    await removeLogsOfNeverRan(deps.files, deps.settings.podLogsDir, seen, own);
+  };
+  // Before the container: a kubelet killed in between must not find a log without a container, which would count as a restart.
+  // A new container may be in the middle of a start that has the log open; the runtime removes the container only if it is not.
+  if (!isNew) await removeLog();
   try {
     await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
+    if (isNew) await removeLog();
     await deps.unfinishedHooks.forget(id);
     return true;
   } catch (err) {
     if (isAbort(err) || isKind(err, 'unavailable')) throw err;
     await deps.cgroups.killContainer(podUid(context.pod), id);
-    const isNew = context.seen?.containers.find((each) => each.id === id)?.state === 'created';
     if (isNew || !isRefusal(err)) throw err;
     deps.refusals.note(id, err);
     return false;

@@ -4,6 +4,7 @@
 import type { CriRuntime } from '../api/cri.ts';
 import {
   latestContainer,
+  neverRan,
   type ObservedContainer,
   type ObservedPod,
   type ObservedSandbox,
@@ -138,6 +139,19 @@ export function withOwnLogs(
   const others = seen.containers.filter((each) => !containers.includes(each));
   const used = new Set(others.map(({ logPath }) => logPath));
   return containers.filter(({ logPath }) => !used.has(logPath));
+}
+
+/**
+ * The logs of those among the containers that never ran. A start makes the log file whatever becomes of it, and once the runtime
+ * has forgotten the container its log would count as a restart.
+ */
+export async function removeLogsOfNeverRan(
+  files: LogFiles,
+  podLogsDir: string,
+  seen: ObservedPod,
+  containers: readonly ObservedContainer[],
+): Promise<void> {
+  await removeLogs(files, podLogsDir, withOwnLogs(seen, containers.filter(neverRan)));
 }
 
 interface LogFiles {

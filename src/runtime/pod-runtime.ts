@@ -21,6 +21,7 @@ import {
   isEmpty,
   removeContainers,
   removeLogs,
+  removeLogsOfNeverRan,
   removeSandboxes,
   withOwnLogs,
 } from './garbage.ts';
@@ -95,8 +96,10 @@ export class PodRuntime {
         });
       },
       'remove-containers': async ({ seen, signal }, { ids }) => {
-        const stale = seen?.containers.filter(({ id }) => ids.includes(id)) ?? [];
-        if (seen !== undefined) await unlinkLogs(deps, seen, stale);
+        if (seen === undefined) return;
+        const stale = seen.containers.filter(({ id }) => ids.includes(id));
+        await unlinkLogs(deps, seen, stale);
+        await removeLogsOfNeverRan(deps.files, deps.settings.podLogsDir, seen, stale);
         await removeContainers(deps, stale, signal);
       },
       'resize-pod': async (context, action) => await resizePod(deps, context, action),

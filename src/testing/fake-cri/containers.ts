@@ -23,7 +23,17 @@ export interface ContainerDeps {
   readonly images: FakeImages;
   readonly programs: ReadonlyMap<string, Program>;
   readonly writeLog: (path: string, line: string) => void;
+  /** The log file is made, if there is none. */
+  readonly openLog: (path: string) => void;
   readonly emit: (type: ContainerEventType, id: string, sandbox: FakeSandbox) => void;
+}
+
+/** A start whose caller is going to be killed. */
+export interface HeldStart {
+  /** How long the runtime works on after its caller has gone. */
+  readonly worksOnMs: number;
+  /** What becomes of the container then. */
+  readonly becomes: 'start-error' | 'running';
 }
 
 const stateNames = [
@@ -40,6 +50,8 @@ export class FakeContainers {
   readonly #deps: ContainerDeps;
   /** Names of containers whose next start is lost. */
   readonly lost = new Set<string>();
+  /** By name of a container: its next start waits until the caller is gone. */
+  readonly held = new Map<string, HeldStart>();
 
   constructor(deps: ContainerDeps) {
     this.#deps = deps;
@@ -92,6 +104,7 @@ export class FakeContainers {
         message: '',
         process: undefined,
         stopSignalled: false,
+        starting: false,
         stuck: false,
         whenExited: new Set(),
       });
@@ -103,8 +116,44 @@ export class FakeContainers {
     return id;
   }
 
+  /** Undefined: this start is not held. Otherwise it never succeeds for its caller. */
+  startHeld(id: string, signal: AbortSignal): Promise<never> | undefined {
+    const container = this.find(id);
+    const name = container.config.metadata?.name ?? '';
+    const held = this.held.get(name);
+    if (held === undefined || container.starting || container.state !== ContainerState.CONTAINER_CREATED)
+      return undefined;
+    this.held.delete(name);
+    container.starting = true;
+    this.#deps.openLog(container.logPath);
+    return new Promise((_resolve, reject) => {
+      const goOn = (): void => {
+        container.starting = false;
+        if (held.becomes === 'running') this.start(id);
+        else
+          this.#startFailed(
+            container,
+            'failed to create containerd task: failed to create shim task: context canceled: unknown',
+          );
+      };
+      signal.addEventListener(
+        'abort',
+        () => {
+          reject(signal.reason);
+          this.#deps.state.clock.setTimer(held.worksOnMs, goOn);
+        },
+        { once: true },
+      );
+    });
+  }
+
   start(id: string): void {
     const container = this.find(id);
+    if (container.starting) {
+      throw unknownError(
+        `failed to set starting state for container "${container.id}": container is already in starting state`,
+      );
+    }
     if (container.state !== ContainerState.CONTAINER_CREATED) {
       const where = stateNames[container.state === ContainerState.UNRECOGNIZED ? 3 : container.state];
       throw unknownError(
@@ -121,6 +170,7 @@ export class FakeContainers {
         'failed to create containerd task: failed to get task pid: context canceled: unknown',
       );
     }
+    this.#deps.openLog(container.logPath);
     const own = this.#deps.programs.get(container.config.metadata?.name ?? '');
     const found = own === undefined ? findProgram(container.args) : { program: own };
     if ('error' in found)
@@ -216,6 +266,11 @@ export class FakeContainers {
     const { state, emit } = this.#deps;
     if (id !== '' && state.fullId(state.containers, id) === id && !state.containers.has(id)) return;
     const container = this.find(id);
+    if (container.starting) {
+      throw unknownError(
+        `failed to set removing state for container "${container.id}": container is in starting state, can't be removed`,
+      );
+    }
     if (container.stuck) {
       throw rpcError(
         'FAILED_PRECONDITION',

@@ -14,7 +14,7 @@ import {
 import type { Clock } from '../../base/clock.ts';
 import { imageOperations, type Operation, runtimeOperations } from '../../edge/cri/operations.ts';
 import { toContainerStatus } from './container-view.ts';
-import { FakeContainers } from './containers.ts';
+import { FakeContainers, type HeldStart } from './containers.ts';
 import { FakeEvents } from './events.ts';
 import { Faults } from './faults.ts';
 import { type CallRecord, Gate } from './gate.ts';
@@ -44,6 +44,8 @@ export interface FakeCriOptions {
   readonly seed?: string;
   /** Gets the lines of logs, for who keeps them in files. */
   readonly writeLog?: (path: string, line: string) => void;
+  /** Told of every log file that a start makes, before anything is written to it. */
+  readonly openLog?: (path: string) => void;
 }
 
 export const fakeBusybox: FakeImageSpec = {
@@ -91,6 +93,7 @@ export class FakeCri implements CriRuntime, CriImages {
       images: this.#images,
       programs: this.#programs,
       writeLog: options.writeLog ?? (() => undefined),
+      openLog: options.openLog ?? (() => undefined),
       emit,
     });
     this.#sandboxes = new FakeSandboxes({
@@ -154,6 +157,14 @@ export class FakeCri implements CriRuntime, CriImages {
    */
   loseStart(containerName: string): void {
     this.#containers.lost.add(containerName);
+  }
+
+  /**
+   * The next start of a container of this name hangs until its caller has gone. The runtime then works on it for a while,
+   * in which the container can be neither started nor removed.
+   */
+  holdStart(containerName: string, held: Partial<HeldStart> = {}): void {
+    this.#containers.held.set(containerName, { worksOnMs: 100, becomes: 'start-error', ...held });
   }
 
   /** The sandbox's own process is killed: not ready any more. */

@@ -73,7 +73,8 @@ export function handlersOf(deps: HandlerDeps): Handlers {
     createContainer: (request) => ({
       containerId: containers.create(request, sandboxes.running(request.podSandboxId)),
     }),
-    startContainer: (request) => done(containers.start(request.containerId)),
+    startContainer: ({ containerId }, signal) =>
+      containers.startHeld(containerId, signal) ?? done(containers.start(containerId)),
     stopContainer: async ({ containerId, timeout }, signal) =>
       done(await containers.stop(containerId, timeout, signal)),
     removeContainer: (request) => done(containers.remove(request.containerId)),

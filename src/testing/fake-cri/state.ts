@@ -47,6 +47,8 @@ export interface FakeContainer {
   message: string;
   process: FakeProcess | undefined;
   stopSignalled: boolean;
+  /** A start of it is under way: it can be neither started nor removed. */
+  starting: boolean;
   /** Nobody can remove it as long as the runtime lives. */
   stuck: boolean;
   /** Told once, when it has exited. */
