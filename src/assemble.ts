@@ -200,6 +200,7 @@ export function assemble(input: AssembleInput): Kubelet {
       host: edges.nodeHost,
       cri,
       lastRelistAtMs: () => pleg.health().lastRelistAtMs,
+      runtime: pleg,
       features: {
         resources,
         volumesInUse: () => (desired.sourcesReady() ? volume.manager.inUse() : undefined),
@@ -247,9 +248,11 @@ export function assemble(input: AssembleInput): Kubelet {
     },
     gates: input.gates,
     probes: probeResults,
+    reported: (pod) => cluster?.mirrorOf(pod)?.status,
     clock,
     log: component('status'),
   });
+  cluster?.onMirrorChanged((uid) => status.mirrorAppeared(uid));
   for (const { changed } of [wanted, reported, lifecycles, probeResults, allocation.conditions])
     changed.subscribe((uid) => status.poke(uid));
   const admission = assembleAdmission({

@@ -1,5 +1,6 @@
 // Where a pod came from, as its annotations say. Upstream: pkg/kubelet/types/{constants,pod_update}.go.
 import type { Pod } from './k8s.ts';
+import { asPodUid, type PodUid } from './pod-ref.ts';
 
 export const configSourceAnnotation = 'kubernetes.io/config.source';
 export const configHashAnnotation = 'kubernetes.io/config.hash';
@@ -9,6 +10,20 @@ export const configMirrorAnnotation = 'kubernetes.io/config.mirror';
 export function isStaticPod(pod: Pod): boolean {
   const source = pod.metadata?.annotations?.[configSourceAnnotation];
   return source !== undefined && source !== 'api';
+}
+
+/** The UID of the static pod that a mirror pod shows; undefined for every other pod. */
+export function mirroredUid(pod: Pod | undefined): PodUid | undefined {
+  const hash = pod?.metadata?.annotations?.[configMirrorAnnotation];
+  return hash === undefined ? undefined : asPodUid(hash);
+}
+
+/** Whether a mirror pod shows this static pod, and not an earlier one of its name. */
+export function isMirrorOf(mirror: Pod, pod: Pod): boolean {
+  return (
+    mirror.metadata?.annotations?.[configMirrorAnnotation] ===
+    pod.metadata?.annotations?.[configHashAnnotation]
+  );
 }
 
 /** Stands in the API for a static pod. */

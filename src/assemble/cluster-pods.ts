@@ -1,7 +1,9 @@
 // Puts together what tells the API server of pods: their statuses, and the pictures of static ones.
 import type { ApiClient } from '../api/api-client.ts';
 import type { Pod } from '../api/k8s.ts';
+import { isDown } from '../api/observed.ts';
 import { type PodUid, podFullName } from '../api/pod-ref.ts';
+import { isMirrorOf } from '../api/pod-source.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { OwnNode } from '../node/own-node.ts';
@@ -22,6 +24,14 @@ export interface ClusterStores {
   readonly statuses: PodStatuses;
 }
 
+/** What is known of the runtime as a whole. */
+export interface RuntimeView {
+  /** False while the runtime has not told this kubelet of the pod. */
+  isSeen(uid: PodUid): boolean;
+  /** Announced when the runtime has answered for the first time, or again. */
+  readonly answered: { subscribe(listener: () => void): () => void };
+}
+
 interface PodsInput {
   readonly api: { readonly client: ApiClient };
   readonly nodeName: string;
@@ -39,7 +49,7 @@ export function statusPusher(
   const target = (uid: PodUid): Pod | undefined => {
     const wanted = desired.get(uid);
     if (wanted === undefined || wanted.source === 'api') return apiPods.get(uid);
-    return apiPods.mirror(podFullName(wanted.pod));
+    return findMirror(apiPods, wanted.pod);
   };
   const pusher = new StatusPusher({
     statuses,
@@ -52,15 +62,30 @@ export function statusPusher(
     log,
   });
   for (const { changed } of [statuses, lifecycles, apiPods]) changed.subscribe((uid) => pusher.poke(uid));
-  apiPods.mirrorChanged.subscribe((fullName) => {
-    for (const { pod, source, uid } of desired.all())
-      if (source !== 'api' && podFullName(pod) === fullName) pusher.poke(uid);
-  });
+  onMirrorChanged(stores, apiPods, (uid) => pusher.poke(uid));
   return pusher;
 }
 
+/** The mirror pod that shows this static pod; that of an earlier manifest shows the pod that still ends. */
+export function findMirror(apiPods: ApiPods, pod: Pod): Pod | undefined {
+  const mirror = apiPods.mirror(podFullName(pod));
+  return mirror !== undefined && isMirrorOf(mirror, pod) ? mirror : undefined;
+}
+
+/** Calls with the UID of the static pod whose mirror pod has changed. */
+export function onMirrorChanged(
+  { desired }: Pick<ClusterStores, 'desired'>,
+  apiPods: ApiPods,
+  listener: (uid: PodUid) => void,
+): void {
+  apiPods.mirrorChanged.subscribe((fullName) => {
+    for (const { pod, source, uid } of desired.all())
+      if (source !== 'api' && podFullName(pod) === fullName) listener(uid);
+  });
+}
+
 export function mirrorPods(
-  { api, clock, nodeName, stores }: PodsInput,
+  { api, clock, nodeName, runtime, stores }: PodsInput & { readonly runtime: RuntimeView },
   apiPods: ApiPods,
   own: OwnNode,
   log: Logger,
@@ -71,8 +96,8 @@ export function mirrorPods(
   const mirrors = new MirrorPods({
     statics: {
       get: (fullName) => statics().find((pod) => podFullName(pod) === fullName),
-      isBusy: (fullName) =>
-        [...observed.all().values()].some((seen) => podFullName({ metadata: seen }) === fullName),
+      mayRun: (uid) =>
+        lifecycles.get(uid) !== undefined || !runtime.isSeen(uid) || !isDown(observed.get(uid)),
       names: () => statics().map(podFullName),
       sourcesReady: () => desired.sourcesReady(),
     },
@@ -92,9 +117,12 @@ export function mirrorPods(
   });
   desired.ready.subscribe(() => mirrors.pokeAll());
   lifecycles.changed.subscribe((uid) => {
-    // A static pod that was removed has ended: its picture can go, too.
-    if (lifecycles.get(uid) === undefined) mirrors.pokeAll();
+    if (lifecycles.get(uid) === undefined) mirrors.pokeShowing(uid);
   });
+  observed.changed.subscribe((uid) => {
+    if (desired.get(uid) === undefined) mirrors.pokeShowing(uid);
+  });
+  runtime.answered.subscribe(() => mirrors.pokeAll());
   apiPods.mirrorChanged.subscribe((fullName) => mirrors.poke(fullName));
   return mirrors;
 }

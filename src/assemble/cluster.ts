@@ -4,7 +4,8 @@ import type { ApiClient, Follow } from '../api/api-client.ts';
 import type { CriImages, CriRuntime } from '../api/cri.ts';
 import type { EventSink } from '../api/events.ts';
 import { parseIp } from '../api/ip-address.ts';
-import type { Node } from '../api/k8s.ts';
+import type { Node, Pod } from '../api/k8s.ts';
+import type { PodUid } from '../api/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log.ts';
@@ -23,7 +24,14 @@ import { ApiPods } from '../pods/api-pods.ts';
 import { ApiSource } from '../sources/api-source.ts';
 import { ClusterMetrics } from '../stats/cluster-metrics.ts';
 import { leaseApi, nodeApi } from './cluster-api.ts';
-import { type ClusterStores, mirrorPods, statusPusher } from './cluster-pods.ts';
+import {
+  type ClusterStores,
+  findMirror,
+  mirrorPods,
+  onMirrorChanged,
+  type RuntimeView,
+  statusPusher,
+} from './cluster-pods.ts';
 import { gatherNodeFacts, type NodeFeatureFacts, type NodeHost } from './node-facts.ts';
 
 /** The way to the API server; a node that stands alone has none. */
@@ -45,6 +53,7 @@ export interface ClusterInput {
   readonly host: NodeHost;
   readonly cri: Pick<CriRuntime, 'status' | 'version'> & Pick<CriImages, 'listImages'>;
   readonly lastRelistAtMs: () => number | undefined;
+  readonly runtime: RuntimeView;
   readonly features: NodeFeatureFacts;
   readonly stores: ClusterStores;
   readonly events: EventSink;
@@ -64,6 +73,10 @@ export interface Cluster {
   readonly source: Component;
   readonly ownNode: OwnNode;
   readonly apiPods: ApiPods;
+  /** The mirror pod that shows this static pod. */
+  mirrorOf(pod: Pod): Pod | undefined;
+  /** Calls with the UID of the static pod whose mirror pod has changed. */
+  onMirrorChanged(listener: (uid: PodUid) => void): void;
   /** The node's addresses as its object shows them, primary first; the machine's own while it has none. */
   hostIPs(): readonly string[];
   /** Something that the node's status shows has changed: pressure, volumes in use, devices. */
@@ -147,6 +160,8 @@ export function assembleCluster(input: ClusterInput): Cluster {
     source,
     ownNode,
     apiPods,
+    mirrorOf: (pod) => findMirror(apiPods, pod),
+    onMirrorChanged: (listener) => onMirrorChanged(stores, apiPods, listener),
     hostIPs: () => hostIPsOf(ownNode.get()) ?? input.machine.addresses,
     pokeNode: () => nodeStatus.poke(),
     pokeRuntime: () => runtime.poke(),

@@ -279,6 +279,21 @@ describe('KeyedQueue: back-off', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
+  test('addUnlessBackingOff waits for it, also when it comes during the run that fails', async () => {
+    const { add, at, begun, clock, queue } = setUp();
+    await add('a');
+    queue.addUnlessBackingOff('a');
+    await at(0).fail(new Error('no'));
+    queue.addUnlessBackingOff('a');
+    await clock.advance(99);
+    expect(begun()).toEqual(['a']);
+    await clock.advance(1);
+    expect(begun()).toEqual(['a', 'a']);
+    queue.addUnlessBackingOff('a');
+    await at(1).finish();
+    expect(begun()).toEqual(['a', 'a', 'a']);
+  });
+
   test('a retry merged with a wake that was asked for is kept by a success', async () => {
     const { clock, queue, add, begun, at } = setUp();
     await add('a');

@@ -31,6 +31,8 @@ interface Wake {
 interface Entry {
   queued: boolean;
   dirty: boolean;
+  /** As dirty, unless the run in flight fails: its retry reads the level again. */
+  dirtyUnlessRetried: boolean;
   running: AbortController | undefined;
   wake: Wake | undefined;
   failures: number;
@@ -62,6 +64,13 @@ export class KeyedQueue<K> {
   add(key: K): void {
     if (this.#phase === 'stopped') return;
     this.#enqueue(key, this.#entry(key));
+  }
+
+  /** As add(), but a key whose last run failed waits for its retry: for callers that do not know whether anything changed. */
+  addUnlessBackingOff(key: K): void {
+    const entry = this.#entries.get(key);
+    if (entry?.running !== undefined) entry.dirtyUnlessRetried = true;
+    else if (entry === undefined || !awaitsRetry(entry)) this.add(key);
   }
 
   /** As add(), but in ms. Of several the earliest wins: the run reads the level again and asks for the next wake itself. */
@@ -108,6 +117,7 @@ export class KeyedQueue<K> {
     for (const [key, entry] of this.#entries) {
       entry.queued = false;
       entry.dirty = false;
+      entry.dirtyUnlessRetried = false;
       this.#clearWake(entry);
       this.#dropIfIdle(key, entry);
     }
@@ -122,7 +132,14 @@ export class KeyedQueue<K> {
   #entry(key: K): Entry {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
-    const entry: Entry = { queued: false, dirty: false, running: undefined, wake: undefined, failures: 0 };
+    const entry: Entry = {
+      queued: false,
+      dirty: false,
+      dirtyUnlessRetried: false,
+      running: undefined,
+      wake: undefined,
+      failures: 0,
+    };
     this.#entries.set(key, entry);
     return entry;
   }
@@ -198,10 +215,10 @@ export class KeyedQueue<K> {
     }
     entry.running = undefined;
     this.#running--;
-    if (entry.dirty) {
-      entry.dirty = false;
-      this.#enqueue(key, entry);
-    }
+    const isDirty = entry.dirty || (entry.dirtyUnlessRetried && !awaitsRetry(entry));
+    entry.dirty = false;
+    entry.dirtyUnlessRetried = false;
+    if (isDirty) this.#enqueue(key, entry);
     this.#dropIfIdle(key, entry);
     if (this.#phase === 'started') this.#pump();
     else if (this.#running === 0) for (const resolve of this.#onDrained.splice(0)) resolve();
@@ -226,4 +243,8 @@ export class KeyedQueue<K> {
       reportUncaught(thrown);
     }
   }
+}
+
+function awaitsRetry({ failures, wake }: Entry): boolean {
+  return failures > 0 && wake !== undefined;
 }

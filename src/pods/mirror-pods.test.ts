@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Pod } from '../api/k8s.ts';
-import { podFullName } from '../api/pod-ref.ts';
+import { asPodUid, podFullName } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log.ts';
 import { aPod } from '../testing/builders.ts';
@@ -35,7 +35,7 @@ async function world(options: { listed?: boolean; node?: typeof node | undefined
   const mirrors = new MirrorPods({
     statics: {
       get: (fullName) => state.statics.get(fullName),
-      isBusy: () => state.busy,
+      mayRun: () => state.busy,
       names: () => [...state.statics.keys()],
       sourcesReady: () => state.sourcesReady,
     },
@@ -117,6 +117,38 @@ test('it goes with its static pod, but not before that has ended', async () => {
   mirrors.pokeAll();
   await clock.settle();
   expect(calls).toEqual(['create', 'delete m1']);
+});
+
+test('one that shows an earlier manifest stays until the pod it shows has ended', async () => {
+  const { apiPods, calls, clock, mirrors, state, want } = await world();
+  await want(staticPod('h1'));
+  state.busy = true;
+  await want(staticPod('h2'));
+  await want(staticPod('h3'));
+  await clock.advance(60_000);
+  expect(calls).toEqual(['create']);
+  state.busy = false;
+  mirrors.pokeShowing(asPodUid('h1'));
+  await clock.settle();
+  expect(calls).toEqual(['create', 'delete m1', 'create']);
+  expect(apiPods.mirror(name)?.metadata?.annotations?.['kubernetes.io/config.mirror']).toBe('h3');
+});
+
+test('a failed call waits for its retry whatever else changes, but not when its own static pod changes', async () => {
+  const { calls, clock, mirrors, state, want } = await world();
+  state.fault = new KubeletError('forbidden', 'Forbidden', 'the namespace is being terminated');
+  await want(staticPod('h1'));
+  for (let passedMs = 0; passedMs < 60_000; passedMs += 100) {
+    mirrors.pokeAll();
+    mirrors.pokeShowing(asPodUid('h1'));
+    await clock.advance(100);
+  }
+  // After 0, 0.5, 1.5, 3.5, 7.5 and 15.5 s, then every 10 s; each up to a fifth later.
+  expect(calls.length).toBeGreaterThan(6);
+  expect(calls.length).toBeLessThan(12);
+  const before = calls.length;
+  await want(staticPod('h2'));
+  expect(calls.length).toBe(before + 1);
 });
 
 test('nothing is deleted while a source is silent', async () => {

@@ -1,10 +1,11 @@
 // Shows static pods in the API: one mirror pod each, made and deleted beside the sync and never in its way.
 // Upstream: tryReconcileMirrorPods in kubelet.go, pkg/kubelet/pod/mirror_client.go, deleteOrphanedMirrorPods.
 // A loop keyed by full name. Invariants: a mirror pod is deleted by UID only, so never a pod of somebody else's; nothing is
-// deleted before every source has spoken; a static pod that is ending keeps its picture until it has ended.
+// deleted before every source has reported; a mirror pod shows its static pod until that has ended, even when the manifest
+// has been edited meanwhile; a failed call is retried with back-off, whatever else changes on the node.
 import type { OwnerReference, Pod } from '../api/k8s.ts';
-import { podFullName, podRef } from '../api/pod-ref.ts';
-import { configHashAnnotation, configMirrorAnnotation } from '../api/pod-source.ts';
+import { type PodUid, podFullName, podRef } from '../api/pod-ref.ts';
+import { configHashAnnotation, configMirrorAnnotation, isMirrorOf, mirroredUid } from '../api/pod-source.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
@@ -16,8 +17,8 @@ export interface MirrorPodsDeps {
   readonly statics: {
     /** The static pod of this name that is wanted. */
     get(fullName: string): Pod | undefined;
-    /** Whether somebody still works on a static pod of this name, be it to end it. */
-    isBusy(fullName: string): boolean;
+    /** Whether something of this pod may still run; true until the runtime was asked. */
+    mayRun(uid: PodUid): boolean;
     names(): readonly string[];
     sourcesReady(): boolean;
   };
@@ -53,8 +54,8 @@ export class MirrorPods implements Component {
       backoff: { initialMs: 500, maxMs: 10_000, jitter: 0.2 },
       onError: (pod, err, retryInMs) => {
         const fields = { pod, retryInMs: Math.round(retryInMs), err };
-        if (isKind(err, 'unavailable')) deps.log.v(2).info('Mirror pod not brought up to date', fields);
-        else deps.log.error('Mirror pod not brought up to date, will be tried again', fields);
+        if (isKind(err, 'unavailable')) deps.log.v(2).info('Failed to sync mirror pod', fields);
+        else deps.log.error('Failed to sync mirror pod', fields);
       },
     });
   }
@@ -65,15 +66,26 @@ export class MirrorPods implements Component {
     return { stopped: this.#stopAfter(signal) };
   }
 
-  /** Something about the static or the mirror pod of this name may have changed. Cheap, idempotent, safe from anywhere. */
+  /** The static or the mirror pod of this name has changed. Cheap, idempotent, safe from anywhere. */
   poke(fullName: string): void {
     this.#queue.add(fullName);
   }
 
-  /** The node was registered, the API server has listed the pods, or the last source has spoken. */
+  /** Nothing more of this pod runs: the mirror pod that shows it may go. */
+  pokeShowing(uid: PodUid): void {
+    const { mirrors } = this.#deps;
+    for (const name of mirrors.mirrorNames()) {
+      if (mirroredUid(mirrors.mirror(name)) === uid) this.#queue.addUnlessBackingOff(name);
+    }
+  }
+
+  /**
+   * The node was registered, the API server has listed the pods, or the last source has reported. Called on every change of
+   * any pod as well, so what failed waits for its retry.
+   */
   pokeAll(): void {
-    for (const name of this.#deps.statics.names()) this.poke(name);
-    for (const name of this.#deps.mirrors.mirrorNames()) this.poke(name);
+    for (const name of this.#deps.statics.names()) this.#queue.addUnlessBackingOff(name);
+    for (const name of this.#deps.mirrors.mirrorNames()) this.#queue.addUnlessBackingOff(name);
   }
 
   async #sync(fullName: string, signal: AbortSignal): Promise<void> {
@@ -83,13 +95,23 @@ export class MirrorPods implements Component {
     const wanted = statics.get(fullName);
     const mirror = mirrors.mirror(fullName);
     if (wanted === undefined) {
-      if (mirror === undefined || !statics.sourcesReady() || statics.isBusy(fullName)) return;
+      if (mirror === undefined || !statics.sourcesReady() || this.#showsLivePod(mirror)) return;
       await this.#delete(mirror, 'its static pod is gone', signal);
       return;
     }
-    if (mirror !== undefined && isMirrorOf(mirror, wanted)) return;
-    if (mirror !== undefined) await this.#delete(mirror, 'it does not show its static pod', signal);
+    if (mirror !== undefined && isMirrorOf(mirror, wanted)) {
+      if (mirror.metadata?.deletionTimestamp === undefined) return;
+      await this.#delete(mirror, 'its static pod is not being deleted', signal);
+    } else if (mirror !== undefined) {
+      if (this.#showsLivePod(mirror)) return;
+      await this.#delete(mirror, 'it shows an earlier static pod', signal);
+    }
     await this.#create(wanted, signal);
+  }
+
+  #showsLivePod(mirror: Pod): boolean {
+    const uid = mirroredUid(mirror);
+    return uid !== undefined && this.#deps.statics.mayRun(uid);
   }
 
   async #delete(mirror: Pod, why: string, signal: AbortSignal): Promise<void> {
@@ -122,14 +144,6 @@ export class MirrorPods implements Component {
     this.#queue.abortAll();
     await this.#queue.stop();
   }
-}
-
-function isMirrorOf(mirror: Pod, pod: Pod): boolean {
-  const { annotations, deletionTimestamp } = mirror.metadata ?? {};
-  return (
-    deletionTimestamp === undefined &&
-    annotations?.[configMirrorAnnotation] === pod.metadata?.annotations?.[configHashAnnotation]
-  );
 }
 
 /** The static pod as it is shown: without its UID, which the API server gives anew, and owned by the node. */

@@ -7,6 +7,7 @@ import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s.ts';
 import { type ObservedPod, startWasCut } from '../api/observed.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod-ref.ts';
+import { isStaticPod } from '../api/pod-source.ts';
 import type { ResizeConditions } from '../api/resize-conditions.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
@@ -17,6 +18,7 @@ import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import { illegalTransition } from './illegal-transition.ts';
 import type { PodStatuses } from './pod-statuses.ts';
+import { startFromReported, withReportedTimes } from './reported-times.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 
 /** What the node as a whole contributes to every status. */
@@ -49,6 +51,8 @@ export interface StatusLoopDeps {
   readonly probes?: ProbeView;
   readonly gates?: StatusGates;
   readonly resizes?: StatusResizes | undefined;
+  /** The status in a static pod's mirror pod, which an earlier life of this kubelet may have reported. */
+  readonly reported?: (pod: Pod) => PodStatus | undefined;
   /** Told of every status after it was stored: the way to the API server. */
   readonly sink?: (uid: PodUid, pod: Pod, status: PodStatus) => void;
 }
@@ -65,6 +69,8 @@ export class StatusLoop implements Component {
   /** The last spec of a pod on its way out, which its source no longer has. */
   readonly #lastSeen = new Map<PodUid, Pod>();
   readonly #rejected = new Set<PodUid>();
+  /** Static pods whose status was generated before their mirror pod was known. */
+  readonly #withoutBase = new Set<PodUid>();
 
   constructor(deps: StatusLoopDeps) {
     this.#deps = deps;
@@ -83,6 +89,21 @@ export class StatusLoop implements Component {
     this.#queue.addAfter(uid, coalesceMs);
   }
 
+  /**
+   * A static pod's mirror pod has appeared: what an earlier life reported in it counts from then on. Synchronous, so that no
+   * status with this life's times is sent before.
+   */
+  mirrorAppeared(uid: PodUid): void {
+    const { desired, reported, statuses } = this.#deps;
+    const [pod, status] = [desired.get(uid), statuses.get(uid)];
+    if (!this.#withoutBase.has(uid) || pod === undefined || status === undefined) return;
+    const base = reported?.(pod);
+    if (base === undefined) return;
+    this.#withoutBase.delete(uid);
+    const rebased = withReportedTimes(status, base);
+    if (!isDeepStrictEqual(rebased, status)) statuses.put(uid, rebased);
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
     const aborted = untilAborted(signal);
@@ -96,6 +117,7 @@ export class StatusLoop implements Component {
     if (wanted === undefined && lifecycle === undefined) {
       this.#lastSeen.delete(uid);
       this.#rejected.delete(uid);
+      this.#withoutBase.delete(uid);
       statuses.drop(uid);
       return;
     }
@@ -114,7 +136,7 @@ export class StatusLoop implements Component {
       pod,
       observed: withoutCutStarts(observed.get(uid)),
       lifecycle,
-      previous: this.#previous(uid, lifecycle),
+      previous: this.#previous(uid, pod, lifecycle),
       hostIPs: node.hostIPs(),
       nowMs: clock.now(),
       runtimeName: node.runtimeName(),
@@ -127,14 +149,23 @@ export class StatusLoop implements Component {
   }
 
   /** A pod that was refused and then mended under its UID begins anew: its Failed was never about containers. */
-  #previous(uid: PodUid, lifecycle: PodLifecycle): PodStatus | undefined {
+  #previous(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): PodStatus | undefined {
     const wasRejected = this.#rejected.has(uid);
     if (lifecycle.state === 'rejected') this.#rejected.add(uid);
     else if (wasRejected) {
       this.#rejected.delete(uid);
       return undefined;
     }
-    return this.#deps.statuses.get(uid);
+    return this.#deps.statuses.get(uid) ?? this.#reportedBefore(uid, pod);
+  }
+
+  #reportedBefore(uid: PodUid, pod: Pod): PodStatus | undefined {
+    const { reported } = this.#deps;
+    if (reported === undefined || !isStaticPod(pod)) return undefined;
+    const base = reported(pod);
+    if (base !== undefined) return startFromReported(pod.status, base);
+    this.#withoutBase.add(uid);
+    return undefined;
   }
 
   #publish(uid: PodUid, pod: Pod, input: StatusInput): void {

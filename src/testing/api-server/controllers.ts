@@ -60,7 +60,8 @@ export function startControllers(deps: ControllersDeps): Controllers {
 function react(deps: ControllersDeps, { type, after }: Change): void {
   const { objects, schedule } = deps;
   const name = after?.metadata.name ?? '';
-  if (type.plural === 'namespaces' && after !== undefined) fillNamespace(deps, name);
+  if (type.plural === 'namespaces' && after !== undefined && after.metadata.deletionTimestamp === undefined)
+    fillNamespace(deps, name);
   if (type.plural === 'nodes' && after !== undefined) {
     keepReadyTaint(objects, name);
     if (schedule) for (const pod of objects.list('pods')) schedulePod(objects, pod);
