@@ -1,10 +1,10 @@
 # make run    a kubelet with a sample pod in ./.run, until Ctrl-C
 # make test   everything there is to check, with a summary at the end
-# make check  types, lint, format, layers and unit tests: about a minute, no root needed
+# make check  types, lint, format, layers, regexes and unit tests: about a minute, no root needed
 # make build  the kubelet command: bin/kubelet
 # make bench  pod start against the container runtime's own time; what following logs and scraping cost
 # make clean  away with all that was built
-.PHONY: run test check static build bench clean setup types lint format layers unit integration fix
+.PHONY: run test check static build bench clean setup types lint format layers regexes unit integration fix
 
 bin := node_modules/.bin
 script := node tools/run-ts.mjs
@@ -16,11 +16,11 @@ test: setup
 	@$(script) tools/test.ts
 
 check: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target unit types lint format layers
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target unit types lint format layers regexes
 
 # What needs no test to run.
 static: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers regexes
 
 types: setup
 	@$(bin)/tsc -p .
@@ -33,6 +33,10 @@ format: setup
 
 layers: setup
 	@$(script) tools/check-layers.ts
+
+# Every regular expression under src/ is tried on hostile text: each has to be linear.
+regexes: setup
+	@$(script) tools/check-regexes.ts
 
 unit: setup
 	@$(bin)/vitest run --reporter=minimal --reporter=json --outputFile.json=dist/reports/unit.json

@@ -76,6 +76,7 @@ export function formatDuration(ns: bigint): string {
 /** `value` ÷ 10^`places`, without zeros at the end. */
 function decimal(value: bigint, places: number): string {
   const text = value.toString().padStart(places + 1, '0');
+  // regex-bound: 9, digits of a fraction of a second
   const fraction = text.slice(-places).replace(/0+$/, '');
   return fraction === '' ? text.slice(0, -places) : `${text.slice(0, -places)}.${fraction}`;
 }

@@ -26,7 +26,8 @@ interface Token {
 
 function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
-  const end = text.replace(/[ \t\r\n]+$/, '').length;
+  let end = text.length;
+  while (end > 0 && ' \t\r\n'.includes(text[end - 1] ?? '')) end -= 1;
   const token = /[ \t\r\n]*(?:(?<symbol>==|!=|[=!(),<>])|(?<word>[^ \t\r\n=!(),<>]+))/y;
   while (token.lastIndex < end) {
     const groups = token.exec(text)?.groups ?? {};

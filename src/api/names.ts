@@ -2,16 +2,6 @@
 // is empty. Patterns and lengths are the API's and accept exactly what the API server accepts.
 // Upstream: apimachinery/pkg/util/validation.
 
-const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
-const subdomain = `${label}(\\.${label})*`;
-const label1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
-const qualified = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
-const qualifiedOrEmpty = `(${qualified})?`;
-const identifier = '[A-Za-z_][A-Za-z0-9_]*';
-const envName = '[-._a-zA-Z][-._a-zA-Z0-9]*';
-const configKey = '[-._a-zA-Z0-9]+';
-const headerName = '[-A-Za-z0-9]+';
-
 const labelLength = 63;
 const subdomainLength = 253;
 const portNameLength = 15;
@@ -22,32 +12,42 @@ interface Pattern {
   readonly rule: string;
 }
 
-function pattern(text: string, rule: string): Pattern {
-  return { regex: new RegExp(`^${text}$`), rule: `${rule} (pattern ${text})` };
+function pattern(regex: RegExp, rule: string): Pattern {
+  // Without its anchors.
+  return { regex, rule: `${rule} (pattern ${regex.source.slice(1, -1)})` };
 }
 
 const patterns = {
-  label: pattern(label, "must be lower-case letters, digits or '-', with a letter or digit at both ends"),
+  label: pattern(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+    "must be lower-case letters, digits or '-', with a letter or digit at both ends",
+  ),
   subdomain: pattern(
-    subdomain,
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
     "must be lower-case letters, digits, '-' or '.', each part with a letter or digit at both ends",
   ),
   label1035: pattern(
-    label1035,
+    /^[a-z]([-a-z0-9]*[a-z0-9])?$/,
     "must be lower-case letters, digits or '-', with a letter first and a letter or digit last",
   ),
   qualified: pattern(
-    qualified,
+    /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/,
     "must be letters, digits, '-', '_' or '.', with a letter or digit at both ends",
   ),
   labelValue: pattern(
-    qualifiedOrEmpty,
+    /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/,
     "must be empty or letters, digits, '-', '_' or '.', with a letter or digit at both ends",
   ),
-  identifier: pattern(identifier, "must be letters, digits or '_', and must not begin with a digit"),
-  envName: pattern(envName, "must be letters, digits, '_', '-' or '.', and must not begin with a digit"),
-  configKey: pattern(configKey, "must be letters, digits, '-', '_' or '.'"),
-  headerName: pattern(headerName, "must be letters, digits or '-'"),
+  identifier: pattern(
+    /^[A-Za-z_][A-Za-z0-9_]*$/,
+    "must be letters, digits or '_', and must not begin with a digit",
+  ),
+  envName: pattern(
+    /^[-._a-zA-Z][-._a-zA-Z0-9]*$/,
+    "must be letters, digits, '_', '-' or '.', and must not begin with a digit",
+  ),
+  configKey: pattern(/^[-._a-zA-Z0-9]+$/, "must be letters, digits, '-', '_' or '.'"),
+  headerName: pattern(/^[-A-Za-z0-9]+$/, "must be letters, digits or '-'"),
 } as const;
 
 function matching(value: string, { regex, rule }: Pattern): string[] {

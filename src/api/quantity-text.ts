@@ -43,6 +43,7 @@ const decimalSuffixByExponent: ReadonlyMap<number, string> = new Map(
 const largestDecimalExponent = 18;
 const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 
+// regex-bound: 1024, as maxTextLength
 const shape = /^(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<suffix>[eEinumkKMGTP]*[+-]?\d*)$/;
 
 function invalid(text: string, why: string): KubeletError {

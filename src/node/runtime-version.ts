@@ -4,8 +4,12 @@
 const extra = /^(?:-[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/;
 const zeroPrefixed = /^0\d/;
 
+const longestVersion = 256;
+
 /** Undefined: it is no version. */
 export function runtimeVersion(text: string): string | undefined {
+  if (text.length > longestVersion) return undefined;
+  // regex-bound: 256, as longestVersion
   const [, numbers = '', rest = ''] = /^\s*v?(\d+(?:\.\d+)*)(.*?)\s*$/s.exec(text) ?? [];
   const parts = numbers.split('.');
   const plain = parts.map((part) => BigInt(part)).join('.');

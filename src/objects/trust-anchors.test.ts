@@ -35,3 +35,13 @@ test('the order is the same for the same salt, and another for another', () => {
   expect(normalizeTrustAnchors(bundles.toReversed(), 'one')).toBe(first);
   expect(normalizeTrustAnchors(bundles, 'two')).not.toBe(first);
 });
+
+// Looking for the end of each block anew takes minutes.
+test.each(['-----BEGIN A-----\n', '-----BEGIN ', '-----END ', 'a:', ':', '\r', '-', '\n'])(
+  'two megabytes of %j cost no time',
+  (part) => {
+    const bundle = `${part.repeat(2_000_000 / part.length)}-----END B-----\n`;
+    expect(contents(normalizeTrustAnchors([bundle, pem('a')], 'salt'))).toEqual(['a']);
+    expect(contents(normalizeTrustAnchors([`-----BEGIN B-----\n${bundle}`], 'salt'))).toEqual([]);
+  },
+);

@@ -4,9 +4,8 @@
 // file anew for nothing; here it is one order per life of the kubelet.
 import { createHash } from 'node:crypto';
 
-const block = /-----BEGIN ([^\n-]+)-----[ \t]*\r?\n([\s\S]*?)-----END \1-----/g;
-const header = /^[^:\n]+:.*\r?\n/gm;
-const lineLength = 64;
+const beginning = /-----BEGIN ([^\n-]+)-----[ \t]*\r?\n/g;
+const ending = '-----END ';
 
 /** `salt` decides the order; the same salt gives the same order. */
 export function normalizeTrustAnchors(bundles: readonly string[], salt: string): string {
@@ -18,10 +17,29 @@ export function normalizeTrustAnchors(bundles: readonly string[], salt: string):
 
 /** The content of every block, as base64 without line breaks; what cannot be read as one is left out. */
 function pemBlocks(bundle: string): readonly string[] {
-  return [...bundle.matchAll(block)].flatMap(([, , body = '']) => {
-    const text = body.replace(header, '').replace(/\s/g, '');
-    return text !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(text) && text.length % 4 === 0 ? [text] : [];
-  });
+  const blocks: string[] = [];
+  let next = -1;
+  let taken = -1;
+  for (const { index, 0: whole, 1: label = '' } of bundle.matchAll(beginning)) {
+    // One that lies within another is part of it.
+    if (index < taken) continue;
+    const from = index + whole.length;
+    // Looked for once for all blocks that begin before it.
+    if (next < from) next = bundle.indexOf(ending, from);
+    if (next < 0) break;
+    if (!bundle.startsWith(`${label}-----`, next + ending.length)) continue;
+    taken = next;
+    const text = withoutHeaders(bundle.slice(from, next)).replace(/\s/g, '');
+    if (text !== '' && /^[A-Za-z0-9+/]+={0,2}$/.test(text) && text.length % 4 === 0) blocks.push(text);
+  }
+  return blocks;
+}
+
+function withoutHeaders(body: string): string {
+  return body
+    .split('\n')
+    .filter((line) => line.indexOf(':') <= 0)
+    .join('\n');
 }
 
 function rankOf(anchor: string, salt: string): string {
@@ -29,6 +47,6 @@ function rankOf(anchor: string, salt: string): string {
 }
 
 function encode(anchor: string): string {
-  const lines = anchor.match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? [];
+  const lines = anchor.match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }

@@ -1,4 +1,5 @@
 // The lines are those of cadvisor's own tests and of a Linux 6 machine.
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { messageOfRecord, OomReader, podUidOfCgroup } from './oom-records.ts';
 
@@ -94,4 +95,94 @@ describe('the pod of a cgroup', () => {
     ['/', undefined],
   ] as const)
     test(path, () => expect(podUidOfCgroup(path)).toBe(uid));
+});
+
+describe('lines that a pod has a say in', () => {
+  /** cadvisor's patterns: what the reader has to find, in time that no reader has for a long line. */
+  const slowly = (message: string): unknown => {
+    const whole =
+      /oom-kill:constraint=(.*),nodemask=(.*),cpuset=(.*),mems_allowed=(.*),oom_memcg=(.*),task_memcg=(.*),task=(.*),pid=(.*),uid=(.*)/.exec(
+        message,
+      );
+    if (whole !== null && /^\d+$/.test(whole[8] ?? ''))
+      return [whole[7], Number(whole[8]), whole[5], whole[6], whole[1]];
+    const ofGlobal = /oom-kill:constraint=([^,]*),.*,global_oom,task_memcg=([^,]*),/.exec(message);
+    if (ofGlobal !== null) return undefined;
+    if (/Task in (.*) killed as a result of limit of (.*)/.test(message)) return undefined;
+    const killed = /Killed process ([0-9]+) \((.+)\)/.exec(message);
+    return killed === null ? undefined : [killed[2], Number(killed[1]), '/', '/', ''];
+  };
+  const found = (message: string): unknown => {
+    const reader = new OomReader();
+    reader.read(first);
+    const kill = reader.read(message);
+    if (kill === undefined) return undefined;
+    return [kill.processName, kill.pid, kill.limitedCgroup, kill.cgroup, kill.constraint];
+  };
+  const inOrder = [
+    'oom-kill:constraint=A',
+    ',nodemask=n',
+    ',cpuset=c',
+    ',mems_allowed=0',
+    ',oom_memcg=/o',
+    ',task_memcg=/t',
+    ',task=k',
+    ',pid=1',
+    ',uid=0',
+  ];
+  const others = [
+    ',global_oom',
+    ',task_memcg=/g,',
+    'Task in ',
+    ' killed as a result of limit of ',
+    'Killed process 7 (x',
+    ')',
+    ',',
+    '(',
+  ];
+
+  test('are read as cadvisor reads them', () => {
+    const piece = fc.constantFrom(...inOrder, ...others);
+    // In order, with strange pieces between.
+    const line = fc
+      .array(fc.array(piece, { maxLength: 2 }), { minLength: inOrder.length, maxLength: inOrder.length })
+      .map((between) => inOrder.map((part, at) => part + (between[at] ?? []).join('')).join(''));
+    const any = fc.array(piece, { maxLength: 14 }).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(fc.oneof(line, any), (message) => {
+        expect(found(message)).toEqual(slowly(message));
+      }),
+      { seed: 18, numRuns: 3_000 },
+    );
+  });
+
+  test.each([
+    ...inOrder,
+    ...others,
+    inOrder.slice(0, -1).join(''),
+    'Killed process 1 (',
+    'oom-kill:constraint=A,',
+  ])('a megabyte of %j costs no time', (part) => {
+    const message = part.repeat(1_000_000 / part.length);
+    expect(() => found(message)).not.toThrow();
+    expect(() => found(`${inOrder.slice(0, 3).join('')}${message}`)).not.toThrow();
+  });
+
+  test('the pod of a cgroup is found as by the pattern', () => {
+    const slowUid = (path: string): string | undefined => {
+      const [, plain, sliced] =
+        /kubepods.*\/(?:pod([^/]+?)|[^/]*-pod([^/]+)\.slice)(?:\/|$)/.exec(path) ?? [];
+      return plain ?? sliced?.replaceAll('_', '-');
+    };
+    const piece = fc.constantFrom('/', 'pod', '-pod', 'kubepods', '.slice', 'a_b', 'x');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 14 }), (parts) => {
+        const path = parts.join('');
+        expect(podUidOfCgroup(path)).toBe(slowUid(path));
+      }),
+      { seed: 18, numRuns: 5_000 },
+    );
+    for (const part of ['kubepods', 'kubepods/', '/pod', '-pod', '/', '.slice', '-pod.slice'])
+      expect(podUidOfCgroup(part.repeat(1_000_000 / part.length))).toBeUndefined();
+  });
 });

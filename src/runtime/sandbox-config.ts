@@ -136,6 +136,7 @@ function checkName(field: string, value: string, kind: string, check: (value: st
 
 /** 63 characters, not ending in a dash or a dot. */
 function truncateHostname(name: string): string {
+  // regex-bound: 63, as maxHostname
   return name.length <= maxHostname ? name : name.slice(0, maxHostname).replace(/[-.]+$/, '');
 }
 

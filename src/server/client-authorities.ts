@@ -85,7 +85,7 @@ export class ClientAuthorities implements Component {
   }
 }
 
-const block = /-----BEGIN CERTIFICATE-----[^]+?-----END CERTIFICATE-----/g;
+const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /** The certificates of the bundle; other blocks and words between them do not count. */
 function checked(text: string, path: string): string {

@@ -85,6 +85,7 @@ export class FileSource implements Component {
 
   constructor(deps: FileSourceDeps) {
     this.#deps = deps;
+    // regex-bound: 4096, a path that the operator gave
     this.#path = deps.path.replace(/(?<=.)\/+$/, '');
     this.#faults = new FaultLog(deps.log);
     this.#queue = new KeyedQueue<'scan'>({

@@ -59,5 +59,6 @@ export function nestedMountPoints(pod: Pod, volume: string): readonly string[] {
 }
 
 function cleanPath(path: string): string {
-  return normalize(path).replace(/\/+$/, '');
+  // Slashes in a row are one by then.
+  return normalize(path).replace(/\/$/, '');
 }

@@ -29,7 +29,7 @@ const flagOfPath: ReadonlyMap<string, string> = new Map(
 
 /** "maxPods (--max-pods)" */
 export function settingName(path: string): string {
-  const flag = flagOfPath.get(path) ?? flagOfPath.get(path.replace(/\[.*$/, ''));
+  const flag = flagOfPath.get(path) ?? flagOfPath.get(path.split('[', 1)[0] ?? '');
   return flag === undefined ? path : `${path} (--${flag})`;
 }
 

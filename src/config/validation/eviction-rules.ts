@@ -75,6 +75,8 @@ function reclaimFault(text: string): string | undefined {
 }
 
 function parsePercent(text: string): number | undefined {
-  const number = text.replace(/%+$/, '');
-  return /^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(number) ? Number(number) : undefined;
+  let end = text.length;
+  while (text[end - 1] === '%') end -= 1;
+  const number = text.slice(0, end);
+  return /^[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(number) ? Number(number) : undefined;
 }

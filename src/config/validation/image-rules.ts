@@ -35,10 +35,9 @@ export const imageVerificationRules: Rule = ({ config, gates, fail }) => {
   }
 };
 
-const component = '[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*';
-const host =
-  '(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\\[[0-9a-fA-F:]+\\]';
-const imageName = new RegExp(`^((?:${host})(?::[0-9]+)?)/(${component}(?:/${component})*)$`);
+/** Host and port, then the path. */
+const imageName =
+  /^((?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?)\/([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)$/;
 
 function allowlistFault(pattern: string): string | undefined {
   if (pattern !== pattern.trim()) return 'has blanks around it';

@@ -33,7 +33,10 @@ export async function kubeletIdRange(host: IdRangeHost = thisHost): Promise<IdRa
 
 /** `0: kubelet 65536 2147483648`, once. */
 export function parseSubIds(text: string): IdRange {
-  const lines = text.replaceAll(/^\n+|\n+$/g, '').split('\n');
+  let [from, to] = [0, text.length];
+  while (text[from] === '\n') from += 1;
+  while (to > from && text[to - 1] === '\n') to -= 1;
+  const lines = text.slice(from, to).split('\n');
   if (lines.length !== 1) throw invalid(`error parsing line "${text}": it must contain only one line`);
   const parts = (lines[0] ?? '').trim().split(/\s+/);
   const [first, length] = [Number(parts[2]), Number(parts[3])];

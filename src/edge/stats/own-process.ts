@@ -103,7 +103,8 @@ export class OwnProcess {
 
   #limit(name: string): number {
     const text = this.#files.text('/proc/self/limits') ?? '';
-    const soft = new RegExp(`^${name}\\s+(\\S+)`, 'm').exec(text)?.[1];
+    const line = text.split('\n').find((each) => each.startsWith(`${name} `)) ?? '';
+    const soft = line === '' ? undefined : line.slice(name.length).trim().split(/\s+/)[0];
     return soft === undefined || soft === 'unlimited' ? unlimited : Number(soft);
   }
 

@@ -35,10 +35,8 @@ export function readMachinePressure(
 }
 
 function lineOf(text: string, kind: string): PressureLine {
-  const found = new RegExp(
-    `^${kind} avg10=([\\d.]+) avg60=([\\d.]+) avg300=([\\d.]+) total=(\\d+)$`,
-    'm',
-  ).exec(text);
+  const line = text.split('\n').find((each) => each.startsWith(`${kind} `)) ?? '';
+  const found = /^\w+ avg10=([\d.]+) avg60=([\d.]+) avg300=([\d.]+) total=(\d+)$/.exec(line);
   if (found === null) return none;
   const [avg10 = 0, avg60 = 0, avg300 = 0, totalUs = 0] = found.slice(1).map(Number);
   return { totalUs, avg10, avg60, avg300 };

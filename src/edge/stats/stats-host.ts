@@ -47,8 +47,10 @@ function readerOf(
   if (hierarchies.version === 1) return new CgroupReaderV1({ ...common, ...hierarchies });
   const usedSwapBytes = (): number => {
     const text = common.files.text('/proc/meminfo') ?? '';
-    const kilobytes = (name: string): number =>
-      Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0);
+    const kilobytes = (name: string): number => {
+      const line = text.split('\n').find((each) => each.startsWith(`${name}:`)) ?? '';
+      return Number(/^\w+:\s+(\d+) kB$/.exec(line)?.[1] ?? 0);
+    };
     return (kilobytes('SwapTotal') - kilobytes('SwapFree')) * 1024;
   };
   return new CgroupReaderV2({ ...common, root: hierarchies.root, usedSwapBytes });

@@ -64,6 +64,7 @@ async function loopOf(
 ): Promise<string | undefined> {
   for (const name of (await readdir(sysBlock)).filter((each) => each.startsWith('loop'))) {
     const backing = await readFile(join(sysBlock, name, 'loop/backing_file'), 'utf8').catch(() => '');
+    // regex-bound: 4096, a file of sysfs
     if (backing.trim().replace(/ *\(deleted\)$/, '') === target) return `/dev/${name}`;
   }
   return undefined;

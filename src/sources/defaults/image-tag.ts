@@ -1,13 +1,9 @@
 // Reads an image reference as far as its default pull policy depends on it.
 // Upstream: pkg/util/parsers on github.com/distribution/reference.
 
-const domainPart = '(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])';
-const host = `(?:${domainPart}(?:\\.${domainPart})*|\\[[a-fA-F0-9:]+\\])`;
-const pathPart = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
-const digest = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
-const reference = new RegExp(
-  `^${host}(?::[0-9]+)?/(${pathPart}(?:/${pathPart})*)(?::(\\w[\\w.-]{0,127}))?(?:@(${digest}))?$`,
-);
+/** Host and port, path, tag, digest. */
+const reference =
+  /^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?\/([a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)(?::(\w[\w.-]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$/;
 
 const longestRepository = 255;
 /** Hex digits of the digests that are known; any other algorithm makes a reference invalid. */

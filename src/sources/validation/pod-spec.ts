@@ -12,8 +12,7 @@ const maxNameservers = 3;
 const maxSearches = 32;
 const maxSearchBytes = 2048;
 const hostnameBytes = 64;
-const looseLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
-const looseSubdomain = new RegExp(`^${looseLabel}(\\.${looseLabel})*$`);
+const looseSubdomain = /^_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
 
 export function checkSpecFields(v: Violations, spec: PodSpec): void {
   if (spec.terminationGracePeriodSeconds === undefined) v.required('spec.terminationGracePeriodSeconds');

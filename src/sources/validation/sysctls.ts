@@ -3,9 +3,9 @@
 import type { PodSpec, Sysctl } from '../../api/k8s.ts';
 import { bytesOf, type Violations } from './violation.ts';
 
-const segment = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
-const name = new RegExp(`^(${segment}[./])*${segment}$`);
 const nameBytes = 253;
+// regex-bound: 253, as nameBytes
+const name = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
 const ofIpc: ReadonlySet<string> = new Set(
   ['sem', 'shmall', 'shmmax', 'shmmni', 'shm_rmid_forced', 'shm', 'msgmax', 'msgmnb', 'msgmni', 'msg'].map(
     (key) => `kernel.${key}`,

@@ -1,0 +1,12 @@
+// The command behind `make regexes`: prints every regular expression that is not linear and fails when there is one.
+import { readSources } from './layers.ts';
+import { checkRegexes } from './regexes.ts';
+
+const faults = await checkRegexes(readSources(process.cwd()));
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) {
+  console.error(`regexes: ${faults.length} faults`);
+  process.exitCode = 1;
+} else {
+  console.log('regexes: no fault');
+}
