@@ -8,6 +8,11 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
+/** The text comes from whoever asks; of a long one the beginning says enough. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+}
+
 function invalid(why: string): KubeletError {
   return new KubeletError('invalid', 'InvalidSelector', `field selector is not valid: ${why}`);
 }
@@ -20,8 +25,8 @@ function splitTerms(text: string): string[] {
 function unescapeValue(escaped: string): string {
   const bare = escaped.replace(/\\[\\,=]/g, '');
   const wrong = /[\\,=]/.exec(bare);
-  if (wrong?.[0] === '\\') throw invalid(`${JSON.stringify(escaped)} has a '\\' that escapes nothing`);
-  if (wrong) throw invalid(`${JSON.stringify(escaped)} has a '${wrong[0]}' without a '\\' before it`);
+  if (wrong?.[0] === '\\') throw invalid(`${quoted(escaped)} has a '\\' that escapes nothing`);
+  if (wrong) throw invalid(`${quoted(escaped)} has a '${wrong[0]}' without a '\\' before it`);
   return escaped.replace(/\\([\\,=])/g, '$1');
 }
 
@@ -35,7 +40,7 @@ export function parseFieldSelector(text: string): readonly FieldRequirement[] {
     .sort()
     .map((term) => {
       const groups = /^(?<field>.*?)(?<operator>!=|==?)(?<value>.*)$/s.exec(term)?.groups;
-      if (groups === undefined) throw invalid(`${JSON.stringify(term)} has no operator (=, == or !=)`);
+      if (groups === undefined) throw invalid(`${quoted(term)} has no operator (=, == or !=)`);
       const { field = '', operator, value = '' } = groups;
       return { field, operator: operator === '!=' ? '!=' : '=', value: unescapeValue(value) };
     });

@@ -18,6 +18,7 @@ export type LabelRequirements = readonly LabelRequirement[];
 
 export type Labels = Readonly<Record<string, string>>;
 
+const longestReason = 512;
 const int64 = /^[+-]?\d{1,19}$/;
 
 function readInt64(text: string): bigint | undefined {
@@ -83,7 +84,9 @@ export function labelRequirement(
 }
 
 export function invalidSelector(why: string): KubeletError {
-  return new KubeletError('invalid', 'InvalidSelector', `selector is not valid: ${why}`);
+  // It quotes what was given, which has no limit of its own.
+  const shown = why.length > longestReason ? `${why.slice(0, longestReason)}…` : why;
+  return new KubeletError('invalid', 'InvalidSelector', `selector is not valid: ${shown}`);
 }
 
 export function matchesLabels(requirements: LabelRequirements, labels: Labels = {}): boolean {

@@ -57,13 +57,15 @@ function diffList(
   keys: MergeKeys,
   path: string,
 ): JsonObject {
+  const knownByKey = new Map(had.toReversed().map((each) => [each[key], each]));
+  const wantedKeys = new Set(wanted.map((each) => each[key]));
   const changed = wanted.flatMap((element) => {
-    const known = had.find((each) => each[key] === element[key]);
+    const known = knownByKey.get(element[key]);
     if (known === undefined) return [element];
     const inner = diffObjects(known, element, keys, path);
     return Object.keys(inner).length === 0 ? [] : [{ ...inner, [key]: element[key] }];
   });
-  const gone = had.filter((each) => !wanted.some((element) => element[key] === each[key]));
+  const gone = had.filter((each) => !wantedKeys.has(each[key]));
   const elements = [...changed, ...gone.map((each) => ({ $patch: 'delete', [key]: each[key] }))];
   const order = wanted.map((element) => ({ [key]: element[key] }));
   const sameOrder = had.length === wanted.length && had.every((each, at) => each[key] === wanted[at]?.[key]);
