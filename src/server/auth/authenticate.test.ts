@@ -20,6 +20,7 @@ const bob: UserInfo = { name: 'bob', uid: 'u2', groups: ['dev'], extra: { k: ['v
 const tokens = {
   userOf: async (token: string): Promise<UserInfo | undefined> => {
     if (token === 'down') throw new KubeletError('unavailable', 'ConnectionRefused', 'no answer');
+    if (token === 'echoed') throw new KubeletError('unavailable', 'InternalError', 'cannot review "echoed"');
     if (token === 'anonymous') return { name: 'system:anonymous', uid: '', groups: [], extra: {} };
     return token === 'good' ? bob : undefined;
   },
@@ -167,4 +168,8 @@ describe('a token among the protocols of a WebSocket', () => {
   for (const [name, request, want] of cases) {
     test(name, async () => expect(await who(request)).toEqual(want));
   }
+});
+
+test('a token that a failed review echoes is masked in the problem', async () => {
+  expect(await who(bearer('echoed'))).toEqual({ problem: 'cannot review "<masked>"' });
 });

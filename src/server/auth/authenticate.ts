@@ -4,6 +4,7 @@
 import type { ClientCertificate, HttpRequest } from '../../api/http.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../../base/errors.ts';
+import { masked } from '../../base/redact-url.ts';
 import { anonymousUser, type UserInfo, withAuthenticatedGroup } from './user.ts';
 
 export interface AuthenticateDeps {
@@ -30,15 +31,19 @@ export async function authenticate(deps: AuthenticateDeps, request: HttpRequest)
       return { user: withAuthenticatedGroup(certified(certificate, deps)) };
   }
   if (deps.tokens !== undefined) {
+    let tried = '';
     try {
       for (const token of tokensOf(request)) {
+        tried = token;
         const user = await deps.tokens.userOf(token, request.signal);
         if (user !== undefined) return { user: withAuthenticatedGroup(user) };
         problems.push('invalid bearer token');
       }
     } catch (err) {
       if (isAbortOf(err, request.signal)) throw err;
-      problems.push(describeError(err));
+      // An API server that fails may echo the review, and the problem goes to the log.
+      const text = describeError(err);
+      problems.push(tried === '' ? text : text.replaceAll(tried, masked));
     }
   }
   if (problems.length > 0) return { problem: problems.join(', ') };
