@@ -1,13 +1,15 @@
 // What `make run` starts, shows and stops, and what it does about a run that is there or was killed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { request as httpsRequest } from 'node:https';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Ground } from './rig/ground.ts';
 import { takeOver } from './rig/ground.ts';
 import { clearGround, findLeftovers, findTraces } from './rig/leftovers.ts';
 import { describeOnRig } from './rig/on-rig.ts';
+import { mustRun } from './rig/process.ts';
 import { waitFor } from './rig/wait.ts';
 
 interface Run {
@@ -31,6 +33,19 @@ function start(dir: string): Run {
       return child.exitCode;
     },
   };
+}
+
+/** The status that a client without credentials gets. */
+function statusOf(method: string, url: URL): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const options = { method, rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(30_000) };
+    const request = httpsRequest(url, options, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    request.on('error', reject);
+    request.end();
+  });
 }
 
 const bothRun = /hello-local: web Running[\s\S]*hello-local: clock Running/;
@@ -60,6 +75,21 @@ describeOnRig('make run', () => {
     await waitFor(() => bothRun.test(run.output()), 'both containers to run', 60_000);
     expect(run.output()).toContain('kubelet healthy');
     expect(run.output()).toContain('try next');
+
+    // The printed command works, and other users of the machine get nothing.
+    const [, file = '', target = ''] = /curl -sK (\S+) (https:\S+)/.exec(run.output()) ?? [];
+    const url = new URL(target);
+    expect(await mustRun('curl', ['-sK', file, url.href])).toContain('"name":"hello-local"');
+    expect(await statusOf('GET', url)).toBe(401);
+    expect(await statusOf('POST', new URL('/run/default/hello-local/web?cmd=id', url))).toBe(401);
+    const { mode, uid } = statSync(dirname(file));
+    expect([(mode & 0o777).toString(8), uid]).toEqual(['700', process.getuid?.()]);
+    const { readOnlyPort } = JSON.parse(
+      readFileSync(join(dir, 'live', 'kubelet', 'config.json'), 'utf8'),
+    ) as {
+      readonly readOnlyPort: number;
+    };
+    expect(readOnlyPort).toBe(0);
 
     const second = startRun();
     await once(second.child, 'exit');

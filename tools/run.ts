@@ -1,7 +1,7 @@
 // The command behind `make run`: a private containerd and a standalone kubelet under ./.run, or the folder that is
 // given, the pods of its manifests/, and a view of them until Ctrl-C. Afterwards only the manifests are left.
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyRigCannotRun } from '../integration/rig/can-run.ts';
@@ -14,17 +14,20 @@ import {
   removeHalfClaims,
   takeOver,
 } from '../integration/rig/ground.ts';
-import type { Kubelet } from '../integration/rig/kubelet.ts';
+import type { Kubelet, KubeletOptions } from '../integration/rig/kubelet.ts';
 import { clearGround } from '../integration/rig/leftovers.ts';
 import { identify } from '../integration/rig/process.ts';
 import { repositoryRoot } from '../integration/rig/repository.ts';
 import { Rig } from '../integration/rig/rig.ts';
+import { TestAuthority } from '../src/testing/api-server/pki.ts';
 import { changesBetween, rowsOf, tableOf, type ViewRow } from './run-view.ts';
 
 const root = repositoryRoot();
 const runDir = resolve(process.argv[2] ?? join(root, '.run'));
 const liveDir = join(runDir, 'live');
 const manifestDir = join(runDir, 'manifests');
+const accessDir = join(liveDir, 'access');
+const curlConfig = join(accessDir, 'curl');
 const lookEveryMs = 500;
 /** Linux keeps the path of a unix socket in 108 bytes, and containerd appends to ours. */
 const longestSocket = 100;
@@ -70,11 +73,58 @@ function putSample(): void {
     copyFileSync(join(root, 'examples', 'hello.yaml'), join(manifestDir, 'hello.yaml'));
 }
 
+/**
+ * Certificates of this run: the kubelet's own, and one without which nobody runs commands in its containers. Only root can
+ * read them; curl takes them from a file of its options.
+ */
+function makeAccess(): Pick<KubeletOptions, 'client' | 'config'> {
+  mkdirSync(accessDir, { recursive: true, mode: 0o700 });
+  const write = (name: string, text: string): string => {
+    const path = join(accessDir, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  };
+  const authority = new TestAuthority();
+  const serving = authority.issue({ commonName: 'local', hosts: ['127.0.0.1'], usage: 'server' });
+  const client = authority.issue({
+    commonName: 'make-run',
+    organizations: ['system:masters'],
+    usage: 'client',
+  });
+  const options = {
+    cacert: write('ca.crt', authority.cert),
+    cert: write('client.crt', client.cert),
+    key: write('client.key', client.key),
+  };
+  write(
+    'curl',
+    Object.entries(options)
+      .map(([name, path]) => `${name} = ${JSON.stringify(path)}\n`)
+      .join(''),
+  );
+  return {
+    client,
+    config: {
+      readOnlyPort: 0,
+      authentication: {
+        anonymous: { enabled: false },
+        webhook: { enabled: false },
+        x509: { clientCAFile: options.cacert },
+      },
+      tlsCertFile: write('serving.crt', serving.cert),
+      tlsPrivateKeyFile: write('serving.key', serving.key),
+    },
+  };
+}
+
 function hints(kubelet: Kubelet): readonly string[] {
   const commands = [
     [`edit ${here(join(manifestDir, 'hello.yaml'))}`, 'and the pod is replaced; remove it, and the pod goes'],
     ['pkill -9 -f hello-clock', 'kills a container, and it is started again'],
-    [`curl -s http://127.0.0.1:${kubelet.readOnlyPort}/pods`, 'shows the pods with their status'],
+    [
+      `curl -sK ${here(curlConfig)} https://127.0.0.1:${kubelet.securePort}/pods`,
+      'shows the pods with their status',
+    ],
     [`tail -F ${here(kubelet.podLogsDir)}/*/*/*.log`, 'shows what the containers write'],
     [`less ${here(kubelet.log.path)}`, 'shows what the kubelet does'],
   ] as const;
@@ -146,7 +196,8 @@ async function runUntil(signal: AbortSignal): Promise<void> {
     const kubelet = rig.newKubelet({
       nodeName: 'local',
       manifestDir,
-      ports: { healthz: 10_248, readOnly: 10_255 },
+      ports: { healthz: 10_248, secure: 10_250 },
+      ...makeAccess(),
     });
     if (!signal.aborted) await kubelet.start();
     if (!signal.aborted) await watchPods(kubelet, signal);

@@ -20,6 +20,7 @@ install_packages() {
   need busybox busybox-static
   need iptables iptables
   need ip iproute2
+  need curl curl
   need kubectl kubernetes-client
   # Sets the clock of one process in tests.
   ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing+=(libfaketime)

@@ -21,7 +21,9 @@ export interface KubeletOptions {
   /** Outlives the rig when it lies elsewhere than the rig. */
   readonly manifestDir?: string;
   /** Taken when they are free, others when not. */
-  readonly ports?: { readonly healthz: number; readonly readOnly: number };
+  readonly ports?: { readonly healthz: number; readonly secure: number };
+  /** With this certificate the secure port is asked; the read-only one by default. */
+  readonly client?: { readonly cert: string; readonly key: string };
   /** Fields of the configuration file that replace or extend the rig's. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** Flags after those of the rig, so that they win. */
@@ -96,8 +98,8 @@ export class Kubelet {
   }
 
   async #writeConfig(): Promise<string> {
-    const { healthz, readOnly } = this.#options.ports ?? {};
-    const ports = await Promise.all([freePort(healthz), freePort(readOnly), freePort()]);
+    const { healthz, secure } = this.#options.ports ?? {};
+    const ports = await Promise.all([freePort(healthz), freePort(), freePort(secure)]);
     [this.healthzPort, this.readOnlyPort, this.securePort] = ports;
     const config = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
@@ -192,7 +194,7 @@ export class Kubelet {
     return fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
   }
 
-  /** On the secure port, by who does not look at its certificate and has none. */
+  /** On the secure port, by a client that does not check its certificate. */
   secure(path: string): Promise<{ readonly status: number; readonly text: string }> {
     const options = {
       host: '127.0.0.1',
@@ -200,6 +202,7 @@ export class Kubelet {
       path,
       rejectUnauthorized: false,
       agent: false,
+      ...this.#options.client,
     };
     return new Promise((resolve, reject) => {
       const request = httpsRequest({ ...options, signal: AbortSignal.timeout(10_000) }, (response) => {
@@ -221,12 +224,19 @@ export class Kubelet {
     return { status: response.status, text: await response.text() };
   }
 
-  /** The items of /pods on the read-only port. */
+  /** The items of /pods. */
   async pods(): Promise<readonly Pod[]> {
-    const response = await this.get(this.readOnlyPort, '/pods');
-    if (!response.ok) throw new Error(`/pods answered ${response.status}`);
-    const list = (await response.json()) as { readonly items?: readonly Pod[] | null };
+    const { status, text } = await (this.#options.client === undefined
+      ? this.#readOnly()
+      : this.secure('/pods'));
+    if (status !== 200) throw new Error(`/pods answered ${status}`);
+    const list = JSON.parse(text) as { readonly items?: readonly Pod[] | null };
     return list.items ?? [];
+  }
+
+  async #readOnly(): Promise<{ readonly status: number; readonly text: string }> {
+    const response = await this.get(this.readOnlyPort, '/pods');
+    return { status: response.status, text: await response.text() };
   }
 
   /** The pod of a manifest with this name: the kubelet appends the node's name. */
