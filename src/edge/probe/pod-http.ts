@@ -12,6 +12,7 @@ import { type ConnectionOptions, createSecureContext, type SecureContext } from 
 import type { PodHttpRequest } from '../../api/probe-requests.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { boundAnswer, headersText } from '../host/bound-answer.ts';
+import { podLookup } from '../host/pod-lookup.ts';
 import { codeOf, isPlainAnswer, requestText } from './go-error.ts';
 import { isAbsolute, type ProbeUrl, probeUrl, redirectUrl } from './probe-url.ts';
 
@@ -120,6 +121,7 @@ function open(url: ProbeUrl, headers: Headers, signal: AbortSignal): ClientReque
     path: url.target,
     headers: outgoing(headers, url),
     signal,
+    lookup: podLookup,
     // A connection of its own, closed after the answer, and never the environment's proxy.
     agent: false as const,
     maxHeaderSize: headerLimitBytes,

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { ProbeAnswer, TcpProbeRequest } from '../../api/probe-requests.ts';
 import { realClock } from '../../base/clock.ts';
 import { setDeadline } from '../../base/set-deadline.ts';
+import { podLookup } from '../host/pod-lookup.ts';
 import { dialText, joinHostPort } from './go-error.ts';
 
 export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
@@ -12,7 +13,7 @@ export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise
       reject(signal.reason as Error);
       return;
     }
-    const socket = connect({ host, port });
+    const socket = connect({ host, port, lookup: podLookup });
     const settle = (end: () => void): void => {
       timer.cancel();
       signal.removeEventListener('abort', onAbort);
