@@ -2,13 +2,15 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isAbort, isKind } from '../../base/errors.ts';
 import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+import { pour } from '../probe/fixtures/hostile-http.ts';
 import { certificate as cert, key } from '../probe/fixtures/self-signed.ts';
+import { closeServers, listen as listenTcp } from '../probe/fixtures/servers.ts';
 import { type HttpGetAnswer, type HttpGetRequest, httpGet } from './http-get.ts';
 
 let leaks: LeakCheck;
@@ -24,6 +26,7 @@ afterEach(async () => {
     await new Promise((resolve) => server.close(resolve));
   }
   servers = [];
+  await closeServers();
   await leaks.assertNone();
 });
 
@@ -124,6 +127,22 @@ describe('httpGet fails', () => {
     const err = await failure(get(url));
     expect(isKind(err, 'invalid')).toBe(true);
     expect(String(err)).toContain('larger than 1000 bytes');
+  });
+
+  test('on informational responses, headers and trailers without end', async () => {
+    const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n';
+    for (const [head, piece, message] of [
+      ['', 'HTTP/1.1 102 Processing\r\n\r\n', /too many 1xx informational responses/],
+      ['HTTP/1.1 200 OK\r\n', 'X: y\r\n', /the request failed|headers exceeded/],
+      [chunked, 'X: y\r\n', /./],
+    ] as const) {
+      const port = await listenTcp(
+        createTcpServer((socket) => pour(head, piece)(socket.on('error', () => undefined))),
+      );
+      expect(await failure(get(`http://127.0.0.1:${port}`, { timeoutMs: 600_000 }))).toMatchObject({
+        message: expect.stringMatching(message),
+      });
+    }
   });
 
   test('on redirects without end', async () => {

@@ -2,9 +2,15 @@
 // Invariant: whatever the server does, the call ends by its deadline and leaves no socket behind.
 // Upstream: net/http's Client in pkg/kubelet/config/http.go.
 import { readFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import {
+  request as httpRequest,
+  type IncomingMessage,
+  maxHeaderSize,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { Aborted, KubeletError } from '../../base/errors.ts';
+import { boundAnswer } from './bound-answer.ts';
 
 export interface HttpGetRequest {
   readonly url: string;
@@ -20,6 +26,8 @@ export interface HttpGetAnswer {
 }
 
 const maxRedirects = 10;
+/** Headers, and the lengths of chunks. */
+const overheadBytes = 256 * 1024;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Not passed on to another host than the one they were meant for. */
 const personal: ReadonlySet<string> = new Set(['authorization', 'www-authenticate', 'cookie', 'cookie2']);
@@ -56,7 +64,7 @@ async function follow(request: HttpGetRequest, signal: AbortSignal): Promise<Htt
   let url = parse(request.url);
   let headers = request.headers;
   for (let hops = 0; ; hops++) {
-    const response = await send(url, headers, signal);
+    const response = await send(url, headers, request.limitBytes, signal);
     const status = response.statusCode ?? 0;
     const { location } = response.headers;
     if (!redirects.has(status) || location === undefined)
@@ -95,6 +103,7 @@ function withoutPersonal(headers: HttpGetRequest['headers']): HttpGetRequest['he
 async function send(
   url: URL,
   headers: HttpGetRequest['headers'],
+  limitBytes: number,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
   const outgoing: OutgoingHttpHeaders = Object.fromEntries(
@@ -108,6 +117,7 @@ async function send(
       url.protocol === 'https:'
         ? httpsRequest(url, roots === undefined ? options : { ...options, ca: roots })
         : httpRequest(url, options);
+    boundAnswer(request, { headerBytes: maxHeaderSize, totalBytes: 2 * limitBytes + overheadBytes });
     request.once('response', resolve);
     // For good: a connection that breaks later must not go unheard.
     request.on('error', reject);

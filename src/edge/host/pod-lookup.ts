@@ -6,6 +6,7 @@
 import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
 import { open } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { callbackify } from 'node:util';
 import { type ResolvConf, readHosts, readResolvConf, resolveCandidates } from './resolv-conf.ts';
 
 export type LookupCallback = (
@@ -32,19 +33,19 @@ const fileLimitBytes = 256 * 1024;
 
 export function makePodLookup(options: PodLookupOptions = {}): Lookup {
   const resolver = new PodResolver(options);
-  return (name, { all, family }, callback) => {
-    resolver.resolve(name).then(
-      (found) => {
-        const wanted = found.filter((each) => !isFamily(family) || each.family === familyNumber(family));
-        const [first] = wanted;
-        // Outside of this promise: what the callback throws is not a failure of the lookup.
-        if (first === undefined) queueMicrotask(() => callback(lookupError('ENOTFOUND', name), []));
-        else if (all === true) queueMicrotask(() => callback(null, wanted));
-        else queueMicrotask(() => callback(null, first.address, first.family));
-      },
-      (err: NodeJS.ErrnoException) => queueMicrotask(() => callback(err, [])),
-    );
-  };
+  const resolve = callbackify((name: string) => resolver.resolve(name));
+  return (name, { all, family }, callback) =>
+    resolve(name, (err, found) => {
+      if (err !== null) {
+        callback(err, []);
+        return;
+      }
+      const wanted = found.filter((each) => !isFamily(family) || each.family === familyNumber(family));
+      const [first] = wanted;
+      if (first === undefined) callback(lookupError('ENOTFOUND', name), []);
+      else if (all === true) callback(null, wanted);
+      else callback(null, first.address, first.family);
+    });
 }
 
 function familyNumber(family: LookupOptions['family']): number {
