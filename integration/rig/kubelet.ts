@@ -29,6 +29,8 @@ export interface KubeletOptions {
   /** Flags after those of the rig, so that they win. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** In octal digits; the test's own when absent. */
+  readonly umask?: string;
   /** Another kubelet than the one that was built, for measuring side by side. */
   readonly command?: string;
 }
@@ -135,7 +137,13 @@ export class Kubelet {
       ...(this.#options.flags ?? []),
     ];
     const log = openSync(this.log.path, 'a');
-    const child = spawn(this.#options.command ?? join(repositoryRoot(), 'bin', 'kubelet'), flags, {
+    const command = this.#options.command ?? join(repositoryRoot(), 'bin', 'kubelet');
+    const { umask } = this.#options;
+    const [program, args] =
+      umask === undefined
+        ? [command, flags]
+        : ['sh', ['-c', `umask ${umask} && exec "$0" "$@"`, command, ...flags]];
+    const child = spawn(program, args, {
       stdio: ['ignore', log, log],
       env: { ...process.env, ...this.#options.env },
       detached: true,

@@ -7,6 +7,7 @@ import type { CertificatePair } from '../../api/certificates.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
+import { setDirectoryMode } from '../host/small-files.ts';
 import { watchPath } from '../host/watch-dir.ts';
 import { readPair } from './read-x509.ts';
 
@@ -65,7 +66,9 @@ async function readText(path: string): Promise<string> {
 export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.new`;
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    const made = await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    // Whatever the umask.
+    if (made !== undefined) await setDirectoryMode(dirname(path), 0o755);
     const file = await open(temporary, 'w', mode);
     try {
       // One that a crash has left there keeps its mode otherwise.

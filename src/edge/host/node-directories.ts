@@ -4,6 +4,7 @@
 import { mkdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type KubeletError } from '../../base/errors.ts';
+import { setDirectoryMode } from './small-files.ts';
 import { hostError } from './syscalls-errors.ts';
 
 export interface NodeDirectoriesOptions {
@@ -38,7 +39,9 @@ export function nodeDirectories(options: NodeDirectoriesOptions): readonly NodeD
 export async function createNodeDirectories(options: NodeDirectoriesOptions): Promise<void> {
   for (const { path, mode } of nodeDirectories(options)) {
     try {
-      await mkdir(path, { recursive: true, mode });
+      const made = await mkdir(path, { recursive: true, mode });
+      // Whatever the umask.
+      if (made !== undefined) await setDirectoryMode(path, mode);
     } catch (err) {
       throw await inTheWay(err, path);
     }

@@ -46,7 +46,10 @@ export class PodDirectories {
     } catch (err) {
       if (errorCode(err) !== 'ENOENT') throw err;
     }
-    await mkdir(parent, { recursive: true, mode: parentMode });
+    // Those on the node are for everybody to pass through, as upstream makes them.
+    const mode = this.has(path) ? parentMode : 0o755;
+    const made = await mkdir(parent, { recursive: true, mode });
+    if (made !== undefined) await setDirectoryMode(parent, mode);
     return await isMade(make);
   }
 
@@ -59,7 +62,7 @@ export class PodDirectories {
   async #makeParent(path: string): Promise<void> {
     const above = dirname(path);
     await this.#ensure(above);
-    const make = (): Promise<boolean> => isMade(() => mkdir(path, parentMode));
+    const make = (): Promise<boolean> => isMade(() => createDirectory(path, parentMode));
     await make().catch(async (err: unknown) => {
       // The pod's own directory is usually there before its volumes.
       if (errorCode(err) !== 'ENOENT' || dirname(above) !== this.#podsDir) throw err;

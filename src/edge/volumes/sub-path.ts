@@ -7,7 +7,7 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { type SubPathRequest, subPathNotMade } from '../../api/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { createFile, setDirectoryMode } from '../host/small-files.ts';
+import { createDirectory, createFile, setDirectoryMode } from '../host/small-files.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
 import { type MountSyscalls, mountFlag } from './mount-syscalls.ts';
 
@@ -62,7 +62,7 @@ async function isBound(deps: SubPathDeps, wanted: Stats, target: string): Promis
 
 /** A file does for everything that is not a directory: the mount gives it its kind. */
 async function makeTarget(target: string, asDirectory: boolean): Promise<void> {
-  if (asDirectory) await mkdir(target, 0o750);
+  if (asDirectory) await createDirectory(target, 0o750);
   else await createFile(target, { data: '', mode: 0o640 });
 }
 

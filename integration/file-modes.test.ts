@@ -1,0 +1,223 @@
+// Every file and directory that the kubelet makes, with mode and owner, whatever umask it was started with: its own directories,
+// a static pod's and a cluster pod's with every kind of volume, logs and certificates. What is not in the table fails the test,
+// so that whoever adds a file decides who may read it.
+import { lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import type { Kubelet } from './rig/kubelet.ts';
+import { describeOnRig } from './rig/on-rig.ts';
+import { type Rig, startRig } from './rig/rig.ts';
+import { waitFor } from './rig/wait.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
+import { container, manifest, obedient } from './support/manifest.ts';
+
+const table: readonly string[] = [
+  'root/actuated_pods_state -600 0:0',
+  'root/allocated_pods_state -600 0:0',
+  'root/checkpoints d700 0:0',
+  'root/cpu_manager_state -600 0:0',
+  'root/memory_manager_state -600 0:0',
+  'root/plugins d750 0:0',
+  'root/plugins_registry d750 0:0',
+  'root/pod-resources d750 0:0',
+  'root/pods d750 0:0',
+  'root/pods/UID d750 0:0',
+  'root/pods/UID/containers d750 0:0',
+  'root/pods/UID/containers/main d750 0:0',
+  'root/pods/UID/containers/main/MESSAGE -666 0:0',
+  'root/pods/UID/etc-hosts -644 0:0',
+  'root/pods/UID/plugins d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/disk d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/disk/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/memory d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/memory/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_closed d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_closed/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_config d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_config/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_downward d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_downward/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_kube-api-access-ID d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_kube-api-access-ID/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_projected d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_projected/ready -644 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_secret d750 0:0',
+  'root/pods/UID/plugins/kubernetes.io~empty-dir/wrapped_secret/ready -644 0:0',
+  'root/pods/UID/volume-subpaths d750 0:0',
+  'root/pods/UID/volume-subpaths/disk d750 0:0',
+  'root/pods/UID/volume-subpaths/disk/main d750 0:0',
+  'root/pods/UID/volume-subpaths/disk/main/9 d777 0:0',
+  'root/pods/UID/volumes d750 0:0',
+  'root/pods/UID/volumes/kubernetes.io~configmap d750 0:0',
+  'root/pods/UID/volumes/kubernetes.io~configmap/config d777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~configmap/config/..STAMP d755 0:0',
+  'root/pods/UID/volumes/kubernetes.io~configmap/config/..STAMP/k -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~configmap/config/..data l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~configmap/config/k l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~downward-api d750 0:0',
+  'root/pods/UID/volumes/kubernetes.io~downward-api/downward d1777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~downward-api/downward/..STAMP d755 0:0',
+  'root/pods/UID/volumes/kubernetes.io~downward-api/downward/..STAMP/labels -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~downward-api/downward/..data l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~downward-api/downward/labels l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~empty-dir d750 0:0',
+  'root/pods/UID/volumes/kubernetes.io~empty-dir/disk d777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~empty-dir/disk/made d777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~empty-dir/disk/made/part d777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~empty-dir/memory d1777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected d750 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID d1777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/..STAMP d755 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/..STAMP/ca.crt -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/..STAMP/namespace -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/..STAMP/token -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/..data l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/ca.crt l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/namespace l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/kube-api-access-ID/token l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected d1777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected/..STAMP d755 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected/..STAMP/k -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected/..STAMP/labels -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected/..data l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected/k l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~projected/projected/labels l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret d750 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/closed d1777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/closed/..STAMP d755 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/closed/..STAMP/k -400 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/closed/..data l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/closed/k l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/secret d1777 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/secret/..STAMP d755 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/secret/..STAMP/k -644 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/secret/..data l 0:0',
+  'root/pods/UID/volumes/kubernetes.io~secret/secret/k l 0:0',
+  'logs/default_p_UID d755 0:0',
+  'logs/default_p_UID/main d755 0:0',
+  'logs/default_p_UID/main/0.log -640 0:0',
+  'logs/default_static-node1_UID d755 0:0',
+  'logs/default_static-node1_UID/main d755 0:0',
+  'logs/default_static-node1_UID/main/0.log -640 0:0',
+  'links/. d755 0:0',
+  'links/p_default_main-ID.log l 0:0',
+  'links/static-node1_default_main-ID.log l 0:0',
+  'pki/. d755 0:0',
+  'pki/kubelet.crt -644 0:0',
+  'pki/kubelet.key -600 0:0',
+  'host/. d755 0:0',
+  'host/dir d755 0:0',
+  'host/file -644 0:0',
+];
+
+for (const umask of ['000', '077'])
+  describeOnRig(`files of a kubelet with umask ${umask}`, () => {
+    let rig: Rig;
+    let cluster: Cluster;
+    let kubelet: Kubelet;
+
+    beforeAll(async () => {
+      rig = await startRig();
+      cluster = await startCluster(rig, 'node1');
+      kubelet = await rig.kubelet({
+        nodeName: 'node1',
+        umask,
+        flags: [`--kubeconfig=${cluster.kubeconfig}`],
+      });
+      await cluster.untilNodeReady();
+    });
+    afterAll(async () => {
+      await rig.stop();
+      await cluster.stop();
+    });
+
+    test('have the modes and owners of the table, and there are no others', async () => {
+      onTestFailed(() => console.error(cluster.account(kubelet)));
+      const host = join(rig.ground.dir, 'host');
+      const metadata = { name: 'o', namespace: 'default' };
+      cluster.double.objects.create('configmaps', { metadata, data: { k: 'v' } });
+      cluster.double.objects.create('secrets', { metadata, data: { k: 'dg==' } });
+      const labels = { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] };
+      const volumes = [
+        { name: 'disk', emptyDir: {} },
+        { name: 'memory', emptyDir: { medium: 'Memory' } },
+        { name: 'config', configMap: { name: 'o' } },
+        { name: 'secret', secret: { secretName: 'o' } },
+        { name: 'closed', secret: { secretName: 'o', defaultMode: 0o400 } },
+        { name: 'downward', downwardAPI: labels },
+        {
+          name: 'projected',
+          projected: { sources: [{ configMap: { name: 'o' } }, { downwardAPI: labels }] },
+        },
+        { name: 'host-dir', hostPath: { path: join(host, 'dir'), type: 'DirectoryOrCreate' } },
+        { name: 'host-file', hostPath: { path: join(host, 'file'), type: 'FileOrCreate' } },
+      ];
+      const volumeMounts = [
+        ...volumes.map(({ name }) => ({ name, mountPath: `/${name}` })),
+        { name: 'disk', mountPath: '/part', subPath: 'made/part' },
+      ];
+      const spec = { volumes, containers: [container('main', obedient, { volumeMounts })] };
+      const pod = manifest('p', { nodeName: 'node1', ...spec });
+      cluster.double.objects.create('pods', {
+        metadata: { ...pod.metadata },
+        ...(pod.spec && { spec: pod.spec }),
+      });
+      kubelet.writeManifest(
+        'static',
+        manifest('static', {
+          volumes: [{ name: 'disk', emptyDir: {} }],
+          containers: [container('main', obedient, { volumeMounts: [{ name: 'disk', mountPath: '/disk' }] })],
+        }),
+      );
+      await cluster.untilReady('p');
+      await waitFor(
+        async () =>
+          (await kubelet.pods()).some(
+            ({ metadata: its, status }) =>
+              its?.name?.startsWith('static') === true && status?.phase === 'Running',
+          ),
+        'the static pod to run',
+        60_000,
+      );
+      const links = join(kubelet.dir, 'containers');
+      const all = (): readonly string[] => [
+        ...listed('root', kubelet.rootDir, false),
+        ...listed('logs', kubelet.podLogsDir, false),
+        ...listed('links', links),
+        ...listed('pki', kubelet.certDir),
+        ...listed('host', host),
+      ];
+      // What is written after a pod is reported as running comes within moments.
+      await expect.poll(all, { timeout: 20_000 }).toEqual(table);
+    }, 180_000);
+  });
+
+/** `<mode> <owner>:<group> <path>` of everything below, with what differs from run to run replaced; sorted, each once.
+ * Without the directory itself where the rig makes that. */
+function listed(name: string, root: string, isKubelets = true): readonly string[] {
+  const below = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    // Once, not again through the link.
+    (each) => !each.includes('/..data/'),
+  );
+  const lines = [...(isKubelets ? ['.'] : []), ...below].map((each) => {
+    const path = join(root, each);
+    const entry = lstatSync(path);
+    const { gid, mode, uid } = entry;
+    const kind = entry.isDirectory() ? 'd' : entry.isSymbolicLink() ? 'l' : entry.isSocket() ? 's' : '-';
+    const bits = entry.isSymbolicLink() ? '' : (mode & 0o7777).toString(8);
+    return `${name}/${settled(each)} ${kind}${bits} ${uid}:${gid}`;
+  });
+  return [...new Set(lines)].sort();
+}
+
+function settled(path: string): string {
+  return path
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
+    .replaceAll(/[0-9a-f]{64}/g, 'ID')
+    .replaceAll(/(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g, 'UID')
+    .replaceAll(/\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+/g, '..STAMP')
+    .replaceAll(/\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d/g, 'TIME')
+    .replaceAll(/kube-api-access-\w+/g, 'kube-api-access-ID')
+    .replaceAll(/containers\/main\/[0-9a-f]{8}$/g, 'containers/main/MESSAGE');
+}
