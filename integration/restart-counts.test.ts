@@ -11,12 +11,12 @@ import { container, manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { killTask } from './support/runtime-view.ts';
 
-const kills = 40;
+const kills = 30;
 const perRound = 3;
 const mostPods = 9;
-/** After its start a kubelet takes a third of a second or so before it calls the runtime. */
-const earliestMs = 100;
-const spreadMs = 900;
+/** After its start a kubelet takes a third of a second or so before it calls the runtime, and a pod as long to start. */
+const earliestMs = 200;
+const spreadMs = 1_200;
 
 /** The same moments each time. */
 function* moments(seed: number): Generator<number, never> {
