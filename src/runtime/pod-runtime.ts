@@ -44,6 +44,9 @@ export interface PodIdentity {
   readonly uid: PodUid;
 }
 
+/** Names that are looked at in one pass: the rest has its turn when these are gone. */
+const mostLeftovers = 100_000;
+
 /** What a sync came to. */
 export interface SyncResult {
   /** Whether anything was done that an inspection should look at. */
@@ -281,9 +284,9 @@ export class PodRuntime {
   async leftovers(): Promise<readonly PodIdentity[]> {
     const { cgroups, files, settings, unfinishedHooks } = this.#deps;
     const [directories, groups, logs] = await Promise.all([
-      files.listNames(podsDirectory(settings.rootDir)),
+      files.listNames(podsDirectory(settings.rootDir), mostLeftovers),
       cgroups.podsWithCgroups(),
-      files.listNames(settings.podLogsDir),
+      files.listNames(settings.podLogsDir, mostLeftovers),
     ]);
     return [
       ...[...directories, ...groups, ...unfinishedHooks.pods()]

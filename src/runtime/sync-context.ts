@@ -67,8 +67,8 @@ export interface RuntimeFiles {
   /** Removes one file or link; nothing there is fine. With `below`, no directory between that one and the file may be a link. */
   removeFile(path: string, below?: string): Promise<void>;
   exists(path: string): Promise<boolean>;
-  /** Names in a directory; empty when there is none. */
-  listNames(path: string): Promise<readonly string[]>;
+  /** Names in a directory, at most so many; empty when there is none. Without `most`, an error when there are very many. */
+  listNames(path: string, most?: number): Promise<readonly string[]>;
   /** Removes a directory and what is in it, without following links; nothing there is fine. */
   removeTree(path: string): Promise<void>;
 }

@@ -185,6 +185,10 @@ describe('listNames', () => {
     expect(await files.listNames(made)).toEqual(['0.log']);
     expect(await files.listNames(join(made, 'none'))).toEqual([]);
   });
+  test('at most so many', async () => {
+    for (const name of ['a', 'b', 'c']) await writeFile(join(made, name), '');
+    expect(await files.listNames(made, 2)).toHaveLength(2);
+  });
   test('a file is no directory', async () => {
     await writeFile(join(made, 'f'), '');
     await expect(files.listNames(join(made, 'f'))).rejects.toThrow('cannot read directory');

@@ -118,10 +118,11 @@ export class PodFiles {
     }
   }
 
-  async listNames(path: string): Promise<readonly string[]> {
+  async listNames(path: string, most?: number): Promise<readonly string[]> {
     try {
       const names: string[] = [];
       for await (const { name } of await opendir(path, { bufferSize: 256 })) {
+        if (names.length === most) break;
         if (names.length === mostNames)
           throw new KubeletError('invalid', 'TooLarge', `more than ${mostNames} entries`);
         names.push(name);

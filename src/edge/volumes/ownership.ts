@@ -50,8 +50,14 @@ export async function changeOwnership(
       return { entries: 0, failed: 0, firstFailure: undefined };
     const { dev } = stat;
     const walk: Walk = {
-      ...{ request, signal, calls, dev },
-      ...{ entries: 0, failed: 0, firstFailure: undefined, remembered: 0 },
+      request,
+      signal,
+      calls,
+      dev,
+      entries: 0,
+      failed: 0,
+      firstFailure: undefined,
+      remembered: 0,
     };
     await changeTree(root, stat, walk);
     const { entries, failed, firstFailure } = walk;

@@ -80,7 +80,7 @@ export class UsageThread {
         id: ++this.#lastId,
         path,
         resolve: (usage) => settle(() => resolve(usage)),
-        reject: (err) => settle(() => reject(err as Error)),
+        reject: (err) => settle(() => reject(err)),
         isSettled: false,
         cancelling: undefined,
       };
@@ -134,8 +134,12 @@ export class UsageThread {
     });
     const state = new Int32Array(shared);
     const thread: Thread = {
-      ...{ worker, state, jobs: new Map(), steps: -1 },
-      ...{ watchdog: undefined, idle: undefined },
+      worker,
+      state,
+      jobs: new Map(),
+      steps: -1,
+      watchdog: undefined,
+      idle: undefined,
     };
     worker.on('message', (answer: UsageAnswer) => this.#answered(thread, answer));
     worker.once('error', (err) => this.#abandon(thread, this.#current(thread), 'its thread failed', err));
