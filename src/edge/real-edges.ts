@@ -30,7 +30,7 @@ import { readLogTail, readTail } from './host/read-tail.ts';
 import { recordFiles } from './host/record-files.ts';
 import { textFile } from './host/text-file.ts';
 import { UpgradeProxy, type UpgradeProxyOptions } from './host/upgrade-proxy.ts';
-import { watchPath } from './host/watch-dir.ts';
+import { watchManifests } from './host/watch-manifests.ts';
 import { probeEdges } from './probe/probe-edges.ts';
 import { resultFile } from './probe/result-file.ts';
 import { type StatsHostOptions, statsHost } from './stats/stats-host.ts';
@@ -63,8 +63,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     manifests: {
       list: listManifests,
       read: readManifestFile,
-      watch: (path: string, onChange: () => void, onError: (err: unknown) => void) =>
-        watchPath({ path, clock, onChange, onError }),
+      watch: watchManifests(clock),
     },
     /** Reads large manifests outside the event loop. */
     decode: <Part>(work: unknown, signal: AbortSignal) => decoder.call<Part>(work, signal),

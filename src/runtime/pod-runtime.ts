@@ -229,8 +229,12 @@ export class PodRuntime {
     await stopSandboxes(this.#deps, seen, signal);
   }
 
-  /** Takes back what a pod that has ended still holds on the node, while its containers stay to be looked at. */
+  /**
+   * Takes back what a pod that has ended still holds on the node, while its containers stay to be looked at. If it starts again,
+   * it does not wait for earlier crashes.
+   */
   async cleanPod(uid: PodUid, signal: AbortSignal): Promise<void> {
+    this.#deps.backoff.forget(uid);
     await this.#deps.volumes.unmount(uid, signal);
     await this.#deps.unfinishedHooks.forgetPod(uid);
     // What the pod was given counts as given until its cgroup has gone.
@@ -256,7 +260,7 @@ export class PodRuntime {
    * False: the runtime keeps a container that has ended, and with it its sandbox; all else is done.
    */
   async removePod(pod: PodIdentity, seen: ObservedPod | undefined, signal: AbortSignal): Promise<boolean> {
-    const { backoff, files, images, settings } = this.#deps;
+    const { files, images, settings } = this.#deps;
     // Before anything is removed from the pod's directory: what is mounted in there is not the pod's to lose.
     await this.cleanPod(pod.uid, signal);
     await unlinkLogs(this.#deps, pod, seen?.containers ?? []);
@@ -266,7 +270,6 @@ export class PodRuntime {
       await files.removeTree(podLogDirectoryOf(settings.podLogsDir, pod.namespace, pod.name, pod.uid));
     }
     await removeSandboxes(this.#deps, without(seen?.sandboxes ?? [], kept), signal);
-    backoff.forget(pod.uid);
     images.forget(pod.uid);
     this.#deps.userNamespaces.release(pod.uid);
     return kept.length === 0;

@@ -4,7 +4,13 @@ import { podRef } from '../api/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import type { LogFields, Logger } from '../base/log.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
-import { FileSource, type ManifestEntry, type ManifestFiles, type ManifestListing } from './file-source.ts';
+import {
+  FileSource,
+  type ManifestEntry,
+  type ManifestFiles,
+  type ManifestListing,
+  type ManifestWatch,
+} from './file-source.ts';
 import { settleMs } from './known-file.ts';
 import { type MadeManifest, makeManifest } from './manifest-pods.ts';
 import type { ComputeHash } from './static-pod.ts';
@@ -28,6 +34,8 @@ class FakeFiles implements ManifestFiles {
   reads: string[] = [];
   listing: 'directory' | 'missing' | 'other' | KubeletError = 'directory';
   stalled: Promise<void> | undefined;
+  /** Paths that were removed, whatever is there now. */
+  removed: string[] = [];
   /** How long each read takes. */
   readMs = 0;
   watchers = new Set<{ onChange: () => void; onError: (err: unknown) => void }>();
@@ -83,10 +91,11 @@ class FakeFiles implements ManifestFiles {
     return { bytes: Buffer.from(file.text), stamp: `${file.version}`, changedAtMs: file.changedAtMs };
   }
 
-  watch(_path: string, onChange: () => void, onError: (err: unknown) => void): { close(): void } {
+  watch(_path: string, onChange: () => void, onError: (err: unknown) => void): ManifestWatch {
     const watcher = { onChange, onError };
     this.watchers.add(watcher);
-    return { close: () => this.watchers.delete(watcher) };
+    const takeRemoved = async (): Promise<readonly string[]> => this.removed.splice(0);
+    return { close: () => this.watchers.delete(watcher), takeRemoved };
   }
 }
 
@@ -176,6 +185,39 @@ async function start(
 }
 
 describe('the file source publishes', () => {
+  test('a set without the pods of a manifest that was removed, though the same manifest is there again', async () => {
+    const rig = await start((files) => {
+      files.put('a.yaml', manifest('a'));
+      files.put('b.yaml', manifest('b'));
+    });
+    rig.files.put('a.yaml', manifest('a'));
+    rig.files.removed.push(`${path}/a.yaml`);
+    await rig.change();
+    expect(rig.sets.map((set) => set.map(podRef).join())).toEqual([
+      'default/a-node-1,default/b-node-1',
+      'default/b-node-1',
+      'default/a-node-1,default/b-node-1',
+    ]);
+    // What a broken manifest replaces without a removal goes on; after one, nothing is left to go on.
+    rig.files.put('a.yaml', 'garbage: [');
+    rig.files.removed.push(`${path}/a.yaml`);
+    await rig.change();
+    expect(rig.names()).toEqual(['b']);
+    await rig.stop();
+  });
+
+  test('nothing while the directory cannot be listed, although a manifest was removed', async () => {
+    const rig = await start((files) => files.put('a.yaml', manifest('a')));
+    rig.files.listing = new KubeletError('unavailable', 'EIO', 'the disk does not answer');
+    rig.files.removed.push(`${path}/a.yaml`);
+    await rig.change();
+    expect(rig.sets).toHaveLength(1);
+    rig.files.listing = 'directory';
+    await rig.change();
+    expect(rig.sets.map((set) => set.length)).toEqual([1, 0, 1]);
+    await rig.stop();
+  });
+
   test('what is read while more is still to be read, keeping what was there; the first set only when it is whole', async () => {
     const rig = await start((files) => {
       files.readMs = 5;

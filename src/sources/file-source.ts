@@ -45,7 +45,16 @@ export interface ManifestFiles {
   /** Throws `not-found`, `forbidden`, or `invalid` for what is too large or not a regular file. Never blocks on a pipe. */
   read(path: string, limitBytes: number): Promise<ManifestContent>;
   /** Calls onChange soon after anything about the path or what its links lead to may have changed, until closed. */
-  watch(path: string, onChange: () => void, onError: (err: unknown) => void): { close(): void };
+  watch(path: string, onChange: () => void, onError: (err: unknown) => void): ManifestWatch;
+}
+
+export interface ManifestWatch {
+  close(): void;
+  /**
+   * Paths from which a manifest was removed since the last call, whether or not there is another by now. A file that was
+   * replaced by a rename was not removed. Empty where this cannot be told.
+   */
+  takeRemoved(): Promise<readonly string[]>;
 }
 
 export interface FileSourceDeps {
@@ -82,6 +91,7 @@ export class FileSource implements Component {
   #known: ReadonlyMap<string, KnownFile> = new Map();
   #published: readonly Pod[] | undefined;
   #onFirstScan: () => void = () => undefined;
+  #watch: ManifestWatch | undefined;
 
   constructor(deps: FileSourceDeps) {
     this.#deps = deps;
@@ -107,6 +117,7 @@ export class FileSource implements Component {
       () => this.#queue.add('scan'),
       (err) => this.#faults.report('error', unwatched, this.#path, describeError(err)),
     );
+    this.#watch = watcher;
     const aborted = untilAborted(signal);
     const firstScan = new Promise<void>((resolve) => {
       this.#onFirstScan = resolve;
@@ -144,6 +155,8 @@ export class FileSource implements Component {
     const entries = await this.#list();
     // Whoever cannot look must not conclude that there is nothing: the pods stay, and a first report waits.
     if (entries === undefined) return;
+    // After the list: what was removed before it was listed is known by now, and is read again if it is there.
+    await this.#withdrawRemoved();
     const known = new Map<string, KnownFile>();
     let toldAtMs = Number.NEGATIVE_INFINITY;
     for (const entry of entries) {
@@ -165,6 +178,16 @@ export class FileSource implements Component {
     this.#known = known;
     this.#faults.forgetExcept(new Set([this.#path, ...entries.map((entry) => entry.path)]));
     this.#publish(this.#assemble());
+  }
+
+  /** Publishes the set without the pods of manifests that were removed, even if the next look finds the same manifest again. */
+  async #withdrawRemoved(): Promise<void> {
+    if (this.#published === undefined) return;
+    const removed = new Set(await this.#watch?.takeRemoved());
+    if (removed.size === 0 || this.#stopping) return;
+    this.#known = new Map([...this.#known].filter(([path]) => !removed.has(path)));
+    for (const path of removed) this.#slow.drop(path);
+    this.#publish(uniquePods([...this.#known].map(([path, file]) => [path, file.pods])).pods);
   }
 
   /** What was looked at so far as it is now, and the rest as it was. The first set is never told in parts. */

@@ -3,6 +3,7 @@
 // Owns PodStatuses (sole writer). Invariants: only real changes are announced; nothing is said of a pod before it was
 // looked at; a pod nobody wants and nobody works on has no status; a container that ended for good never seems alive again.
 import { isDeepStrictEqual } from 'node:util';
+import { seenAnnotation } from '../api/cri-labels.ts';
 import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s.ts';
 import { type ObservedPod, startWasCut } from '../api/observed.ts';
 import type { PodLifecycle } from '../api/pod-lifecycle.ts';
@@ -18,6 +19,7 @@ import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import { illegalTransition } from './illegal-transition.ts';
 import type { PodStatuses } from './pod-statuses.ts';
+import { isTerminalPhase } from './pod-traits.ts';
 import { startFromReported, withReportedTimes } from './reported-times.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 
@@ -69,6 +71,8 @@ export class StatusLoop implements Component {
   /** The last spec of a pod on its way out, which its source no longer has. */
   readonly #lastSeen = new Map<PodUid, Pod>();
   readonly #rejected = new Set<PodUid>();
+  /** When its source first saw the pod whose status was generated while it was run. */
+  readonly #firstSeen = new Map<PodUid, string>();
   /** Static pods whose status was generated before their mirror pod was known. */
   readonly #withoutBase = new Set<PodUid>();
 
@@ -118,6 +122,7 @@ export class StatusLoop implements Component {
       this.#lastSeen.delete(uid);
       this.#rejected.delete(uid);
       this.#withoutBase.delete(uid);
+      this.#firstSeen.delete(uid);
       statuses.drop(uid);
       return;
     }
@@ -156,7 +161,17 @@ export class StatusLoop implements Component {
       this.#rejected.delete(uid);
       return undefined;
     }
-    return this.#deps.statuses.get(uid) ?? this.#reportedBefore(uid, pod);
+    const previous = this.#deps.statuses.get(uid) ?? this.#reportedBefore(uid, pod);
+    return this.#isRunAnew(uid, pod, lifecycle) && isTerminalPhase(previous?.phase) ? undefined : previous;
+  }
+
+  /** Whether a pod whose manifest was removed has ended and is run again under its UID: its earlier end is not its own. */
+  #isRunAnew(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): boolean {
+    const seen = pod.metadata?.annotations?.[seenAnnotation];
+    if (lifecycle.state !== 'syncing' || seen === undefined) return false;
+    const before = this.#firstSeen.get(uid);
+    this.#firstSeen.set(uid, seen);
+    return before !== undefined && before !== seen;
   }
 
   #reportedBefore(uid: PodUid, pod: Pod): PodStatus | undefined {

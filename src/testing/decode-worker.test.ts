@@ -250,7 +250,11 @@ test('one manifest that takes too long is one fault, and the others run', async 
   const faults: unknown[] = [];
   const sets: string[][] = [];
   const source = new FileSource({
-    files: { list: listManifests, read: readManifestFile, watch: () => ({ close: () => undefined }) },
+    files: {
+      list: listManifests,
+      read: readManifestFile,
+      watch: () => ({ close: () => undefined, takeRemoved: async () => [] }),
+    },
     makePods: makePodsBy(decodeWorker({ deadlineMs: 2000 })),
     publish: (_source, pods) => sets.push(pods.map((pod) => pod.metadata?.name ?? '')),
     clock: realClock,

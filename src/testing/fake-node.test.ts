@@ -83,7 +83,7 @@ describe('a pod comes, runs and goes', () => {
     expect(node.stores.lifecycles.all().size).toBe(1);
   });
 
-  test('taken away and put back unchanged: it starts anew', async () => {
+  test('taken away and put back unchanged: it starts again beside its old container', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
     const before = node.status('uid-p')?.containerStatuses?.[0]?.containerID;
@@ -92,7 +92,7 @@ describe('a pod comes, runs and goes', () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(10_000);
     const after = node.status('uid-p')?.containerStatuses?.[0];
-    expect(after).toMatchObject({ restartCount: 0, state: { running: {} } });
+    expect(after).toMatchObject({ restartCount: 1, state: { running: {} } });
     expect(after?.containerID).not.toBe(before);
   });
 

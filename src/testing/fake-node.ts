@@ -107,6 +107,8 @@ export class FakeNode {
   silent = false;
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
+  /** Manifests that were removed since the kubelet last asked. */
+  readonly #removed = new Set<string>();
   readonly #options: FakeNodeOptions;
   #stamp = 0;
   #kubelet: Kubelet | undefined;
@@ -179,6 +181,17 @@ export class FakeNode {
 
   remove(name: string): void {
     this.#manifests.delete(`/manifests/${name}`);
+    this.#removed.add(`/manifests/${name}`);
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** Removes a manifest and writes it again before anybody can look. */
+  recreate(name: string): void {
+    const path = `/manifests/${name}`;
+    const manifest = this.#manifests.get(path);
+    if (manifest === undefined) throw new Error(`there is no manifest ${name}`);
+    this.#manifests.set(path, { text: manifest.text, stamp: String(++this.#stamp) });
+    this.#removed.add(path);
     for (const changed of this.#watchers) changed();
   }
 
@@ -397,7 +410,12 @@ export class FakeNode {
       },
       watch: (_path, onChange) => {
         this.#watchers.add(onChange);
-        return { close: () => void this.#watchers.delete(onChange) };
+        const takeRemoved = async (): Promise<readonly string[]> => {
+          const removed = [...this.#removed];
+          this.#removed.clear();
+          return removed;
+        };
+        return { close: () => void this.#watchers.delete(onChange), takeRemoved };
       },
     };
   }

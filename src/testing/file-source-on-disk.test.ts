@@ -1,4 +1,5 @@
 // The file source on a real directory: what the fake directory of its own tests cannot show.
+import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,8 @@ import { staticPodUid } from '../api/static-pod-hash/compute.ts';
 import { realClock } from '../base/clock.ts';
 import { silentLogger } from '../base/log.ts';
 import { listManifests, readManifestFile } from '../edge/host/read-manifest.ts';
-import { watchPath } from '../edge/host/watch-dir.ts';
+import { loadSyscalls } from '../edge/host/syscalls.ts';
+import { watchManifests as watchRealManifests } from '../edge/host/watch-manifests.ts';
 import { FileSource } from '../sources/file-source.ts';
 import { makeManifest } from '../sources/manifest-pods.ts';
 import { checkLeaks, type LeakCheck } from './leaks.ts';
@@ -28,6 +30,8 @@ afterEach(async () => {
 });
 
 interface Watched {
+  /** The names of every published set. */
+  readonly sets: readonly string[];
   /** Waits until exactly these pods are published; how long it took. */
   until(...names: readonly string[]): Promise<number>;
   uids(): readonly (string | undefined)[];
@@ -35,18 +39,19 @@ interface Watched {
 
 async function watchManifests(path: string): Promise<Watched> {
   let names: string[] = [];
+  const sets: string[] = [];
   let uids: (string | undefined)[] = [];
   let onPublish: () => void = () => undefined;
   const source = new FileSource({
     files: {
       list: listManifests,
       read: readManifestFile,
-      watch: (watched, onChange, onError) =>
-        watchPath({ path: watched, clock: realClock, onChange, onError }),
+      watch: watchRealManifests(realClock),
     },
     publish: (_source, pods) => {
       names = pods.map((pod) => (pod.metadata?.name ?? '').replace(/-node$/, ''));
       uids = pods.map((pod) => pod.metadata?.uid);
+      sets.push(names.join());
       onPublish();
     },
     clock: realClock,
@@ -64,6 +69,7 @@ async function watchManifests(path: string): Promise<Watched> {
     await stopped;
   };
   return {
+    sets,
     uids: () => uids,
     until: async (...wanted) => {
       const sinceMs = realClock.monotonic();
@@ -88,6 +94,130 @@ async function watchManifests(path: string): Promise<Watched> {
 function manifest(name: string): string {
   return `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: i}]}\n`;
 }
+
+/** Removals are collected from the moment koffi has been loaded. */
+async function watchWithRemovals(path: string): Promise<Watched> {
+  await loadSyscalls();
+  const watched = await watchManifests(path);
+  await realClock.sleep(50);
+  return watched;
+}
+
+describe('a manifest with the same content', () => {
+  const ways: readonly (readonly [string, (path: string) => Promise<void>, readonly string[]])[] = [
+    [
+      'is removed and written again: withdrawn once',
+      async (path) => {
+        unlinkSync(path);
+        writeFileSync(path, manifest('one'));
+      },
+      ['', 'one'],
+    ],
+    [
+      'is moved out and back: withdrawn once',
+      async (path) => {
+        renameSync(path, `${root}/aside`);
+        renameSync(`${root}/aside`, path);
+      },
+      ['', 'one'],
+    ],
+    [
+      'is replaced by a rename, several times at once: not withdrawn',
+      async (path) => {
+        for (const each of ['x', 'y', 'z']) {
+          writeFileSync(`${root}/${each}`, manifest('one'));
+          renameSync(`${root}/${each}`, path);
+        }
+      },
+      [],
+    ],
+    [
+      'is replaced by a rename within the directory: not withdrawn',
+      async (path) => {
+        writeFileSync(`${root}/m/.new`, manifest('one'));
+        renameSync(`${root}/m/.new`, path);
+      },
+      [],
+    ],
+    [
+      'is saved by an editor that keeps a backup: not withdrawn',
+      async (path) => {
+        renameSync(path, `${root}/m/.backup`);
+        writeFileSync(path, manifest('one'));
+        unlinkSync(`${root}/m/.backup`);
+      },
+      [],
+    ],
+    ['is written in place: not withdrawn', async (path) => writeFileSync(path, manifest('one')), []],
+    [
+      'comes with another directory in place of its own: not withdrawn',
+      async (path) => {
+        mkdirSync(`${root}/next`);
+        writeFileSync(`${root}/next/a.yaml`, manifest('one'));
+        renameSync(`${root}/m`, `${root}/old`);
+        renameSync(`${root}/next`, `${root}/m`);
+        rmSync(`${root}/old`, { recursive: true });
+        expect(path).toBe(`${root}/m/a.yaml`);
+      },
+      [],
+    ],
+  ];
+  test.each(ways)('%s', async (_name, change, sets) => {
+    mkdirSync(`${root}/m`);
+    writeFileSync(`${root}/m/a.yaml`, manifest('one'));
+    const watched = await watchWithRemovals(`${root}/m`);
+    await watched.until('one');
+    const before = watched.sets.length;
+    await change(`${root}/m/a.yaml`);
+    await realClock.sleep(400);
+    expect(watched.sets.slice(before)).toEqual(sets);
+  });
+
+  test('is the only one, removed and written again: withdrawn once', async () => {
+    const path = `${root}/a.yaml`;
+    writeFileSync(path, manifest('one'));
+    const watched = await watchWithRemovals(path);
+    await watched.until('one');
+    unlinkSync(path);
+    writeFileSync(path, manifest('one'));
+    await realClock.sleep(400);
+    expect(watched.sets).toEqual(['one', '', 'one']);
+  });
+
+  test.each(['directory', 'single file'])(
+    'is swapped by a config map volume, %s: not withdrawn',
+    async (what) => {
+      for (const version of ['..1', '..2']) {
+        mkdirSync(join(root, version));
+        writeFileSync(join(root, version, 'pod.yaml'), manifest('one'));
+      }
+      symlinkSync('..1', join(root, '..data'));
+      symlinkSync('..data/pod.yaml', join(root, 'pod.yaml'));
+      const watched = await watchWithRemovals(what === 'directory' ? root : join(root, 'pod.yaml'));
+      await watched.until('one');
+      symlinkSync('..2', join(root, '..data_tmp'));
+      renameSync(join(root, '..data_tmp'), join(root, '..data'));
+      rmSync(join(root, '..1'), { recursive: true });
+      await realClock.sleep(400);
+      expect(watched.sets).toEqual(['one']);
+    },
+  );
+
+  test('is swapped by a config map volume that the path leads through: not withdrawn', async () => {
+    for (const version of ['..1', '..2']) {
+      mkdirSync(join(root, version));
+      writeFileSync(join(root, version, 'pod.yaml'), manifest('one'));
+    }
+    symlinkSync('..1', join(root, '..data'));
+    const watched = await watchWithRemovals(join(root, '..data'));
+    await watched.until('one');
+    symlinkSync('..2', join(root, '..data_tmp'));
+    renameSync(join(root, '..data_tmp'), join(root, '..data'));
+    rmSync(join(root, '..1'), { recursive: true });
+    await realClock.sleep(400);
+    expect(watched.sets).toEqual(['one']);
+  });
+});
 
 describe('the file source notices', () => {
   test('files that come, change and go', async () => {

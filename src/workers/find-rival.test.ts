@@ -18,6 +18,7 @@ const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
     state: { state: 'syncing' },
     startedAtMs: 0,
     startedMonotonicMs: 0,
+    order: 1,
     admitted: true,
     pod: aPod({ uid, name }),
     lastFailure: '',

@@ -52,6 +52,9 @@ export class PodSteps {
       case 'remove':
         if (next.state === 'terminated') this.#records.enter(uid, next);
         return await this.#remove(uid, signal);
+      case 'restart':
+        if (next.state === 'terminated') this.#records.enter(uid, next);
+        return await this.#restart(uid, signal);
       case 'rest':
         this.#records.enter(uid, next);
         await this.#collect(uid, signal);
@@ -225,6 +228,16 @@ export class PodSteps {
     const fullName = podFullName({ metadata: { namespace, name } });
     for (const other of desired.all()) if (podFullName(other.pod) === fullName) this.#loop.poke(other.uid);
     return false;
+  }
+
+  async #restart(uid: PodUid, signal: AbortSignal): Promise<true> {
+    const { log, runtime } = this.#deps;
+    const pod = podRef(this.#records.get(uid)?.pod ?? {});
+    this.#loop.ended(uid);
+    await runtime.cleanPod(uid, signal);
+    this.#loop.forget(uid);
+    log.info('Pod ended and starts again, its manifest was removed and came back', { pod, podUID: uid });
+    return true;
   }
 
   async #collect(uid: PodUid, signal: AbortSignal): Promise<void> {

@@ -13,8 +13,8 @@ import { findRival } from './find-rival.ts';
 import { PodKills } from './pod-kills.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
 import { computeTransition, type Transition } from './transition.ts';
-import type { PodWorkersDeps } from './worker-deps.ts';
-import { WorkerRecords } from './worker-records.ts';
+import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
+import { type WorkerRecord, WorkerRecords } from './worker-records.ts';
 
 /** Far above any node's pods: what limits the runtime's load is the slots, not the workers. */
 const parallelRuns = 1000;
@@ -25,6 +25,7 @@ const operations: Readonly<Partial<Record<Transition['step']['step'], string>>> 
   stop: 'kill',
   clean: 'terminated',
   remove: 'terminated',
+  restart: 'terminated',
 };
 
 export class PodWorkers implements Component {
@@ -194,6 +195,7 @@ export class PodWorkers implements Component {
     return computeTransition({
       worker: record?.state ?? { state: 'new' },
       desired: wanted?.pod,
+      isRecreated: isRecreated(record, wanted),
       lastPod: record?.pod,
       seen,
       isSeen: pleg.isSeen(uid),
@@ -217,6 +219,12 @@ export class PodWorkers implements Component {
     this.#queue.forget(uid);
     this.#kills.settle(uid);
   }
+}
+
+/** A source that drops a pod and brings it again gives it another order. Objects of the API never come back. */
+function isRecreated(record: WorkerRecord | undefined, wanted: WantedPod | undefined): boolean {
+  if (record?.order === undefined || wanted === undefined || wanted.source === 'api') return false;
+  return record.order !== wanted.order;
 }
 
 function isSooner(now: number | undefined, before: number | undefined): boolean {

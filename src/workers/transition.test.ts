@@ -13,6 +13,7 @@ import {
 const base: TransitionInput = {
   worker: { state: 'new' },
   desired: aPod(),
+  isRecreated: false,
   lastPod: undefined,
   seen: undefined,
   isSeen: true,
@@ -136,6 +137,36 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
   ],
   // syncing
   ['syncing, wanted', { worker: syncing, seen: running }, 'syncing → sync'],
+  [
+    'syncing, removed and added again',
+    { worker: syncing, seen: running, isRecreated: true },
+    'terminating removal 30 s "the pod was removed from its source and added again" → stop',
+  ],
+  [
+    'removed and added again, down: its containers stay',
+    { worker: removing, seen: down, isRecreated: true },
+    'terminated removal 30 s "w" → restart',
+  ],
+  [
+    'added again, but its policy keeps it down: it starts from nothing',
+    { worker: removing, seen: down, endedForGood: true },
+    'terminated removal 30 s "w" → remove',
+  ],
+  [
+    'added again after it was killed: it starts from nothing',
+    { worker: ending('terminating', { removal: true, kill }), seen: down },
+    'terminated removal 3 s Evicted "w" → remove',
+  ],
+  [
+    'finished, removed and added again',
+    { worker: ending('finished'), seen: down, isRecreated: true, endedForGood: true },
+    'terminated removal 30 s "w" → remove',
+  ],
+  [
+    'rejected, removed and added again',
+    { worker: notAdmitted, isRecreated: true },
+    'terminated removal 30 s "the pod was removed from its source and added again" → remove',
+  ],
   ['syncing goes on even with a rival', { worker: syncing, rival: 'u0' }, 'syncing → sync'],
   [
     'syncing, lost its source',
@@ -257,7 +288,7 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
   [
     'removed, its UID comes back, down',
     { worker: removing, seen: down },
-    'terminated removal 30 s "w" → remove',
+    'terminated removal 30 s "w" → restart',
   ],
   ['ending, down', { worker: ending('terminating'), seen: down }, 'terminated 30 s "w" → clean'],
   [

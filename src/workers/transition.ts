@@ -40,6 +40,8 @@ export type Step =
   | { readonly step: 'stop' }
   | { readonly step: 'clean' }
   | { readonly step: 'remove' }
+  /** Its manifest came back: what it holds on the node is given back, then it starts again beside its old containers. */
+  | { readonly step: 'restart' }
   | { readonly step: 'rest' }
   | { readonly step: 'forget' };
 
@@ -51,6 +53,8 @@ export interface Transition {
 export interface TransitionInput {
   readonly worker: WorkerState;
   readonly desired: Pod | undefined;
+  /** The pod was removed from its source since the worker took it up, and the source has it again. */
+  readonly isRecreated: boolean;
   /** The last spec that was wanted. */
   readonly lastPod: Pod | undefined;
   readonly seen: ObservedPod | undefined;
@@ -125,11 +129,17 @@ function fromUnknown(input: TransitionInput): Transition {
 }
 
 function fromSyncing(input: TransitionInput): Transition {
-  if (input.desired === undefined) return begin(input, 'the pod was removed from its source', true);
+  const removed = whyRemoved(input);
+  if (removed !== undefined) return begin(input, removed, true);
   const end = whyItEnds(input);
   if (end !== undefined) return begin(input, end, false);
   if (input.refusal !== undefined) return reject(input.refusal);
   return endOrSync(input);
+}
+
+function whyRemoved({ desired, isRecreated }: TransitionInput): string | undefined {
+  if (desired === undefined) return 'the pod was removed from its source';
+  return isRecreated ? 'the pod was removed from its source and added again' : undefined;
 }
 
 /** Its manifest may have been mended under the same UID; and what ran before it was refused has to be down. */
@@ -137,8 +147,9 @@ function fromRejected(
   input: TransitionInput,
   worker: Extract<WorkerState, { state: 'rejected' }>,
 ): Transition {
-  if (input.desired === undefined) return begin(input, 'the pod was removed from its source', true);
-  if (input.desired.metadata?.deletionTimestamp !== undefined) {
+  const removed = whyRemoved(input);
+  if (removed !== undefined) return begin(input, removed, true);
+  if (input.desired?.metadata?.deletionTimestamp !== undefined) {
     return begin(input, 'the pod was deleted', false);
   }
   if (!worker.final && input.refusal === undefined) return fromNew(input);
@@ -174,13 +185,23 @@ function towardsTheEnd(input: TransitionInput, before: Ending, cleaned: boolean)
   const kill = before.kill ?? (cleaned ? undefined : input.kill);
   const ending: Ending = {
     // A pod that had ended by itself may lose its source meanwhile; one that was removed ends even if it comes back.
-    removal: before.removal || desired === undefined,
+    removal: before.removal || whyRemoved(input) !== undefined,
     graceSeconds: computeGraceSeconds(before.graceSeconds, desired ?? lastPod, kill),
     kill,
     why: before.why,
   };
   if (!isDown(seen)) return { next: { state: 'terminating', ...ending }, step: { step: 'stop' } };
-  if (ending.removal) return { next: { state: 'terminated', ...ending }, step: { step: 'remove' } };
+  if (ending.removal)
+    return { next: { state: 'terminated', ...ending }, step: removeOrRestart(input, ending) };
   if (cleaned) return { next: { state: 'finished', ...ending }, step: rest };
   return { next: { state: 'terminated', ...ending }, step: { step: 'clean' } };
+}
+
+/**
+ * A pod that came back keeps its ended containers, so that restart counts and logs go on.
+ * differs from upstream: a pod that its restart policy or a kill would keep down starts from nothing; there it stays ended.
+ */
+function removeOrRestart({ desired, endedForGood, seen }: TransitionInput, { kill }: Ending): Step {
+  const goesOn = desired !== undefined && seen !== undefined && !endedForGood && kill === undefined;
+  return { step: goesOn ? 'restart' : 'remove' };
 }

@@ -15,6 +15,8 @@ export interface WorkerRecord {
   readonly startedMonotonicMs: number;
   /** The last spec that was wanted: a pod that has lost its source is ended by it. */
   pod: Pod | undefined;
+  /** Of the pod that it was made for; undefined for one that no source wanted. */
+  readonly order: number | undefined;
   admitted: boolean;
   lastFailure: string;
   /** The runtime was asked for something whose outcome has not been seen: the next run begins with a look. */
@@ -104,12 +106,14 @@ export class WorkerRecords {
 
   #make(uid: PodUid, state: WorkerState): WorkerRecord {
     const { clock, desired } = this.#deps;
+    const wanted = desired.get(uid);
     const startedAtMs = this.#startedAt(uid);
     return {
       state,
       startedAtMs,
       startedMonotonicMs: clock.monotonic() - (clock.now() - startedAtMs),
-      pod: desired.get(uid)?.pod,
+      pod: wanted?.pod,
+      order: wanted?.order,
       admitted: false,
       lastFailure: '',
       mustLook: false,

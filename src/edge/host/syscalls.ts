@@ -20,6 +20,8 @@ export interface Syscalls {
   setOpenFileLimit(pid: number, limit: number): void;
   /** Tells the mask of each inotify event of a path, until closed. Does not keep the process alive. */
   watchEvents(path: string, mask: number, onEvent: (mask: number) => void): { close(): void };
+  /** Collects the inotify events of a directory's names in the kernel, until they are read. Wakes nobody. */
+  collectNames(directory: string, mask: number): NameEvents;
   /** Moves an open file's position to its end. */
   seekEnd(fd: number): void;
   /** Calls whenever there is something to read, until closed. Does not keep the process alive. */
@@ -28,14 +30,32 @@ export interface Syscalls {
   sendDatagram(address: Uint8Array, message: string): void;
 }
 
+export interface NameEvent {
+  readonly mask: number;
+  /** The same for both halves of a rename within the directory. */
+  readonly cookie: number;
+  /** Empty for an event of the directory itself. */
+  readonly name: string;
+}
+
+export interface NameEvents {
+  /** Everything that happened since the last call; never waits. */
+  read(): readonly NameEvent[];
+  close(): void;
+}
+
 export const mountFlags = { bind: 0x1000, recursive: 0x4000, shared: 1 << 20 } as const;
 export const inotifyMasks = {
   attributes: 0x4,
   open: 0x20,
+  movedFrom: 0x40,
+  movedTo: 0x80,
+  delete: 0x200,
   deleteSelf: 0x400,
   moveSelf: 0x800,
   /** The watch is gone: its file was deleted, or its file system unmounted. */
   ignored: 0x8000,
+  onlyDirectory: 0x1000000,
 } as const;
 
 type Koffi = typeof KoffiModule;
@@ -49,6 +69,7 @@ export async function loadSyscalls(): Promise<Syscalls> {
     mount: (request) => mount(koffi, native, request),
     setOpenFileLimit: (pid, limit) => setOpenFileLimit(koffi, native, pid, limit),
     watchEvents: (path, mask, onEvent) => watchEvents(koffi, native, { path, mask, onEvent }),
+    collectNames: (directory, mask) => collectNames(koffi, native, directory, mask),
     seekEnd: (fd) => {
       if (native.lseek(fd, 0, seekEnd) < 0) throw errnoError(koffi.errno(), 'seek the end');
     },
@@ -149,7 +170,7 @@ interface WatchRequest {
   readonly onEvent: (mask: number) => void;
 }
 
-function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: WatchRequest) {
+function openWatch(koffi: Koffi, native: Native, path: string, mask: number): number {
   const fd = native.inotifyInit(closeOnExec | nonBlocking);
   if (fd < 0) throw errnoError(koffi.errno(), 'open inotify');
   if (native.inotifyAdd(fd, path, mask) < 0) {
@@ -157,9 +178,31 @@ function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: Watc
     native.close(fd);
     throw err;
   }
+  return fd;
+}
+
+function collectNames(koffi: Koffi, native: Native, directory: string, mask: number): NameEvents {
+  const fd = openWatch(koffi, native, directory, mask);
+  let open = true;
+  return {
+    read(): readonly NameEvent[] {
+      const events: NameEvent[] = [];
+      for (let some = open ? readEvents(fd) : []; some.length > 0; some = readEvents(fd))
+        events.push(...some);
+      return events;
+    },
+    close(): void {
+      if (open) native.close(fd);
+      open = false;
+    },
+  };
+}
+
+function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: WatchRequest) {
+  const fd = openWatch(koffi, native, path, mask);
   let open = true;
   const handle = whenReadable(koffi, fd, () => {
-    for (const each of readMasks(fd)) if (open) onEvent(each);
+    for (const each of readEvents(fd)) if (open) onEvent(each.mask);
   });
   return {
     close(): void {
@@ -178,7 +221,7 @@ function whenReadable(koffi: Koffi, fd: number, onReadable: () => void): { close
   return { close: () => handle.close() };
 }
 
-function readMasks(fd: number): readonly number[] {
+function readEvents(fd: number): readonly NameEvent[] {
   const buffer = Buffer.alloc(4096);
   let length = 0;
   try {
@@ -187,12 +230,16 @@ function readMasks(fd: number): readonly number[] {
     if (errorCode(err) !== 'EAGAIN') throw err;
   }
   const words = new DataView(buffer.buffer, buffer.byteOffset, length);
-  const masks: number[] = [];
+  const events: NameEvent[] = [];
   for (let at = 0; at + eventHeaderBytes <= length; ) {
-    masks.push(nativeUint32(words, at + 4));
-    at += eventHeaderBytes + nativeUint32(words, at + 12);
+    const nameAt = at + eventHeaderBytes;
+    const end = nameAt + nativeUint32(words, at + 12);
+    // The kernel pads names with zeros.
+    const [name = ''] = buffer.toString('utf8', nameAt, end).split('\0', 1);
+    events.push({ mask: nativeUint32(words, at + 4), cookie: nativeUint32(words, at + 8), name });
+    at = end;
   }
-  return masks;
+  return events;
 }
 
 function nativeUint32(words: DataView, at: number): number {

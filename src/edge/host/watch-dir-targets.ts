@@ -1,6 +1,7 @@
 // Finds which directories have to be watched so that no change of a path goes unnoticed: its own, every directory with
 // a link on the way to it, and the nearest one that exists when it does not.
 // Invariant: no name of a target is looked at through a link, so that each watch is on the directory that really holds it.
+import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
@@ -11,6 +12,8 @@ export interface WatchTarget {
   readonly identity: string;
   /** Names in it that matter; undefined for all. */
   readonly names: ReadonlySet<string> | undefined;
+  /** Whether it holds the path's own files: it is the path, or the directory of a single file. */
+  readonly isHome: boolean;
 }
 
 const maxLinks = 40;
@@ -22,14 +25,17 @@ export async function findWatchTargets(path: string): Promise<WatchTarget[]> {
     else names.set(directory, new Set([name]));
   };
   const real = await follow(resolve(path), note);
+  let home: string | undefined;
   if (real !== undefined && (await isDirectory(real))) {
+    home = real;
     names.set(real, undefined);
     for (const link of await linksIn(real)) await follow(join(real, link), note);
-  }
+  } else home = await follow(dirname(resolve(path)), () => undefined);
   const targets: WatchTarget[] = [];
   for (const [directory, wanted] of names) {
     const identity = await identityOf(directory);
-    if (identity !== undefined) targets.push({ directory, identity, names: wanted });
+    if (identity !== undefined)
+      targets.push({ directory, identity, names: wanted, isHome: directory === home });
   }
   return targets;
 }
@@ -92,8 +98,10 @@ async function linksIn(directory: string): Promise<string[]> {
 }
 
 async function identityOf(directory: string): Promise<string | undefined> {
-  return await lstat(directory, { bigint: true }).then(
-    (stats) => (stats.isDirectory() ? `${stats.dev}:${stats.ino}:${stats.birthtimeNs}` : undefined),
-    () => undefined,
-  );
+  return await lstat(directory, { bigint: true }).then(directoryIdentity, () => undefined);
+}
+
+/** Tells a directory from others; undefined for what is none. */
+export function directoryIdentity(stats: BigIntStats): string | undefined {
+  return stats.isDirectory() ? `${stats.dev}:${stats.ino}:${stats.birthtimeNs}` : undefined;
 }

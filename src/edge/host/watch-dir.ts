@@ -3,9 +3,10 @@
 // Invariants: a change after the watch is in place is told; whenever the watched directories change (replaced, linked
 // elsewhere, created), it is told once more after the new watch is in place; nothing is told after close().
 import { type FSWatcher, watch } from 'node:fs';
-import { basename } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Clock, Timer } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
+import type { RemovedNames } from './removed-names.ts';
 import { findWatchTargets, type WatchTarget } from './watch-dir-targets.ts';
 
 export interface WatchPathOptions {
@@ -14,6 +15,8 @@ export interface WatchPathOptions {
   readonly onChange: () => void;
   /** The path cannot be watched for now; it is tried again. */
   readonly onError: (err: unknown) => void;
+  /** Collects which files of the path are removed. */
+  readonly removed?: Pick<RemovedNames, 'collect'>;
 }
 
 /** A file that is moved in is complete; the wait only gathers the events of one action. */
@@ -39,6 +42,7 @@ export function watchPath(options: WatchPathOptions): { close(): void } {
 
 interface OpenWatch {
   readonly watcher: FSWatcher;
+  readonly removed: { close(): void } | undefined;
   readonly identity: string;
   names: ReadonlySet<string> | undefined;
 }
@@ -64,8 +68,7 @@ class PathWatcher {
     this.#recheck?.cancel();
     this.#relink?.cancel();
     this.#quiet?.timer.cancel();
-    for (const { watcher } of this.#open.values()) watcher.close();
-    this.#open.clear();
+    for (const directory of this.#open.keys()) this.#unwatch(directory);
   }
 
   /** Watches what has to be watched now. At most one at a time; asked for meanwhile, it runs once more. */
@@ -114,9 +117,7 @@ class PathWatcher {
   #adopt(targets: readonly WatchTarget[]): boolean {
     const wanted = new Map(targets.map((target) => [target.directory, target]));
     for (const [directory, open] of this.#open) {
-      if (wanted.get(directory)?.identity === open.identity) continue;
-      open.watcher.close();
-      this.#open.delete(directory);
+      if (wanted.get(directory)?.identity !== open.identity) this.#unwatch(directory);
     }
     let added = false;
     for (const target of targets) {
@@ -129,16 +130,36 @@ class PathWatcher {
     return added;
   }
 
-  #watch({ directory, identity, names }: WatchTarget): void {
+  #watch(target: WatchTarget): void {
+    const { directory, identity, names } = target;
     const watcher = watch(directory, { persistent: true });
-    this.#open.set(directory, { watcher, identity, names });
+    this.#open.set(directory, { watcher, identity, names, removed: this.#collectRemoved(target) });
     watcher.on('change', (event, name) => this.#onEvent(directory, event, String(name ?? '')));
     watcher.on('error', (err) => {
       watcher.close();
-      if (this.#open.get(directory)?.watcher === watcher) this.#open.delete(directory);
+      if (this.#open.get(directory)?.watcher === watcher) this.#unwatch(directory);
       if (this.#closed) return;
       this.#options.onError(err);
       this.#recheckIn(retryMs);
+    });
+  }
+
+  #unwatch(directory: string): void {
+    const open = this.#open.get(directory);
+    this.#open.delete(directory);
+    open?.watcher.close();
+    open?.removed?.close();
+  }
+
+  #collectRemoved({ directory, identity, isHome, names }: WatchTarget): { close(): void } | undefined {
+    const { path, removed } = this.#options;
+    if (!isHome || removed === undefined) return undefined;
+    const isDirectory = names === undefined;
+    return removed.collect({
+      directory,
+      identity,
+      path: isDirectory ? path : dirname(path),
+      pathOf: (name) => (isDirectory ? join(path, name) : name === basename(path) ? path : undefined),
     });
   }
 
@@ -150,8 +171,7 @@ class PathWatcher {
     if (open.names !== undefined && !open.names.has(name) && !itself) return;
     if (itself && event === 'rename') {
       // It was moved or removed; another may take its place under the same inode, where this watch is deaf.
-      open.watcher.close();
-      this.#open.delete(directory);
+      this.#unwatch(directory);
       this.#lost = true;
     }
     const { clock } = this.#options;
