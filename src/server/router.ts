@@ -44,7 +44,10 @@ async function admitted(
   row: RouteRow,
   answer: Answer,
 ): Promise<HttpAnswer> {
-  return (await admit(request, row)) ?? (await answer());
+  const refused = await admit(request, row);
+  if (refused !== undefined) return refused;
+  request.admitted?.();
+  return await answer();
 }
 
 function tryRoute({ row, handle }: Route, request: HttpRequest): Answer | undefined {

@@ -40,7 +40,12 @@ export class HttpConnections {
 
   /** Whether nothing is under way on it. */
   isIdle(connection: Connection): boolean {
-    return (this.#exchanges.get(connection)?.size ?? 0) === 0;
+    return this.underWay(connection) === 0;
+  }
+
+  /** Requests that came on it and are not answered yet. */
+  underWay(connection: Connection): number {
+    return this.#exchanges.get(connection)?.size ?? 0;
   }
 
   begin(connection: Connection): Exchange {

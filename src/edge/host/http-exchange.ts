@@ -17,6 +17,8 @@ import { Aborted, isAbort, KubeletError } from '../../base/errors.ts';
 import { raceAbort } from '../../base/race-abort.ts';
 import type { Connection, Exchange, HttpConnections } from './http-connections.ts';
 import type { HttpLimits } from './http-limits.ts';
+import type { PacedTurns } from './paced-turns.ts';
+import type { PeerClient, PeerLimits, Refusal } from './peer-limits.ts';
 
 /**
  * Connects an upgraded client with another server: `head` is what the client sent already after its request. Owns the
@@ -35,6 +37,8 @@ export interface ExchangeOptions {
   readonly handler: HttpHandler;
   readonly limits: HttpLimits;
   readonly connections: HttpConnections;
+  readonly peers: PeerLimits;
+  readonly turns: PacedTurns;
   /** The client's certificate of a connection. */
   readonly certificateOf?: (connection: Connection) => ClientCertificate | undefined;
   readonly proxyUpgrade?: ProxyUpgrade | undefined;
@@ -53,19 +57,81 @@ const upgradeRequired: HttpResponse = {
   body: 'Upgrade request required\n',
 };
 
-/** Answers an ordinary request. Never rejects. */
-export async function answerRequest(
-  options: ExchangeOptions,
-  message: Message,
-  response: Response,
-): Promise<void> {
-  const { connections, limits } = options;
+/** Answers an ordinary request, at once or in its turn. */
+export function answerRequest(options: ExchangeOptions, message: Message, response: Response): void {
+  const { connections, limits, peers, turns } = options;
   const connection = connectionOf(message);
+  if (!(message instanceof Http2ServerRequest) && connections.underWay(connection) >= limits.pipelined) {
+    cutOff(message.socket);
+    return;
+  }
+  const client = peers.clientOf(message.socket);
+  const refusal = client && peers.beginRequest(client);
+  if (client !== undefined && refusal !== undefined) {
+    refuse(message, response, client, refusal);
+    return;
+  }
   const exchange = connections.begin(connection);
   response.once('close', () => {
     connections.end(connection, exchange);
+    if (client !== undefined) peers.endRequest(client);
     if (!exchange.answered) exchange.abort.abort(new Aborted('the client went away'));
   });
+  const answer = (): void => {
+    if (!response.destroyed) void answerNow(options, message, response, exchange, client);
+  };
+  if (client?.admitted === false) turns.run(answer);
+  else answer();
+}
+
+const refusals: Readonly<Record<Refusal, string>> = {
+  'peer-requests': 'too many unauthenticated requests from this address\n',
+  requests: 'too many unauthenticated requests\n',
+  'in-flight': 'too many requests in flight\n',
+  memory: 'too many answers are waiting to be read\n',
+};
+
+/** An admitted client may come again; the connection of another one ends, so that each costs a handshake. */
+function refuse(message: Message, response: Response, client: PeerClient, refusal: Refusal): void {
+  const answer = { status: 429, headers: { ...plainText, 'retry-after': '1' }, body: refusals[refusal] };
+  response.on('error', () => undefined);
+  if (client.admitted) {
+    message.resume();
+    send(response, answer, false);
+  } else if (message instanceof Http2ServerRequest) {
+    message.stream.session?.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  } else {
+    response.once('finish', () => message.socket.destroySoon());
+    send(response, answer, true);
+    stopParsing(message.socket);
+  }
+}
+
+/** Ends an HTTP/1.1 connection together with the requests that were read from it already. */
+function cutOff(socket: Socket): void {
+  stopParsing(socket);
+  socket.destroy();
+}
+
+/**
+ * Without it Node would hand over every request of the chunk that it has read, thousands of them. Its parser stops at a request
+ * that is answered with 2, which means another protocol to it.
+ */
+function stopParsing(socket: Socket): void {
+  const { parser } = socket as { readonly parser?: { onIncoming?: () => number } | null };
+  if (parser?.onIncoming !== undefined) parser.onIncoming = () => 2;
+}
+
+/** Never rejects. */
+async function answerNow(
+  options: ExchangeOptions,
+  message: Message,
+  response: Response,
+  exchange: Exchange,
+  client: PeerClient | undefined,
+): Promise<void> {
+  const { connections, limits, peers } = options;
+  const connection = connectionOf(message);
   if (declaredBytes(message) > limits.bodyBytes) {
     send(response, { ...internalError, status: 413, body: 'request body too large\n' }, true);
     return;
@@ -76,6 +142,9 @@ export async function answerRequest(
   const answer = await handle(options, message, exchange, false);
   discardBody(message, limits.bodyBytes);
   const result = 'proxyTo' in answer ? upgradeRequired : answer;
+  const { body } = result;
+  if (client !== undefined && (typeof body === 'string' || body instanceof Uint8Array))
+    response.once('close', peers.holdBytes(client, body.length));
   await write(options, response, result, exchange, connections.isLast(connection));
 }
 
@@ -86,11 +155,20 @@ export async function answerUpgrade(
   socket: Socket,
   head: Buffer,
 ): Promise<void> {
-  const { connections, proxyUpgrade } = options;
-  const exchange = connections.begin(socket);
-  const onClose = (): void => exchange.abort.abort(new Aborted('the client went away'));
-  socket.once('close', onClose);
+  const { connections, peers, proxyUpgrade } = options;
   socket.on('error', () => socket.destroy());
+  const client = peers.clientOf(socket);
+  const refusal = client && peers.beginRequest(client);
+  if (refusal !== undefined) {
+    socket.destroy();
+    return;
+  }
+  const exchange = connections.begin(socket);
+  const onClose = (): void => {
+    exchange.abort.abort(new Aborted('the client went away'));
+    if (client !== undefined) peers.endRequest(client);
+  };
+  socket.once('close', onClose);
   socket.setTimeout(0);
   const answer = await handle(options, message, exchange, true);
   if ('proxyTo' in answer && proxyUpgrade !== undefined) {
@@ -158,6 +236,10 @@ function parseRequest(
       signal: exchange.abort.signal,
       upgrade,
       certificate: options.certificateOf?.(connectionOf(message)),
+      admitted: () => {
+        const client = options.peers.clientOf(message.socket);
+        if (client !== undefined) options.peers.admit(client);
+      },
       readBody: (mostBytes) => readBody(message, mostBytes, exchange.abort.signal),
     };
   } catch {

@@ -15,12 +15,47 @@ export interface HttpLimits {
   readonly stalledMs: number;
   /** The same for a stream: somebody who reads a log may stop its output for a while. */
   readonly streamStalledMs: number;
+  /** Altogether, admitted ones included; beyond it connections are closed as they are accepted. */
   readonly connections: number;
   /** How long answers under way may take when the server closes. */
   readonly closeMs: number;
+
+  // The rest is about clients that are not admitted yet, and on a port without authentication about all: see peer-limits.ts.
+
+  /** Connections at once of all of them, and of one address. */
+  readonly unknownConnections: number;
+  readonly unknownConnectionsPerPeer: number;
+  /** Of an address from which a client was admitted lately, these apart. */
+  readonly knownPeerConnections: number;
+  /** Between two requests, and until the first. */
+  readonly unknownIdleMs: number;
+  /** Everything a client may send before it is admitted. */
+  readonly unknownBytes: number;
+  /** TLS handshakes of all addresses, of each, and of those that are known. */
+  readonly handshakesPerSecond: number;
+  readonly handshakesPerPeerPerSecond: number;
+  readonly knownHandshakesPerSecond: number;
+  /** A client that sends more is disconnected. */
+  readonly unknownRequestsPerSecond: number;
+  readonly unknownRequestsPerPeerPerSecond: number;
+  readonly unknownRequestsInFlight: number;
+  readonly unknownRequestsInFlightPerPeer: number;
+  /** Answers they have yet to read. */
+  readonly unknownHeldBytes: number;
+  /** On one HTTP/2 session. */
+  readonly unknownStreams: number;
+  readonly admittedStreams: number;
+  /** PING and SETTINGS frames of one HTTP/2 session before it is admitted. */
+  readonly unknownControlFrames: number;
+  /** Of admitted clients, altogether. */
+  readonly requestsInFlight: number;
+  /** Requests on one HTTP/1.1 connection that were sent before the first of them was answered. */
+  readonly pipelined: number;
+  /** The share of the event loop's time in which requests of clients that are not admitted are handled. */
+  readonly unknownShare: number;
 }
 
-/** Generous for scrapers and people, tight for who only holds on. */
+/** Generous for scrapers and people, tight for clients that only hold on. */
 export const defaultHttpLimits: HttpLimits = {
   headerBytes: 64 * 1024,
   bodyBytes: 1024 * 1024,
@@ -29,6 +64,25 @@ export const defaultHttpLimits: HttpLimits = {
   idleMs: 90_000,
   stalledMs: 120_000,
   streamStalledMs: 4 * 3_600_000,
-  connections: 1024,
+  connections: 2048,
   closeMs: 2_000,
+  unknownConnections: 192,
+  unknownConnectionsPerPeer: 48,
+  knownPeerConnections: 256,
+  unknownIdleMs: 20_000,
+  unknownBytes: 2 * 1024 * 1024,
+  handshakesPerSecond: 50,
+  handshakesPerPeerPerSecond: 20,
+  knownHandshakesPerSecond: 200,
+  unknownRequestsPerSecond: 300,
+  unknownRequestsPerPeerPerSecond: 100,
+  unknownRequestsInFlight: 128,
+  unknownRequestsInFlightPerPeer: 48,
+  unknownHeldBytes: 32 * 1024 * 1024,
+  unknownStreams: 16,
+  admittedStreams: 250,
+  unknownControlFrames: 100,
+  requestsInFlight: 1024,
+  pipelined: 4,
+  unknownShare: 0.25,
 };

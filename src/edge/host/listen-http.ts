@@ -10,6 +10,8 @@ import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 import { HttpConnections } from './http-connections.ts';
 import { answerRequest, answerUpgrade, type ExchangeOptions, type ProxyUpgrade } from './http-exchange.ts';
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts';
+import { PacedTurns } from './paced-turns.ts';
+import { PeerLimits } from './peer-limits.ts';
 
 export interface ListenHttpOptions {
   readonly host: string;
@@ -34,19 +36,34 @@ export interface HttpListener {
 export async function listenHttp(options: ListenHttpOptions): Promise<HttpListener> {
   const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits };
   const connections = new HttpConnections();
+  const peers = new PeerLimits(limits);
+  const turns = new PacedTurns(limits.unknownShare);
   const server = createServer(serverOptions(limits));
-  serveRequests(server, { ...options, limits, connections });
+  serveRequests(server, { ...options, limits, connections, peers, turns });
   server.timeout = limits.stalledMs;
   server.maxConnections = limits.connections;
   server.on('connection', (socket) => connections.add(socket));
+  limitPeers(server, peers, false);
   await bind(server, options);
-  return listening(server, connections, limits, options.onError);
+  return listening(server, connections, peers, limits, options.onError);
+}
+
+/** Asks before the server begins with a connection. Everything that is done at its beginning must be registered by then. */
+export function limitPeers(server: Server | Http2SecureServer, peers: PeerLimits, handshake: boolean): void {
+  const plain = server as Server;
+  const begin = plain.listeners('connection') as ((this: Server, socket: Socket) => void)[];
+  plain.removeAllListeners('connection');
+  plain.on('connection', (socket) =>
+    peers.enter(socket, handshake, () => {
+      for (const each of begin) each.call(plain, socket);
+    }),
+  );
 }
 
 /** Neither function rejects. */
 export function serveRequests(server: Server | Http2SecureServer, options: ExchangeOptions): void {
   const plain = server as Server;
-  plain.on('request', (request, response) => void answerRequest(options, request, response));
+  plain.on('request', (request, response) => answerRequest(options, request, response));
   plain.on(
     'upgrade',
     (request, socket: Duplex, head) => void answerUpgrade(options, request, socket as Socket, head),
@@ -57,13 +74,14 @@ export function serveRequests(server: Server | Http2SecureServer, options: Excha
 export function listening(
   server: Server | Http2SecureServer,
   connections: HttpConnections,
+  peers: PeerLimits,
   limits: HttpLimits,
   onError: ListenHttpOptions['onError'],
 ): HttpListener {
   // Too many open files, for example: one client is lost, not the kubelet.
   (server as Server).on('error', (err) => onError?.(err));
   const { address, port } = server.address() as AddressInfo;
-  return { host: address, port, close: () => close(server, connections, limits.closeMs) };
+  return { host: address, port, close: () => close(server, connections, peers, limits.closeMs) };
 }
 
 export function serverOptions(limits: HttpLimits) {
@@ -145,11 +163,13 @@ function refuseMalformed(): (err: NodeJS.ErrnoException, socket: Duplex) => void
 async function close(
   server: Server | Http2SecureServer,
   connections: HttpConnections,
+  peers: PeerLimits,
   closeMs: number,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
+  peers.close();
   connections.close();
   const timer = setTimeout(() => connections.endAll(), closeMs);
   await closed;

@@ -1,8 +1,8 @@
 // The secure port: HTTP/1.1 and HTTP/2 over TLS, with certificates that may change while it runs. Upstream: the http.Server
 // with TLSConfig in pkg/kubelet/server. Owns the listening socket and every connection on it. Invariants: those of
 // listen-http.ts; a connection made under authorities that have changed since takes no further requests.
-import { constants } from 'node:crypto';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import { constants as tls } from 'node:crypto';
+import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { PeerCertificate, SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ServingCertificate } from '../../api/certificates.ts';
@@ -13,10 +13,13 @@ import {
   bind,
   type HttpListener,
   type ListenHttpOptions,
+  limitPeers,
   listening,
   serveRequests,
   serverOptions,
 } from './listen-http.ts';
+import { PacedTurns } from './paced-turns.ts';
+import { type PeerClient, PeerLimits } from './peer-limits.ts';
 
 export interface ListenHttpsOptions extends ListenHttpOptions {
   /** Without one nobody can connect. */
@@ -30,11 +33,11 @@ export interface ListenHttpsOptions extends ListenHttpOptions {
   readonly ciphers: string;
 }
 
-const maxConcurrentStreams = 250;
-
 export async function listenHttps(options: ListenHttpsOptions): Promise<HttpListener> {
   const limits: HttpLimits = { ...defaultHttpLimits, ...options.limits };
   const connections = new HttpConnections();
+  const peers = new PeerLimits(limits);
+  const turns = new PacedTurns(limits.unknownShare);
   const certificates = new WeakMap<Connection, ClientCertificate | undefined>();
   const server = createSecureServer({
     ...contextOptions(options),
@@ -42,17 +45,28 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
     requestCert: options.clientAuthorities !== undefined,
     // Who may come in is decided by request: a client without a certificate may have a token.
     rejectUnauthorized: false,
-    handshakeTimeout: limits.headersTimeoutMs,
+    // Not read from until it is its turn to shake hands.
+    pauseOnConnect: true,
+    handshakeTimeout: Math.min(limits.headersTimeoutMs, limits.unknownIdleMs),
     maxHeaderListPairs: 200,
-    settings: { maxConcurrentStreams, maxHeaderListSize: limits.headerBytes, enablePush: false },
+    settings: {
+      maxConcurrentStreams: limits.unknownStreams,
+      maxHeaderListSize: limits.headerBytes,
+      enablePush: false,
+    },
   });
   // Of HTTP/1.1 on this kind of server, which takes them only so.
   Object.assign(server, serverOptions(limits));
   server.maxConnections = limits.connections;
   followTimeouts(server, connections, limits);
   const know = (connection: Connection, socket: TLSSocket): void => {
-    certificates.set(connection, clientCertificate(socket));
+    const certificate = clientCertificate(socket);
+    certificates.set(connection, certificate);
     connections.add(connection);
+    const client = peers.clientOf(socket);
+    if (client === undefined) return;
+    if (!('destroySoon' in connection)) limitSession(connection, client, limits);
+    if (certificate !== undefined && certificate.problem === undefined) peers.admit(client);
   };
   server.on('connection', (socket: Socket) => connections.track(socket));
   server.prependListener('secureConnection', (socket: TLSSocket) => {
@@ -64,16 +78,33 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
   server.on('session', (session: ServerHttp2Session) => know(session, session.socket as TLSSocket));
   const certificateOf = (connection: Connection): ClientCertificate | undefined =>
     certificates.get(connection);
-  serveRequests(server, { ...options, limits, connections, certificateOf });
+  serveRequests(server, { ...options, limits, connections, peers, turns, certificateOf });
+  limitPeers(server, peers, true);
   await bind(server, options);
   const stopFollowing = followCertificates(server, options, connections, certificates);
-  const listener = listening(server, connections, limits, options.onError);
+  const listener = listening(server, connections, peers, limits, options.onError);
   return {
     ...listener,
     close: () => {
       stopFollowing();
       return listener.close();
     },
+  };
+}
+
+/** An HTTP/2 session has few streams and few frames that are no requests, until its client is admitted. */
+function limitSession(session: ServerHttp2Session, client: PeerClient, limits: HttpLimits): void {
+  let frames = 0;
+  const onFrame = (): void => {
+    if (++frames > limits.unknownControlFrames)
+      session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  };
+  session.on('ping', onFrame);
+  session.on('remoteSettings', onFrame);
+  client.onAdmitted = () => {
+    session.off('ping', onFrame);
+    session.off('remoteSettings', onFrame);
+    if (!session.destroyed) session.settings({ maxConcurrentStreams: limits.admittedStreams });
   };
 }
 
@@ -85,7 +116,7 @@ function contextOptions(options: ListenHttpsOptions): SecureContextOptions {
     ciphers,
     honorCipherOrder: true,
     // A session that is resumed would bring along what was verified by authorities of then.
-    secureOptions: constants.SSL_OP_NO_TICKET,
+    secureOptions: tls.SSL_OP_NO_TICKET,
     ...(pair === undefined ? {} : { cert: pair.certPem, key: pair.keyPem }),
     ...(clientAuthorities === undefined ? {} : { ca: clientAuthorities.pem() }),
   };
