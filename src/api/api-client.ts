@@ -8,9 +8,10 @@ export type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
  * Whose rate limit a request counts against: kubeAPIQPS, eventRecordQPS, or none, so that a node that is busy stays alive.
+ * Reviews have budgets of their own, since clients of the kubelet's ports cause them.
  * Heartbeats have a timeout of their own.
  */
-export type ApiLimiter = 'requests' | 'events' | 'heartbeats';
+export type ApiLimiter = 'requests' | 'events' | 'heartbeats' | 'token-reviews' | 'access-reviews';
 
 export type ApiQuery = Readonly<Record<string, string | number | boolean | undefined>>;
 

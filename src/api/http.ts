@@ -14,6 +14,8 @@ export interface HttpRequest {
   readonly upgrade: boolean;
   /** The client's TLS certificate; undefined where it gave none. */
   readonly certificate: ClientCertificate | undefined;
+  /** The address it came from, or the network that counts as one client; see edge/host/peer-address.ts. */
+  readonly peer?: string;
   /** To be called once the client is known and may do what it asks: it is no longer limited as a stranger. */
   admitted?(): void;
   /** The whole body, at most `mostBytes` long. A body that nobody asks for is read past. */

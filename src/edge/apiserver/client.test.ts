@@ -59,7 +59,13 @@ function clientOn(transport: Transport, clock: FakeClock, more: Partial<ApiServe
     log: silentLogger,
     userAgent: 'kubelet/v1',
     limiters: {},
-    timeoutMs: { requests: 60_000, events: 60_000, heartbeats: 10_000 },
+    timeoutMs: {
+      requests: 60_000,
+      events: 60_000,
+      heartbeats: 10_000,
+      'token-reviews': 10_000,
+      'access-reviews': 10_000,
+    },
     ...more,
   });
 }

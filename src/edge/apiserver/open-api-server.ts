@@ -46,6 +46,13 @@ export async function readKubeconfig(path: string): Promise<ClusterAccess> {
   }
 }
 
+/**
+ * Of each kind of review. differs from upstream: there reviews count against kubeAPIQPS, so that a client with made-up tokens
+ * delays the node's own requests.
+ */
+const reviewLimit = { qps: 20, burst: 40 };
+const reviewTimeoutMs = 10_000;
+
 export function openApiServer(options: ApiServerOptions): ApiServer {
   const { access, clock, limits, log, observer, userAgent } = options;
   const transport = new HttpTransport({ access, clock, log, env: process.env });
@@ -60,11 +67,15 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
     limiters: {
       requests: new TokenBucket({ clock, ...limits.requests }),
       events: new TokenBucket({ clock, ...limits.events }),
+      'token-reviews': new TokenBucket({ clock, ...reviewLimit }),
+      'access-reviews': new TokenBucket({ clock, ...reviewLimit }),
     },
     timeoutMs: {
       requests: requestTimeoutMs,
       events: requestTimeoutMs,
       heartbeats: options.heartbeatTimeoutMs,
+      'token-reviews': reviewTimeoutMs,
+      'access-reviews': reviewTimeoutMs,
     },
     ...(observer === undefined ? {} : { observer }),
   });

@@ -18,6 +18,7 @@ import { raceAbort } from '../../base/race-abort.ts';
 import type { Connection, Exchange, HttpConnections } from './http-connections.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { PacedTurns } from './paced-turns.ts';
+import { peerOf } from './peer-address.ts';
 import type { PeerClient, PeerLimits, Refusal } from './peer-limits.ts';
 
 /**
@@ -236,6 +237,7 @@ function parseRequest(
       signal: exchange.abort.signal,
       upgrade,
       certificate: options.certificateOf?.(connectionOf(message)),
+      peer: peerOf(message.socket.remoteAddress),
       admitted: () => {
         const client = options.peers.clientOf(message.socket);
         if (client !== undefined) options.peers.admit(client);

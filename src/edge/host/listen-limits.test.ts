@@ -141,8 +141,9 @@ test('handshakes are rationed and wait their turn; those of a known address are 
   expect(times.filter((ms) => ms > 900)).toHaveLength(2);
   await ask(listener, admin);
   const beganMs = performance.now();
-  await Promise.all([1, 2, 3, 4].map(() => ask(listener)));
-  expect(performance.now() - beganMs).toBeLessThan(900);
+  await Promise.all(Array.from({ length: 12 }, () => ask(listener)));
+  // Rationed, they would take ten seconds.
+  expect(performance.now() - beganMs).toBeLessThan(8_000);
 });
 
 test('an idle connection of a client that is not admitted ends soon, one with a certificate stays', async () => {
@@ -187,12 +188,12 @@ test('an HTTP/2 session has few streams until it is admitted', async () => {
 });
 
 test.each(['ping', 'requests'] as const)('a flood of %s ends an HTTP/2 session', async (what) => {
-  const listener = await secure({ unknownControlFrames: 5, unknownRequestsPerPeerPerSecond: 5 });
+  const listener = await secure({ unknownControlFrames: 5, unknownRequestsPerPeerPerSecond: 1 });
   const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
   session.on('error', () => undefined);
   open.push({ close: () => session.destroy() });
   await new Promise<void>((resolve) => void session.once('remoteSettings', () => resolve()));
-  for (let each = 0; each < 30 && !session.destroyed; each++) {
+  for (let each = 0; each < 100 && !session.destroyed; each++) {
     if (what === 'ping') session.ping(() => undefined);
     else
       session
@@ -202,5 +203,5 @@ test.each(['ping', 'requests'] as const)('a flood of %s ends an HTTP/2 session',
     await new Promise((resolve) => void setTimeout(resolve, 2));
   }
   await expect.poll(() => session.destroyed).toBe(true);
-  expect(handled).toBeLessThanOrEqual(11);
+  expect(handled).toBeLessThan(50);
 });

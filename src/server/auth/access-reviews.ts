@@ -25,6 +25,8 @@ export interface AccessReviewsDeps extends ReviewDeps {
 
 const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const mostAnswers = 8192;
+/** Reviews at once; more users than that do not come at the same moment. */
+const mostAsked = 256;
 /** A client that makes up long paths shall not fill the memory. */
 const longestKept = 10_000;
 
@@ -50,6 +52,10 @@ export class AccessReviews {
   #shared(key: string, spec: object, size: number): Promise<boolean> {
     const underWay = this.#asked.get(key);
     if (underWay !== undefined) return underWay;
+    if (this.#asked.size >= mostAsked)
+      return Promise.reject(
+        new KubeletError('unavailable', 'TooManyReviews', 'too many access reviews are waiting'),
+      );
     const asked = this.#ask(key, spec, size).finally(() => this.#asked.delete(key));
     this.#asked.set(key, asked);
     return asked;
@@ -60,7 +66,7 @@ export class AccessReviews {
     const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
     // Not bound to the request that came first: others may wait for the same answer.
     const { signal } = new AbortController();
-    const { status } = await review<SubjectAccessReview>(this.#deps, path, body, signal);
+    const { status } = await review<SubjectAccessReview>(this.#deps, 'access-reviews', path, body, signal);
     const said = status?.allowed === true;
     const denied = status?.denied === true;
     const ttl = said ? allowedTtlMs : deniedTtlMs;

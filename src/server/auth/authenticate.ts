@@ -13,7 +13,9 @@ export interface AuthenticateDeps {
   /** The gate AllowParsingUserUIDFromCertAuth. */
   readonly certificateUids: boolean;
   /** Whose token it is; undefined where tokens do not count. */
-  readonly tokens: { userOf(token: string, signal: AbortSignal): Promise<UserInfo | undefined> } | undefined;
+  readonly tokens:
+    | { userOf(token: string, signal: AbortSignal, peer?: string): Promise<UserInfo | undefined> }
+    | undefined;
   readonly anonymous: boolean;
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -35,7 +37,7 @@ export async function authenticate(deps: AuthenticateDeps, request: HttpRequest)
     try {
       for (const token of tokensOf(request)) {
         tried = token;
-        const user = await deps.tokens.userOf(token, request.signal);
+        const user = await deps.tokens.userOf(token, request.signal, request.peer);
         if (user !== undefined) return { user: withAuthenticatedGroup(user) };
         problems.push('invalid bearer token');
       }

@@ -5,6 +5,9 @@ import type { Clock } from '../../base/clock.ts';
 import { withDeadline } from '../../base/deadline.ts';
 import { KubeletError } from '../../base/errors.ts';
 
+/** Whose budget at the API server a review counts against: not that of the node's own work. */
+export type ReviewLimiter = 'token-reviews' | 'access-reviews';
+
 export interface ReviewDeps {
   readonly api: Pick<ApiClient, 'create'>;
   readonly clock: Clock;
@@ -26,13 +29,19 @@ const passing: ReadonlySet<string> = new Set([
   'ConnectionBroken',
 ]);
 
-export function review<T>(deps: ReviewDeps, path: string, body: object, signal: AbortSignal): Promise<T> {
+export function review<T>(
+  deps: ReviewDeps,
+  limiter: ReviewLimiter,
+  path: string,
+  body: object,
+  signal: AbortSignal,
+): Promise<T> {
   const { api, clock, random } = deps;
   return withDeadline({ clock, ms: reviewDeadlineMs, signal, what: `POST ${path}` }, async (within) => {
     let waitMs = firstWaitMs;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await api.create<T>(path, body, { signal: within, timeoutMs: reviewDeadlineMs });
+        return await api.create<T>(path, body, { signal: within, limiter, timeoutMs: reviewDeadlineMs });
       } catch (err) {
         if (attempt >= attempts || !isPassing(err)) throw err;
         await clock.sleep(waitMs * (1 + random() * jitter), within);

@@ -102,4 +102,33 @@ describe('token reviews', () => {
       expect(await b.reviews.userOf('t', signal)).toMatchObject({ name: 'bob' });
     });
   }
+
+  test('a token that is too long is not sent to the API server', async () => {
+    await expect(b.reviews.userOf('t'.repeat(16 * 1024 + 1), signal)).rejects.toThrow('too long');
+    expect(b.bodies).toEqual([]);
+  });
+
+  test('an address with many unknown tokens under review does not keep another one waiting', async () => {
+    const { next } = b.api;
+    b.api.next = () => new Promise(() => undefined);
+    const made = Array.from({ length: 20 }, (_, each) =>
+      b.reviews.userOf(`made-up-${each}`, signal, '192.0.2.1'),
+    );
+    const settled = Promise.allSettled(made);
+    expect(b.bodies).toHaveLength(8);
+    b.api.next = next;
+    expect(await b.reviews.userOf('good', signal, '192.0.2.2')).toMatchObject({ name: 'bob' });
+    await b.clock.advance(10_000);
+    await settled;
+    expect(await b.reviews.userOf('good-too', signal, '192.0.2.1')).toMatchObject({ name: 'bob' });
+  });
+
+  test('made-up tokens do not displace valid ones', async () => {
+    await b.reviews.userOf('good', signal);
+    b.api.next = async () => ({ authenticated: false });
+    for (let each = 0; each < 40_000; each++) await b.reviews.userOf(`made-up-${each}`, signal);
+    const before = b.bodies.length;
+    expect(await b.reviews.userOf('good', signal)).toMatchObject({ name: 'bob' });
+    expect(b.bodies).toHaveLength(before);
+  });
 });

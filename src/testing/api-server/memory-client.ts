@@ -28,7 +28,13 @@ export function memoryClient(
     log,
     userAgent: 'kubelet/test',
     limiters: {},
-    timeoutMs: { requests: 60_000, events: 60_000, heartbeats: 10_000 },
+    timeoutMs: {
+      requests: 60_000,
+      events: 60_000,
+      heartbeats: 10_000,
+      'token-reviews': 10_000,
+      'access-reviews': 10_000,
+    },
   });
   return { client, follow: reflector({ client, clock, log, random: () => 0 }), transport };
 }
