@@ -1,0 +1,12 @@
+// What every attack is: pods, and what is done and must be true while they run.
+import type { Pod } from '../../../src/api/k8s.ts';
+import type { Target } from './target.ts';
+
+export interface Attack {
+  /** Completes the sentence "the node withstands …". */
+  readonly name: string;
+  /** Created before the attack and deleted after it, in this order; nothing of them may be left. */
+  readonly pods: (target: Target) => readonly Pod[];
+  /** Provokes what the pods do not do by themselves, and checks what the kubelet reports of them. */
+  readonly check: (target: Target) => Promise<void>;
+}

@@ -1,0 +1,215 @@
+// Attacks by what a pod's own object, its secrets and its images say, and by what its processes use.
+import { expect } from 'vitest';
+import type { EnvVar, Pod } from '../../../src/api/k8s.ts';
+import { buildBusyboxImage } from '../../rig/images.ts';
+import { buildImage } from '../../rig/oci.ts';
+import { obedient } from '../manifest.ts';
+import type { Attack } from './attack.ts';
+import { hostile, hostilePod, pidsLimit, type Target } from './target.ts';
+
+/** Every variable is the one before, twice: 25 of them are 1.6 GB. */
+const doubling: readonly EnvVar[] = Array.from({ length: 26 }, (_, at) => ({
+  name: `A${at}`,
+  value: at === 0 ? 'x'.repeat(50) : `$(A${at - 1})$(A${at - 1})`,
+}));
+const opened = '$('.repeat(50_000);
+const dollars = '$'.repeat(100_000);
+
+/** Running, or refused with a reason that a user can read. */
+function isDecided({ status }: Pod): boolean {
+  const all = status?.containerStatuses ?? [];
+  const decided = all.filter(
+    ({ state, lastState }) =>
+      state?.running !== undefined ||
+      /Error|BackOff/.test(state?.waiting?.reason ?? '') ||
+      (state?.terminated ?? lastState?.terminated) !== undefined,
+  );
+  return all.length > 0 && decided.length === all.length;
+}
+
+const reasonsOf = (pod: Pod): readonly string[] =>
+  (pod.status?.containerStatuses ?? []).map(
+    ({ state }) => state?.waiting?.reason ?? state?.terminated?.reason ?? 'running',
+  );
+
+/** A name of a host on which a glob with many stars is tried in very many ways. */
+const host = `${'a'.repeat(50)}b.example.com`;
+const globs = ['*a', '*a*', 'a*', '?*', '[a-z]*'].map((part) => `${part.repeat(24)}c.example.com`);
+
+function addPullSecrets(target: Target): readonly { readonly name: string }[] {
+  const auth = { auth: Buffer.from('user:password').toString('base64') };
+  const many = Array.from({ length: 9_000 }, (_, at) => [
+    `*${'a*'.repeat(15)}${at}.example.com/${'p/'.repeat(10)}`,
+    auth,
+  ]);
+  const auths: Readonly<Record<string, unknown>> = {
+    globs: Object.fromEntries(globs.map((glob) => [glob, auth])),
+    many: Object.fromEntries(many),
+    deep: JSON.parse(`${'{"x":'.repeat(5_000)}1${'}'.repeat(5_000)}`),
+  };
+  return Object.entries(auths).map(([name, value]) => {
+    const text = JSON.stringify({ auths: value });
+    target.cluster.double.objects.create('secrets', {
+      metadata: { name, namespace: 'default' },
+      type: 'kubernetes.io/dockerconfigjson',
+      data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
+    });
+    return { name };
+  });
+}
+
+async function addHostileImages(target: Target): Promise<void> {
+  const many = (count: number, bytes: number): readonly string[] =>
+    Array.from({ length: count }, (_, at) => `V${at}=${'$(V)'.repeat(bytes / 4)}`);
+  const specs = {
+    env: { env: ['PATH=/bin', ...many(10_000, 100)] },
+    words: { entrypoint: Array.from({ length: 10_000 }, () => 'x'.repeat(100)) },
+    user: { user: 'x'.repeat(1_000_000) },
+    'user-number': { user: '99999999999999999999:-1' },
+    folder: { workingDir: `/${'x/'.repeat(50_000)}` },
+    signal: { stopSignal: `SIG${'$('.repeat(10_000)}` },
+  } as const;
+  const busybox = await buildBusyboxImage();
+  target.rig.registry.add('team/app:1', busybox);
+  for (const [name, spec] of Object.entries(specs))
+    target.rig.registry.add(
+      `evil/${name}:1`,
+      await buildImage({ layers: [[{ path: 'bin', folder: true }]], ...spec }),
+    );
+}
+
+export const objectAttacks: readonly Attack[] = [
+  {
+    name: 'variables that double with every reference',
+    pods: () => [
+      hostilePod('doubling', {
+        containers: [
+          hostile('env', obedient, { env: [...doubling] }),
+          hostile('args', obedient, { env: doubling.slice(0, 12), args: ['$(A11)'.repeat(5_000)] }),
+          hostile('open', obedient, { env: [{ name: 'A', value: opened }], args: [opened, dollars] }),
+        ],
+      }),
+    ],
+    check: async (target) => {
+      const pod = await target.untilPod('doubling', 'to be decided', (_status, seen) => isDecided(seen));
+      const [args, env, open] = (pod.status?.containerStatuses ?? []).map(
+        ({ state }) => state?.running !== undefined,
+      );
+      expect({ args, env, open }).toEqual({ args: false, env: false, open: true });
+      await target.untilEvent('doubling', 'Failed');
+    },
+  },
+  {
+    name: 'pull secrets with globs of many stars, and of a megabyte',
+    pods: (target) => [
+      hostilePod('globs', {
+        imagePullSecrets: [...addPullSecrets(target)],
+        containers: [hostile('main', obedient, { image: `${host}/team/app:1`, imagePullPolicy: 'Always' })],
+      }),
+    ],
+    check: async (target) => {
+      await addHostileImages(target);
+      await target.untilRunning('globs');
+    },
+  },
+  {
+    name: 'images with hostile configurations',
+    pods: (target) =>
+      ['env', 'words', 'user', 'user-number', 'folder', 'signal'].map((name) =>
+        hostilePod(`image-${name}`, {
+          restartPolicy: 'Never',
+          containers: [
+            hostile('root', obedient, { image: `${target.rig.registry.host}/evil/${name}:1` }),
+            hostile('user', obedient, {
+              image: `${target.rig.registry.host}/evil/${name}:1`,
+              securityContext: { runAsNonRoot: true },
+            }),
+          ],
+        }),
+      ),
+    check: async (target) => {
+      for (const name of ['env', 'words', 'user', 'user-number', 'folder', 'signal']) {
+        const pod = await target.untilPod(`image-${name}`, 'to be decided', (_status, seen) =>
+          isDecided(seen),
+        );
+        for (const { state } of pod.status?.containerStatuses ?? [])
+          expect(JSON.stringify(state).length).toBeLessThan(20_000);
+        expect(reasonsOf(pod)).not.toContain('');
+      }
+    },
+  },
+  {
+    name: 'names, labels, annotations, ports and variables in all the number and size there may be',
+    pods: () => {
+      const count = <T>(length: number, make: (at: number) => T): T[] =>
+        Array.from({ length }, (_, at) => make(at));
+      const word = 'x'.repeat(63);
+      return [
+        hostilePod(`long.${'y'.repeat(60)}.${'z'.repeat(60)}.${'w'.repeat(60)}`, {
+          metadata: {
+            labels: Object.fromEntries(
+              count(500, (at) => [`${'l'.repeat(50)}.example.com/${word.slice(6)}${at}`, word]),
+            ),
+            annotations: {
+              ...Object.fromEntries(count(50, (at) => [`a${at}`, '$(\\u0000\u001b[2J'.repeat(300)])),
+              'kubernetes.io/ingress-bandwidth': '1e999999999',
+              'kubernetes.io/egress-bandwidth': `${'9'.repeat(10_000)}Ei`,
+            },
+          },
+          hostAliases: count(1_000, (at) => ({ ip: `192.0.2.${at % 250}`, hostnames: [`${word}.${at}`] })),
+          volumes: [{ name: 'data', emptyDir: { sizeLimit: '1e999999999' } }],
+          containers: [
+            hostile('c'.repeat(63), obedient, {
+              env: count(3_000, (at) => ({ name: `V${at}`, value: `$(V${at - 1})${at}`.slice(0, 20) })),
+              ports: count(2_000, (at) => ({ containerPort: at + 1, name: `p${at}` })),
+              terminationMessagePath: `/${'t/'.repeat(500)}x`,
+              workingDir: `/${'w/'.repeat(500)}`,
+            }),
+          ],
+        }),
+        hostilePod('n'.repeat(253)),
+        hostilePod('huge', {
+          containers: [
+            hostile('main', obedient, {
+              resources: { limits: { memory: '1e999999999', cpu: '9'.repeat(5_000) } },
+            }),
+          ],
+        }),
+      ];
+    },
+    check: async (target) => {
+      for (const { metadata } of target.cluster.double.objects.list('pods')) {
+        const name = metadata?.name ?? '';
+        if (name === 'neighbour') continue;
+        await target.untilPod(name, 'to be decided', ({ phase }, pod) => {
+          const refused = target.events(name).some(({ type }) => type === 'Warning');
+          return phase === 'Failed' || refused || isDecided(pod);
+        });
+      }
+    },
+  },
+  {
+    name: 'a fork bomb and busy loops within their limits',
+    pods: () => [
+      hostilePod('bomb', {
+        containers: [hostile('main', 'f() { f | f & }; f; while :; do f; done')],
+      }),
+      hostilePod('busy', {
+        containers: [
+          hostile('main', `for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; ${obedient}`),
+          hostile('exits', 'exit 1'),
+        ],
+      }),
+    ],
+    check: async (target) => {
+      await target.untilRunning('busy').catch(() => undefined);
+      const { text } = await target.ask('/stats/summary');
+      const bomb = (
+        JSON.parse(text) as {
+          pods: { podRef: { name: string }; process_stats?: { process_count?: number } }[];
+        }
+      ).pods.find(({ podRef }) => podRef.name === 'bomb');
+      expect(bomb?.process_stats?.process_count ?? 0).toBeLessThanOrEqual(pidsLimit);
+    },
+  },
+];

@@ -1,0 +1,179 @@
+// Attacks by what commands in a container print: hooks, probes, exec and run, logs.
+import { expect } from 'vitest';
+import type { Lifecycle, LifecycleHandler, Probe } from '../../../src/api/k8s.ts';
+import { obedient } from '../manifest.ts';
+import type { Attack } from './attack.ts';
+import { hostile, hostilePod, type Target } from './target.ts';
+
+/** All that fits into one message of the runtime, whose limit is 16 MiB; more than that never gets to the kubelet. */
+const outputBytes = 16 * 1024 * 1024 - 1024;
+/** The longest text of a kind that upstream cuts, with room for what is around it. */
+const messageLimit = 12 * 1024;
+
+const zeros = `head -c ${outputBytes} /dev/zero`;
+/** Texts that superlinear patterns, terminals and decoders dislike, each as a command that prints 16 MiB of it. */
+const fillers = {
+  blanks: `${zeros} | tr '\\0' ' '`,
+  newlines: `${zeros} | tr '\\0' '\\n'`,
+  'blank-lines': `yes ' \t\r' | head -c ${outputBytes}`,
+  escapes: `yes "$(printf '\\033[2J\\033]0;x\\007\\010\\r')" | head -c ${outputBytes}`,
+  nuls: zeros,
+  'no-utf8': `${zeros} | tr '\\0' '\\377'`,
+  brackets: `yes '{[("\\' | tr -d '\\n' | head -c ${outputBytes}`,
+} as const;
+const fillerNames = Object.keys(fillers) as (keyof typeof fillers)[];
+
+const run = (script: string): LifecycleHandler => ({ exec: { command: ['sh', '-c', script] } });
+const failing = (filler: keyof typeof fillers): string => `${fillers[filler]} >&2; exit 1`;
+const withHook = (filler: keyof typeof fillers, lifecycle: Lifecycle) =>
+  hostile(filler, obedient, { lifecycle });
+const often = { periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1 } as const;
+
+/** Nothing that the kubelet reports about the pod is longer than a person reads. */
+function expectShortWords(target: Target, name: string): void {
+  for (const { message = '' } of target.events(name)) expect(message.length).toBeLessThan(messageLimit);
+  const status = JSON.stringify(target.cluster.pod(name)?.status ?? {});
+  expect(status.length).toBeLessThan(fillerNames.length * messageLimit);
+}
+
+export const outputAttacks: readonly Attack[] = [
+  {
+    name: 'postStart hooks that fail with 16 MiB of output',
+    pods: () => [
+      hostilePod('post-start', {
+        containers: fillerNames.map((filler) => withHook(filler, { postStart: run(failing(filler)) })),
+      }),
+    ],
+    check: async (target) => {
+      await target.untilPod('post-start', 'to have tried every hook', ({ containerStatuses = [] }) => {
+        const failed = containerStatuses.filter(({ state, lastState, restartCount }) => {
+          const ended = state?.terminated ?? lastState?.terminated;
+          return ended !== undefined || restartCount > 0 || state?.waiting?.reason === 'PostStartHookError';
+        });
+        return failed.length === fillerNames.length;
+      });
+      const { message } = await target.untilEvent('post-start', 'FailedPostStartHook');
+      expect(message).toContain('PostStartHook failed');
+      expectShortWords(target, 'post-start');
+    },
+  },
+  {
+    name: 'postStart hooks that succeed with 16 MiB of output',
+    pods: () => [
+      hostilePod('chatty', {
+        containers: fillerNames.map((filler) => withHook(filler, { postStart: run(fillers[filler]) })),
+      }),
+    ],
+    check: async (target) => {
+      await target.untilRunning('chatty');
+      expectShortWords(target, 'chatty');
+    },
+  },
+  {
+    name: 'preStop hooks that fail with 16 MiB of output',
+    pods: () => [
+      hostilePod('pre-stop', {
+        terminationGracePeriodSeconds: 10,
+        containers: fillerNames.map((filler) => withHook(filler, { preStop: run(failing(filler)) })),
+      }),
+    ],
+    check: async (target) => {
+      await target.untilRunning('pre-stop');
+      target.cluster.double.objects.delete('pods', 'default', 'pre-stop');
+      const { message } = await target.untilEvent('pre-stop', 'FailedPreStopHook');
+      expect(message).toContain('PreStopHook failed');
+      expectShortWords(target, 'pre-stop');
+    },
+  },
+  {
+    name: 'exec probes that print 16 MiB every second',
+    pods: () => {
+      const probe = (script: string): Probe => ({ ...run(script), ...often });
+      return [
+        hostilePod('probed', {
+          containers: fillerNames.flatMap((filler, at) => [
+            hostile(filler, obedient, {
+              readinessProbe: probe(at % 2 === 0 ? failing(filler) : fillers[filler]),
+            }),
+          ]),
+        }),
+      ];
+    },
+    check: async (target) => {
+      await target.untilPod('probed', 'to have its ready containers ready', ({ containerStatuses = [] }) =>
+        containerStatuses.every(
+          ({ name, ready }) => ready === (fillerNames.indexOf(name as never) % 2 === 1),
+        ),
+      );
+      const { message } = await target.untilEvent('probed', 'Unhealthy');
+      expect(message).toContain('Readiness probe failed');
+      expectShortWords(target, 'probed');
+    },
+  },
+  {
+    name: 'exec and run with 16 MiB of output, read and unread',
+    pods: () => [hostilePod('printer', { containers: [hostile('main')] })],
+    check: async (target) => {
+      await target.untilRunning('printer');
+      const query = (name: string, script: string): string =>
+        ['sh', '-c', script].map((word) => `&${name}=${encodeURIComponent(word)}`).join('');
+      const cmd = encodeURIComponent(`sh -c ${zeros.replaceAll(' ', '\t')}`);
+      const answers = await Promise.all([
+        target.ask(`/run/default/printer/main?cmd=${encodeURIComponent(zeros)}`, { method: 'POST' }),
+        target.ask(`/run/default/printer/main?cmd=yes`, { method: 'POST', forMs: 3_000 }),
+        target.ask(`/run/default/printer/main?cmd=yes`, { method: 'POST', forMs: 3_000, deaf: true }),
+        target.ask(`/run/default/printer/main?cmd=${cmd}`, { method: 'POST' }),
+      ]);
+      expect(answers[0]).toMatchObject({ status: 200, bytes: outputBytes, complete: true });
+      expect(query('command', 'yes')).toContain('command=yes');
+    },
+  },
+  {
+    name: 'a log flood, followed and asked for with a tail of a thousand million lines',
+    pods: () => [
+      hostilePod('flood', {
+        containers: [
+          hostile('lines', 'exec yes a line of a flood that goes on and on'),
+          hostile('no-newline', `exec tr '\\0' x < /dev/zero`),
+          hostile('newlines', `exec tr '\\0' '\\n' < /dev/zero`),
+        ],
+      }),
+    ],
+    check: async (target) => {
+      await target.untilRunning('flood');
+      const log = (name: string, query: string): string => `/containerLogs/default/flood/${name}?${query}`;
+      const names = ['lines', 'no-newline', 'newlines'];
+      const forMs = 6_000;
+      const answers = await Promise.all(
+        names.flatMap((name) => [
+          target.ask(log(name, 'follow=true'), { forMs }),
+          target.ask(log(name, 'follow=true&tailLines=1'), { forMs, deaf: true }),
+          target.ask(log(name, 'tailLines=1000000000'), { forMs }),
+          target.ask(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, deaf: true }),
+          target.ask(log(name, 'tailLines=100&limitBytes=1000'), { forMs }),
+        ]),
+      );
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      expect(answers[0]?.bytes).toBeGreaterThan(0);
+    },
+  },
+  {
+    name: 'garbage as the last words of containers',
+    pods: () => [
+      hostilePod('last-words', {
+        restartPolicy: 'Never',
+        containers: fillerNames.flatMap((filler) => [
+          hostile(`log-${filler}`, `${fillers[filler]}; exit 1`, {
+            terminationMessagePolicy: 'FallbackToLogsOnError',
+          }),
+          hostile(`file-${filler}`, `${fillers[filler]} > /dev/termination-log; exit 1`),
+        ]),
+      }),
+    ],
+    check: async (target) => {
+      const { status } = await target.untilEnded('last-words');
+      for (const { state } of status?.containerStatuses ?? [])
+        expect(Buffer.byteLength(state?.terminated?.message ?? '')).toBeLessThanOrEqual(4_096 * 3);
+    },
+  },
+];
