@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -35,7 +36,9 @@ export class Canary {
     return join(this.dir, 'secret');
   }
 
+  /** Anew, if it is there already. */
   make(): void {
+    rmSync(this.dir, { recursive: true, force: true });
     mkdirSync(join(this.dir, 'tree', 'inner'), { recursive: true });
     const time = new Date().toISOString();
     const files: readonly (readonly [string, number, number, string])[] = [

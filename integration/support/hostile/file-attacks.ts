@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Container, EnvVar, Pod, Volume, VolumeMount } from '../../../src/api/k8s.ts';
+import type { Summary } from '../../../src/stats/summary.ts';
 import { waitFor } from '../../rig/wait.ts';
 import { obedient } from '../manifest.ts';
 import type { Attack } from './attack.ts';
@@ -11,6 +12,7 @@ import { canaryFiles } from './canary.ts';
 import { hostile, hostileNode, hostilePod, type Target } from './target.ts';
 
 const sparse = '16G';
+const levels = 5_000;
 const podUid: EnvVar = { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } };
 const data: Volume = { name: 'data', emptyDir: {} };
 const dataMount: VolumeMount = { name: 'data', mountPath: '/data' };
@@ -61,7 +63,6 @@ const swap = (find: string, canary: string): string =>
   `
 const fs = require('fs');
 const dir = (() => { for (;;) { const found = ${find}; if (found !== undefined) return found; } })();
-${fillWide}
 for (let at = 0; at < ${canaryFiles}; at++) fs.writeFileSync(dir + '/f' + at, '');
 fs.writeFileSync(dir + '/ready', '');
 const count = () => { try { return fs.readdirSync(dir).length; } catch { return 0; } };
@@ -300,7 +301,7 @@ fs.writeFileSync(Buffer.from([111, 100, 100, 47, 255, 254, 128]), '');
 fs.symlinkSync('/', 'odd/root');
 fs.symlinkSync('loop', 'odd/loop');
 require('net').createServer().listen('/data/odd/socket', () => {
-  for (let level = 0; level < 5000; level++) { fs.mkdirSync('d'); process.chdir('d'); }
+  for (let level = 0; level < ${levels}; level++) { fs.mkdirSync('d'); process.chdir('d'); }
   fs.writeFileSync('/data/done', '');
 });
 ${stay}`;
@@ -330,13 +331,11 @@ ${stay}`;
       };
       await waitFor(isDone, `${dir}/done`, { timeoutMs: 45_000, everyMs: 500 });
       const used = async (): Promise<boolean> => {
-        const { text } = await target.ask('/stats/summary');
-        const inodes = /"name": "data"[^}]*?"inodesUsed": (\d+)|"inodesUsed": (\d+)[^}]*?"name": "data"/.exec(
-          text,
-        );
-        return Number(inodes?.[1] ?? inodes?.[2]) > 5_000;
+        const { pods } = JSON.parse((await target.ask('/stats/summary')).text) as Summary;
+        const volumes = pods.find(({ podRef }) => podRef.name === 'trees')?.volume ?? [];
+        return volumes.some(({ name, inodesUsed = 0 }) => name === 'data' && inodesUsed > levels);
       };
-      await waitFor(used, 'the usage of the volume', { timeoutMs: 80_000, everyMs: 500 });
+      await waitFor(used, 'the usage of the volume', { timeoutMs: 20_000, everyMs: 500 });
     },
   },
   {

@@ -79,6 +79,7 @@ export class Target {
       containerLogMaxSize: '10Mi',
       containerLogMaxFiles: 2,
       containerLogMonitorInterval: '3s',
+      volumeStatsAggPeriod: '2s',
       evictionHard: {},
     };
     const kubelet = rig.newKubelet({ nodeName, flags: [`--kubeconfig=${cluster.kubeconfig}`], config });
@@ -233,7 +234,7 @@ export class Target {
     await unmountBelow(this.kubelet.dir);
     // Trees can be deeper than Node's own removal gets.
     await mustRun('rm', ['-rf', this.kubelet.rootDir, this.kubelet.podLogsDir]);
-    this.canary.faults();
+    this.canary.make();
     await this.#begin();
   }
 }
