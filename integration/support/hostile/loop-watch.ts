@@ -14,6 +14,8 @@ interface Reading {
   readonly atMs: number;
   /** All delays that the kubelet counted, summed up. */
   readonly delayMs: number;
+  /** The longest of the last minute. */
+  readonly longestMs: number;
   /** How many of them were longer than the limit. */
   readonly long: number;
   /** What the main thread has waited for a CPU since it started. */
@@ -74,8 +76,9 @@ export class LoopWatch {
   #compare(before: Reading, now: Reading): void {
     const starvedMs = now.starvedMs - before.starvedMs;
     this.#starvedMs += starvedMs;
-    // Delays within the limit are only worth a number when they are short of it without any discount.
-    if (now.long > before.long) this.#note(now.delayMs - before.delayMs - starvedMs);
+    if (now.long === before.long) return;
+    // Neither is less than the longest delay between the two readings.
+    this.#note(Math.min(now.delayMs - before.delayMs, now.longestMs) - starvedMs);
   }
 
   #note(ms: number): void {
@@ -97,6 +100,7 @@ export class LoopWatch {
       return {
         atMs: performance.now(),
         delayMs: sample(`${name}_sum`) * 1000,
+        longestMs: sample('kubelet_event_loop_delay_max_seconds') * 1000,
         long: sample(`${name}_count`) - sample(`${name}_bucket{le="${loopLimitMs / 1000}"}`),
         starvedMs: this.#starvation(),
       };
