@@ -1,14 +1,17 @@
 // Watches how long the kubelet's own work keeps its event loop busy, by the kubelet's metrics.
-// Invariant: time in which the main thread was runnable but had no CPU is not the kubelet's, so it is discounted. A machine that
-// is busy with other work therefore does not make a test fail, and a kubelet that blocks its loop does, however busy the machine.
+// Invariant: time in which the main thread was runnable but had no CPU is not the kubelet's, and neither is more than the thread
+// has run, so both are discounted. A machine that is busy with other work therefore does not make a test fail, and a kubelet that
+// computes for too long does, however busy the machine. One that waits in a call instead of computing is found by its silence.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kubelet } from '../../rig/kubelet.ts';
+import { slowness } from '../../rig/wait.ts';
 
 /** The longest that one turn of the event loop may take. */
 export const loopLimitMs = 250;
 const everyMs = 200;
-const answerMs = 2_000;
+/** A kubelet that is silent for longer is blocked, whatever it does. */
+const answerMs = 5_000 * slowness;
 
 interface Reading {
   readonly atMs: number;
@@ -18,7 +21,13 @@ interface Reading {
   readonly longestMs: number;
   /** How many of them were longer than the limit. */
   readonly long: number;
-  /** What the main thread has waited for a CPU since it started. */
+  readonly main: ThreadTimes;
+}
+
+/** Of the main thread since it started. */
+interface ThreadTimes {
+  readonly ranMs: number;
+  /** Runnable, but without a CPU. */
   readonly starvedMs: number;
 }
 
@@ -61,7 +70,7 @@ export class LoopWatch {
       const now = await this.#read();
       if (before === undefined) before = now;
       else if (now === undefined)
-        this.#note(performance.now() - before.atMs - everyMs - this.#starvedSince(before));
+        this.#note(performance.now() - before.atMs - (this.#mainThread().starvedMs - before.main.starvedMs));
       else {
         this.#compare(before, now);
         before = now;
@@ -69,16 +78,13 @@ export class LoopWatch {
     }
   }
 
-  #starvedSince({ starvedMs }: Reading): number {
-    return this.#starvation() - starvedMs;
-  }
-
   #compare(before: Reading, now: Reading): void {
-    const starvedMs = now.starvedMs - before.starvedMs;
+    const starvedMs = now.main.starvedMs - before.main.starvedMs;
     this.#starvedMs += starvedMs;
     if (now.long === before.long) return;
-    // Neither is less than the longest delay between the two readings.
-    this.#note(Math.min(now.delayMs - before.delayMs, now.longestMs) - starvedMs);
+    // None of these is less than the kubelet's share in the longest delay between the two readings.
+    const delayMs = Math.min(now.delayMs - before.delayMs, now.longestMs) - starvedMs;
+    this.#note(Math.min(delayMs, now.main.ranMs - before.main.ranMs));
   }
 
   #note(ms: number): void {
@@ -102,21 +108,22 @@ export class LoopWatch {
         delayMs: sample(`${name}_sum`) * 1000,
         longestMs: sample('kubelet_event_loop_delay_max_seconds') * 1000,
         long: sample(`${name}_count`) - sample(`${name}_bucket{le="${loopLimitMs / 1000}"}`),
-        starvedMs: this.#starvation(),
+        main: this.#mainThread(),
       };
     } catch {
       return undefined;
     }
   }
 
-  /** Of the main thread: the second field is the time on the run queue. */
-  #starvation(): number {
+  #mainThread(): ThreadTimes {
     const pid = this.#kubelet.pid ?? 0;
     try {
-      const [, waitedNs = '0'] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ');
-      return Number(waitedNs) / 1e6;
+      const [ranNs = '0', waitedNs = '0'] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(
+        ' ',
+      );
+      return { ranMs: Number(ranNs) / 1e6, starvedMs: Number(waitedNs) / 1e6 };
     } catch {
-      return 0;
+      return { ranMs: 0, starvedMs: 0 };
     }
   }
 }
