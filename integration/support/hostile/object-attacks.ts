@@ -34,6 +34,9 @@ const reasonsOf = (pod: Pod): readonly string[] =>
     ({ state }) => state?.waiting?.reason ?? state?.terminated?.reason ?? 'running',
   );
 
+/** Forks as long as it can; what it has forked stays. */
+const bomb = '(while :; do sleep 300 & done) 2>/dev/null';
+
 /** A name of a host on which a glob with many stars is tried in very many ways. */
 const host = `${'a'.repeat(50)}b.example.com`;
 const globs = ['*a', '*a*', 'a*', '?*', '[a-z]*'].map((part) => `${part.repeat(24)}c.example.com`);
@@ -109,13 +112,14 @@ export const objectAttacks: readonly Attack[] = [
         containers: [hostile('main', obedient, { image: `${host}/team/app:1`, imagePullPolicy: 'Always' })],
       }),
     ],
+    prepare: addHostileImages,
     check: async (target) => {
-      await addHostileImages(target);
       await target.untilRunning('globs');
     },
   },
   {
     name: 'images with hostile configurations',
+    prepare: addHostileImages,
     pods: (target) =>
       ['env', 'words', 'user', 'user-number', 'folder', 'signal'].map((name) =>
         hostilePod(`image-${name}`, {
@@ -186,7 +190,7 @@ export const objectAttacks: readonly Attack[] = [
     name: 'a fork bomb and busy loops within their limits',
     pods: () => [
       hostilePod('bomb', {
-        containers: [hostile('main', 'f() { f | f & }; f; while :; do f; done')],
+        containers: [hostile('main', `${bomb} & ${bomb} & ${bomb} & exec sleep 3000`)],
       }),
       hostilePod('busy', {
         containers: [

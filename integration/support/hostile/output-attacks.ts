@@ -115,17 +115,12 @@ export const outputAttacks: readonly Attack[] = [
     pods: () => [hostilePod('printer', { containers: [hostile('main')] })],
     check: async (target) => {
       await target.untilRunning('printer');
-      const query = (name: string, script: string): string =>
-        ['sh', '-c', script].map((word) => `&${name}=${encodeURIComponent(word)}`).join('');
-      const cmd = encodeURIComponent(`sh -c ${zeros.replaceAll(' ', '\t')}`);
       const answers = await Promise.all([
         target.ask(`/run/default/printer/main?cmd=${encodeURIComponent(zeros)}`, { method: 'POST' }),
-        target.ask(`/run/default/printer/main?cmd=yes`, { method: 'POST', forMs: 3_000 }),
-        target.ask(`/run/default/printer/main?cmd=yes`, { method: 'POST', forMs: 3_000, deaf: true }),
-        target.ask(`/run/default/printer/main?cmd=${cmd}`, { method: 'POST' }),
+        target.ask('/run/default/printer/main?cmd=yes', { method: 'POST', forMs: 3_000 }),
+        target.ask('/run/default/printer/main?cmd=yes', { method: 'POST', forMs: 3_000, deaf: true }),
       ]);
       expect(answers[0]).toMatchObject({ status: 200, bytes: outputBytes, complete: true });
-      expect(query('command', 'yes')).toContain('command=yes');
     },
   },
   {
@@ -163,7 +158,8 @@ export const outputAttacks: readonly Attack[] = [
       hostilePod('last-words', {
         restartPolicy: 'Never',
         containers: fillerNames.flatMap((filler) => [
-          hostile(`log-${filler}`, `${fillers[filler]}; exit 1`, {
+          // A line of nothing costs the runtime forty bytes of log.
+          hostile(`log-${filler}`, `(${fillers[filler]}) | head -c 256k; exit 1`, {
             terminationMessagePolicy: 'FallbackToLogsOnError',
           }),
           hostile(`file-${filler}`, `${fillers[filler]} > /dev/termination-log; exit 1`),
