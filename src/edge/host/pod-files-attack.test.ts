@@ -33,7 +33,7 @@ afterEach(() => {
 
 test('removes the pod’s logs and nothing that swapped-in links lead to', async () => {
   const logs = join(dir, 'logs/ns_pod_uid');
-  const names = Array.from({ length: 6 }, (_, at) => `app-${at}`);
+  const names = Array.from({ length: 12 }, (_, at) => `app-${at}`);
   // Made elsewhere and moved in, so that the test itself writes through no link.
   const fill = (): void => {
     mkdirSync(logs, { recursive: true });
@@ -50,7 +50,7 @@ test('removes the pod’s logs and nothing that swapped-in links lead to', async
     1,
   );
   const files = new PodFiles();
-  for (let turn = 0; turn < 15; turn++) {
+  for (let turn = 0; turn < 40; turn++) {
     await files.removeTree(logs).catch(() => undefined);
     fill();
   }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { longestDockerLineBytes, readDockerLine } from './docker-line.ts';
 
@@ -50,9 +50,8 @@ describe('readDockerLine', () => {
   ])('%j', (text, want) => expect(read(text)).toEqual(want));
 
   test('lines that are none throw no exception', () => {
-    const limit = Error.stackTraceLimit;
     let captured = 0;
-    const before = Error.prepareStackTrace;
+    const before = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
     Error.prepareStackTrace = () => {
       captured += 1;
       return '';
@@ -60,8 +59,8 @@ describe('readDockerLine', () => {
     try {
       for (let n = 0; n < 10_000; n++) read('{"log":"\\q"}');
     } finally {
-      Error.prepareStackTrace = before;
-      Error.stackTraceLimit = limit;
+      if (before === undefined) Reflect.deleteProperty(Error, 'prepareStackTrace');
+      else Object.defineProperty(Error, 'prepareStackTrace', before);
     }
     expect(captured).toBe(0);
   });
