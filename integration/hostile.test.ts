@@ -1,7 +1,7 @@
 // Hostile pods beside a normal one, on a real containerd with the built kubelet and the API server's double: whatever a pod
 // prints, writes, serves or asks for, the kubelet's event loop is never blocked, its memory stays bounded, the neighbour stays
 // ready, the lease is renewed, nothing outside the pod is read or changed, and nothing of the pod is left when it is deleted.
-import { afterAll, afterEach, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Attack } from './support/hostile/attack.ts';
 import { fileAttacks } from './support/hostile/file-attacks.ts';
@@ -27,7 +27,10 @@ describeOnRig('the node withstands', () => {
     target = await Target.start();
   });
   afterEach(async () => {
-    if (!withstood) await target.recover();
+    if (!withstood) {
+      console.error(target.kubelet.log.lines().slice(-60).join('\n'));
+      await target.recover();
+    }
     withstood = true;
   });
   afterAll(() => target.stop());
@@ -35,7 +38,6 @@ describeOnRig('the node withstands', () => {
   for (const attack of attacks)
     test(attack.name, async () => {
       withstood = false;
-      onTestFailed(() => console.error(target.kubelet.log.lines().slice(-60).join('\n')));
       await attack.prepare?.(target);
       target.watch.begin();
       const pods = attack.pods(target).map((pod) => target.create(pod));

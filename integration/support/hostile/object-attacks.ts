@@ -156,11 +156,7 @@ export const objectAttacks: readonly Attack[] = [
             labels: Object.fromEntries(
               count(500, (at) => [`${'l'.repeat(50)}.example.com/${word.slice(6)}${at}`, word]),
             ),
-            annotations: {
-              ...Object.fromEntries(count(50, (at) => [`a${at}`, '$(\\u0000\u001b[2J'.repeat(300)])),
-              'kubernetes.io/ingress-bandwidth': '1e999999999',
-              'kubernetes.io/egress-bandwidth': `${'9'.repeat(10_000)}Ei`,
-            },
+            annotations: Object.fromEntries(count(50, (at) => [`a${at}`, '$(\\u0000\u001b[2J'.repeat(300)])),
           },
           hostAliases: count(1_000, (at) => ({ ip: `192.0.2.${at % 250}`, hostnames: [`${word}.${at}`] })),
           containers: [
