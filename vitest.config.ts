@@ -12,6 +12,8 @@ export default defineConfig({
     reporters: ['default'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    // The default of one second is too short for real sockets on a loaded machine.
+    expect: { poll: { timeout: 10_000 } },
     passWithNoTests: false,
   },
 });

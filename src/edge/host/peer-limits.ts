@@ -43,7 +43,7 @@ export type Refusal = 'peer-requests' | 'requests' | 'in-flight' | 'memory';
 const knownMs = 3_600_000;
 /** Peers that have no connection now, kept for their rates. */
 const mostGonePeers = 2_048;
-/** A younger connection is not dropped for another one of the same peer. */
+/** A younger connection of an address that is not known is not dropped for another one of the same address. */
 const youngMs = 1_000;
 const pumpMs = 20;
 const sweepMs = 500;
@@ -190,7 +190,8 @@ export class PeerLimits {
     const limits = this.#limits;
     const known = isKnown(peer);
     const most = known ? limits.knownPeerConnections : limits.unknownConnectionsPerPeer;
-    if (peer.clients.size >= most) return this.#drop(peer, youngMs);
+    // A known address may be that of the API server and of a flood at once, so its new connections always get in.
+    if (peer.clients.size >= most) return this.#drop(peer, known ? 0 : youngMs);
     if (known || this.#unknownConnections < limits.unknownConnections) return true;
     let largest = peer;
     for (const each of this.#peers.values())
@@ -256,11 +257,17 @@ export class PeerLimits {
     this.#pumpTimer ??= setTimeout(() => this.#pump(), pumpMs);
   }
 
-  /** Lets clients begin while there are handshakes left: those of known peers first, then of the peer that waits longest. */
+  /**
+   * Lets clients begin while there are handshakes left: those of known peers first, then of the peer that waits longest. Of known
+   * peers the newest first: under a flood an older one is dropped before its turn would come.
+   */
   #pump(): void {
     this.#pumpTimer = undefined;
-    for (const client of this.#waiting)
-      if (isKnown(client.peer) && this.#mayStart(client)) this.#start(client);
+    const known = [...this.#waiting].filter(({ peer }) => isKnown(peer));
+    for (const client of known.reverse()) {
+      if (!this.#mayStart(client)) break;
+      this.#start(client);
+    }
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       if (!this.#mayStart(next)) break;
       this.#start(next);
