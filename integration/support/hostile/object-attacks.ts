@@ -23,7 +23,7 @@ function isDecided({ status }: Pod): boolean {
   const decided = all.filter(
     ({ state, lastState }) =>
       state?.running !== undefined ||
-      /Error|BackOff/.test(state?.waiting?.reason ?? '') ||
+      /Err|BackOff/.test(state?.waiting?.reason ?? '') ||
       (state?.terminated ?? lastState?.terminated) !== undefined,
   );
   return all.length > 0 && decided.length === all.length;
@@ -41,7 +41,8 @@ const bomb = '(while :; do sleep 300 & done) 2>/dev/null';
 const host = `${'a'.repeat(50)}b.example.com`;
 const globs = ['*a', '*a*', 'a*', '?*', '[a-z]*'].map((part) => `${part.repeat(24)}c.example.com`);
 
-function addPullSecrets(target: Target): readonly { readonly name: string }[] {
+/** `many` has more registries than the kubelet looks through. */
+function addPullSecrets(target: Target): void {
   const auth = { auth: Buffer.from('user:password').toString('base64') };
   const many = Array.from({ length: 9_000 }, (_, at) => [
     `*${'a*'.repeat(15)}${at}.example.com/${'p/'.repeat(10)}`,
@@ -52,16 +53,21 @@ function addPullSecrets(target: Target): readonly { readonly name: string }[] {
     many: JSON.stringify(Object.fromEntries(many)),
     deep: `${'{"x":'.repeat(50_000)}1${'}'.repeat(50_000)}`,
   };
-  return Object.entries(auths).map(([name, value]) => {
+  for (const [name, value] of Object.entries(auths)) {
     const text = `{"auths":${value}}`;
     target.cluster.double.objects.create('secrets', {
       metadata: { name, namespace: 'default' },
       type: 'kubernetes.io/dockerconfigjson',
       data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
     });
-    return { name };
-  });
+  }
 }
+
+const pulling = (name: string, ...secrets: readonly string[]): Pod =>
+  hostilePod(name, {
+    imagePullSecrets: secrets.map((secret) => ({ name: secret })),
+    containers: [hostile('main', obedient, { image: `${host}/team/app:1`, imagePullPolicy: 'Always' })],
+  });
 
 async function addHostileImages(target: Target): Promise<void> {
   const many = (count: number, bytes: number): readonly string[] =>
@@ -105,16 +111,20 @@ export const objectAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'pull secrets with globs of many stars, and of a megabyte',
-    pods: (target) => [
-      hostilePod('globs', {
-        imagePullSecrets: [...addPullSecrets(target)],
-        containers: [hostile('main', obedient, { image: `${host}/team/app:1`, imagePullPolicy: 'Always' })],
-      }),
+    name: 'pull secrets with globs of many stars, of 50,000 levels, and of a megabyte',
+    prepare: async (target) => {
+      addPullSecrets(target);
+      await addHostileImages(target);
+    },
+    pods: () => [
+      pulling('globs', 'globs'),
+      pulling('deep', 'deep', 'globs'),
+      pulling('many', 'many', 'globs'),
     ],
-    prepare: addHostileImages,
     check: async (target) => {
       await target.untilRunning('globs');
+      for (const name of ['deep', 'many'])
+        await target.untilPod(name, 'to be decided', (_status, seen) => isDecided(seen));
     },
   },
   {

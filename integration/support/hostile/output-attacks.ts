@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import type { Lifecycle, LifecycleHandler, Probe } from '../../../src/api/k8s.ts';
 import { obedient } from '../manifest.ts';
+import { type SocketExec, webSocketExec } from '../streams.ts';
 import type { Attack } from './attack.ts';
 import { hostile, hostilePod, type Target } from './target.ts';
 
@@ -115,12 +116,23 @@ export const outputAttacks: readonly Attack[] = [
     pods: () => [hostilePod('printer', { containers: [hostile('main')] })],
     check: async (target) => {
       await target.untilRunning('printer');
-      const answers = await Promise.all([
-        target.ask(`/run/default/printer/main?cmd=${encodeURIComponent(zeros)}`, { method: 'POST' }),
-        target.ask('/run/default/printer/main?cmd=yes', { method: 'POST', forMs: 3_000 }),
-        target.ask('/run/default/printer/main?cmd=yes', { method: 'POST', forMs: 3_000, deaf: true }),
+      const runOf = (command: string): string =>
+        `/run/default/printer/main?cmd=${encodeURIComponent(command)}`;
+      const endless = { method: 'POST', forMs: 3_000 } as const;
+      const start = (command: readonly string[]): Promise<SocketExec> =>
+        webSocketExec(target.cluster, target.kubelet, 'printer/main', command);
+      const deaf = await start(['yes']);
+      deaf.socket.pause();
+      const [ran, { said }] = await Promise.all([
+        target.ask(runOf(zeros), { method: 'POST' }),
+        start(['sh', '-c', zeros]).then(({ ended }) => ended),
+        // The output of run is sent when the command has ended, so the client gives these up.
+        target.ask(runOf('yes'), endless).catch(() => undefined),
+        target.ask(runOf('yes'), { ...endless, deaf: true }).catch(() => undefined),
       ]);
-      expect(answers[0]).toMatchObject({ status: 200, bytes: outputBytes, complete: true });
+      deaf.socket.terminate();
+      expect(ran).toMatchObject({ status: 200, bytes: outputBytes, complete: true });
+      expect(said[1]?.length).toBe(outputBytes);
     },
   },
   {
