@@ -15,7 +15,7 @@ export const leaseSeconds = 8;
 /** By how much the kubelet's memory may be more than before the first attack. */
 const rssLimitMib = 100;
 const shownFaults = 10;
-const settleMs = 10_000;
+const settleMs = 20_000;
 
 export interface Findings {
   readonly loopBlockedMs: number;
