@@ -1,6 +1,6 @@
 // A directory's entries a slice at a time: one of a million entries is never in memory whole, and the event loop goes on.
-import type { Dirent } from 'node:fs';
 import { opendir, readdir } from 'node:fs/promises';
+import { type RawEntry, rawEncoding, rawEntry } from './raw-names.ts';
 
 /** Entries that are worked on at once. */
 const sliceSize = 64;
@@ -11,15 +11,19 @@ const sliceSize = 64;
 const smallBytes = 4096;
 
 /** `sizeBytes` is the directory's own size: a small one is read by one call instead of four. */
-export async function* directorySlices(path: string, sizeBytes: number): AsyncGenerator<readonly Dirent[]> {
+export async function* directorySlices(
+  path: string | Buffer,
+  sizeBytes: number,
+): AsyncGenerator<readonly RawEntry[]> {
   if (sizeBytes > 0 && sizeBytes <= smallBytes) {
-    const entries = await readdir(path, { withFileTypes: true });
+    const found = await readdir(path, { withFileTypes: true, encoding: rawEncoding });
+    const entries = found.map(rawEntry);
     for (let at = 0; at < entries.length; at += sliceSize) yield entries.slice(at, at + sliceSize);
     return;
   }
-  let slice: Dirent[] = [];
-  for await (const entry of await opendir(path, { bufferSize: sliceSize })) {
-    slice.push(entry);
+  let slice: RawEntry[] = [];
+  for await (const entry of await opendir(path, { bufferSize: sliceSize, encoding: rawEncoding })) {
+    slice.push(rawEntry(entry));
     if (slice.length < sliceSize) continue;
     yield slice;
     slice = [];

@@ -4,7 +4,8 @@
 // followed. The path to a directory may be longer than the kernel takes: none is ever built.
 import { closeSync, constants, type Stats } from 'node:fs';
 import { KubeletError } from '../../base/errors.ts';
-import { entryOf } from './descriptors.ts';
+import { rawEntryOf } from './descriptors.ts';
+import { type RawName, toRaw } from './raw-names.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 export const directoryFlags: number = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -12,7 +13,7 @@ export const directoryFlags: number = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 const mostOpen = 32;
 
 interface Level {
-  readonly name: string;
+  readonly name: RawName;
   readonly dev: number;
   readonly ino: number;
   /** Undefined while the walk is so far below that it was closed. */
@@ -20,7 +21,7 @@ interface Level {
 }
 
 export interface StackCalls {
-  open(path: string, flags: number): Promise<number>;
+  open(path: Buffer, flags: number): Promise<number>;
   fstat(fd: number): Promise<Stats> | Stats;
   /** Throws when a directory that was opened is not to be entered. Called before anything is asked of its file system. */
   admit?(fd: number): void;
@@ -32,7 +33,7 @@ export class DirectoryStack {
 
   /** The descriptor of the topmost directory stays the caller's. */
   constructor(fd: number, { dev, ino }: { readonly dev: number; readonly ino: number }, calls: StackCalls) {
-    this.#levels = [{ name: '', dev, ino, fd }];
+    this.#levels = [{ name: toRaw(''), dev, ino, fd }];
     this.#calls = calls;
   }
 
@@ -49,8 +50,8 @@ export class DirectoryStack {
   }
 
   /** Opens an entry of the directory and makes it the one where the walk is. ENOTDIR or ELOOP when it is none. */
-  async enter(name: string): Promise<Stats> {
-    const { fd, stat } = await this.#openDirectory(entryOf(this.fd, name));
+  async enter(name: RawName): Promise<Stats> {
+    const { fd, stat } = await this.#openDirectory(rawEntryOf(this.fd, name));
     this.#levels.push({ name, dev: stat.dev, ino: stat.ino, fd });
     const tooMany = this.#levels.at(-1 - mostOpen);
     // The topmost is the caller's.
@@ -62,7 +63,7 @@ export class DirectoryStack {
   }
 
   /** Goes back to the directory above. The name by which the one that was left was entered. */
-  async leave(): Promise<string> {
+  async leave(): Promise<RawName> {
     const child = this.#last();
     const parent = this.#levels.at(-2);
     if (parent === undefined) throw new Error('the topmost directory is not left');
@@ -81,13 +82,13 @@ export class DirectoryStack {
   }
 
   async #reopen(childFd: number, parent: Level): Promise<number> {
-    const { fd, stat } = await this.#openDirectory(entryOf(childFd, '..'));
+    const { fd, stat } = await this.#openDirectory(rawEntryOf(childFd, toRaw('..')));
     if (stat.dev === parent.dev && stat.ino === parent.ino) return fd;
     closeSync(fd);
     throw new KubeletError('conflict', 'Moved', 'a directory was moved while its tree was walked');
   }
 
-  async #openDirectory(path: string): Promise<{ readonly fd: number; readonly stat: Stats }> {
+  async #openDirectory(path: Buffer): Promise<{ readonly fd: number; readonly stat: Stats }> {
     const fd = await this.#calls.open(path, directoryFlags);
     try {
       this.#calls.admit?.(fd);

@@ -8,7 +8,6 @@ import {
   chownSync,
   closeSync,
   constants,
-  type Dirent,
   fchmodSync,
   fchownSync,
   fstat,
@@ -45,6 +44,7 @@ import { promisify } from 'node:util';
 import type { Content } from '../../api/volume-host.ts';
 import { createDirectory, createFile, fileHolds, type NewFile } from '../host/small-files.ts';
 import { directorySlices } from './directory-slices.ts';
+import { type RawEntry, rawEncoding, rawEntry } from './raw-names.ts';
 import { removeDirectory } from './remove-directory.ts';
 
 export interface FileCalls {
@@ -66,13 +66,13 @@ export interface FileCalls {
   namesBelow(path: string): Promise<readonly string[]>;
   removeTree(path: string): Promise<void>;
   /** The descriptor is the caller's to close, in place: of a directory, or by path only, which no server is asked for. */
-  open(path: string, flags: number): Promise<number>;
+  open(path: string | Buffer, flags: number): Promise<number>;
   fstat(fd: number): Promise<Stats>;
   chown(path: string, user: number, group: number): Promise<void>;
-  lchown(path: string, user: number, group: number): Promise<void>;
+  lchown(path: string | Buffer, user: number, group: number): Promise<void>;
   chmod(path: string, mode: number): Promise<void>;
   /** The entries of a directory a slice at a time; `sizeBytes` is its own size. */
-  slices(path: string, sizeBytes: number): AsyncIterable<readonly Dirent[]>;
+  slices(path: string, sizeBytes: number): AsyncIterable<readonly RawEntry[]>;
 }
 
 const openInPool = promisify(open);
@@ -156,7 +156,7 @@ export const memoryCalls: FileCalls = {
   lchown: async (path, user, group) => lchownSync(path, user, group),
   chmod: async (path, mode) => chmodSync(path, mode),
   async *slices(path) {
-    yield readdirSync(path, { withFileTypes: true });
+    yield readdirSync(path, { withFileTypes: true, encoding: rawEncoding }).map(rawEntry);
   },
 };
 

@@ -7,8 +7,10 @@ import { closeSync, constants, type Stats } from 'node:fs';
 import type { OwnershipRequest, OwnershipResult } from '../../api/volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
+import { rawEntryOf } from './descriptors.ts';
 import { DirectoryStack, directoryFlags } from './directory-stack.ts';
 import { diskCalls, type FileCalls } from './file-calls.ts';
+import type { RawName } from './raw-names.ts';
 
 const { O_NOFOLLOW } = constants;
 const openPath = 0o10000000;
@@ -35,7 +37,7 @@ interface Walk {
 /** A directory whose entries are being changed. */
 interface Changing {
   readonly stat: Stats;
-  readonly subdirectories: string[];
+  readonly subdirectories: RawName[];
 }
 
 export async function changeOwnership(
@@ -104,7 +106,7 @@ async function changeTree(root: number, stat: Stats, walk: Walk): Promise<void> 
 }
 
 /** Undefined for what is left alone: another file system below is another volume's, or nobody's business of ours. */
-async function enter(stack: DirectoryStack, name: string, walk: Walk): Promise<Stats | undefined> {
+async function enter(stack: DirectoryStack, name: RawName, walk: Walk): Promise<Stats | undefined> {
   const stat = await stack.enter(name);
   if (stat.dev === walk.dev) return stat;
   await stack.leave();
@@ -112,14 +114,14 @@ async function enter(stack: DirectoryStack, name: string, walk: Walk): Promise<S
 }
 
 /** Changes all entries but directories, whose names are returned. */
-async function changeEntries(directory: number, stat: Stats, walk: Walk): Promise<string[]> {
+async function changeEntries(directory: number, stat: Stats, walk: Walk): Promise<RawName[]> {
   const self = `/proc/self/fd/${directory}`;
-  const subdirectories: string[] = [];
+  const subdirectories: RawName[] = [];
   for await (const slice of walk.calls.slices(self, stat.size)) {
     walk.signal.throwIfAborted();
     await Promise.all(
       slice.map(async ({ name }) => {
-        const isDirectory = await tolerated(walk, () => changeEntry(`${self}/${name}`, walk));
+        const isDirectory = await tolerated(walk, () => changeEntry(rawEntryOf(directory, name), walk));
         if (isDirectory !== true) return;
         subdirectories.push(name);
         walk.remembered += name.length;
@@ -132,7 +134,7 @@ async function changeEntries(directory: number, stat: Stats, walk: Walk): Promis
 }
 
 /** True for a directory, which is left to its own walk. */
-async function changeEntry(path: string, walk: Walk): Promise<boolean> {
+async function changeEntry(path: Buffer, walk: Walk): Promise<boolean> {
   const entry = await walk.calls.open(path, openPath | O_NOFOLLOW);
   try {
     const stat = await walk.calls.fstat(entry);

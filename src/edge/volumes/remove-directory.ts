@@ -7,9 +7,10 @@ import { promisify } from 'node:util';
 import { allEnded } from '../../base/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
-import { entryOf, mountIdOf, realPathOf } from './descriptors.ts';
+import { mountIdOf, rawEntryOf, realPathOf } from './descriptors.ts';
 import { directorySlices } from './directory-slices.ts';
 import { DirectoryStack } from './directory-stack.ts';
+import { type RawName, toRaw } from './raw-names.ts';
 
 /** Whoever still adds files after so many rounds keeps the directory. */
 const mostTurns = 16;
@@ -23,7 +24,7 @@ const removeFile = promisify(unlink);
 /** A directory that is being emptied. */
 interface Emptying {
   /** Its subdirectories that are still to be removed, as far as they were listed. */
-  readonly subdirectories: string[];
+  readonly subdirectories: RawName[];
   /** How often it was not empty although everything that was listed is gone. */
   turns: number;
 }
@@ -44,7 +45,7 @@ export async function removeDirectory(parentFd: number, name: string): Promise<v
   };
   const stack = new DirectoryStack(parentFd, fstatSync(parentFd), { open: openFile, fstat, admit });
   try {
-    if (!(await enterOrRemove(stack, name))) return;
+    if (!(await enterOrRemove(stack, toRaw(name)))) return;
     const emptying: Emptying[] = [{ subdirectories: [], turns: 0 }];
     for (let current = emptying.at(-1); current !== undefined; current = emptying.at(-1)) {
       const next = current.subdirectories.pop();
@@ -61,14 +62,14 @@ export async function removeDirectory(parentFd: number, name: string): Promise<v
 }
 
 /** True when it is a directory and was entered. */
-async function enterOrRemove(stack: DirectoryStack, name: string): Promise<boolean> {
+async function enterOrRemove(stack: DirectoryStack, name: RawName): Promise<boolean> {
   const above = stack.fd;
   try {
     await stack.enter(name);
     return true;
   } catch (err) {
     const code = errorCode(err);
-    if (code === 'ENOTDIR' || code === 'ELOOP') await ignoreMissing(removeFile(entryOf(above, name)));
+    if (code === 'ENOTDIR' || code === 'ELOOP') await ignoreMissing(removeFile(rawEntryOf(above, name)));
     else if (code !== 'ENOENT') throw err;
     return false;
   }
@@ -79,12 +80,12 @@ function mounted(fd: number): KubeletError {
 }
 
 /** Removes the files, and lists subdirectories, only so many at once. */
-async function emptyOnce(fd: number, subdirectories: string[]): Promise<void> {
+async function emptyOnce(fd: number, subdirectories: RawName[]): Promise<void> {
   for await (const slice of directorySlices(`/proc/self/fd/${fd}`, fstatSync(fd).size)) {
     await allEnded(
       slice.map(async (entry) => {
         if (entry.isDirectory()) subdirectories.push(entry.name);
-        else await ignoreMissing(removeFile(entryOf(fd, entry.name)));
+        else await ignoreMissing(removeFile(rawEntryOf(fd, entry.name)));
       }),
     );
     if (subdirectories.length >= mostRemembered) return;
@@ -98,7 +99,7 @@ async function emptyOnce(fd: number, subdirectories: string[]): Promise<void> {
 async function leaveAndRemove(stack: DirectoryStack, current: Emptying): Promise<boolean> {
   const name = await stack.leave();
   try {
-    await ignoreMissing(removeLeaf(entryOf(stack.fd, name)));
+    await ignoreMissing(removeLeaf(rawEntryOf(stack.fd, name)));
     return true;
   } catch (err) {
     const code = errorCode(err);

@@ -4,9 +4,10 @@
 import { lstat, statfs } from 'node:fs/promises';
 import type { DiskUsage, FileSystemSpace } from '../../api/volume-host.ts';
 import { directorySlices } from './directory-slices.ts';
+import { fromRaw, toRaw } from './raw-names.ts';
 import { isGone, UsageCount } from './usage-count.ts';
 
-/** Room for the name of an entry is left in what the kernel takes, also when characters take several bytes. */
+/** Room for the name of an entry is left in what the kernel takes. */
 const longestPath = 1_024;
 
 export async function diskUsage(path: string, signal: AbortSignal): Promise<DiskUsage> {
@@ -23,17 +24,17 @@ export async function smallDiskUsage(
 ): Promise<DiskUsage | undefined> {
   const root = await lstat(path, { bigint: true });
   const count = new UsageCount(root);
-  const directories = root.isDirectory() ? [{ path, size: root.size }] : [];
+  const directories = root.isDirectory() ? [{ path: toRaw(path) as string, size: root.size }] : [];
   let entries = 0;
   for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
     const { path: at, size } = directory;
     if (at.length > longestPath) return undefined;
-    for await (const found of existing(directorySlices(at, Number(size)))) {
+    for await (const found of existing(directorySlices(fromRaw(at), Number(size)))) {
       signal.throwIfAborted();
       entries += found.length;
       if (entries > mostEntries) return undefined;
       const slice = found.map(({ name }) => `${at}/${name}`);
-      const stats = await Promise.all(slice.map((each) => orGone(lstat(each, { bigint: true }))));
+      const stats = await Promise.all(slice.map((each) => orGone(lstat(fromRaw(each), { bigint: true }))));
       for (const [index, stat] of stats.entries())
         if (stat !== undefined && count.add(stat))
           directories.push({ path: slice[index] ?? '', size: stat.size });

@@ -15,6 +15,7 @@ import {
 import type { DiskUsage } from '../../api/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../host/syscalls-errors.ts';
+import { fromRaw, type RawName, rawEncoding, rawName, toRaw } from './raw-names.ts';
 import { isGone, UsageCount } from './usage-count.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -28,7 +29,7 @@ const mostRemembered = 64 * 1024 * 1024;
 interface Level {
   readonly dev: bigint;
   readonly ino: bigint;
-  readonly subdirectories: string[];
+  readonly subdirectories: RawName[];
   /** Undefined while the walk is so far below that it was closed. */
   fd: number | undefined;
 }
@@ -41,7 +42,7 @@ export function* walkUsage(path: string): Generator<undefined, DiskUsage> {
   const levels: Level[] = [];
   let remembered = 0;
   try {
-    enter(levels, path);
+    enter(levels, toRaw(path));
     remembered += yield* countEntries(levels, count);
     for (let current = levels.at(-1); current !== undefined; current = levels.at(-1)) {
       if (remembered > mostRemembered)
@@ -63,7 +64,7 @@ export function* walkUsage(path: string): Generator<undefined, DiskUsage> {
 
 /** False when it is no directory any more. */
 function enter(levels: Level[], path: string): boolean {
-  const fd = orGone(() => openSync(path, flags));
+  const fd = orGone(() => openSync(fromRaw(path), flags));
   if (fd === undefined) return false;
   const { dev, ino } = fstatSync(fd, { bigint: true });
   levels.push({ dev, ino, subdirectories: [], fd });
@@ -96,7 +97,7 @@ function* countEntries(levels: readonly Level[], count: UsageCount): Generator<u
   const level = levels.at(-1);
   if (level === undefined) return 0;
   const self = `/proc/self/fd/${level.fd}`;
-  const directory = orGone(() => opendirSync(self, { bufferSize: entriesAtOnce }));
+  const directory = orGone(() => opendirSync(self, { bufferSize: entriesAtOnce, encoding: rawEncoding }));
   if (directory === undefined) return 0;
   let length = 0;
   let entries = 0;
@@ -118,12 +119,13 @@ function* countEntries(levels: readonly Level[], count: UsageCount): Generator<u
   return length;
 }
 
-function nextName(directory: Dir): string | undefined {
-  return directory.readSync()?.name;
+function nextName(directory: Dir): RawName | undefined {
+  const entry = directory.readSync();
+  return entry === null ? undefined : rawName(entry);
 }
 
 function lstatOrGone(path: string): BigIntStats | undefined {
-  return orGone(() => lstatSync(path, { bigint: true }));
+  return orGone(() => lstatSync(fromRaw(path), { bigint: true }));
 }
 
 function orGone<T>(look: () => T): T | undefined {

@@ -1,0 +1,66 @@
+// Entries whose names are no text, which a pod is free to make: they are removed, counted and given to a group as all others.
+import { execFileSync } from 'node:child_process';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { changeOwnership } from './ownership.ts';
+import { smallDiskUsage } from './usage.ts';
+import { VolumeFiles } from './volume-files.ts';
+import { walkUsage } from './walk-usage.ts';
+
+const { signal } = new AbortController();
+const noText = Buffer.from([0xff, 0xfe, 0x80]);
+const bytesOf = (...parts: readonly (string | Buffer)[]): Buffer =>
+  Buffer.concat(parts.map((part) => Buffer.from(part)));
+
+let root = '';
+let volume = '';
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'raw-names-'));
+  // Text that is not ASCII is there as well, and in the path.
+  volume = join(root, 'uid', 'volumes', 'v');
+  mkdirSync(join(volume, 'Größe', 'ä'), { recursive: true });
+  const inner = bytesOf(volume, '/', noText);
+  mkdirSync(inner);
+  writeFileSync(bytesOf(inner, '/', noText), 'x'.repeat(100_000));
+  writeFileSync(bytesOf(volume, '/Größe/ä/', noText), 'x');
+  symlinkSync('nowhere', bytesOf(inner, '/link', noText));
+});
+// Node's own removal does not find these names.
+afterEach(() => void execFileSync('rm', ['-rf', root]));
+
+test('a tree with names that are no text is removed', async () => {
+  await new VolumeFiles({ podsDir: root, now: () => 0 }).removeTree(volume);
+  expect(existsSync(volume)).toBe(false);
+});
+
+test('files with names that are no text are counted', async () => {
+  const small = await smallDiskUsage(volume, 1_000, signal);
+  const walk = walkUsage(volume);
+  let step = walk.next();
+  while (step.done !== true) step = walk.next();
+  // The volume, three directories, two files and a link.
+  for (const usage of [small, step.value])
+    expect(usage).toMatchObject({ inodes: 7, bytes: expect.toSatisfy((bytes: number) => bytes > 100_000) });
+});
+
+test.skipIf(process.getuid?.() !== 0)('files with names that are no text get the group', async () => {
+  chownSync(volume, 0, 0);
+  const request = { path: volume, fsGroup: 4242, readOnly: false, onlyOnRootMismatch: false };
+  const { entries, failed } = await changeOwnership(request, signal);
+  expect({ entries, failed }).toEqual({ entries: 7, failed: 0 });
+  const groups = readdirSync(bytesOf(volume, '/', noText), { encoding: 'buffer' })
+    .filter((name) => name.equals(noText))
+    .map((name) => statSync(bytesOf(volume, '/', noText, '/', name)).gid);
+  expect(groups).toEqual([4242]);
+});
