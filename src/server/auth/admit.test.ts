@@ -36,6 +36,8 @@ describe('nodeAttributes', () => {
     ['logVerbosity', 'PUT', 'update', ['proxy']],
     ['pods', 'PATCH', 'patch', ['pods', 'proxy']],
     ['pods', 'HEAD', '', ['pods', 'proxy']],
+    ['configz', 'constructor', '', ['configz', 'proxy']],
+    ['configz', '__proto__', '', ['configz', 'proxy']],
     ['run', 'POST', 'create', ['proxy']],
     ['exec', 'POST', 'create', ['proxy']],
     ['exec', 'GET', 'create', ['proxy']],

@@ -15,18 +15,22 @@ export interface AttributeSettings {
   readonly allowGetStreams: boolean;
 }
 
-const verbs: Readonly<Record<string, string>> = {
-  POST: 'create',
-  GET: 'get',
-  PUT: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-};
+/** A map, since an HTTP/2 client may send any method: an object would find `constructor`. */
+const verbs: ReadonlyMap<string, string> = new Map([
+  ['POST', 'create'],
+  ['GET', 'get'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+]);
 
 export function nodeAttributes(settings: AttributeSettings, row: RouteRow, method: string): NodeAttributes {
   const { fineSubresource, subresource } = row;
   // differs from upstream: there a GET may exec with nothing but the right to read, since a WebSocket begins with one.
   const acts = row.acts === true && method === 'GET' && !settings.allowGetStreams;
   const fine = settings.fineGrained && fineSubresource !== undefined ? [fineSubresource] : [];
-  return { verb: acts ? 'create' : (row.verb ?? verbs[method] ?? ''), subresources: [...fine, subresource] };
+  return {
+    verb: acts ? 'create' : (row.verb ?? verbs.get(method) ?? ''),
+    subresources: [...fine, subresource],
+  };
 }
