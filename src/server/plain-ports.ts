@@ -31,12 +31,14 @@ export interface PlainPortsDeps {
 }
 
 /**
- * Rejects every method that could change something: nobody is authenticated here.
- * differs from upstream: there DELETE /metrics/slis resets the metrics, and POST /stats/summary is another GET.
+ * Rejects every method that could change something: nobody is authenticated here. POST /stats/summary is another GET.
+ * differs from upstream: there DELETE /metrics/slis resets the metrics.
  */
 function onlyReads(handler: HttpHandler): HttpHandler {
   return (request) =>
-    request.method === 'GET' || request.method === 'HEAD'
+    request.method === 'GET' ||
+    request.method === 'HEAD' ||
+    (request.method === 'POST' && request.path.replace(/\/$/, '') === '/stats/summary')
       ? handler(request)
       : refusal(405, '405: Method Not Allowed', { allow: 'GET, HEAD' });
 }
