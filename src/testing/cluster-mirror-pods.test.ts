@@ -1,49 +1,8 @@
 // Mirror pods end to end in memory: what upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go expect of a node.
-import { expect, onTestFinished, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
-import { aContainer, aPod, type PodOver } from './builders.ts';
+import { expect, test } from 'vitest';
+import { aPod } from './builders.ts';
 import { ClusterWorld } from './cluster-world.ts';
-
-const mirrorAnnotation = 'kubernetes.io/config.mirror';
-
-async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
-
-/** Ignores SIGTERM, so that it ends with its grace period of 20 s. */
-const graceful = (uid: string, over: PodOver = {}): Pod =>
-  aPod({
-    name: 'web',
-    uid,
-    terminationGracePeriodSeconds: 20,
-    containers: [aContainer({ command: ['sh', '-c', 'trap "" TERM; sleep 100000'] })],
-    ...over,
-  });
-
-function shown(world: ClusterWorld, name = 'web-n'): readonly unknown[] {
-  const pod = world.pod(name);
-  return [pod?.metadata?.uid, pod?.status?.phase, pod?.metadata?.annotations?.[mirrorAnnotation]];
-}
-
-async function running(world: ClusterWorld, uid: string): Promise<readonly unknown[]> {
-  world.node.write('web.json', graceful(uid));
-  await world.advance(5_000);
-  const before = shown(world);
-  expect(before).toEqual([expect.any(String), 'Running', uid]);
-  return before;
-}
-
-/** Every 200 ms, as upstream's specs do. */
-async function expectUnchanged(world: ClusterWorld, before: readonly unknown[], ms: number): Promise<void> {
-  for (let passedMs = 0; passedMs < ms; passedMs += 200) {
-    expect([passedMs, ...shown(world)]).toEqual([passedMs, ...before]);
-    await world.advance(200);
-  }
-}
+import { expectUnchanged, graceful, running, shown, started } from './mirror-pod-kit.ts';
 
 test('a mirror pod stays Running for the grace period of a removed static pod', async () => {
   const world = await started();
