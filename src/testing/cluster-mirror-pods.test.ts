@@ -1,7 +1,7 @@
 // Mirror pods end to end in memory: what upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go expect of a node.
 import { expect, test } from 'vitest';
 import { aPod } from './builders.ts';
-import { ClusterWorld } from './cluster-world.ts';
+import type { ClusterWorld } from './cluster-world.ts';
 import { expectUnchanged, graceful, running, shown, started } from './mirror-pod-kit.ts';
 
 test('a mirror pod stays Running for the grace period of a removed static pod', async () => {

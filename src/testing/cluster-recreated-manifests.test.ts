@@ -1,6 +1,6 @@
 // Manifests that are removed and written again, end to end in memory. Upstream's mirror_pod_test.go expects a restart.
 import { expect, test } from 'vitest';
-import { ClusterWorld } from './cluster-world.ts';
+import type { ClusterWorld } from './cluster-world.ts';
 import { expectUnchanged, graceful, running, shown, started } from './mirror-pod-kit.ts';
 
 function restartCount(world: ClusterWorld): number | undefined {
