@@ -37,8 +37,11 @@ export class PacedTurns {
       this.#scheduled = false;
       const work = this.#queue.shift();
       if (work === undefined) return;
-      this.#work(work);
-      if (this.#queue.length > 0) this.#schedule();
+      try {
+        this.#work(work);
+      } finally {
+        if (this.#queue.length > 0) this.#schedule();
+      }
     };
     if (waitMs < 1) setImmediate(next);
     else setTimeout(next, waitMs);
