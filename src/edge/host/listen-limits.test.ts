@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect as connectHttp2 } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -168,6 +169,26 @@ test('pipelined requests beyond the limit end the connection without being handl
   const client = tcp(listener);
   client.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(5_000));
   await expect.poll(() => client.closed).toBe(true);
+  expect(handled).toBeLessThanOrEqual(4);
+});
+
+// Node documents neither the parser's property that stops it nor another way; without it all of them become requests.
+test.each<[string, Partial<HttpLimits>]>([
+  ['more pipelined requests than allowed', {}],
+  ['more requests per second than allowed', { unknownRequestsPerPeerPerSecond: 1 }],
+])('Node stops parsing a burst that was sent at once: %s', async (_, limits) => {
+  let parsed = 0;
+  const onRequest = (): void => {
+    parsed++;
+  };
+  subscribe('http.server.request.start', onRequest);
+  open.push({ close: () => void unsubscribe('http.server.request.start', onRequest) });
+  const listener = await plain(limits);
+  const client = tcp(listener);
+  client.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2_000));
+  await expect.poll(() => client.closed).toBe(true);
+  expect(parsed).toBeGreaterThan(0);
+  expect(parsed).toBeLessThan(20);
   expect(handled).toBeLessThanOrEqual(4);
 });
 
