@@ -3,12 +3,13 @@
 // event loop, the growth of its memory, its processor time, and how the certified client fared. Judges nothing.
 //
 //   node tools/run-ts.mjs bench/listener-flood.ts [shape …]
-import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { buildFlooder } from '../integration/support/start-flood.ts';
 import { Channel } from '../src/base/channel.ts';
 import { realClock } from '../src/base/clock.ts';
 import { silentLogger } from '../src/base/log.ts';
@@ -226,13 +227,12 @@ async function measure(shape: string, flooder: string): Promise<readonly string[
 }
 
 async function main(wanted: readonly string[]): Promise<void> {
-  const flooder = new URL('../dist/scripts/flooder.mjs', `file://${process.cwd()}/bench/`);
-  execFileSync(process.execPath, ['tools/run-ts.mjs', 'integration/support/flooder.ts']);
+  const flooder = buildFlooder();
   const rows = [
     ['flood', 'delay ms', 'RSS +MiB', 'CPU', 'answered', 'p50 ms', 'max ms', 'reviews', 'opened TLS sent'],
   ];
   for (const shape of wanted) {
-    const row = [...(await measure(shape, fileURLToPath(flooder)))];
+    const row = [...(await measure(shape, flooder))];
     process.stderr.write(`${row.join('\t')}\n`);
     rows.push(row);
   }

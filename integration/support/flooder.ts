@@ -1,7 +1,9 @@
 // A hostile network client, run as a process of its own: floods one port in one way for a bounded time, then prints how far it
 // got as JSON. HTTP/2 frames are prebuilt bytes, so that the client costs little and the server's work dominates.
 //
-//   node flooder.mjs SHAPE PORT SECONDS [FROM-ADDRESS [CONNECTIONS]]
+//   node flooder.mjs SHAPE PORT SECONDS [FROM-ADDRESS | many [CONNECTIONS]]
+//
+// many: each connection has an address of its own, from 127.2.0.0/16.
 import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -42,7 +44,7 @@ const settingsAck = frame(4, 1, 0, Buffer.alloc(0));
 const window = frame(8, 0, 0, Buffer.from([0x3f, 0xff, 0, 0]));
 const greeting = Buffer.concat([preface, settings, settingsAck, window]);
 
-interface Counts {
+export interface FloodCounts {
   opened: number;
   secured: number;
   closed: number;
@@ -51,7 +53,7 @@ interface Counts {
   receivedBytes: number;
 }
 
-const counts: Counts = { opened: 0, secured: 0, closed: 0, failed: 0, sent: 0, receivedBytes: 0 };
+const counts: FloodCounts = { opened: 0, secured: 0, closed: 0, failed: 0, sent: 0, receivedBytes: 0 };
 
 type Fill = (socket: Socket, state: { stream: number }) => void;
 
@@ -192,10 +194,16 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
 };
 
+let addresses = 0;
+function nextAddress(): string {
+  addresses = (addresses + 1) % 65_536;
+  return `127.2.${addresses >> 8}.${addresses & 255}`;
+}
+
 function open(shape: Shape, port: number, ended: () => boolean, sockets: Set<Socket>): void {
   const { tls } = shape;
   const secure = tls === 'h2' || tls === 'http/1.1';
-  const to = { host, port, localAddress };
+  const to = { host, port, localAddress: from === 'many' ? nextAddress() : from };
   const socket = secure
     ? connectTls({ ...to, rejectUnauthorized: false, ALPNProtocols: [tls] })
     : connectTcp(to);
@@ -221,7 +229,7 @@ function open(shape: Shape, port: number, ended: () => boolean, sockets: Set<Soc
   });
 }
 
-const [name = '', port = '', seconds = '', localAddress = '127.0.0.2', connections] = process.argv.slice(2);
+const [name = '', port = '', seconds = '', from = '127.0.0.2', connections] = process.argv.slice(2);
 const shape = shapes[name];
 if (shape !== undefined) {
   const sockets = new Set<Socket>();

@@ -8,12 +8,12 @@ import type { Kubelet } from '../../rig/kubelet.ts';
 import { slowness } from '../../rig/wait.ts';
 import { type Cluster, isReady } from '../cluster.ts';
 import type { Canary } from './canary.ts';
-import { LoopWatch, loopLimitMs } from './loop-watch.ts';
+import { LoopWatch, loopLimitMs, type ReadMetrics } from './loop-watch.ts';
 
 export const neighbourName = 'neighbour';
 export const leaseSeconds = 8;
 /** By how much the kubelet's memory may be more than before the first attack. */
-const rssLimitMib = 100;
+export const rssLimitMib = 100;
 const shownFaults = 10;
 const settleMs = 20_000;
 
@@ -37,11 +37,11 @@ export class NodeWatch {
   #longestGapMs = 0;
   #logEnd = 0;
 
-  constructor(cluster: Cluster, kubelet: Kubelet, canary: Canary) {
+  constructor(cluster: Cluster, kubelet: Kubelet, canary: Canary, readMetrics: ReadMetrics) {
     this.#cluster = cluster;
     this.#kubelet = kubelet;
     this.#canary = canary;
-    this.#loop = new LoopWatch(kubelet);
+    this.#loop = new LoopWatch(kubelet, readMetrics);
   }
 
   /** The neighbour is ready and the node has its lease. */

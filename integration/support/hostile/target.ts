@@ -1,7 +1,7 @@
 // The node that hostile pods are put on: a real containerd, the built kubelet, the API server's double, and a neighbour that is
 // probed every second. Helpers for attacks to create pods, to call the kubelet as an administrator, and to wait.
 // Invariant: recover() leaves the node as start() did, whatever an attack did to the kubelet.
-import { request as httpsRequest } from 'node:https';
+import { Agent, request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import type { Container, Event as CoreEvent, Pod, PodStatus } from '../../../src/api/k8s.ts';
 import type { Kubelet } from '../../rig/kubelet.ts';
@@ -38,6 +38,15 @@ export interface AskOptions {
   readonly forMs?: number;
   /** Reads nothing of the answer's body. */
   readonly deaf?: boolean;
+  /** The client's address; one of loopback. */
+  readonly from?: string;
+  /** Reuses a connection instead of opening one. */
+  readonly agent?: Agent;
+}
+
+export interface TargetOptions {
+  /** Whether pods of hostileNode() can run, which need an image that takes seconds to build. */
+  readonly hasNodeImage?: boolean;
 }
 
 export function hostilePod(name: string, over: ManifestOver = {}): Pod {
@@ -59,19 +68,21 @@ export class Target {
   readonly kubelet: Kubelet;
   readonly canary: Canary;
   watch: NodeWatch;
+  /** Kept open, so that watching costs the kubelet no handshakes, and no other client can take its place. */
+  readonly #watchAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 
   private constructor(rig: Rig, cluster: Cluster, kubelet: Kubelet) {
     this.rig = rig;
     this.cluster = cluster;
     this.kubelet = kubelet;
     this.canary = new Canary(join(rig.ground.dir, 'canary'));
-    this.watch = new NodeWatch(cluster, kubelet, this.canary);
+    this.watch = this.#newWatch();
   }
 
-  static async start(): Promise<Target> {
+  static async start({ hasNodeImage = true }: TargetOptions = {}): Promise<Target> {
     const rig = await startRig();
     const cluster = await startCluster(rig, nodeName);
-    await addGrpcImage(rig);
+    if (hasNodeImage) await addGrpcImage(rig);
     const config = {
       ...cluster.kubeletConfig,
       podPidsLimit: pidsLimit,
@@ -91,8 +102,17 @@ export class Target {
 
   async stop(): Promise<void> {
     await this.watch.stop();
+    this.#watchAgent.destroy();
     await this.rig.stop();
     await this.cluster.stop();
+  }
+
+  #newWatch(): NodeWatch {
+    return new NodeWatch(this.cluster, this.kubelet, this.canary, async (withinMs) => {
+      const answer = await this.ask('/metrics', { forMs: withinMs, agent: this.#watchAgent });
+      if (answer.status !== 200 || !answer.complete) throw new Error(`/metrics answered ${answer.status}`);
+      return answer.text;
+    });
   }
 
   async #begin(): Promise<void> {
@@ -101,7 +121,7 @@ export class Target {
     const neighbour = manifest(neighbourName, {
       nodeName,
       containers: [
-        container('main', 'mkdir /www; echo fine > /www/index.html; exec httpd -f -p 8080 -h /www', {
+        container('main', 'mkdir /www; echo fine | tee /www/index.html; exec httpd -f -p 8080 -h /www', {
           resources: { requests: { cpu: '500m' } },
           startupProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1, failureThreshold: 60 },
           readinessProbe: { httpGet: { path: '/', port: 8080 }, periodSeconds: 1, timeoutSeconds: 1 },
@@ -112,7 +132,7 @@ export class Target {
     this.create(neighbour);
     await this.cluster.untilReady(neighbourName);
     await waitFor(() => this.cluster.double.objects.list('leases').length > 0, 'the lease');
-    this.watch = new NodeWatch(this.cluster, this.kubelet, this.canary);
+    this.watch = this.#newWatch();
     this.watch.start();
   }
 
@@ -180,15 +200,17 @@ export class Target {
   }
 
   /** A request to the secure port with an administrator's certificate. */
-  ask(path: string, { method = 'GET', forMs = waitMs, deaf = false }: AskOptions = {}): Promise<Answer> {
+  ask(path: string, options: AskOptions = {}): Promise<Answer> {
+    const { method = 'GET', forMs = waitMs, deaf = false, from = '127.0.0.1', agent } = options;
     const kept = 1024 * 1024;
-    const options = {
+    const tls = {
       host: '127.0.0.1',
+      localAddress: from,
       port: this.kubelet.securePort,
       path,
       method,
       rejectUnauthorized: false,
-      agent: false,
+      agent: agent ?? false,
       cert: this.cluster.admin.cert,
       key: this.cluster.admin.key,
       signal: AbortSignal.timeout(forMs * slowness),
@@ -199,7 +221,7 @@ export class Target {
       const chunks: Buffer[] = [];
       const done = (complete: boolean): void =>
         resolve({ status, bytes, text: Buffer.concat(chunks).toString(), complete });
-      const request = httpsRequest(options, (response) => {
+      const request = httpsRequest(tls, (response) => {
         status = response.statusCode ?? 0;
         response.on('error', () => done(false));
         if (deaf) return;
