@@ -35,6 +35,8 @@ export interface HttpLimits {
   readonly handshakesPerSecond: number;
   readonly handshakesPerPeerPerSecond: number;
   readonly knownHandshakesPerSecond: number;
+  /** Handshakes that start together, of known addresses and of the others: each takes a millisecond of the event loop or more. */
+  readonly handshakesAtOnce: number;
   /** A client that sends more is disconnected. */
   readonly unknownRequestsPerSecond: number;
   readonly unknownRequestsPerPeerPerSecond: number;
@@ -74,6 +76,7 @@ export const defaultHttpLimits: HttpLimits = {
   handshakesPerSecond: 50,
   handshakesPerPeerPerSecond: 20,
   knownHandshakesPerSecond: 200,
+  handshakesAtOnce: 20,
   unknownRequestsPerSecond: 500,
   unknownRequestsPerPeerPerSecond: 250,
   unknownRequestsInFlight: 128,

@@ -66,8 +66,8 @@ export class PeerLimits {
 
   constructor(limits: HttpLimits) {
     this.#limits = limits;
-    this.#handshakes = new Rate(limits.handshakesPerSecond);
-    this.#knownHandshakes = new Rate(limits.knownHandshakesPerSecond);
+    this.#handshakes = new Rate(limits.handshakesPerSecond, limits.handshakesAtOnce);
+    this.#knownHandshakes = new Rate(limits.knownHandshakesPerSecond, limits.handshakesAtOnce);
     this.#requests = new Rate(limits.unknownRequestsPerSecond);
   }
 
@@ -280,7 +280,9 @@ export class PeerLimits {
     for (const client of this.#waiting) {
       const { peer } = client;
       if (isKnown(peer) || !peer.handshakes.has()) continue;
-      if (next === undefined || peer.startedMs < next.peer.startedMs) next = client;
+      // Of peers that have never started, the newest: a socket that waits is not read, so the clients of the oldest may have gone.
+      const isNewer = peer !== next?.peer && peer.startedMs === next?.peer.startedMs;
+      if (next === undefined || peer.startedMs < next.peer.startedMs || isNewer) next = client;
     }
     return next;
   }
@@ -305,21 +307,23 @@ function addressKey({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' 
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** A token bucket that can be looked into, with a burst of two seconds' tokens. */
+/** A token bucket that can be looked into, with a burst of two seconds' tokens unless set. */
 class Rate {
   readonly #perSecond: number;
+  readonly #burst: number;
   #tokens: number;
   #filledMs = performance.now();
 
-  constructor(perSecond: number) {
+  constructor(perSecond: number, burst = perSecond * 2) {
     this.#perSecond = perSecond;
-    this.#tokens = perSecond * 2;
+    this.#burst = burst;
+    this.#tokens = burst;
   }
 
   has(): boolean {
     const nowMs = performance.now();
     const more = ((nowMs - this.#filledMs) / 1000) * this.#perSecond;
-    this.#tokens = Math.min(this.#perSecond * 2, this.#tokens + more);
+    this.#tokens = Math.min(this.#burst, this.#tokens + more);
     this.#filledMs = nowMs;
     return this.#tokens >= 1;
   }
