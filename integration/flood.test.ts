@@ -12,17 +12,17 @@ import { webSocketExec } from './support/streams.ts';
 interface Flood {
   readonly shape: string;
   readonly port: 'securePort' | 'readOnlyPort';
-  /** Whether each connection has an address of its own. */
-  readonly distributed?: boolean;
+  /** The same address as the API server's, or one per connection; by default one of their own. */
+  readonly from?: 'API server' | 'many';
 }
 
 const floods: readonly Flood[] = [
   { shape: 'idle-tcp', port: 'securePort' },
   { shape: 'half-open-tls', port: 'securePort' },
-  { shape: 'tls-handshakes', port: 'securePort' },
+  { shape: 'tls-handshakes', port: 'securePort', from: 'API server' },
   { shape: 'idle-h2', port: 'securePort' },
   { shape: 'h2-requests', port: 'securePort' },
-  { shape: 'h2-requests', port: 'securePort', distributed: true },
+  { shape: 'h2-requests', port: 'securePort', from: 'many' },
   { shape: 'h2-rapid-reset', port: 'securePort' },
   { shape: 'h1-pipelined', port: 'securePort' },
   { shape: 'random-tokens', port: 'securePort' },
@@ -33,6 +33,7 @@ const floods: readonly Flood[] = [
   { shape: 'plain-metrics', port: 'readOnlyPort' },
 ];
 
+const fromNames = { 'API server': ", from the API server's address", many: ', from many addresses' } as const;
 const floodSeconds = 2;
 /** Generous: two CPUs are shared by the flood, the kubelet, the API server and this test. */
 const answerMs = 10_000;
@@ -118,16 +119,18 @@ describeOnRig('unauthenticated clients do not affect the node', () => {
   });
   afterAll(() => target.stop());
 
-  for (const { distributed = false, port, shape } of floods) {
-    const name = `${shape} at the ${port === 'securePort' ? 'secure' : 'read-only'} port${distributed ? ', from many addresses' : ''}`;
+  for (const { from, port, shape } of floods) {
+    const portName = port === 'securePort' ? 'secure' : 'read-only';
+    const name = `${shape} at the ${portName} port${from === undefined ? '' : fromNames[from]}`;
     test(name, async () => {
       onTestFailed(() => console.error(target.cluster.account(target.kubelet)));
       // A flood from many addresses can keep new ones out, but not those that the kubelet knows.
-      const client = new ApiServerClient(target, !distributed);
-      const options = { program, shape, port: target.kubelet[port], seconds: floodSeconds };
+      const client = new ApiServerClient(target, from !== 'many');
+      const address = from === 'API server' ? '127.0.0.1' : (from ?? '127.0.0.2');
+      const options = { program, shape, port: target.kubelet[port], seconds: floodSeconds, from: address };
       target.watch.begin();
       const over = new AbortController();
-      const flooded = flood({ ...options, ...(distributed && { from: 'many' }) }).finally(() => {
+      const flooded = flood(options).finally(() => {
         over.abort();
       });
       while (!over.signal.aborted) await client.round();
