@@ -186,6 +186,11 @@ export const floods: readonly (readonly [string, Buffer])[] = [
     'answers without a window',
     Buffer.concat([windowOf(0), repeat(8, (index) => get(index * 2 + 1, '/long'))]),
   ],
+  ['a stream without a window', Buffer.concat([windowOf(0), get(1, '/stream')])],
+  [
+    'a frame that is too long while a request has no end',
+    Buffer.concat([post(1), frame(types.data, 0, 1, none, 0xff_ff_ff)]),
+  ],
   ['GOAWAY', repeat(1_000, () => frame(types.goAway, 0, 0, Buffer.alloc(8)))],
 ].map(([name, frames]) => [name as string, Buffer.concat([greeting, frames as Buffer])]);
 

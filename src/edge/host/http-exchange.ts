@@ -79,7 +79,13 @@ export function answerRequest(options: ExchangeOptions, message: Message, respon
     if (!exchange.answered) exchange.abort.abort(new Aborted('the client went away'));
   });
   const answer = (): void => {
-    if (!response.destroyed) void answerNow(options, message, response, exchange, client);
+    // A response of HTTP/2 has no `destroyed`.
+    if (exchange.abort.signal.aborted) return;
+    // For example a header that cannot be sent. A rejection that nothing handles would end the kubelet.
+    answerNow(options, message, response, exchange, client).catch((err: unknown) => {
+      options.onError?.(err);
+      response.destroy();
+    });
   };
   if (client?.admitted === false) turns.run(answer);
   else answer();
@@ -123,7 +129,6 @@ function stopParsing(socket: Socket): void {
   if (parser?.onIncoming !== undefined) parser.onIncoming = () => 2;
 }
 
-/** Never rejects. */
 async function answerNow(
   options: ExchangeOptions,
   message: Message,
@@ -144,12 +149,14 @@ async function answerNow(
   discardBody(message, limits.bodyBytes);
   const result = 'proxyTo' in answer ? upgradeRequired : answer;
   const { body } = result;
-  if (client !== undefined && (typeof body === 'string' || body instanceof Uint8Array))
+  // A response that is closed already will not close again, and its bytes would be held for ever.
+  const isOpen = !exchange.abort.signal.aborted;
+  if (isOpen && client !== undefined && (typeof body === 'string' || body instanceof Uint8Array))
     response.once('close', peers.holdBytes(client, body.length));
   await write(options, response, result, exchange, connections.isLast(connection));
 }
 
-/** Answers a request to speak another protocol: by handing the connection on, or with an answer that ends it. Never rejects. */
+/** Answers a request to speak another protocol: by handing the connection on, or with an answer that ends it. */
 export async function answerUpgrade(
   options: ExchangeOptions,
   message: IncomingMessage,
@@ -158,6 +165,11 @@ export async function answerUpgrade(
 ): Promise<void> {
   const { connections, peers, proxyUpgrade } = options;
   socket.on('error', () => socket.destroy());
+  // An earlier request still owns the socket: its answer would end up inside the other protocol.
+  if (!connections.isIdle(socket)) {
+    socket.destroy();
+    return;
+  }
   const client = peers.clientOf(socket);
   const refusal = client && peers.beginRequest(client);
   if (refusal !== undefined) {
@@ -319,6 +331,8 @@ async function write(
   try {
     await sendStream(response, { ...result, body }, signal, streamStalledMs, last);
     exchange.answered = true;
+    // The client has to read what is still buffered, too; nothing else limits how long that takes.
+    response.setTimeout(streamStalledMs, () => response.destroy());
     response.end();
   } catch (err) {
     // Cut off in the middle, so that nobody takes what came for the whole.

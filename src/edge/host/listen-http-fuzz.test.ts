@@ -93,4 +93,36 @@ describe('the plain port', () => {
     );
     expect(seen).not.toContain('/smuggled');
   });
+
+  test('closes a connection that asks for another protocol before its first request is answered', async () => {
+    const upgrade = 'HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
+    const results = await exchangeAll(
+      open,
+      ['/', '/upgrade'].map((path) => [
+        Buffer.from(`GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET ${path} ${upgrade}`),
+      ]),
+    );
+    expect(results.map(({ got }) => got.toString())).toEqual(['', '']);
+    expect(seen).toEqual(['/first', '/first']);
+  });
+
+  test('frees the answer of a client that went away while it was made', async () => {
+    const socket = open();
+    socket.write('GET /abandoned HTTP/1.1\r\nHost: x\r\n\r\n');
+    await expect.poll(() => seen).toEqual(['/abandoned']);
+    socket.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    // The answer is larger than all that clients may leave unread: counted for ever, it would refuse everybody else.
+    expect(await ask('/')).toBe(200);
+  });
+
+  test('closes the connection of an answer that cannot be written, and reports it', async () => {
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
+    const results = await exchangeAll(
+      open,
+      ['', upgrade].map((more) => [Buffer.from(`GET /bad-header HTTP/1.1\r\nHost: x\r\n${more}\r\n`)]),
+    );
+    expect(results.map(({ got }) => got.toString())).toEqual(['', '']);
+    expect(errors.splice(0)).toMatchObject([{ code: 'ERR_INVALID_CHAR' }, { code: 'ERR_INVALID_CHAR' }]);
+  });
 });

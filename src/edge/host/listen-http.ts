@@ -60,14 +60,15 @@ export function limitPeers(server: Server | Http2SecureServer, peers: PeerLimits
   );
 }
 
-/** Neither function rejects. */
 export function serveRequests(server: Server | Http2SecureServer, options: ExchangeOptions): void {
   const plain = server as Server;
   plain.on('request', (request, response) => answerRequest(options, request, response));
-  plain.on(
-    'upgrade',
-    (request, socket: Duplex, head) => void answerUpgrade(options, request, socket as Socket, head),
-  );
+  plain.on('upgrade', (request, socket: Duplex, head) => {
+    answerUpgrade(options, request, socket as Socket, head).catch((err: unknown) => {
+      options.onError?.(err);
+      socket.destroy();
+    });
+  });
   plain.on('clientError', refuseMalformed());
 }
 

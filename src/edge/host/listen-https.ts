@@ -151,15 +151,29 @@ function followCertificates(
   };
 }
 
+/**
+ * After a frame that violates the protocol, Node sends GOAWAY and reads no more: it neither ends the session nor notices that
+ * the client has gone. Only an unanswered PING shows that.
+ */
+const mostUnansweredPings = 3;
+
 /** A silent stream is no idle connection; HTTP/2 counts by its session, HTTP/1.1 by its socket. */
 function followTimeouts(server: Http2SecureServer, connections: HttpConnections, limits: HttpLimits): void {
   server.setTimeout(limits.stalledMs);
   server.on('session', (session: ServerHttp2Session) => {
+    let unansweredPings = 0;
     session.setTimeout(limits.idleMs);
     session.on('timeout', () => {
       if (connections.isIdle(session)) session.close();
-      // What is under way may end without a byte, and then nothing would begin to count again.
-      else session.setTimeout(limits.idleMs);
+      else if (unansweredPings >= mostUnansweredPings) session.destroy();
+      else {
+        unansweredPings++;
+        session.ping((err) => {
+          if (err === null) unansweredPings = 0;
+        });
+        // What is under way may end without a byte, and then nothing would begin to count again.
+        session.setTimeout(limits.idleMs);
+      }
     });
   });
   // Tells of sessions too, but of each only once; without anybody who hears it, Node would end them.
