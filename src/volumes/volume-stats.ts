@@ -1,5 +1,5 @@
 // Measures what the volumes of pods use. Upstream: pkg/kubelet/server/stats/volume_stat_calculator.go.
-// Invariants: a pod is measured by one at a time and not again before the period is over; few pods are measured at once, so
+// Invariants: a pod is measured by one at a time, however long that takes, and not again before the period after it is over; few pods are measured at once, so
 // that looking at many files takes its time beside everything else; a volume that cannot be measured is left out.
 
 import type { PodUid } from '../api/pod-ref.ts';
@@ -24,7 +24,8 @@ export interface VolumeStatsDeps {
 }
 
 interface Measured {
-  readonly atMs: number;
+  /** Undefined while it is under way. */
+  endedMs: number | undefined;
   readonly volumes: Promise<readonly VolumeUsage[]>;
 }
 
@@ -49,9 +50,15 @@ export class VolumeStatsReader implements VolumeStatsSource {
     const volumes = mounts.ofPod(uid);
     if (volumes.length === 0) return Promise.resolve([]);
     const last = this.#pods.get(uid);
-    if (last !== undefined && clock.monotonic() - last.atMs < periodMs)
+    // A walk may take longer than the period: were it begun anew by then, nobody would ever see its result.
+    if (last !== undefined && (last.endedMs === undefined || clock.monotonic() - last.endedMs < periodMs))
       return raceAbort(last.volumes, signal);
-    const measured = { atMs: clock.monotonic(), volumes: this.#measureAll(uid, volumes) };
+    const measured: Measured = {
+      endedMs: undefined,
+      volumes: this.#measureAll(uid, volumes).finally(() => {
+        measured.endedMs = clock.monotonic();
+      }),
+    };
     this.#pods.set(uid, measured);
     return raceAbort(measured.volumes, signal);
   }
