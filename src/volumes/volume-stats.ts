@@ -1,6 +1,6 @@
 // Measures what the volumes of pods use. Upstream: pkg/kubelet/server/stats/volume_stat_calculator.go.
-// Invariants: a pod is measured by one at a time, however long that takes, and not again before the period after it is over; few pods are measured at once, so
-// that looking at many files takes its time beside everything else; a volume that cannot be measured is left out.
+// Invariants: a pod is measured once at a time, however long that takes, and not again before the period after it is over; few
+// pods are measured at once, so that the walks leave time for everything else; a volume that cannot be measured is left out.
 
 import type { PodUid } from '../api/pod-ref.ts';
 import { Quantity } from '../api/quantity.ts';

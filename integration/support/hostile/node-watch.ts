@@ -15,7 +15,8 @@ export const leaseSeconds = 8;
 /** By how much the kubelet's memory may be more than before the first attack. */
 export const rssLimitMib = 100;
 const shownFaults = 10;
-const settleMs = 20_000;
+/** Memory is given back some ten quiet seconds after pods have gone; most attacks need none of this time. */
+const settleMs = 40_000;
 
 export interface Findings {
   readonly loopBlockedMs: number;
