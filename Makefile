@@ -1,6 +1,6 @@
 # make run    a kubelet with a sample pod in ./.run, until Ctrl-C
 # make test   everything there is to check, with a summary at the end
-# make check  types, lint, format, layers, regexes and unit tests: about a minute, no root needed
+# make check  types, lint, format, layers, regexes and unit tests: two minutes, no root needed
 # make build  the kubelet command: bin/kubelet
 # make bench  pod start against the container runtime's own time; what following logs and scraping cost
 # make clean  away with all that was built
