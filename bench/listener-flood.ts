@@ -118,6 +118,7 @@ async function serve(): Promise<void> {
   });
   const delay = new LoopDelayMonitor(() => performance.now());
   delay.start();
+  delay.watch(Number.POSITIVE_INFINITY);
   process.on('message', (sinceMs: number) => {
     process.send?.({
       nowMs: performance.now(),

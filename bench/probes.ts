@@ -148,7 +148,11 @@ async function main(dir: string): Promise<void> {
     observed,
     lifecycles,
     results,
-    edges: { probes: probeEdges, probeResultFile: resultFile, loopDelay: { maxSinceMs: () => 0 } },
+    edges: {
+      probes: probeEdges,
+      probeResultFile: resultFile,
+      loopDelay: { watch: () => undefined, maxSinceMs: () => 0 },
+    },
     cri,
     events: noEvents,
     gates: { ExecProbeTimeout: true },

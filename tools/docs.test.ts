@@ -77,7 +77,12 @@ describe('docs/metrics.md', () => {
   cluster.observeStatusSync(0);
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
   processMetrics(metrics.registry, fakeStatsEdge.own);
-  const loopDelay = { start: () => undefined, stop: () => undefined, maxSinceMs: () => 0 };
+  const loopDelay = {
+    start: () => undefined,
+    stop: () => undefined,
+    watch: () => undefined,
+    maxSinceMs: () => 0,
+  };
   loopDelayMetrics(metrics.registry, loopDelay, { monotonic: () => 0 });
   expect(new DiskMetrics(metrics.registry)).toBeDefined();
   const certificate = {

@@ -41,7 +41,10 @@ async function run(
       edges: { http: ask, tcp: ask, grpc: ask },
       slowFails,
       clock,
-      loopDelay: { maxSinceMs: (sinceMs) => (sinceMs <= loop.lateAtMs ? loop.lateMs : 0) },
+      loopDelay: {
+        watch: () => undefined,
+        maxSinceMs: (sinceMs) => (sinceMs <= loop.lateAtMs ? loop.lateMs : 0),
+      },
       cri: {
         execSync: async (request, options) => {
           asked.commands.push(request);

@@ -68,6 +68,7 @@ async function runFairly(
 ): Promise<ProbeAnswer> {
   for (let repeats = 0; ; repeats++) {
     const beganMs = deps.clock.monotonic();
+    if (target.by !== 'exec') deps.loopDelay.watch(target.request.timeoutMs);
     const answer = await runOnce(deps, id, target, signal);
     if (answer.timedOut !== true || repeats === mostRepeats) return answer;
     if (deps.loopDelay.maxSinceMs(beganMs) < significantDelayMs(target)) return answer;

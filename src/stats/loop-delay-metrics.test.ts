@@ -12,6 +12,7 @@ test('measures while the component runs, and looks back one minute', async () =>
       observe = each;
     },
     stop: () => void done.push('stop'),
+    watch: (forMs: number) => void done.push(`watch ${forMs}`),
     maxSinceMs: (sinceMs: number) => (sinceMs === 40_000 ? 300 : 0),
   };
   const component = loopDelayMetrics(registry, source, { monotonic: () => 100_000 });
@@ -24,5 +25,5 @@ test('measures while the component runs, and looks back one minute', async () =>
   expect(registry.render()).toContain('kubelet_event_loop_delay_seconds_bucket{le="0.5"} 1\n');
   stop.abort();
   await stopped;
-  expect(done).toEqual(['start', 'stop']);
+  expect([done[0], done[1], done.at(-1)]).toEqual(['start', 'watch 150000', 'stop']);
 });

@@ -1,5 +1,5 @@
 // How late the kubelet's event loop is: everything in it shares one thread, so a long turn delays every pod. Independent of
-// who scrapes and how often, unlike nodejs_eventloop_lag_*.
+// how often it is scraped, unlike nodejs_eventloop_lag_*, and measured from the first scrape on.
 import type { LoopDelay } from '../api/loop-delay.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
@@ -14,8 +14,10 @@ export interface LoopDelaySource extends LoopDelay {
 
 const shortestMs = 10;
 const lookBackMs = 60_000;
+/** Longer than scrapers wait between two scrapes. */
+const watchMs = 150_000;
 
-/** The component measures while it runs. */
+/** The component measures while it runs and is scraped. */
 export function loopDelayMetrics(
   registry: Metrics,
   delay: LoopDelaySource,
@@ -30,7 +32,10 @@ export function loopDelayMetrics(
     name: 'kubelet_event_loop_delay_max_seconds',
     help: 'Longest delay of the event loop within the last minute.',
   });
-  registry.onCollect(() => longest.set({}, delay.maxSinceMs(clock.monotonic() - lookBackMs) / 1000));
+  registry.onCollect(() => {
+    longest.set({}, delay.maxSinceMs(clock.monotonic() - lookBackMs) / 1000);
+    delay.watch(watchMs);
+  });
   return {
     name: 'loop-delay',
     start: (signal) => {

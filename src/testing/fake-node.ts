@@ -341,7 +341,12 @@ export class FakeNode {
           files: () => ({ open: async () => undefined }),
           journal: { units: async () => undefined, read: nothing },
         },
-        loopDelay: { start: () => undefined, stop: () => undefined, maxSinceMs: () => 0 },
+        loopDelay: {
+          start: () => undefined,
+          stop: () => undefined,
+          watch: () => undefined,
+          maxSinceMs: () => 0,
+        },
         profiler: {
           cpu: async () => '{}',
           allocations: async () => '{}',

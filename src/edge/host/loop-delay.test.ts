@@ -11,6 +11,7 @@ function started(nowMs = () => performance.now()): LoopDelayMonitor {
   const monitor = new LoopDelayMonitor(nowMs);
   monitors.push(monitor);
   monitor.start();
+  monitor.watch(120_000);
   return monitor;
 }
 
@@ -31,6 +32,7 @@ test('remembers a delay, and calls back with it', async () => {
   const seen: number[] = [];
   const monitor = started();
   monitor.start((delayMs) => seen.push(delayMs), 100);
+  monitor.watch(10_000);
   const sinceMs = performance.now();
   block(400);
   await vi.waitFor(() => expect(Math.max(...seen)).toBeGreaterThanOrEqual(200));
@@ -63,4 +65,28 @@ test('reports nothing while it is stopped', () => {
   monitor.stop();
   block(120);
   expect(monitor.maxSinceMs(0)).toBe(0);
+});
+
+test('measures only for as long as it was asked to', () => {
+  vi.useFakeTimers();
+  try {
+    let nowMs = 10_000;
+    const monitor = new LoopDelayMonitor(() => nowMs);
+    monitors.push(monitor);
+    monitor.start();
+    expect(vi.getTimerCount()).toBe(0);
+    monitor.watch(1_000);
+    monitor.watch(500);
+    for (let each = 0; each < 9; each++) {
+      nowMs += 100;
+      vi.advanceTimersByTime(100);
+    }
+    expect(vi.getTimerCount()).toBe(1);
+    nowMs += 400;
+    vi.advanceTimersByTime(100);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(monitor.maxSinceMs(10_000)).toBe(300);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -1,5 +1,6 @@
 // Measures how late the event loop is: a timer due every 100 ms notes how late it fired. Owns the timer, which does not keep
-// the process alive. Invariants: memory is fixed; nothing runs between stop() and start(); a delay is never reported as longer
+// the process alive. Invariants: memory is fixed; the timer runs only while somebody wants to know, so that an idle kubelet stays
+// idle; a delay is never reported as longer
 // than it was, and as at most 100 ms shorter.
 import type { LoopDelay } from '../../api/loop-delay.ts';
 
@@ -15,8 +16,10 @@ export class LoopDelayMonitor implements LoopDelay {
   readonly #longest = new Float64Array(slots);
   readonly #numbers = new Float64Array(slots).fill(-1);
   #observe: (delayMs: number) => void = () => undefined;
+  #isStarted = false;
   #timer: NodeJS.Timeout | undefined;
   #tickedMs = 0;
+  #untilMs = 0;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
@@ -28,14 +31,21 @@ export class LoopDelayMonitor implements LoopDelay {
     this.#observe = (delayMs) => {
       if (delayMs >= fromMs) observe(delayMs);
     };
-    this.#tickedMs = this.#nowMs();
-    this.#timer = setInterval(() => this.#tick(), tickMs);
-    this.#timer.unref();
+    this.#isStarted = true;
   }
 
   stop(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#isStarted = false;
+    this.#halt();
+  }
+
+  watch(forMs: number): void {
+    const nowMs = this.#nowMs();
+    this.#untilMs = Math.max(this.#untilMs, nowMs + forMs);
+    if (!this.#isStarted || this.#timer !== undefined) return;
+    this.#tickedMs = nowMs;
+    this.#timer = setInterval(() => this.#tick(), tickMs);
+    this.#timer.unref();
   }
 
   maxSinceMs(sinceMs: number): number {
@@ -60,5 +70,11 @@ export class LoopDelayMonitor implements LoopDelay {
     this.#numbers[at] = slot;
     this.#longest[at] = Math.max(before, delayMs);
     this.#observe(delayMs);
+    if (nowMs >= this.#untilMs) this.#halt();
+  }
+
+  #halt(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }
