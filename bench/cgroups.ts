@@ -4,10 +4,10 @@ import { realClock } from '../src/base/clock.ts';
 import { cgroupfsSpelling } from '../src/edge/cgroup/cgroup-spelling.ts';
 import { CgroupFs } from '../src/edge/cgroup/cgroups.ts';
 import { findHierarchies } from '../src/edge/cgroup/hierarchies.ts';
-import { killProcess } from '../src/edge/host/kill-process.ts';
-import { readMachine } from '../src/edge/host/machine.ts';
-import { PodCgroups } from '../src/resources/pod-cgroups.ts';
-import { aContainer, aPod } from '../src/testing/builders.ts';
+import { killProcess } from '../src/edge/machine/kill-process.ts';
+import { readMachine } from '../src/edge/machine/machine.ts';
+import { PodCgroups } from '../src/resources/cgroups/pod-cgroups.ts';
+import { aContainer, aPod } from '../test/builders/builders.ts';
 import { median, percentile, table } from './statistics.ts';
 
 const count = Number(process.argv[2] ?? 200);

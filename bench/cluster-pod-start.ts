@@ -10,7 +10,7 @@ import type { Kubelet } from '../integration/rig/kubelet.ts';
 import { type Rig, startRig } from '../integration/rig/rig.ts';
 import { waitFor } from '../integration/rig/wait.ts';
 import { type Cluster, isReady, startCluster } from '../integration/support/cluster.ts';
-import type { Pod } from '../src/api/k8s.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
 import { startFloorPods } from './floor.ts';
 import { benchPod } from './pods.ts';
 import { asRatio, inMs, median, percentile, table } from './statistics.ts';

@@ -5,13 +5,13 @@ import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { removeCgroups } from '../integration/rig/cgroups.ts';
 import type { Rig } from '../integration/rig/rig.ts';
-import type { CriRequest } from '../src/api/cri.ts';
-import { type Mount, NamespaceMode } from '../src/api/generated/runtime/v1/api.ts';
-import type { Pod } from '../src/api/k8s.ts';
-import { podUid } from '../src/api/pod-ref.ts';
+import { type Mount, NamespaceMode } from '../src/api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../src/api/cri/runtime.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
+import { podUid } from '../src/api/pod/pod-ref.ts';
 import { parallelStarts } from '../src/assemble/runtime.ts';
-import { generateContainerConfig } from '../src/runtime/container-config.ts';
-import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox-config.ts';
+import { generateContainerConfig } from '../src/runtime/container/container-config.ts';
+import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox/sandbox-config.ts';
 import { benchPod, startedAtMs, wallMs } from './pods.ts';
 
 export interface FloorPods {

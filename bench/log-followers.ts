@@ -21,8 +21,8 @@ import { basename, dirname, join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listenHttp } from '../src/edge/host/listen-http.ts';
-import { LogNode } from '../src/testing/log-node.ts';
+import { listenHttp } from '../src/edge/http/listen-http.ts';
+import { LogNode } from '../test/simulate/log-node.ts';
 import { asRatio, table } from './statistics.ts';
 
 const followers = 20;

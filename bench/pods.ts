@@ -1,8 +1,8 @@
 // The pod that is measured, and when its container began to run, as the runtime tells it.
 import type { Rig } from '../integration/rig/rig.ts';
 import { waitFor } from '../integration/rig/wait.ts';
-import { criLabels } from '../src/api/cri-labels.ts';
-import type { Pod } from '../src/api/k8s.ts';
+import { criLabels } from '../src/api/cri/labels.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
 
 /** One container that ends at once when asked to, so that measuring the next pod need not wait for this one. */
 const script = "trap 'exit 0' TERM; while :; do sleep 2147483647 & wait $!; done";

@@ -11,7 +11,7 @@ import type { Kubelet } from '../integration/rig/kubelet.ts';
 import { startRig } from '../integration/rig/rig.ts';
 import { container, manifest } from '../integration/support/manifest.ts';
 import { untilRunning } from '../integration/support/pod-state.ts';
-import { parsePrometheusText, sampleOf } from '../src/testing/prometheus-text.ts';
+import { parsePrometheusText, sampleOf } from '../test/clients/prometheus-text.ts';
 import { median, table } from './statistics.ts';
 
 const smoke = process.argv.includes('--smoke');

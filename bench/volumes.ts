@@ -15,12 +15,12 @@ import {
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Pod, Volume } from '../src/api/k8s.ts';
-import { podUid } from '../src/api/pod-ref.ts';
+import type { Pod, Volume } from '../src/api/k8s/types.ts';
+import { podUid } from '../src/api/pod/pod-ref.ts';
 import { realClock } from '../src/base/clock.ts';
 import { VolumeFiles } from '../src/edge/volumes/volume-files.ts';
-import { FakePodObjects } from '../src/testing/fake-pod-objects.ts';
-import { volumeRoom } from '../src/testing/volume-room.ts';
+import { FakePodObjects } from '../test/fakes/fake-pod-objects.ts';
+import { volumeRoom } from '../test/simulate/volume-room.ts';
 import { percentile, table } from './statistics.ts';
 
 const isSmoke = process.argv.includes('--smoke');

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
-import type { CertificateSigningRequest } from '../src/api/k8s.ts';
+import type { CertificateSigningRequest } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

@@ -1,7 +1,7 @@
 // The node's clock is set by an hour while pods run, on a real containerd: nothing that runs is touched, what waits goes
 // on waiting as long as it had to, and what ends does so in its time.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Pod } from '../src/api/k8s.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

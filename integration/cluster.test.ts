@@ -1,6 +1,6 @@
 // A node of a cluster: the built command, a real containerd, and the API server's double with the Node authorizer on.
 import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
-import type { Pod } from '../src/api/k8s.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
 import { busyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { allFlags } from '../src/config/flag-index.ts';
+import { allFlags } from '../src/config/command-line/flag-index.ts';
 import { type Outcome, run } from './rig/process.ts';
 import { repositoryRoot } from './rig/repository.ts';
 

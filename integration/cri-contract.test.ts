@@ -1,7 +1,7 @@
 // The CRI contract on a real containerd: what the fake runtime is held to, so that it cannot lie.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { criContract } from '../src/testing/cri-contract.ts';
+import { criContract } from '../test/fake-cri/cri-contract.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 

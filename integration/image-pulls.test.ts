@@ -3,7 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Pod } from '../src/api/k8s.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
 import { buildBusyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import type { OciImage } from './rig/oci.ts';

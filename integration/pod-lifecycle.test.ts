@@ -1,9 +1,9 @@
 // How pods run: what /pods tells of them, what is written on their containers, and what their restart policies do.
 // On a real containerd, through the built command.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { containerHashText } from '../src/api/container-hash.ts';
-import { criAnnotations, criLabels } from '../src/api/cri-labels.ts';
-import type { Pod } from '../src/api/k8s.ts';
+import { criAnnotations, criLabels } from '../src/api/cri/labels.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
+import { containerHashText } from '../src/api/pod/container-hash.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

@@ -1,7 +1,7 @@
 // The stages of a pod's life: init containers in order, sidecars beside them, hooks and order at the end, and the kubelet
 // killed in the middle of a stage. On a real containerd, through the built command.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
-import type { Container, ContainerStatus, Pod } from '../src/api/k8s.ts';
+import type { Container, ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

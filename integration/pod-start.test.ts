@@ -3,7 +3,7 @@
 import { readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Container, ContainerStateWaiting, ContainerStatus, Pod } from '../src/api/k8s.ts';
+import type { Container, ContainerStateWaiting, ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import { buildBusyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import type { OciImage } from './rig/oci.ts';

@@ -1,7 +1,7 @@
 // Probes of all four kinds against servers in real containers: good ones and bad ones, and what becomes of the containers.
 // On a real containerd, through the built command.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Container, Pod, Probe } from '../src/api/k8s.ts';
+import type { Container, Pod, Probe } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

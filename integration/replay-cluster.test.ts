@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest';
-import type { Event } from '../src/api/k8s.ts';
-import { type Recording, readRecordings } from '../src/testing/replay/recording.ts';
-import { eventLine, makeObjects, makePod, namespace } from '../src/testing/replay/run.ts';
+import type { Event } from '../src/api/k8s/types.ts';
+import { type Recording, readRecordings } from '../test/replay/recording.ts';
+import { eventLine, makeObjects, makePod, namespace } from '../test/replay/run.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

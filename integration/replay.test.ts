@@ -1,8 +1,8 @@
 // The recorded manifests as static pods on a real containerd, all at once: each comes to where the Go kubelet had it when it was
 // deleted, the same is told of it, and nothing is left of it afterwards. Those that need a cluster are in replay-cluster.test.ts.
 import { afterAll, beforeAll, test } from 'vitest';
-import type { Pod } from '../src/api/k8s.ts';
-import { type Recording, readRecordings } from '../src/testing/replay/recording.ts';
+import type { Pod } from '../src/api/k8s/types.ts';
+import { type Recording, readRecordings } from '../test/replay/recording.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

@@ -1,7 +1,7 @@
 // Pods resized while they run: what the API server was asked for is what the kernel's files say, of the pod and of its
 // container, and what the status tells. On a real containerd, through the built command.
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
-import type { Container, Pod, PodCondition } from '../src/api/k8s.ts';
+import type { Container, Pod, PodCondition } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

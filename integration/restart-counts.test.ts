@@ -2,7 +2,7 @@
 // them crashes, so none may show a restart. On a real containerd, through the built command.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { criAnnotations, criLabels } from '../src/api/cri-labels.ts';
+import { criAnnotations, criLabels } from '../src/api/cri/labels.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

@@ -2,7 +2,7 @@
 // On a real containerd, through the built command.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { KubeletError } from '../src/base/errors.ts';
-import type { CriMethodName, Stall } from '../src/testing/fake-cri/faults.ts';
+import type { CriMethodName, Stall } from '../test/fake-cri/faults.ts';
 import { buildBusyboxImage } from './rig/images.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { waitFor } from './rig/wait.ts';

@@ -1,9 +1,9 @@
 // Statistics of real containers: what they use of CPU, memory, network and disk, as the summary and the metrics tell it; and what
 // is told while the runtime does not answer.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { PodJson, Summary } from '../src/stats/summary.ts';
-import { shapeFaults } from '../src/testing/fixtures/summary-keys.ts';
-import { type ParsedFamily, parsePrometheusText, sampleOf } from '../src/testing/prometheus-text.ts';
+import type { PodJson, Summary } from '../src/stats/summary/summary.ts';
+import { type ParsedFamily, parsePrometheusText, sampleOf } from '../test/clients/prometheus-text.ts';
+import { shapeFaults } from '../test/suites/fixtures/summary-keys.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

@@ -2,7 +2,7 @@
 // behind it that keeps units, since a test machine's own is not to be touched. The cgroups of the slices are real;
 // the containers run beside them, since the runtime's own driver is not systemd here, too.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { FakeSystemd } from '../src/testing/fake-systemd.ts';
+import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
 import { whyRigCannotRun } from './rig/can-run.ts';
 import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
 import type { Kubelet } from './rig/kubelet.ts';

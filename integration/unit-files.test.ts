@@ -4,11 +4,11 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, rmSync, symli
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { criLabels } from '../src/api/cri-labels.ts';
+import { criLabels } from '../src/api/cri/labels.ts';
 import { eks, k3s, kubeadm, type UnitFile } from '../src/config/fixtures/unit-files.ts';
-import { kubeconfigText, nodeCertificate } from '../src/testing/api-server/kubeconfig-text.ts';
-import { TestAuthority } from '../src/testing/api-server/pki.ts';
-import { FakeSystemd } from '../src/testing/fake-systemd.ts';
+import { kubeconfigText, nodeCertificate } from '../test/api-server/kubeconfig-text.ts';
+import { TestAuthority } from '../test/api-server/pki.ts';
+import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
 import { cgroupFolders, processesIn, removeCgroups } from './rig/cgroups.ts';
 import { claimRigGround } from './rig/ground.ts';
 import { describeOnRig } from './rig/on-rig.ts';

@@ -4,7 +4,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Pod, VolumeMount } from '../src/api/k8s.ts';
+import type { Pod, VolumeMount } from '../src/api/k8s/types.ts';
 import { findProgram } from './rig/can-run.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';

@@ -1,4 +1,4 @@
-// Builds the kubelet command: src/main.ts and all it needs → dist/kubelet/main.mjs, what is imported lazily in
+// Builds the kubelet command: src/entry/main.ts and all it needs → dist/kubelet/main.mjs, what is imported lazily in
 // chunks of its own, and beside it decode-worker.mjs and usage-thread.mjs, which run in threads. bin/kubelet runs the result.
 // Names are kept and so are line breaks' meaning: a stack trace from a node in the field must be readable without
 // a source map, since parsing maps at start costs memory. Only white space and syntax are shortened.
@@ -9,9 +9,9 @@ import { build } from 'esbuild';
 
 const root = resolve(fileURLToPath(import.meta.url), '../..');
 const entries = {
-  main: 'main',
-  'decode-worker': 'decode-worker',
-  'usage-thread': 'edge/volumes/usage-thread',
+  main: 'entry/main',
+  'decode-worker': 'entry/decode-worker',
+  'usage-thread': 'entry/usage-thread',
 };
 const outdir = join(root, 'dist', 'kubelet');
 

@@ -7,20 +7,20 @@ import { buildInfo } from '../src/assemble/stats.ts';
 import { Channel } from '../src/base/channel.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
+import { ClusterMetrics } from '../src/metrics/cluster-metrics.ts';
+import { KubeletMetrics } from '../src/metrics/kubelet-metrics.ts';
+import { loopDelayMetrics } from '../src/metrics/loop-delay-metrics.ts';
+import { nodeInfoMetrics } from '../src/metrics/node-info-metrics.ts';
+import { podCountMetrics } from '../src/metrics/pod-count-metrics.ts';
+import { processMetrics } from '../src/metrics/process-metrics.ts';
 import { ProbeMetrics } from '../src/probes/probe-metrics.ts';
 import { HttpMetrics } from '../src/server/http-metrics.ts';
 import { HealthSlis } from '../src/server/node/health-slis.ts';
 import { type RouteRow, routeTable } from '../src/server/route-table.ts';
-import { cadvisorFamilies } from '../src/stats/cadvisor-metrics.ts';
-import { ClusterMetrics } from '../src/stats/cluster-metrics.ts';
+import { cadvisorFamilies } from '../src/stats/cadvisor/cadvisor-metrics.ts';
 import { DiskMetrics } from '../src/stats/disk-metrics.ts';
-import { KubeletMetrics } from '../src/stats/kubelet-metrics.ts';
-import { loopDelayMetrics } from '../src/stats/loop-delay-metrics.ts';
-import { nodeInfoMetrics } from '../src/stats/node-info-metrics.ts';
-import { podCountMetrics } from '../src/stats/pod-count-metrics.ts';
-import { processMetrics } from '../src/stats/process-metrics.ts';
 import { resourceFamilies } from '../src/stats/resource-metrics.ts';
-import { fakeStatsEdge } from '../src/testing/fake-stats-edge.ts';
+import { fakeStatsEdge } from '../test/fakes/fake-stats-edge.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -31,7 +31,7 @@ function filesBelow(directory: string): readonly string[] {
   );
 }
 
-const tests = ['src', 'integration', 'tools'].flatMap(filesBelow).filter((path) => path.endsWith('.test.ts'));
+const tests = ['src', 'test', 'integration', 'tools'].flatMap(filesBelow).filter((path) => path.endsWith('.test.ts'));
 
 function matching(pattern: string): readonly string[] {
   const source = pattern
@@ -43,7 +43,7 @@ function matching(pattern: string): readonly string[] {
 
 describe('docs/parity.md', () => {
   const named = [
-    ...new Set(read('docs/parity.md').match(/(?:src|integration|tools)\/[\w./*-]+\.test\.ts/g) ?? []),
+    ...new Set(read('docs/parity.md').match(/(?:src|test|integration|tools)\/[\w./*-]+\.test\.ts/g) ?? []),
   ];
   test.each(named)('names a test that exists: %s', (pattern) => {
     expect(matching(pattern)).not.toEqual([]);

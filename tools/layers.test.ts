@@ -2,15 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { checkLayers, type SourceFile } from './layers.ts';
 
 const others: Readonly<Record<string, string>> = {
-  'src/main.ts': '',
-  'src/assemble.ts': '',
+  'src/entry/main.ts': '',
+  'src/assemble/kubelet.ts': '',
   'src/base/clock.ts': '',
   'src/api/pod.ts': '',
   'src/edge/host/fs.ts': '',
   'src/pods/desired.ts': '',
   'src/pods/desired.test.ts': '',
   'src/workers/worker.ts': '',
-  'src/testing/fake-clock.ts': '',
+  'test/fakes/fake-clock.ts': '',
 };
 
 /** The faults of one file, put into a small tree that has none. */
@@ -29,7 +29,7 @@ describe('imports', () => {
     ['a feature api', 'src/pods/a.ts', '../api/pod.ts'],
     ['a feature pure modules of node', 'src/pods/a.ts', 'node:path'],
     ['a feature a pure package', 'src/pods/a.ts', '@bufbuild/protobuf/wire'],
-    ['a test testing', 'src/pods/a.test.ts', '../testing/fake-clock.ts'],
+    ['a test test/', 'src/pods/a.test.ts', '../../test/fakes/fake-clock.ts'],
     ['a test files', 'src/pods/a.test.ts', 'node:fs'],
     ['a test vitest', 'src/pods/a.test.ts', 'vitest'],
     ['api base', 'src/api/a.ts', '../base/clock.ts'],
@@ -37,11 +37,11 @@ describe('imports', () => {
     ['edge itself', 'src/edge/cri/a.ts', '../host/fs.ts'],
     ['edge I/O', 'src/edge/cri/a.ts', 'node:net'],
     ['edge any package', 'src/edge/cri/a.ts', '@grpc/grpc-js'],
-    ['main everything', 'src/main.ts', './edge/host/fs.ts'],
-    ['assemble everything', 'src/assemble.ts', './workers/worker.ts'],
+    ['main everything', 'src/entry/main.ts', '../edge/host/fs.ts'],
+    ['assemble everything', 'src/assemble/kubelet.ts', '../workers/worker.ts'],
     ['a room of the composition root everything', 'src/assemble/volumes.ts', '../workers/worker.ts'],
-    ['testing everything', 'src/testing/a.ts', '../workers/worker.ts'],
-    ['the test of assemble', 'src/assemble.test.ts', './assemble.ts'],
+    ['test/ everything', 'test/fakes/a.ts', '../../src/workers/worker.ts'],
+    ['the test of assemble', 'src/assemble/kubelet.test.ts', './kubelet.ts'],
   ] as const;
   for (const [name, path, specifier] of allowed) {
     test(`may: ${name}`, () => expect(faultsOf(path, `import {} from '${specifier}';`)).toEqual([]));
@@ -66,13 +66,8 @@ describe('imports', () => {
       '../workers/worker.ts',
       'the feature pods/ imports only itself, base/ and api/',
     ],
-    ['a feature testing', 'src/pods/a.ts', '../testing/fake-clock.ts', 'only tests may import testing/'],
-    [
-      'a feature the root',
-      'src/pods/a.ts',
-      '../assemble.ts',
-      'only a test beside it may import src/assemble.ts',
-    ],
+    ['a feature test/', 'src/pods/a.ts', '../../test/fakes/fake-clock.ts', 'only tests may import test/'],
+    ['a feature the root', 'src/pods/a.ts', '../assemble/kubelet.ts', 'only entry/ may import assemble/'],
     ['base api', 'src/base/a.ts', '../api/pod.ts', 'base/ imports only itself'],
     ['api edge', 'src/api/a.ts', '../edge/host/fs.ts', 'api/ imports only itself and base/'],
     [
@@ -96,7 +91,7 @@ describe('imports', () => {
       'the package @grpc/grpc-js belongs to edge/',
     ],
     ['a feature native code', 'src/pods/a.ts', 'koffi', 'the package koffi belongs to edge/'],
-    ['a feature vitest', 'src/pods/a.ts', 'vitest', 'only tests and testing/ may import vitest'],
+    ['a feature vitest', 'src/pods/a.ts', 'vitest', 'only tests may import vitest'],
     ...[
       'fs',
       'fs/promises',
@@ -160,7 +155,7 @@ describe('imports', () => {
 
   test('nothing else lies directly in src', () =>
     expect(faultsOf('src/helpers.ts', '')).toEqual([
-      'src/helpers.ts: only main.ts, command.ts, assemble.ts, decode-worker.ts and tests lie directly in src/',
+      'src/helpers.ts: no file lies directly in src/, every file belongs to a folder',
     ]));
 });
 
@@ -239,9 +234,9 @@ describe('recursive removal by path', () => {
     "const remove = promisify(rm); await remove(path, { 'recursive': true });",
   ]) {
     test(`is banned everywhere but in tests: ${call}`, () => {
-      for (const path of ['src/edge/host/a.ts', 'src/base/a.ts', 'src/main.ts'])
+      for (const path of ['src/edge/host/a.ts', 'src/base/a.ts', 'src/entry/main.ts'])
         expect(faultsOf(path, `\n${call}`)).toEqual([`${path}:2: ${removal}`]);
-      for (const path of ['src/edge/host/a.test.ts', 'src/testing/a.ts'])
+      for (const path of ['src/edge/host/a.test.ts', 'test/fakes/a.ts'])
         expect(faultsOf(path, call)).toEqual([]);
     });
   }
@@ -262,8 +257,8 @@ describe('bans', () => {
   test('hold in api/', () => {
     for (const [text] of bans) expect(faultsOf('src/api/a.ts', text)).toHaveLength(1);
   });
-  test('do not hold in base/, edge/, main.ts and testing/', () => {
-    for (const path of ['src/base/a.ts', 'src/edge/host/a.ts', 'src/main.ts', 'src/testing/a.ts']) {
+  test('do not hold in base/, edge/, entry/ and test/', () => {
+    for (const path of ['src/base/a.ts', 'src/edge/host/a.ts', 'src/entry/main.ts', 'test/fakes/a.ts']) {
       for (const [text] of bans) expect(faultsOf(path, text)).toEqual([]);
     }
   });

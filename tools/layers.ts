@@ -1,6 +1,6 @@
-// Checks the layer rule of ARCHITECTURE.md and the bans of its chapter "Lifecycle" on every file under src/.
-// Files go in, sentences about what is wrong come out. There is no list of
-// exceptions, and there is to be none: a file that needs one is in the wrong folder.
+// Checks the layer rule of ARCHITECTURE.md on every file under src/ and test/: imports, cycles, and the bans on clocks,
+// timers, randomness, I/O and module state outside base/, edge/ and entry/. There is no exceptions list: a file that
+// needs an exception is in the wrong folder.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
 import { findBans } from './layers-bans.ts';
@@ -14,8 +14,8 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** What a folder under src/ is; a folder that is none of the named ones is a feature. */
-type Layer = 'root' | 'base' | 'api' | 'edge' | 'testing' | 'feature' | 'unknown';
+/** The layer of a folder under src/. A folder that has no layer of its own is a feature. */
+type Layer = 'entry' | 'assemble' | 'base' | 'api' | 'edge' | 'test' | 'feature' | 'unknown';
 
 interface Place {
   readonly layer: Layer;
@@ -23,14 +23,7 @@ interface Place {
   readonly isTest: boolean;
 }
 
-/** Only these files may know everyone. */
-const rootFiles: ReadonlySet<string> = new Set([
-  'src/main.ts',
-  'src/command.ts',
-  'src/assemble.ts',
-  // An entry point of its own, like main.ts: what runs in the other thread.
-  'src/decode-worker.ts',
-]);
+const namedLayers: ReadonlySet<string> = new Set(['entry', 'assemble', 'base', 'api', 'edge']);
 
 /** node's modules that compute and touch nothing outside the process. */
 const pureNodeModules: ReadonlySet<string> = new Set(
@@ -51,26 +44,23 @@ const testPackages: ReadonlySet<string> = new Set(['vitest', 'fast-check']);
 
 export function placeOf(path: string): Place {
   const isTest = path.endsWith('.test.ts');
-  const parts = path.split('/');
-  const folder = parts.length > 2 ? (parts[1] ?? '') : '';
-  if (folder === '') {
-    const layer = isTest || rootFiles.has(path) ? 'root' : 'unknown';
-    return { layer, folder, isTest };
-  }
-  // The composition root in rooms: one file per feature that is plugged in.
-  if (folder === 'assemble') return { layer: 'root', folder: '', isTest };
-  if (folder === 'base' || folder === 'api' || folder === 'edge' || folder === 'testing')
-    return { layer: folder, folder, isTest };
-  return { layer: 'feature', folder, isTest };
+  const [top, folder = '', ...rest] = path.split('/');
+  if (top === 'test') return { layer: 'test', folder: 'test', isTest };
+  if (rest.length === 0) return { layer: 'unknown', folder: '', isTest };
+  const layer = namedLayers.has(folder) ? (folder as Layer) : 'feature';
+  return { layer, folder, isTest };
 }
 
-/** Says why `from` may not import `to`; undefined when it may. */
-function whyNotLocal(from: Place, to: Place, toPath: string): string | undefined {
+/** Returns why `from` must not import `to`, or undefined if it may. */
+function whyNotLocal(from: Place, to: Place): string | undefined {
   if (to.isTest) return 'a test is not a library';
-  if (from.layer === 'root' || from.layer === 'testing') return undefined;
-  if (to.layer === 'root') return `only a test beside it may import ${toPath}`;
-  if (to.layer === 'testing') return from.isTest ? undefined : 'only tests may import testing/';
-  if (from.folder === to.folder || to.layer === 'base') return undefined;
+  if (from.layer === 'entry' || from.layer === 'test') return undefined;
+  if (to.layer === 'test') return from.isTest ? undefined : 'only tests may import test/';
+  if (from.folder === to.folder) return undefined;
+  if (to.layer === 'entry') return 'nothing but tests may import entry/';
+  if (from.layer === 'assemble') return undefined;
+  if (to.layer === 'assemble') return 'only entry/ may import assemble/';
+  if (to.layer === 'base') return undefined;
   if (from.layer === 'base') return 'base/ imports only itself';
   if (to.layer === 'api') return undefined;
   if (from.layer === 'api') return 'api/ imports only itself and base/';
@@ -83,7 +73,7 @@ function packageName(specifier: string): string {
   return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] ?? specifier);
 }
 
-/** The bans hold for what decides and loops: features and api/. Tests may do I/O, but neither wait nor keep state. */
+/** The bans apply to everything that decides, loops or composes. Tests may do I/O, but must not wait or keep state. */
 function isBanned(place: Place): boolean {
   return place.layer === 'feature' || place.layer === 'api';
 }
@@ -96,9 +86,9 @@ function whyNotOutside(from: Place, what: ModuleImport): string | undefined {
     return `${specifier} is I/O and belongs to edge/`;
   }
   if (testPackages.has(name)) {
-    return from.isTest || from.layer === 'testing' ? undefined : `only tests and testing/ may import ${name}`;
+    return from.isTest || from.layer === 'test' ? undefined : `only tests may import ${name}`;
   }
-  const anyPackage = from.layer === 'root' || from.layer === 'edge' || from.layer === 'testing';
+  const anyPackage = from.layer === 'entry' || from.layer === 'edge' || from.layer === 'test';
   if (anyPackage || from.isTest || purePackages.has(name)) return undefined;
   return `the package ${name} belongs to edge/`;
 }
@@ -112,11 +102,11 @@ function checkImport(
   const { specifier } = what;
   if (!specifier.startsWith('.')) return whyNotOutside(from, what);
   const target = posix.normalize(posix.join(posix.dirname(file.path), specifier));
-  if (!target.startsWith('src/')) {
-    return from.isTest || from.layer === 'testing' ? undefined : `${target} is outside src/`;
+  if (!target.startsWith('src/') && !target.startsWith('test/')) {
+    return from.isTest || from.layer === 'test' ? undefined : `${target} is outside src/`;
   }
   if (!known.has(target)) return `${target} does not exist (imports carry the .ts extension)`;
-  return whyNotLocal(from, placeOf(target), target);
+  return whyNotLocal(from, placeOf(target));
 }
 
 /** One sentence per fault, in the order of the files. */
@@ -127,9 +117,7 @@ export function checkLayers(files: readonly SourceFile[]): readonly string[] {
   for (const file of files) {
     const place = placeOf(file.path);
     if (place.layer === 'unknown') {
-      faults.push(
-        `${file.path}: only main.ts, command.ts, assemble.ts, decode-worker.ts and tests lie directly in src/`,
-      );
+      faults.push(`${file.path}: no file lies directly in src/, every file belongs to a folder`);
       continue;
     }
     const module = parseModule(file.path, file.text);
@@ -148,16 +136,17 @@ export function checkLayers(files: readonly SourceFile[]): readonly string[] {
       for (const ban of findBans(module, { isTest: place.isTest }))
         faults.push(`${file.path}:${ban.line}: ${ban.what}`);
     }
-    if (!place.isTest && place.layer !== 'testing')
+    if (!place.isTest && place.layer !== 'test')
       for (const ban of findPathRemovals(module)) faults.push(`${file.path}:${ban.line}: ${ban.what}`);
   }
   for (const cycle of findCycles(graph)) faults.push(`import cycle: ${cycle.join(' → ')}`);
   return faults;
 }
 
-/** Every .ts file under src/, with paths from the root. */
+/** Every .ts file under src/ and test/, with paths from the root. */
 export function readSources(root: string): readonly SourceFile[] {
-  return readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+  return ['src', 'test']
+    .flatMap((top) => readdirSync(join(root, top), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort()

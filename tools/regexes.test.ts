@@ -60,7 +60,7 @@ describe('what a file says of its patterns', () => {
   test('tests, generated files and fixtures are left alone', async () => {
     for (const path of [
       'src/pods/a.test.ts',
-      'src/testing/a.ts',
+      'test/fakes/a.ts',
       'src/api/generated/a.ts',
       'src/node/fixtures/a.ts',
     ])

@@ -41,7 +41,7 @@ export async function checkRegexes(
 }
 
 function isChecked(path: string): boolean {
-  return !path.endsWith('.test.ts') && !/^src\/testing\/|\/(?:generated|fixtures)\//.test(path);
+  return !path.endsWith('.test.ts') && !/^test\/|\/(?:generated|fixtures)\//.test(path);
 }
 
 function collect({ path, text }: SourceFile, faults: string[]): readonly Found[] {

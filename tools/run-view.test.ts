@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, Pod } from '../src/api/k8s.ts';
+import type { ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import { changesBetween, rowsOf, tableOf } from './run-view.ts';
 
 const nowMs = Date.parse('2026-01-01T00:01:00Z');

@@ -1,6 +1,6 @@
 // What `make run` shows of the pods: a table for a terminal, one line per change for everything else.
 // Pure: pods go in, lines come out.
-import type { ContainerState, Pod } from '../src/api/k8s.ts';
+import type { ContainerState, Pod } from '../src/api/k8s/types.ts';
 
 export interface ViewRow {
   /** Tells rows apart: namespace/pod/container. */

@@ -19,7 +19,7 @@ import { clearGround } from '../integration/rig/leftovers.ts';
 import { identify } from '../integration/rig/process.ts';
 import { repositoryRoot } from '../integration/rig/repository.ts';
 import { Rig } from '../integration/rig/rig.ts';
-import { TestAuthority } from '../src/testing/api-server/pki.ts';
+import { TestAuthority } from '../test/api-server/pki.ts';
 import { changesBetween, rowsOf, tableOf, type ViewRow } from './run-view.ts';
 
 const root = repositoryRoot();

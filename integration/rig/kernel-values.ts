@@ -2,7 +2,7 @@
 // Invariant: the file that remembers them is written once, by whoever comes first, and goes when they are put back.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { kernelSettings } from '../../src/cli/startup/node-requirements.ts';
+import { kernelSettings } from '../../src/startup/node-requirements.ts';
 
 const memory = '/tmp/krig-kernel.json';
 const sysctls = '/proc/sys';

@@ -6,7 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { extname, join } from 'node:path';
-import type { Pod } from '../../src/api/k8s.ts';
+import type { Pod } from '../../src/api/k8s/types.ts';
 import type { Ground } from './ground.ts';
 import { LogFile } from './log-file.ts';
 import { identify, type ProcessId, signalProcess, statFields } from './process.ts';

@@ -4,20 +4,20 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Node, Pod, PodStatus } from '../../src/api/k8s.ts';
+import type { Node, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import { realClock } from '../../src/base/clock.ts';
-import type { CertificateOptions } from '../../src/testing/api-server/certificate-controllers.ts';
-import { ApiServerDouble, bootstrapUser } from '../../src/testing/api-server/double.ts';
-import { type HttpFront, serveDouble } from '../../src/testing/api-server/http-front.ts';
+import type { CertificateOptions } from '../../test/api-server/certificate-controllers.ts';
+import { ApiServerDouble, bootstrapUser } from '../../test/api-server/double.ts';
+import { type HttpFront, serveDouble } from '../../test/api-server/http-front.ts';
 import {
   adminCertificate,
   type KubeconfigOptions,
   kubeconfigText,
   nodeCertificate,
-} from '../../src/testing/api-server/kubeconfig-text.ts';
-import { KubeletProxy } from '../../src/testing/api-server/kubelet-proxy.ts';
-import { type KeyPair, TestAuthority } from '../../src/testing/api-server/pki.ts';
-import type { User } from '../../src/testing/api-server/request.ts';
+} from '../../test/api-server/kubeconfig-text.ts';
+import { KubeletProxy } from '../../test/api-server/kubelet-proxy.ts';
+import { type KeyPair, TestAuthority } from '../../test/api-server/pki.ts';
+import type { User } from '../../test/api-server/request.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';

@@ -1,7 +1,7 @@
 // What a container wrote, from the file that the runtime keeps under the kubelet's log directory.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Pod } from '../../src/api/k8s.ts';
+import type { Pod } from '../../src/api/k8s/types.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { waitFor } from '../rig/wait.ts';
 

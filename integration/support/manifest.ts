@@ -1,6 +1,6 @@
 // Manifests for tests of the whole kubelet: small pods with a short grace period whose containers end at once when
 // they are asked to, unless a test says otherwise.
-import type { Container, ObjectMeta, Pod, PodSpec } from '../../src/api/k8s.ts';
+import type { Container, ObjectMeta, Pod, PodSpec } from '../../src/api/k8s/types.ts';
 import { busyboxImage } from '../rig/images.ts';
 
 const forever = 'while :; do sleep 2147483647 & wait $!; done';

@@ -1,5 +1,5 @@
 // The pods that one test puts on a kubelet which it shares with others: all of them go when it ends.
-import type { Pod } from '../../src/api/k8s.ts';
+import type { Pod } from '../../src/api/k8s/types.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { manifest } from './manifest.ts';
 import { untilRunning } from './pod-state.ts';

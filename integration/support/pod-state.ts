@@ -1,5 +1,5 @@
 // Waiting for what the kubelet says of a pod, with the last word of the kubelet in the error when it does not come.
-import type { ContainerStatus, Pod, PodStatus } from '../../src/api/k8s.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { waitFor } from '../rig/wait.ts';
 

@@ -1,7 +1,7 @@
 // What a pod has on the machine besides its manifest: all of it has to go with the pod.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { Pod } from '../../src/api/k8s.ts';
+import type { Pod } from '../../src/api/k8s/types.ts';
 import { cgroupFolders } from '../rig/cgroups.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';

@@ -1,9 +1,9 @@
 // What a recorded pod has to come to on a real containerd. What time decides is left open: how often a container was restarted
 // beyond the recording, and what is left of earlier containers.
 import { expect } from 'vitest';
-import type { ContainerStatus, PodStatus } from '../../src/api/k8s.ts';
-import { recordedStates } from '../../src/testing/replay/compare.ts';
-import type { Recording } from '../../src/testing/replay/recording.ts';
+import type { ContainerStatus, PodStatus } from '../../src/api/k8s/types.ts';
+import { recordedStates } from '../../test/replay/compare.ts';
+import type { Recording } from '../../test/replay/recording.ts';
 
 /** What needs a cluster's objects or its rules of admission. */
 export const needsCluster: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 // What the runtime itself holds of pods, asked past the kubelet: nothing is hidden here that the kubelet overlooks.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { criAnnotations, criLabels } from '../../src/api/cri-labels.ts';
+import { criAnnotations, criLabels } from '../../src/api/cri/labels.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';

@@ -1,10 +1,10 @@
 // Stands between a kubelet and the real runtime, call by call, so that a test can order faults: a call that never
 // answers until it is released, a call that fails. Everything else passes unchanged.
 import { join } from 'node:path';
-import type { CallOptions } from '../../src/api/cri.ts';
-import { criLabels } from '../../src/api/cri-labels.ts';
-import { Faults } from '../../src/testing/fake-cri/faults.ts';
-import { type CriParts, type ServedCri, serveCri } from '../../src/testing/fake-cri/serve.ts';
+import { criLabels } from '../../src/api/cri/labels.ts';
+import type { CallOptions } from '../../src/api/cri/runtime.ts';
+import { Faults } from '../../test/fake-cri/faults.ts';
+import { type CriParts, type ServedCri, serveCri } from '../../test/fake-cri/serve.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { type Rig, startRig } from '../rig/rig.ts';
 

@@ -1,15 +1,16 @@
 // Plugs admission together: what runs, what the node is and has, and who can end a pod. Nothing is decided here.
-import type { EventSink } from '../api/events.ts';
-import type { Node, Pod, PodStatus } from '../api/k8s.ts';
-import { isDown, type ObservedPod } from '../api/observed.ts';
-import type { PodKill } from '../api/pod-kill.ts';
-import { type PodUid, podUid } from '../api/pod-ref.ts';
-import { formatAmounts, type ResourceAmounts } from '../api/resource-amounts.ts';
-import type { Logger } from '../base/log.ts';
+
+import type { Node, Pod, PodStatus } from '../api/k8s/types.ts';
+import { isDown, type ObservedPod } from '../api/pod/observed.ts';
+import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
+import { formatAmounts, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
-import type { MachineFacts } from '../edge/host/machine.ts';
+import type { MachineFacts } from '../edge/machine/machine.ts';
 import { Admission } from '../pods/admission/admission.ts';
 import { appArmorRefusal, podLevelRefusal, sysctlRefusal } from '../pods/admission/node-security.ts';
 

@@ -1,19 +1,21 @@
 // Plugs together what pods are allocated: the store, who grants resizes, and the narrow views of both that those have who run
 // pods, admit them and tell of them. Nothing is decided here.
-import type { EventSink } from '../api/events.ts';
-import type { Container, Pod, PodStatus } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
-import { isStaticPod } from '../api/pod-source.ts';
-import { amountOf, type ResourceAmounts } from '../api/resource-amounts.ts';
-import { podRequests } from '../api/resources.ts';
+
+import type { Container, Pod, PodStatus } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import { podRequests } from '../api/pod/resources.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
+import { isStaticPod } from '../api/ports/pod-source.ts';
+import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+import type { ResizeMetrics } from '../metrics/resize-metrics.ts';
 import { allocatedView, type WantedPods } from '../resources/allocation/allocated-view.ts';
 import { Allocations } from '../resources/allocation/allocations.ts';
 import { explainResize } from '../resources/allocation/explain-resize.ts';
@@ -23,7 +25,6 @@ import type { StateFiles } from '../resources/checkpoint/checkpoint-file.ts';
 import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
 import { TopologyManager } from '../resources/topology/topology-manager.ts';
 import type { RuntimeResizes } from '../runtime/sync-context.ts';
-import type { ResizeMetrics } from '../stats/resize-metrics.ts';
 import type { StatusResizes } from '../status/status-loop.ts';
 import type { WorkerResizes } from '../workers/worker-deps.ts';
 

@@ -1,17 +1,17 @@
 // Where the secure port's certificate comes from: the files that are named, a self-signed pair, or the cluster's authority.
-import type { CertificatePair, ServingCertificate } from '../api/certificates.ts';
+import type { CertificatePair, ServingCertificate } from '../api/ports/certificates.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { type CertificateMaker, CertificateManager, type PairStore } from '../certs/certificate-manager.ts';
 import { measureServingCertificate } from '../certs/certificate-metrics.ts';
 import { servingSigner, servingTemplate } from '../certs/certificate-request.ts';
 import { ServingFiles, type ServingPairFiles } from '../certs/serving-files.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
-import { isSelfSigned } from '../config/load.ts';
+import { isSelfSigned } from '../config/load/load.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { OwnNode } from '../node/own-node.ts';

@@ -11,20 +11,20 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Node } from '../api/k8s.ts';
+import type { CertificateOptions } from '../../test/api-server/certificate-controllers.ts';
+import { ApiServerDouble, bootstrapUser } from '../../test/api-server/double.ts';
+import { serveDouble } from '../../test/api-server/http-front.ts';
+import { adminCertificate, kubeconfigText, nodeCertificate } from '../../test/api-server/kubeconfig-text.ts';
+import { TestAuthority } from '../../test/api-server/pki.ts';
+import type { Node } from '../api/k8s/types.ts';
 import { realClock } from '../base/clock.ts';
-import { silentLogger } from '../base/log.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { Metrics } from '../base/metrics.ts';
-import { legacyConfiguration } from '../config/complete.ts';
+import { legacyConfiguration } from '../config/load/complete.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
 import { readKubeconfig } from '../edge/apiserver/open-api-server.ts';
 import { whyBootstrap } from '../edge/certs/bootstrap-kubeconfig.ts';
-import type { CertificateOptions } from '../testing/api-server/certificate-controllers.ts';
-import { ApiServerDouble, bootstrapUser } from '../testing/api-server/double.ts';
-import { serveDouble } from '../testing/api-server/http-front.ts';
-import { adminCertificate, kubeconfigText, nodeCertificate } from '../testing/api-server/kubeconfig-text.ts';
-import { TestAuthority } from '../testing/api-server/pki.ts';
 import { clusterOf } from './open-cluster.ts';
 
 const token = 'abcdef.0123456789abcdef';

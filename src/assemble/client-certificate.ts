@@ -1,10 +1,10 @@
 // Who this kubelet is to the API server: as its kubeconfig says, or by a certificate that it asks for and replaces itself.
 // Upstream: buildKubeletClientConfig in cmd/kubelet/app/server.go, pkg/kubelet/certificate/bootstrap.
-import type { CertificatePair } from '../api/certificates.ts';
+import type { CertificatePair } from '../api/ports/certificates.ts';
 import type { Clock } from '../base/clock.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { Secret } from '../base/secret.ts';
+import type { Logger } from '../base/log/log.ts';
+import { Secret } from '../base/log/secret.ts';
 import { CertificateManager, type PairStore } from '../certs/certificate-manager.ts';
 import { clientSigner, clientTemplate } from '../certs/certificate-request.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';

@@ -1,12 +1,13 @@
 // The API server as each feature asks for it: paths, bodies and whose rate limit, over one client.
-import { type ApiClient, type ApiLimiter, apiPath, type Follow } from '../api/api-client.ts';
-import type { CertificateSigningRequest, Lease, Node, Pod } from '../api/k8s.ts';
+
+import type { CertificateSigningRequest, Lease, Node, Pod } from '../api/k8s/types.ts';
+import { type ApiClient, type ApiLimiter, apiPath, type Follow } from '../api/ports/api-client.ts';
 import type { RequestApi } from '../certs/ask-for-certificate.ts';
 import type { EventPost } from '../events/event-sender.ts';
 import { type LeaseApi, leaseNamespace } from '../node/node-lease.ts';
 import type { NodeApi } from '../node/node-status-loop.ts';
 import type { MirrorPodsDeps } from '../pods/mirror-pods.ts';
-import type { PodStatusApi } from '../status/status-pusher.ts';
+import type { PodStatusApi } from '../status/push/status-pusher.ts';
 
 const heartbeat: { readonly limiter: ApiLimiter } = { limiter: 'heartbeats' };
 

@@ -1,19 +1,20 @@
 // Puts together what tells the API server of pods: their statuses, and the pictures of static ones.
-import type { ApiClient } from '../api/api-client.ts';
-import type { Pod } from '../api/k8s.ts';
-import { isDown } from '../api/observed.ts';
-import { type PodUid, podFullName } from '../api/pod-ref.ts';
-import { isMirrorOf } from '../api/pod-source.ts';
+
+import type { Pod } from '../api/k8s/types.ts';
+import { isDown } from '../api/pod/observed.ts';
+import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
+import type { ApiClient } from '../api/ports/api-client.ts';
+import { isMirrorOf } from '../api/ports/pod-source.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
+import type { ClusterMetrics } from '../metrics/cluster-metrics.ts';
 import type { OwnNode } from '../node/own-node.ts';
 import type { ObservedPods } from '../pleg/observed-pods.ts';
 import type { ApiPods } from '../pods/api-pods.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
 import { MirrorPods } from '../pods/mirror-pods.ts';
-import type { ClusterMetrics } from '../stats/cluster-metrics.ts';
 import type { PodStatuses } from '../status/pod-statuses.ts';
-import { StatusPusher } from '../status/status-pusher.ts';
+import { StatusPusher } from '../status/push/status-pusher.ts';
 import type { PodLifecycles } from '../workers/pod-lifecycles.ts';
 import { podApi } from './cluster-api.ts';
 

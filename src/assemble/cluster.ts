@@ -1,19 +1,21 @@
 // Puts together what makes this machine a node of a cluster: its lease, its object, its pods from the API server and what
 // is reported of them. Nothing here is waited for: without an API server static pods run as on a node that stands alone.
-import type { ApiClient, Follow } from '../api/api-client.ts';
-import type { CriImages, CriRuntime } from '../api/cri.ts';
-import type { EventSink } from '../api/events.ts';
-import { parseIp } from '../api/ip-address.ts';
-import type { Node, Pod } from '../api/k8s.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+
+import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
+import { parseIp } from '../api/k8s/ip-address.ts';
+import type { Node, Pod } from '../api/k8s/types.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { ApiClient, Follow } from '../api/ports/api-client.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { Metrics } from '../base/metrics.ts';
-import { untilAborted } from '../base/race-abort.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { kubeletVersion } from '../config/version.ts';
+import { ClusterMetrics } from '../metrics/cluster-metrics.ts';
 import { isReady } from '../node/node-conditions.ts';
 import { NodeLease } from '../node/node-lease.ts';
 import type { NodeSettings } from '../node/node-settings.ts';
@@ -22,7 +24,6 @@ import { OwnNode } from '../node/own-node.ts';
 import { RuntimeState } from '../node/runtime-state.ts';
 import { ApiPods } from '../pods/api-pods.ts';
 import { ApiSource } from '../sources/api-source.ts';
-import { ClusterMetrics } from '../stats/cluster-metrics.ts';
 import { leaseApi, nodeApi } from './cluster-api.ts';
 import {
   type ClusterStores,

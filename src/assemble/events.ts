@@ -1,6 +1,6 @@
 // Puts together what is told about pods and the node.
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import { EventRecorder } from '../events/event-recorder.ts';
 import type { EventPost } from '../events/event-sender.ts';

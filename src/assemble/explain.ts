@@ -1,8 +1,8 @@
 // Puts together what is told of every pod: one sentence on where it is, and what was last said about it.
-import type { Pod } from '../api/k8s.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock } from '../base/clock.ts';
 import { Ongoing } from '../base/ongoing.ts';
 import type { PastEvent } from '../events/event-history.ts';

@@ -1,13 +1,13 @@
 // Puts together what brings images onto the node: pulls, credentials, the records of who may use what.
-import type { CriImages } from '../api/cri.ts';
-import type { EventSink } from '../api/events.ts';
-import type { PodObjects } from '../api/pod-objects.ts';
+import type { CriImages } from '../api/cri/runtime.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { PodObjects } from '../api/ports/pod-objects.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
-import type { CredentialProviders } from '../config/credential-providers.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
+import type { CredentialProviders } from '../config/load/credential-providers.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { CredentialFinder } from '../images/credentials/find-credentials.ts';
@@ -17,7 +17,7 @@ import { ImageManager } from '../images/image-manager.ts';
 import { PullHistory, type RecordFiles } from '../images/records/pull-history.ts';
 import type { VerificationPolicy } from '../images/records/verify-access.ts';
 import { SharedPulls } from '../images/shared-pulls.ts';
-import type { ImageMetrics } from '../stats/image-metrics.ts';
+import type { ImageMetrics } from '../metrics/image-metrics.ts';
 
 /** What pulls need of the machine besides the runtime. */
 export interface ImageHost {

@@ -1,6 +1,6 @@
 // `kubectl logs`: reading containers' logs, plugged into the port that answers it.
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { type ContainerLogsDeps, containerLogs } from '../server/logs/container-logs.ts';
 import type { LogFiles } from '../server/logs/log-files.ts';
 import { Turns, type TurnsDeps } from '../server/logs/turns.ts';

@@ -1,10 +1,10 @@
 // Finds out what the node's object shows: asks the host, the runtime and whoever else knows a part of it.
 // Invariant: none of them is waited for longer than a moment; who does not answer is told of as before.
-import type { CriImages, CriRuntime } from '../api/cri.ts';
+import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { isAbortOf } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type {
   NodeFacts,
   NodeIdentity,

@@ -1,13 +1,13 @@
 // Who answers what is asked about the node itself: its logs, its process, checkpoints of its containers.
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import type { Verbosity } from '../base/log.ts';
+import type { Verbosity } from '../base/log/log.ts';
+import { redactArguments } from '../config/command-line/redact-arguments.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
-import { redactArguments } from '../config/redact-arguments.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { kubeletVersion, upstreamVersion } from '../config/version.ts';
-import type { LogDirectoryOptions } from '../edge/host/log-directory.ts';
+import type { LogDirectoryOptions } from '../edge/logs/log-directory.ts';
 import { containerLogsDirectory } from '../runtime/paths.ts';
 import { type CheckpointDeps, checkpointHandler } from '../server/node/checkpoint.ts';
 import { logVerbosityHandler } from '../server/node/log-verbosity.ts';

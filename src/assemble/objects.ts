@@ -1,11 +1,11 @@
 // Puts the objects together that pods refer to: the API server's in a cluster, none on a node that stands alone; and says
 // which pods there are, so that what they refer to is there before they are started.
-import type { Node, Pod } from '../api/k8s.ts';
-import type { PodObjects } from '../api/pod-objects.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { Node, Pod } from '../api/k8s/types.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import { ClusterObjects } from '../objects/cluster-objects.ts';

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { kubeconfigText } from '../../test/api-server/kubeconfig-text.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { describeError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { Metrics } from '../base/metrics.ts';
-import { legacyConfiguration } from '../config/complete.ts';
+import { legacyConfiguration } from '../config/load/complete.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
-import { kubeconfigText } from '../testing/api-server/kubeconfig-text.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
 import { clusterOf } from './open-cluster.ts';
 
 function outcome(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>) {

@@ -1,9 +1,9 @@
 // From --kubeconfig to the way to the API server, within the limits of the configuration.
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { measureClientCertificate } from '../certs/certificate-metrics.ts';
-import type { RunOutcome } from '../config/load-command-line.ts';
+import type { RunOutcome } from '../config/command-line/load-command-line.ts';
 import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 import type { ClusterAccess } from '../edge/apiserver/kubeconfig.ts';
 import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/open-api-server.ts';

@@ -1,10 +1,10 @@
 // The room of the probes: what they ask with, what they remember, and what they tell.
-import type { CriRuntime } from '../api/cri.ts';
-import type { EventSink } from '../api/events.ts';
-import type { LoopDelay } from '../api/loop-delay.ts';
-import type { ProbeEdges } from '../api/probe-requests.ts';
+import type { CriRuntime } from '../api/cri/runtime.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { LoopDelay } from '../api/ports/loop-delay.ts';
+import type { ProbeEdges } from '../api/ports/probe-requests.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { type KeptFile, KeptResults } from '../probes/kept-results.ts';
 import { ProbeMetrics } from '../probes/probe-metrics.ts';
 import { ProbeReports } from '../probes/probe-reports.ts';

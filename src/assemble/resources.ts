@@ -1,16 +1,17 @@
 // Plugs together what keeps a node's resources: the cgroups of pods, of their classes and of the node, and what the node
 // has to give. Nothing is decided here.
-import type { CgroupName, Cgroups } from '../api/cgroups.ts';
-import { parseCpuList } from '../api/cpu-list.ts';
-import type { EventSink } from '../api/events.ts';
-import type { Pod } from '../api/k8s.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
-import { amountOf, type ResourceAmounts } from '../api/resource-amounts.ts';
+
+import type { Pod } from '../api/k8s/types.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { CgroupName, Cgroups } from '../api/ports/cgroups.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import { parseCpuList } from '../api/quantity/cpu-list.ts';
+import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
@@ -25,13 +26,13 @@ import {
   type ReservationSettings,
   reservationOf,
   systemReserved,
-} from '../resources/node-allocatable.ts';
-import { NodeCgroups, type ReservedCgroup } from '../resources/node-cgroups.ts';
-import { NodeChecks } from '../resources/node-checks.ts';
-import { OomWatcher, type OomWatcherDeps } from '../resources/oom-watcher.ts';
-import { PodCgroups } from '../resources/pod-cgroups.ts';
-import type { QosPolicy } from '../resources/qos-cgroup-settings.ts';
-import { SystemCgroups, type SystemCgroupsDeps } from '../resources/system-cgroups.ts';
+} from '../resources/allocatable/node-allocatable.ts';
+import { NodeChecks } from '../resources/allocatable/node-checks.ts';
+import { NodeCgroups, type ReservedCgroup } from '../resources/cgroups/node-cgroups.ts';
+import { PodCgroups } from '../resources/cgroups/pod-cgroups.ts';
+import type { QosPolicy } from '../resources/cgroups/qos-cgroup-settings.ts';
+import { SystemCgroups, type SystemCgroupsDeps } from '../resources/cgroups/system-cgroups.ts';
+import { OomWatcher, type OomWatcherDeps } from '../resources/oom/oom-watcher.ts';
 
 interface Announced<K, V> {
   readonly changed: { subscribe(listener: (key: K) => void): () => void };

@@ -1,16 +1,16 @@
 // The room of the runtime: what it takes to carry out on the CRI what was decided for a pod.
 import { availableParallelism } from 'node:os';
-import type { ResourceList } from '../api/k8s.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
+import type { ResourceList } from '../api/k8s/types.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { Ongoing } from '../base/ongoing.ts';
 import { Slots } from '../base/slots.ts';
-import type { PodCgroups } from '../resources/pod-cgroups.ts';
-import { podConfigSettings } from '../runtime/pod-config-settings.ts';
+import type { PodCgroups } from '../resources/cgroups/pod-cgroups.ts';
+import { UnfinishedHooks } from '../runtime/container/unfinished-hooks.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
-import { Refusals } from '../runtime/refusals.ts';
+import { podConfigSettings } from '../runtime/sandbox/pod-config-settings.ts';
+import { UserNamespaces } from '../runtime/sandbox/user-namespaces.ts';
+import { Refusals } from '../runtime/stop/refusals.ts';
 import type { PodRuntimeDeps, RuntimeCgroups } from '../runtime/sync-context.ts';
-import { UnfinishedHooks } from '../runtime/unfinished-hooks.ts';
-import { UserNamespaces } from '../runtime/user-namespaces.ts';
 import type { AssembleInput } from './input.ts';
 import { crashBackoff, garbagePolicy } from './workers.ts';
 

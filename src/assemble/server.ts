@@ -1,20 +1,20 @@
 // The kubelet's ports: what they tell, who answers what, and who may ask on the secure one.
 import { randomBytes } from 'node:crypto';
-import type { ApiClient } from '../api/api-client.ts';
-import type { ServingCertificate } from '../api/certificates.ts';
-import type { HttpHandler } from '../api/http.ts';
+import type { ApiClient } from '../api/ports/api-client.ts';
+import type { ServingCertificate } from '../api/ports/certificates.ts';
+import type { HttpHandler } from '../api/ports/http.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { ParsedArgs } from '../config/command-line/parse-args.ts';
 import { maskedConfiguration } from '../config/configz.ts';
 import { renderFlagz } from '../config/flagz.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
-import type { ParsedArgs } from '../config/parse-args.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
-import type { ProxyUpgrade } from '../edge/host/http-exchange.ts';
-import type { ListenHttpsOptions } from '../edge/host/listen-https.ts';
+import type { ProxyUpgrade } from '../edge/http/http-exchange.ts';
+import type { ListenHttpsOptions } from '../edge/http/listen-https.ts';
 import { buildAdmission } from '../server/auth/build-admission.ts';
 import { ClientAuthorities, type ClientAuthoritiesDeps } from '../server/client-authorities.ts';
 import { type KnowledgeDeps, knowledgeHandlers } from '../server/handlers.ts';

@@ -1,9 +1,9 @@
 // Plugs together where pods come from: files, a URL, the API server. Nothing is decided here.
-import type { Pod } from '../api/k8s.ts';
-import { staticPodUid } from '../api/static-pod-hash/compute.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { staticPodUid } from '../api/pod/static-pod-hash/compute.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { DesiredPods, SourceName } from '../pods/desired-pods.ts';

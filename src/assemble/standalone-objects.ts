@@ -1,6 +1,6 @@
 // What a node without an API server answers to who asks for a cluster's objects: there are none.
 // Upstream: the kubelet with no kubeClient (kubelet_pods.go): services are an empty list, everything else is refused.
-import type { PodObjects } from '../api/pod-objects.ts';
+import type { PodObjects } from '../api/ports/pod-objects.ts';
 import { KubeletError } from '../base/errors.ts';
 
 function refused(what: string): Promise<never> {

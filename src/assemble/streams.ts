@@ -1,8 +1,8 @@
 // The room of exec, attach, port-forward and run: who answers them, and who carries the bytes.
 import { describeError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import type { ProxyUpgrade } from '../edge/host/http-exchange.ts';
-import type { UpgradeProxyOptions } from '../edge/host/upgrade-proxy.ts';
+import type { Logger } from '../base/log/log.ts';
+import type { ProxyUpgrade } from '../edge/http/http-exchange.ts';
+import type { UpgradeProxyOptions } from '../edge/http/upgrade-proxy.ts';
 import { type StreamDeps, type StreamHandlers, streamHandlers } from '../server/streams/stream-handlers.ts';
 
 export interface StreamsInput extends StreamDeps {

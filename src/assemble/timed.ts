@@ -1,10 +1,11 @@
 // Puts a watch on what others do, where they need not know of it.
-import type { Cgroups } from '../api/cgroups.ts';
-import { podUid } from '../api/pod-ref.ts';
+
+import { podUid } from '../api/pod/pod-ref.ts';
+import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { Clock } from '../base/clock.ts';
+import type { PodStartMetrics } from '../metrics/pod-start-metrics.ts';
+import type { WorkMetrics } from '../metrics/work-metrics.ts';
 import type { RuntimeImages } from '../runtime/sync-context.ts';
-import type { PodStartMetrics } from '../stats/pod-start-metrics.ts';
-import type { WorkMetrics } from '../stats/work-metrics.ts';
 
 /** In the words of upstream's metric. */
 const cgroupWork: Readonly<Record<string, string>> = {

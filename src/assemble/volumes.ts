@@ -1,22 +1,22 @@
 // The room of volumes: the kinds of volume this kubelet has, the manager over them and what keeps their files up to date.
-import type { CriRuntime } from '../api/cri.ts';
-import type { EventSink } from '../api/events.ts';
-import type { Pod } from '../api/k8s.ts';
-import type { Allocatable } from '../api/pod-fields.ts';
-import type { PodObjects } from '../api/pod-objects.ts';
-import type { PodUid } from '../api/pod-ref.ts';
-import { Quantity } from '../api/quantity.ts';
-import type { VolumeHost } from '../api/volume-host.ts';
-import type { VolumeStatsSource } from '../api/volume-stats.ts';
+import type { CriRuntime } from '../api/cri/runtime.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { Allocatable } from '../api/pod/pod-fields.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { PodObjects } from '../api/ports/pod-objects.ts';
+import type { VolumeHost } from '../api/ports/volume-host.ts';
+import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
+import { Quantity } from '../api/quantity/quantity.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { ImageManager } from '../images/image-manager.ts';
-import type { VolumeMetrics } from '../stats/volume-metrics.ts';
+import type { VolumeMetrics } from '../metrics/volume-metrics.ts';
 import { configMapKind } from '../volumes/config-map/config-map.ts';
+import { contentPlugin } from '../volumes/content/content-volume.ts';
 import { ContentUpdates } from '../volumes/content-updates.ts';
-import { contentPlugin } from '../volumes/content-volume.ts';
-import { DeviceLocks } from '../volumes/device-locks.ts';
+import { DeviceLocks } from '../volumes/devices/device-locks.ts';
 import { downwardApiKind } from '../volumes/downward-api/downward-api.ts';
 import { emptyDirPlugin } from '../volumes/empty-dir/empty-dir.ts';
 import { hostPathPlugin } from '../volumes/host-path/host-path.ts';
@@ -29,8 +29,8 @@ import { Orphans } from '../volumes/orphans.ts';
 import type { VolumePlugin } from '../volumes/plugin.ts';
 import { projectedKind } from '../volumes/projected/projected.ts';
 import { secretKind } from '../volumes/secret/secret.ts';
+import { VolumeStatsReader } from '../volumes/stats/volume-stats.ts';
 import { VolumeManager } from '../volumes/volume-manager.ts';
-import { VolumeStatsReader } from '../volumes/volume-stats.ts';
 
 /** Between two looks for directories of pods that nobody knows. */
 const orphansEveryMs = 30_000;

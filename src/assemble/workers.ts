@@ -1,14 +1,14 @@
 // The pod workers and who finds them work on the disk.
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
-import { hasEndedForGood } from '../runtime/compute-pod-actions.ts';
-import { CrashBackoff, crashLimits } from '../runtime/crash-backoff.ts';
-import type { GarbagePolicy } from '../runtime/garbage.ts';
+import { hasEndedForGood } from '../runtime/decide/compute-pod-actions.ts';
+import { CrashBackoff, crashLimits } from '../runtime/decide/crash-backoff.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
+import type { GarbagePolicy } from '../runtime/stop/garbage.ts';
 import { Housekeeping, Leftovers } from '../workers/housekeeping.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
 import type { PodWorkersDeps, WorkerPolicy } from '../workers/worker-deps.ts';

@@ -2,7 +2,7 @@
 // Invariants: push() reaches every listener subscribed when it began and not unsubscribed since, in the order of
 // subscription, whatever the others throw; who subscribes while a value is pushed begins with the next one.
 // A push from inside a listener is delivered at once, before the outer one goes on.
-import { reportUncaught } from './report-uncaught.ts';
+import { reportUncaught } from './log/report-uncaught.ts';
 
 interface Subscription<T> {
   readonly listener: (value: T) => void;

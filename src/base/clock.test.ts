@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { checkLeaks, type LeakCheck } from '../testing/leaks.ts';
+import { checkLeaks, type LeakCheck } from '../../test/leaks/leaks.ts';
 import { realClock } from './clock.ts';
 import { Aborted } from './errors.ts';
 

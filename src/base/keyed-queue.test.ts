@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Aborted } from './errors.ts';
 import { KeyedQueue, type KeyedQueueOptions } from './keyed-queue.ts';
 

@@ -5,7 +5,7 @@
 // never inside add(), so a writer may add from the middle of an update.
 import type { Clock, Timer } from './clock.ts';
 import { Aborted, isAbortOf } from './errors.ts';
-import { reportUncaught } from './report-uncaught.ts';
+import { reportUncaught } from './log/report-uncaught.ts';
 
 export interface KeyedQueueOptions<K> {
   readonly clock: Clock;

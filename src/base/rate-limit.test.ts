@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Aborted } from './errors.ts';
 import { TokenBucket } from './rate-limit.ts';
 

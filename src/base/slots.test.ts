@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Aborted } from './errors.ts';
 import { type Slot, Slots } from './slots.ts';
 

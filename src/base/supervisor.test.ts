@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { Component } from './component.ts';
 import { Aborted, describeError, KubeletError } from './errors.ts';
-import { type LogFields, type Logger, silentLogger } from './log.ts';
+import { type LogFields, type Logger, silentLogger } from './log/log.ts';
 import { Supervisor } from './supervisor.ts';
 
 interface Manners {

@@ -5,7 +5,7 @@
 import type { Clock } from './clock.ts';
 import type { Component } from './component.ts';
 import { Aborted, isAbortOf, KubeletError } from './errors.ts';
-import type { Logger } from './log.ts';
+import type { Logger } from './log/log.ts';
 
 export interface SupervisorOptions {
   readonly components: readonly Component[];

@@ -1,10 +1,10 @@
 // Has one certificate signed: makes the request, or finds the one that an earlier life made, and waits for the answer.
 // Upstream: client-go/util/certificate/csr. Invariant: nothing is left running when it settles.
-import type { CertificateSigningRequest } from '../api/k8s.ts';
+import type { CertificateSigningRequest } from '../api/k8s/types.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { clockSkewSeconds, isSameRequest, judgeRequest, requestGone } from './certificate-request.ts';
 
 export interface RequestApi {

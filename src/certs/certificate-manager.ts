@@ -2,14 +2,14 @@
 // something else. Upstream: client-go/util/certificate/certificate_manager.go, pkg/kubelet/certificate/transport.go.
 // Owns the pair in its store (sole writer). Invariants: the pair is on the disk before anybody is told of it; a pair that works
 // is kept until the next one is there.
-import type { CertificatePair, CertificateTemplate, ServingCertificate } from '../api/certificates.ts';
+import type { CertificatePair, CertificateTemplate, ServingCertificate } from '../api/ports/certificates.ts';
+import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isAbortOf, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { raceAbort, untilAborted } from '../base/race-abort.ts';
-import type { Secret } from '../base/secret.ts';
+import type { Logger } from '../base/log/log.ts';
+import type { Secret } from '../base/log/secret.ts';
 import { answersHealthily, askForCertificate, type RequestApi } from './ask-for-certificate.ts';
 import { requestName, sameTemplate, usagesOf } from './certificate-request.ts';
 import { type CertificateView, servingView } from './current-certificate.ts';

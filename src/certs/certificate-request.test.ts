@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CertificateSigningRequest } from '../api/k8s.ts';
+import type { CertificateSigningRequest } from '../api/k8s/types.ts';
 import {
   clientSigner,
   clientTemplate,

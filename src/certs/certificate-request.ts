@@ -1,9 +1,9 @@
 // What a kubelet asks the cluster to sign, and what the answer means. Pure.
 // Upstream: pkg/kubelet/certificate/kubelet.go, pkg/kubelet/certificate/bootstrap, client-go/util/certificate/csr.
 import { createHash } from 'node:crypto';
-import type { CertificateTemplate } from '../api/certificates.ts';
-import { parseIp } from '../api/ip-address.ts';
-import type { CertificateSigningRequest, NodeAddress } from '../api/k8s.ts';
+import { parseIp } from '../api/k8s/ip-address.ts';
+import type { CertificateSigningRequest, NodeAddress } from '../api/k8s/types.ts';
+import type { CertificateTemplate } from '../api/ports/certificates.ts';
 import { KubeletError } from '../base/errors.ts';
 
 export const clientSigner = 'kubernetes.io/kube-apiserver-client-kubelet';

@@ -1,5 +1,5 @@
 // A pair as a TLS server takes it.
-import type { CertificatePair } from '../api/certificates.ts';
+import type { CertificatePair } from '../api/ports/certificates.ts';
 
 export interface CertificateView {
   readonly certPem: string;

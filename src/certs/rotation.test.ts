@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CertificateFacts, CertificateTemplate } from '../api/certificates.ts';
+import type { CertificateFacts, CertificateTemplate } from '../api/ports/certificates.ts';
 import { computeRotation, doubtClock, isExpired, whatLacks } from './rotation.ts';
 
 const facts: CertificateFacts = {

@@ -1,6 +1,6 @@
 // Decides when a certificate is to be replaced, and whether it can still be used. Pure: time and chance are brought along.
 // Upstream: client-go/util/certificate/certificate_manager.go (nextRotationDeadline, certSatisfiesTemplate).
-import type { CertificateFacts, CertificateTemplate } from '../api/certificates.ts';
+import type { CertificateFacts, CertificateTemplate } from '../api/ports/certificates.ts';
 
 export type Rotation =
   | { readonly rotate: 'now'; readonly why: string }

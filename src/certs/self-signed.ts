@@ -1,5 +1,5 @@
 // Decides what becomes of the pair in --cert-dir that nobody named. Pure. Upstream: InitializeTLS in cmd/kubelet/app/server.go.
-import type { CertificateFacts } from '../api/certificates.ts';
+import type { CertificateFacts } from '../api/ports/certificates.ts';
 import { computeRotation, isExpired } from './rotation.ts';
 
 export type SelfSignedStep =

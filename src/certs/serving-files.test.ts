@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Verbosity } from '../base/log.ts';
-import { textLogger } from '../base/log-text.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { MemoryCertificates, memoryPair } from '../testing/memory-certificates.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { MemoryCertificates, memoryPair } from '../../test/fakes/memory-certificates.ts';
+import { Verbosity } from '../base/log/log.ts';
+import { textLogger } from '../base/log/log-text.ts';
 import { ServingFiles } from './serving-files.ts';
 
 const dayMs = 24 * 3_600_000;

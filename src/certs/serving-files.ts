@@ -1,13 +1,13 @@
 // The serving certificate from two files: those the configuration names, or a self-signed pair that is made when it is not
 // there. Upstream: InitializeTLS in cmd/kubelet/app/server.go and NewKubeletServerCertificateDynamicFileManager.
 // Owns what the secure port shows. Invariant: what cannot be used never replaces what could.
-import type { CertificatePair, ServingCertificate } from '../api/certificates.ts';
+import type { CertificatePair, ServingCertificate } from '../api/ports/certificates.ts';
+import { raceAbort } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { raceAbort } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import { type CertificateView, servingView } from './current-certificate.ts';
 import { computeSelfSigned, type FoundPair } from './self-signed.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { loadCommandLine, type RunOutcome } from './command-line/load-command-line.ts';
 import { maskedConfiguration, renderConfigz } from './configz.ts';
 import { header, memoryFiles } from './fixtures/memory-files.ts';
-import { loadCommandLine, type RunOutcome } from './load-command-line.ts';
 
 async function load(fields: Readonly<Record<string, unknown>>): Promise<RunOutcome> {
   const text = Object.entries(fields).map(([name, value]) => `${name}: ${JSON.stringify(value)}\n`);

@@ -1,6 +1,6 @@
 // The effective configuration as /configz prints it, in upstream's form: {"kubeletconfig": {…}} with durations as 2m0s.
 // Upstream: component-base/configz with the JSON of the v1beta1 type. Zero values it leaves out are left out here too.
-import { masked, redactUrl } from '../base/redact-url.ts';
+import { masked, redactUrl } from '../base/log/redact-url.ts';
 import { Duration } from './duration.ts';
 import { type Field, isMapKind, type Schema } from './schema.ts';
 import { type KubeletConfiguration, kubeletConfiguration } from './table/kubelet-configuration.ts';

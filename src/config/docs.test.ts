@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { allFlags } from './command-line/flag-index.ts';
 import { referencePages } from './docs.ts';
-import { allFlags } from './flag-index.ts';
 import type { Schema } from './schema.ts';
 import { credentialProviderConfig } from './table/credential-providers.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';

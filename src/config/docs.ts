@@ -1,11 +1,12 @@
 // The reference pages, generated from the tables: docs/configuration.md, docs/flags.md, docs/feature-gates.md.
 // Pure text; tools/docs.ts writes it, and a test fails when the pages differ from it.
-import { pathText } from './document.ts';
+
+import { allFlags, type FlagEntry } from './command-line/flag-index.ts';
+import { flagDefault, shownType } from './command-line/help.ts';
+import { removedFlags } from './command-line/removed-flags.ts';
 import { Duration } from './duration.ts';
-import { allFlags, type FlagEntry } from './flag-index.ts';
 import { type GateName, type GateSpec, gateTable } from './gates/table.ts';
-import { flagDefault, shownType } from './help.ts';
-import { removedFlags } from './removed-flags.ts';
+import { pathText } from './load/document.ts';
 import type { Field, Kind, Schema } from './schema.ts';
 import { credentialProviderConfig } from './table/credential-providers.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';

@@ -1,6 +1,6 @@
 // A span of time as Go's time.Duration writes it: the form of every duration in the configuration and in /configz.
 // Exact to the nanosecond (int64), immutable. `ms` is what the rest of the program counts in.
-import { formatDuration, parseDuration } from '../api/duration.ts';
+import { formatDuration, parseDuration } from '../api/k8s/duration.ts';
 
 export class Duration {
   readonly ns: bigint;

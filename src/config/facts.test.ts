@@ -1,15 +1,15 @@
 // The tables against what the kubelet v1.34.11 itself prints.
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { allFlags, flagByName } from './command-line/flag-index.ts';
+import { flagDefault, helpText, shownType } from './command-line/help.ts';
+import { loadCommandLine } from './command-line/load-command-line.ts';
+import { removedFlags } from './command-line/removed-flags.ts';
 import { renderConfigz } from './configz.ts';
 import { effectiveConfigz } from './fixtures/effective-configz.ts';
 import { header, memoryFiles } from './fixtures/memory-files.ts';
 import { upstreamFlags, upstreamGates } from './fixtures/upstream-facts.ts';
-import { allFlags, flagByName } from './flag-index.ts';
 import { defaultGates, listedGates } from './gates/feature-gates.ts';
-import { flagDefault, helpText, shownType } from './help.ts';
-import { loadCommandLine } from './load-command-line.ts';
-import { removedFlags } from './removed-flags.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';
 import { kubeletVersion } from './version.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { parseArgs } from './command-line/parse-args.ts';
 import { flagValues, renderFlagz } from './flagz.ts';
-import { parseArgs } from './parse-args.ts';
 
 const args = parseArgs([
   '--max-pods=7',

@@ -1,10 +1,10 @@
 // Every flag with its value after the command line, for /flagz and the log. Upstream: component-base/zpages/flagz.
 // Values that may be credentials are not shown.
-import { redactUrl } from '../base/redact-url.ts';
+import { redactUrl } from '../base/log/redact-url.ts';
+import { allFlags, type FlagEntry, foldUses } from './command-line/flag-index.ts';
+import type { ParsedArgs } from './command-line/parse-args.ts';
+import { isSecret, isUrl } from './command-line/redact-arguments.ts';
 import { Duration } from './duration.ts';
-import { allFlags, type FlagEntry, foldUses } from './flag-index.ts';
-import type { ParsedArgs } from './parse-args.ts';
-import { isSecret, isUrl } from './redact-arguments.ts';
 
 export type FlagValue = readonly [name: string, value: string];
 

@@ -1,12 +1,12 @@
 // Whatever is thrown at the command line and the files, the answer is a configuration or a clear refusal.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { allFlags } from './command-line/flag-index.ts';
+import { loadCommandLine, type Outcome } from './command-line/load-command-line.ts';
+import { removedFlags } from './command-line/removed-flags.ts';
 import { renderConfigz } from './configz.ts';
 import { header, memoryFiles } from './fixtures/memory-files.ts';
-import { allFlags } from './flag-index.ts';
 import { gateTable } from './gates/table.ts';
-import { loadCommandLine, type Outcome } from './load-command-line.ts';
-import { removedFlags } from './removed-flags.ts';
 import type { Field, Schema } from './schema.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';
 

@@ -1,8 +1,8 @@
 // Unit files of common distributions start this kubelet unchanged, and mean what they mean to upstream.
 import { expect, test } from 'vitest';
+import { loadCommandLine, type Outcome } from './command-line/load-command-line.ts';
 import { memoryFiles } from './fixtures/memory-files.ts';
 import { eks, k3s, kubeadm, type UnitFile } from './fixtures/unit-files.ts';
-import { loadCommandLine, type Outcome } from './load-command-line.ts';
 
 async function start({ argv, files }: UnitFile): Promise<Extract<Outcome, { kind: 'run' }>> {
   const outcome = await loadCommandLine({

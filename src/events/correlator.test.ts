@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { EventText } from '../api/events.ts';
-import { aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { aPod } from '../../test/builders/builders.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { EventText } from '../api/ports/events.ts';
 import { Correlator } from './correlator.ts';
 import { makeEvent, podReference } from './event-object.ts';
 

@@ -3,7 +3,7 @@
 // (events_cache.go), whose keys, sizes and order these are.
 // Invariant: what is remembered is bounded, however many objects there were.
 import { LRUCache } from 'lru-cache';
-import type { Event } from '../api/k8s.ts';
+import type { Event } from '../api/k8s/types.ts';
 import type { Clock } from '../base/clock.ts';
 import { TokenBucket } from '../base/rate-limit.ts';
 

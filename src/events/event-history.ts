@@ -1,7 +1,7 @@
 // What was last said about each pod and the node, kept here for explaining: it is there without an API server, and when
 // the API server's own copy has expired. Invariant: bounded in objects and in events of one object; the oldest goes first.
 import { LRUCache } from 'lru-cache';
-import type { Event } from '../api/k8s.ts';
+import type { Event } from '../api/k8s/types.ts';
 
 export interface PastEvent {
   readonly type: string;

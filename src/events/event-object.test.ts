@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { isDns1123Subdomain } from '../api/names.ts';
-import { aPod } from '../testing/builders.ts';
+import { aPod } from '../../test/builders/builders.ts';
+import { isDns1123Subdomain } from '../api/k8s/names.ts';
 import { eventName, makeEvent, nodeReference, podReference } from './event-object.ts';
 
 const nanos = 1_767_225_600_123_000_001n;

@@ -1,8 +1,9 @@
 // An event as the API has it, made from what was said. Pure. Upstream:
 // client-go/tools/record (makeEvent), tools/reference and pkg/kubelet/container/ref.go.
-import type { EventText } from '../api/events.ts';
-import type { Event, ObjectReference, Pod } from '../api/k8s.ts';
-import { isDns1123Subdomain } from '../api/names.ts';
+
+import { isDns1123Subdomain } from '../api/k8s/names.ts';
+import type { Event, ObjectReference, Pod } from '../api/k8s/types.ts';
+import type { EventText } from '../api/ports/events.ts';
 
 const component = 'kubelet';
 /** Where events of objects without a namespace live. */

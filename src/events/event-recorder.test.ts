@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Event } from '../api/k8s.ts';
+import { aPod } from '../../test/builders/builders.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Event } from '../api/k8s/types.ts';
 import { KubeletError } from '../base/errors.ts';
-import { Verbosity } from '../base/log.ts';
-import { textLogger } from '../base/log-text.ts';
-import { aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { Verbosity } from '../base/log/log.ts';
+import { textLogger } from '../base/log/log-text.ts';
 import { EventRecorder } from './event-recorder.ts';
 import type { EventPatch, EventPost } from './event-sender.ts';
 

@@ -1,13 +1,14 @@
 // The one place where events go: correlated, kept for explaining, logged, and sent when there is an API server.
 // Upstream: client-go/tools/record (EventBroadcaster, EventRecorder), set up in cmd/kubelet/app/server.go.
 // Invariant: telling an event never waits and never throws, whatever the API server does.
-import type { EventSink, EventText } from '../api/events.ts';
-import type { Event, ObjectReference, Pod } from '../api/k8s.ts';
+
+import type { Event, ObjectReference, Pod } from '../api/k8s/types.ts';
+import type { EventSink, EventText } from '../api/ports/events.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import { TokenBucket } from '../base/rate-limit.ts';
 import { Correlator } from './correlator.ts';
 import { EventHistory, type PastEvent } from './event-history.ts';

@@ -2,11 +2,11 @@
 // client-go/tools/record/event.go.
 // Invariants: add() never waits; at most queueLimit events wait, and one that repeats while it waits takes no second place;
 // an event that the API server refuses is dropped, one that it could not take is tried again up to triesPerEvent times.
-import type { Event } from '../api/k8s.ts';
+import type { Event } from '../api/k8s/types.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { isAbortOf, isKind } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { TokenBucket } from '../base/rate-limit.ts';
 import type { Correlated } from './correlator.ts';
 

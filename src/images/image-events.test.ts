@@ -1,11 +1,11 @@
 // What the image manager tells, in upstream's words, and what it asks for on the way.
 import { expect, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
+import { aContainer, aPod } from '../../test/builders/builders.ts';
+import { anImageManager, collectEvents, type ManagerOver } from '../../test/builders/image-manager.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod } from '../api/k8s/types.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import { Secret } from '../base/secret.ts';
-import { aContainer, aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { anImageManager, collectEvents, type ManagerOver } from '../testing/image-manager.ts';
+import { Secret } from '../base/log/secret.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import type { ImageHistory } from './image-manager.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { aContainer, aPod } from '../../test/builders/builders.ts';
+import { anImageManager, type ManagerOver } from '../../test/builders/image-manager.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import { aContainer, aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { anImageManager, type ManagerOver } from '../testing/image-manager.ts';
 import type { ImageManager, PresentImage } from './image-manager.ts';
 
 function scene(): {

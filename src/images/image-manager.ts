@@ -2,16 +2,17 @@
 // Upstream: pkg/kubelet/images/image_manager.go, whose events and messages these are.
 // Invariants: whatever fails is told as an event of the pod that wanted the image and rejects with the reason its status
 // shows; no credential appears in either.
-import type { CriImages, CriRequest } from '../api/cri.ts';
-import { formatDurationMs } from '../api/duration.ts';
-import { containerFieldPath, type EventSink, type EventType } from '../api/events.ts';
-import type { Image, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
-import type { Container, Pod } from '../api/k8s.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
-import { podRef, podUid } from '../api/pod-ref.ts';
+
+import type { Image, PodSandboxConfig } from '../api/cri/generated/runtime/v1/api.ts';
+import type { CriImages, CriRequest } from '../api/cri/runtime.ts';
+import { formatDurationMs } from '../api/k8s/duration.ts';
+import type { Container, Pod } from '../api/k8s/types.ts';
+import { podRef, podUid } from '../api/pod/pod-ref.ts';
+import { containerFieldPath, type EventSink, type EventType } from '../api/ports/events.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { Ongoing } from '../base/ongoing.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { normalizeImageName, parseImageName } from './image-name.ts';

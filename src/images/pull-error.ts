@@ -1,6 +1,6 @@
 // What a failed pull is called. Pure. Upstream: evalCRIPullErr in image_manager.go, PullImage in kuberuntime_image.go and
 // the CRI client, whose texts users search for.
-import { goCodeName } from '../api/cri.ts';
+import { goCodeName } from '../api/cri/runtime.ts';
 import { describeError, KubeletError } from '../base/errors.ts';
 
 /** Runtimes put the names of these two in front of their message. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { type PullRequest, SharedPulls } from './shared-pulls.ts';
 
 function scene(): { readonly clock: FakeClock; readonly pulls: SharedPulls; count: number } {

@@ -2,12 +2,13 @@
 // Invariants: one image with the same credentials is pulled once however many pods wait for it; a pod that stops waiting
 // does not end a pull that others wait for, and a pull nobody waits for is ended; a pull that hangs does not keep others
 // from starting for longer than its lease.
-import type { CriImages, CriRequest } from '../api/cri.ts';
-import type { Image, PodSandboxConfig } from '../api/generated/runtime/v1/api.ts';
+
+import type { Image, PodSandboxConfig } from '../api/cri/generated/runtime/v1/api.ts';
+import type { CriImages, CriRequest } from '../api/cri/runtime.ts';
+import { raceAbort } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { raceAbort } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import { TokenBucket } from '../base/rate-limit.ts';
 import { Slots } from '../base/slots.ts';
 import type { PullCredential } from './credentials/keyring.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Node } from '../api/k8s.ts';
-import { Quantity } from '../api/quantity.ts';
+import type { Node } from '../api/k8s/types.ts';
+import { Quantity } from '../api/quantity/quantity.ts';
 import { facts, resources, settings } from './fixtures/node-world.ts';
 import { generateInitialNode, generateNode } from './generate-node.ts';
 import { computeAddresses } from './node-addresses.ts';

@@ -1,8 +1,9 @@
 // The node's object as it should be, from the one the API has and what was found out. Pure: no clock, no I/O, no log.
 // Upstream: initialNode, updateNode and defaultNodeStatusFuncs in pkg/kubelet/kubelet_node_status.go, nodestatus/setters.go.
 // Invariant: what others own (conditions, labels, annotations, extended resources, volumesAttached) is passed through.
-import type { EventText } from '../api/events.ts';
-import type { ContainerImage, Node, NodeStatus, NodeSystemInfo, Taint } from '../api/k8s.ts';
+
+import type { ContainerImage, Node, NodeStatus, NodeSystemInfo, Taint } from '../api/k8s/types.ts';
+import type { EventText } from '../api/ports/events.ts';
 import { computeAddresses, providedIpAnnotation } from './node-addresses.ts';
 import { computeAmounts } from './node-capacity.ts';
 import { computeConditions } from './node-conditions.ts';

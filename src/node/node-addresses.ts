@@ -1,6 +1,6 @@
 // Which addresses the node's object shows. Pure. Upstream: NodeAddress in pkg/kubelet/nodestatus/setters.go.
-import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../api/ip-address.ts';
-import type { NodeAddress } from '../api/k8s.ts';
+import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../api/k8s/ip-address.ts';
+import type { NodeAddress } from '../api/k8s/types.ts';
 import type { NodeNetwork } from './node-facts.ts';
 import type { NodeSettings } from './node-settings.ts';
 

@@ -1,8 +1,8 @@
 // What the node has and what of it pods may take. Pure. Upstream: MachineInfo in pkg/kubelet/nodestatus/setters.go.
 // Invariants: what others put into the object (extended resources) stays; nothing that pods may take is negative.
-import type { ResourceList } from '../api/k8s.ts';
-import { Quantity } from '../api/quantity.ts';
-import { amountOf, type ResourceAmounts } from '../api/resource-amounts.ts';
+import type { ResourceList } from '../api/k8s/types.ts';
+import { Quantity } from '../api/quantity/quantity.ts';
+import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
 import type { NodeResources } from './node-facts.ts';
 import type { NodeSettings } from './node-settings.ts';
 

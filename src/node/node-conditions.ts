@@ -1,7 +1,7 @@
 // The node's conditions and what is told when one turns. Pure. Upstream: pkg/kubelet/nodestatus/setters.go.
 // Invariants: the order is MemoryPressure, DiskPressure, PIDPressure, Ready, and Ready is new only behind the others; a
 // transition time changes with the status alone; conditions of others stay where they are.
-import type { NodeCondition, ResourceList } from '../api/k8s.ts';
+import type { NodeCondition, ResourceList } from '../api/k8s/types.ts';
 import type { NodePressure } from './node-facts.ts';
 
 export interface ConditionInput {

@@ -1,6 +1,6 @@
 // What was found out about this node at one moment. Data only; gathered by the composition root, shown by generate-node.
-import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s.ts';
-import type { ResourceAmounts } from '../api/resource-amounts.ts';
+import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s/types.ts';
+import type { ResourceAmounts } from '../api/quantity/resource-amounts.ts';
 
 export interface NodeIdentity {
   readonly machineID: string;

@@ -1,13 +1,13 @@
 // Renews the lease by which the control plane knows that this node is alive. Upstream:
 // component-helpers/apimachinery/lease, pkg/kubelet/util/nodelease.go. Invariants: made only with the node as its owner, so
 // that it goes with the node; asked for again and again while the API server is away; stops after everything else.
-import type { Lease, Node, OwnerReference } from '../api/k8s.ts';
+import type { Lease, Node, OwnerReference } from '../api/k8s/types.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface LeaseApi {
   get(signal: AbortSignal): Promise<Lease>;

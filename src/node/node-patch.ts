@@ -1,8 +1,8 @@
 // Whether the node's object has to be written, and what is sent then. Pure.
 // Upstream: nodeStatusHasChanged in pkg/kubelet/kubelet_node_status.go, component-helpers/node/util/status.go.
 import { isDeepStrictEqual } from 'node:util';
-import type { Node, NodeCondition } from '../api/k8s.ts';
-import { type JsonObject, strategicDiff } from '../api/strategic-diff.ts';
+import { type JsonObject, strategicDiff } from '../api/k8s/strategic-diff.ts';
+import type { Node, NodeCondition } from '../api/k8s/types.ts';
 
 const mergeKeys = { 'status.conditions': 'type' };
 const ownLabels = ['kubernetes.io/os', 'kubernetes.io/arch'] as const;

@@ -1,5 +1,5 @@
 // What the command line and the configuration say about this node, as its object shows it.
-import type { Taint } from '../api/k8s.ts';
+import type { Taint } from '../api/k8s/types.ts';
 
 export interface NodeSettings {
   readonly nodeName: string;

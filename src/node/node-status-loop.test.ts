@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { EventText } from '../api/events.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { EventText } from '../api/ports/events.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { away, FakeNodeApi, facts, settings } from './fixtures/node-world.ts';
 import type { NodeFacts } from './node-facts.ts';
 import { NodeStatusLoop } from './node-status-loop.ts';

@@ -2,16 +2,17 @@
 // pkg/kubelet/kubelet_node_status.go. A loop with one key and a timer. Invariants: registered once in this process's life, so
 // a node that was deleted stays deleted until the kubelet starts again; written when something changed, and else every
 // reportMs; nothing waits for it: pods run before the node is known.
-import type { EventSink, EventText } from '../api/events.ts';
-import type { Node } from '../api/k8s.ts';
-import { laterObject } from '../api/resource-version.ts';
-import type { JsonObject } from '../api/strategic-diff.ts';
+
+import { laterObject } from '../api/k8s/resource-version.ts';
+import type { JsonObject } from '../api/k8s/strategic-diff.ts';
+import type { Node } from '../api/k8s/types.ts';
+import type { EventSink, EventText } from '../api/ports/events.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import { generateInitialNode, generateNode, statusEvent } from './generate-node.ts';
 import { isReady } from './node-conditions.ts';
 import type { NodeFacts } from './node-facts.ts';

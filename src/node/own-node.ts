@@ -1,7 +1,8 @@
 // This node's own object as the API server's watch last showed it. Upstream: the node lister of pkg/kubelet/kubelet.go.
 // Owns OwnNode (sole writer: the watch). Invariant: the store is updated before the change is announced.
-import type { WatchSink } from '../api/api-client.ts';
-import type { Node } from '../api/k8s.ts';
+
+import type { Node } from '../api/k8s/types.ts';
+import type { WatchSink } from '../api/ports/api-client.ts';
 import { Channel } from '../base/channel.ts';
 
 export class OwnNode implements WatchSink<Node> {

@@ -1,7 +1,7 @@
 // What registration brings up to date on a node object that was there before. Pure.
 // Upstream: tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go: the labels a kubelet may own, the attach-detach
 // annotation, huge pages, and extended resources only where the machine was made anew. Taints are set at creation alone.
-import type { Node, ResourceList } from '../api/k8s.ts';
+import type { Node, ResourceList } from '../api/k8s/types.ts';
 import { attachDetachAnnotation } from './generate-node.ts';
 import { isExtendedResource, isHugePages } from './node-capacity.ts';
 

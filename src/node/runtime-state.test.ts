@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { StatusResponse } from '../api/generated/runtime/v1/api.ts';
-import { silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { StatusResponse } from '../api/cri/generated/runtime/v1/api.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { RuntimeState } from './runtime-state.ts';
 
 async function world() {

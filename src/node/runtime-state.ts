@@ -1,15 +1,16 @@
 // What the container runtime says of itself, for the node's Ready condition. Upstream: updateRuntimeUp in kubelet.go,
 // pkg/kubelet/runtime.go. Owns RuntimeState. Invariants: a runtime that does not answer is called down only after a while;
 // every turn from not ready to ready and back is announced.
-import { formatDurationMs } from '../api/duration.ts';
-import type { StatusResponse } from '../api/generated/runtime/v1/api.ts';
-import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s.ts';
+
+import type { StatusResponse } from '../api/cri/generated/runtime/v1/api.ts';
+import { formatDurationMs } from '../api/k8s/duration.ts';
+import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s/types.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface RuntimeStateDeps {
   readonly runtime: {

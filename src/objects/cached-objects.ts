@@ -2,9 +2,10 @@
 // Upstream: pkg/kubelet/util/manager/cache_based_manager.go.
 // Invariants: an immutable object is fetched once; a pod that begins to refer to an object sees it as it is then; while the
 // server is away what was fetched last goes on being told.
+
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { isKind } from '../base/errors.ts';
-import { untilAborted } from '../base/race-abort.ts';
 import { References } from './references.ts';
 import type { NamedObject, ObjectStrategy } from './strategy.ts';
 

@@ -1,12 +1,12 @@
 // On the double, as a node: what pods get, what the server is asked, and what happens when it is away.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
-import type { ChangedObject } from '../api/pod-objects.ts';
+import { ApiServerDouble, nodeUser } from '../../test/api-server/double.ts';
+import { memoryClient } from '../../test/api-server/memory-client.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { ChangedObject } from '../api/ports/pod-objects.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { ApiServerDouble, nodeUser } from '../testing/api-server/double.ts';
-import { memoryClient } from '../testing/api-server/memory-client.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { ClusterObjects } from './cluster-objects.ts';
 
 describe('objects of a cluster', () => {

@@ -2,7 +2,7 @@
 // strategy of the configuration, tokens, services, runtime classes, claims and volumes. Upstream: pkg/kubelet/{secret,
 // configmap,token} and the listers of pkg/kubelet/kubelet.go.
 // Invariant: nothing is asked for that the Node authorizer does not grant: single objects by name, or what all nodes may list.
-import { type ApiClient, apiPath, type Follow } from '../api/api-client.ts';
+
 import type {
   ConfigMap,
   Node,
@@ -14,14 +14,15 @@ import type {
   Service,
   ServiceAccount,
   TokenRequest,
-} from '../api/k8s.ts';
-import type { ChangedObject, PodObjects, TrustBundleChoice } from '../api/pod-objects.ts';
-import { podReferences } from '../api/pod-references.ts';
+} from '../api/k8s/types.ts';
+import { podReferences } from '../api/pod/pod-references.ts';
+import { type ApiClient, apiPath, type Follow } from '../api/ports/api-client.ts';
+import type { ChangedObject, PodObjects, TrustBundleChoice } from '../api/ports/pod-objects.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { CachedObjects } from './cached-objects.ts';
 import { FetchedObjects } from './fetched-objects.ts';
 import { ListedObjects } from './listed-objects.ts';

@@ -1,5 +1,5 @@
 // Objects that are asked for each time they are needed. Upstream: the simple managers of pkg/kubelet/{secret,configmap}.
-import { untilAborted } from '../base/race-abort.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { ObjectStrategy } from './strategy.ts';
 
 export class FetchedObjects<T> implements ObjectStrategy<T> {

@@ -1,7 +1,7 @@
 // A whole collection that is small and that every node may read: services, runtime classes.
 // Owns what it lists (sole writer: the watch). Upstream: the informers of pkg/kubelet/kubelet.go.
-import type { KubeObject, WatchSink } from '../api/api-client.ts';
-import { raceAbort } from '../base/race-abort.ts';
+import type { KubeObject, WatchSink } from '../api/ports/api-client.ts';
+import { raceAbort } from '../base/abort/race-abort.ts';
 
 export class ListedObjects<T extends KubeObject> implements WatchSink<T> {
   readonly #objects = new Map<string, T>();

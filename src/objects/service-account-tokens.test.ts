@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TokenRequest } from '../api/k8s.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { TokenRequest } from '../api/k8s/types.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 
 describe('tokens', () => {

@@ -1,11 +1,12 @@
 // Tokens of service accounts, bound to pods: kept, and fetched anew when four fifths of their life are over.
 // Upstream: pkg/kubelet/token. Invariants: a token that still holds is told while the server is away; one that has expired
 // never is; tokens are kept in memory only and never logged.
-import { afterRefusalMs } from '../api/authorizer-lag.ts';
-import type { TokenRequest } from '../api/k8s.ts';
+
+import type { TokenRequest } from '../api/k8s/types.ts';
+import { afterRefusalMs } from '../api/ports/authorizer-lag.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface ServiceAccountTokensDeps {
   readonly create: (

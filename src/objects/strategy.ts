@@ -1,6 +1,6 @@
 // How secrets and config maps are kept: watched, cached for a while, or fetched each time
 // (configMapAndSecretChangeDetectionStrategy). Types only. Upstream: pkg/kubelet/util/manager.
-import type { KubeObject } from '../api/api-client.ts';
+import type { KubeObject } from '../api/ports/api-client.ts';
 
 export interface NamedObject extends KubeObject {
   /** Its content never changes again. */

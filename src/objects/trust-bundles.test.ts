@@ -1,10 +1,10 @@
 // On the double, as a node: which certificates a pod gets, and what the server is asked for them.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { TrustBundleChoice } from '../api/pod-objects.ts';
+import { ApiServerDouble, nodeUser } from '../../test/api-server/double.ts';
+import { memoryClient } from '../../test/api-server/memory-client.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { TrustBundleChoice } from '../api/ports/pod-objects.ts';
 import { describeError } from '../base/errors.ts';
-import { ApiServerDouble, nodeUser } from '../testing/api-server/double.ts';
-import { memoryClient } from '../testing/api-server/memory-client.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
 import { TrustBundles } from './trust-bundles.ts';
 
 const signal = new AbortController().signal;

@@ -1,14 +1,15 @@
 // The cluster's trust bundles, followed from the first time that a pod asks for one. Upstream: pkg/kubelet/clustertrustbundle.
 // Invariants: a node whose pods use none asks the server for none; a change is announced after it can be read, by the bundle's
 // name and by its signer's, since a pod may ask by either.
-import type { ApiClient, Follow } from '../api/api-client.ts';
-import type { ClusterTrustBundle } from '../api/k8s.ts';
-import { matchesLabels, requirementsOfSelector } from '../api/labels.ts';
-import type { ChangedObject, TrustBundleChoice } from '../api/pod-objects.ts';
+
+import { matchesLabels, requirementsOfSelector } from '../api/k8s/labels.ts';
+import type { ClusterTrustBundle } from '../api/k8s/types.ts';
+import type { ApiClient, Follow } from '../api/ports/api-client.ts';
+import type { ChangedObject, TrustBundleChoice } from '../api/ports/pod-objects.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
+import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import { raceAbort, untilAborted } from '../base/race-abort.ts';
 import { ListedObjects } from './listed-objects.ts';
 import { normalizeTrustAnchors } from './trust-anchors.ts';
 

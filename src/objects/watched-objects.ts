@@ -2,10 +2,10 @@
 // single secrets and config maps only. Upstream: pkg/kubelet/util/manager/watch_based_manager.go.
 // Invariants: an object is watched as long as a pod refers to it, and no longer once it is immutable; a change is announced
 // after it can be read.
-import type { Follow, WatchSink } from '../api/api-client.ts';
-import { apiPath } from '../api/api-client.ts';
+import type { Follow, WatchSink } from '../api/ports/api-client.ts';
+import { apiPath } from '../api/ports/api-client.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { References } from './references.ts';
 import type { NamedObject, ObjectKind, ObjectStrategy } from './strategy.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { ObservedPod } from '../api/observed.ts';
-import { asPodUid } from '../api/pod-ref.ts';
+import { FakeCri } from '../../test/fake-cri/fake-cri.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { FakeCri } from '../testing/fake-cri/fake-cri.ts';
 import { type InspectRuntime, inspectPod } from './inspect-pod.ts';
 
 const uid = asPodUid('u');

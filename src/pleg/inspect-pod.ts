@@ -1,13 +1,12 @@
 // Asks the runtime for one pod, anew. What cannot change any more (an ended container, a sandbox's address) is not asked twice,
 // and what runs only by those who have changed what it may use. Invariant: what is as it was is the same object as before.
 import { isDeepStrictEqual } from 'node:util';
-
-import type { CriRuntime } from '../api/cri.ts';
-import { criLabels } from '../api/cri-labels.ts';
-import type { PodSandboxStatus } from '../api/generated/runtime/v1/api.ts';
-import type { MadePod } from '../api/made-pod.ts';
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { PodSandboxStatus } from '../api/cri/generated/runtime/v1/api.ts';
+import { criLabels } from '../api/cri/labels.ts';
+import type { CriRuntime } from '../api/cri/runtime.ts';
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { MadePod } from '../api/ports/made-pod.ts';
 import { isKind } from '../base/errors.ts';
 import {
   containerState,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { anObservedContainer, anObservedPod, aSandbox, exited } from '../../test/builders/builders.ts';
 import {
   Container,
   ContainerState,
@@ -7,9 +8,8 @@ import {
   PodSandboxState,
   PodSandboxStatus,
   Signal,
-} from '../api/generated/runtime/v1/api.ts';
-import { asContainerId, asPodUid, asSandboxId } from '../api/pod-ref.ts';
-import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
+} from '../api/cri/generated/runtime/v1/api.ts';
+import { asContainerId, asPodUid, asSandboxId } from '../api/pod/pod-ref.ts';
 import { groupByPod, matchesList, observedContainer, observedPod, observedSandbox } from './observe.ts';
 
 const ofPod = (uid: string): Record<string, string> => ({ 'io.kubernetes.pod.uid': uid });

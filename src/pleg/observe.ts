@@ -1,5 +1,5 @@
 // Turns the runtime's answers into ObservedPod. Pure. Upstream: kuberuntime helpers (toKubeContainerStatus, determinePodSandboxIPs).
-import { criAnnotations, criLabels, seenAnnotation } from '../api/cri-labels.ts';
+
 import {
   type Container,
   ContainerState,
@@ -9,15 +9,16 @@ import {
   PodSandboxState,
   type PodSandboxStatus,
   Signal,
-} from '../api/generated/runtime/v1/api.ts';
+} from '../api/cri/generated/runtime/v1/api.ts';
+import { criAnnotations, criLabels, seenAnnotation } from '../api/cri/labels.ts';
 import type {
   ObservedContainer,
   ObservedContainerState,
   ObservedPod,
   ObservedResources,
   ObservedSandbox,
-} from '../api/observed.ts';
-import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
+} from '../api/pod/observed.ts';
+import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod/pod-ref.ts';
 
 /** What a list says of one pod: enough to see that something changed, not what. */
 export interface ListedPod {

@@ -1,8 +1,8 @@
 // What was last seen of every pod on the runtime. Upstream: pkg/kubelet/container/cache.go.
 // Owns ObservedPods (sole writer: pleg). Invariants: the store is updated before a key is announced; a look that saw nothing
 // new announces nothing, so that a loop that looks because it was woken does not wake itself.
-import type { ObservedPod } from '../api/observed.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 
 export class ObservedPods {

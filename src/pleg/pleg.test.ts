@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { asPodUid } from '../api/pod-ref.ts';
+import { FakeCri } from '../../test/fake-cri/fake-cri.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { FakeCri } from '../testing/fake-cri/fake-cri.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { ObservedPods } from './observed-pods.ts';
 import { Pleg } from './pleg.ts';
 

@@ -1,16 +1,16 @@
 // Notices what changed on the runtime: a relist every second finds which pods differ, an inspection of just those says how.
 // Owns ObservedPods (sole writer). Upstream: pkg/kubelet/pleg. Invariants: only an inspection writes, never a list or an event;
 // a later inspection of a pod is never overwritten by an earlier one; one pod that hangs delays neither the relist nor the others.
-import type { CriRuntime } from '../api/cri.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { CriRuntime } from '../api/cri/runtime.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { type InspectOptions, type InspectRuntime, inspectPod } from './inspect-pod.ts';
 import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import {
   type ContainerEventResponse,
   ContainerEventResponse as Message,
-} from '../api/generated/runtime/v1/api.ts';
+} from '../api/cri/generated/runtime/v1/api.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 
 type Stream = (signal: AbortSignal | undefined) => AsyncIterable<ContainerEventResponse>;

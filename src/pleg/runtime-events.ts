@@ -1,15 +1,15 @@
 // Follows the runtime's container events, where it has them, as hints to inspect one pod. Upstream: pkg/kubelet/pleg/evented.go.
 // Owns nothing. Invariant: an event is never believed, only followed by a look; losing all of them costs at most a relist period.
 
-import { type CriRuntime, isUnimplemented } from '../api/cri.ts';
-import { criLabels } from '../api/cri-labels.ts';
-import type { ContainerEventResponse } from '../api/generated/runtime/v1/api.ts';
-import { asPodUid, type PodUid } from '../api/pod-ref.ts';
+import type { ContainerEventResponse } from '../api/cri/generated/runtime/v1/api.ts';
+import { criLabels } from '../api/cri/labels.ts';
+import { type CriRuntime, isUnimplemented } from '../api/cri/runtime.ts';
+import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { isKind } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface RuntimeEventsDeps {
   readonly runtime: Pick<CriRuntime, 'getContainerEvents'>;

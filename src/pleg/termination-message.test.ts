@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ContainerState, ContainerStatus } from '../api/generated/runtime/v1/api.ts';
+import { ContainerState, ContainerStatus } from '../api/cri/generated/runtime/v1/api.ts';
 import { KubeletError } from '../base/errors.ts';
 import { fullMessage, logTail, type TailFiles } from './termination-message.ts';
 

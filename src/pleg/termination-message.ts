@@ -2,8 +2,8 @@
 // Upstream: convertToKubeContainerStatus and getTerminationMessage in kuberuntime_container.go, pkg/kubelet/kuberuntime/logs.
 // Invariant: the pure parts get bytes and give text; a file that cannot be read is said in the message, never an inspection's failure.
 import { resolve } from 'node:path/posix';
-import { criAnnotations } from '../api/cri-labels.ts';
-import { ContainerState, type ContainerStatus } from '../api/generated/runtime/v1/api.ts';
+import { ContainerState, type ContainerStatus } from '../api/cri/generated/runtime/v1/api.ts';
+import { criAnnotations } from '../api/cri/labels.ts';
 import { describeError, isAbort } from '../base/errors.ts';
 
 /** The last bytes of a regular file, and whether that is all of it; undefined when there is no such file. */

@@ -1,10 +1,11 @@
 // The pods of this node as the API server has them, mirror pods apart: what statuses are compared with and written to.
 // Upstream: the mirror half of pkg/kubelet/pod (manager). Owns ApiPods (sole writer: the API source).
 // Invariant: the store is updated before a key is announced.
-import type { WatchSink } from '../api/api-client.ts';
-import type { Pod } from '../api/k8s.ts';
-import { type PodUid, podFullName, podUid } from '../api/pod-ref.ts';
-import { isMirrorPod } from '../api/pod-source.ts';
+
+import type { Pod } from '../api/k8s/types.ts';
+import { type PodUid, podFullName, podUid } from '../api/pod/pod-ref.ts';
+import type { WatchSink } from '../api/ports/api-client.ts';
+import { isMirrorPod } from '../api/ports/pod-source.ts';
 import { Channel } from '../base/channel.ts';
 
 export class ApiPods implements WatchSink<Pod> {

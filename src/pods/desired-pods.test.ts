@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { asPodUid } from '../api/pod-ref.ts';
-import { aPod } from '../testing/builders.ts';
+import { aPod } from '../../test/builders/builders.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { DesiredPods } from './desired-pods.ts';
 
 function watched(sources: readonly ('file' | 'http')[] = ['file']): {

@@ -1,9 +1,9 @@
 // The pods this node was given, by source. Upstream: pkg/kubelet/pod (manager) and pkg/kubelet/config (PodStorage).
 // Owns DesiredPods (sole writer: the sources, each replacing its own set). Invariants: the store is updated before a key
 // is announced; a source that has not spoken yet is known, so that nobody takes its silence for an empty set.
-import { seenAnnotation } from '../api/cri-labels.ts';
-import type { Pod } from '../api/k8s.ts';
-import { type PodUid, podUid } from '../api/pod-ref.ts';
+import { seenAnnotation } from '../api/cri/labels.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 
 export type SourceName = 'file' | 'http' | 'api';

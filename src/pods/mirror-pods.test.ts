@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
-import { asPodUid, podFullName } from '../api/pod-ref.ts';
+import { aPod } from '../../test/builders/builders.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { asPodUid, podFullName } from '../api/pod/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { ApiPods } from './api-pods.ts';
 import { MirrorPods, mirrorOf } from './mirror-pods.ts';
 

@@ -3,15 +3,20 @@
 // A loop keyed by full name. Invariants: a mirror pod is deleted by UID only, so never a pod of somebody else's; nothing is
 // deleted before every source has reported; a mirror pod shows its static pod until that has ended, even when the manifest
 // has been edited meanwhile; a failed call is retried with back-off, whatever else changes on the node.
-import type { OwnerReference, Pod } from '../api/k8s.ts';
-import { type PodUid, podFullName, podRef } from '../api/pod-ref.ts';
-import { configHashAnnotation, configMirrorAnnotation, isMirrorOf, mirroredUid } from '../api/pod-source.ts';
+import type { OwnerReference, Pod } from '../api/k8s/types.ts';
+import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
+import {
+  configHashAnnotation,
+  configMirrorAnnotation,
+  isMirrorOf,
+  mirroredUid,
+} from '../api/ports/pod-source.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface MirrorPodsDeps {
   readonly statics: {

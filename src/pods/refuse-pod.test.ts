@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Container } from '../api/k8s.ts';
-import { aContainer, aPod, type PodOver } from '../testing/builders.ts';
+import { aContainer, aPod, type PodOver } from '../../test/builders/builders.ts';
+import type { Container } from '../api/k8s/types.ts';
 import { refusePod } from './refuse-pod.ts';
 
 const message = (...fields: string[]): object => ({

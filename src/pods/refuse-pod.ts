@@ -1,7 +1,7 @@
 // Refuses pods that ask for what this kubelet cannot give them, instead of running them without it. Pure.
 // Upstream: the admit handlers (pkg/kubelet/lifecycle). Invariant: a field that would be ignored is named, never skipped.
-import type { Container, Pod, PodSpec, Volume } from '../api/k8s.ts';
-import { isSidecar } from '../api/restart-policy.ts';
+import type { Container, Pod, PodSpec, Volume } from '../api/k8s/types.ts';
+import { isSidecar } from '../api/pod/restart-policy.ts';
 
 export interface Refusal {
   readonly reason: string;

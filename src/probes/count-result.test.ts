@@ -1,6 +1,6 @@
 // Every combination of kind, result, what was said before and thresholds.
 import { describe, expect, test } from 'vitest';
-import type { ProbeKind } from '../api/probe-results.ts';
+import type { ProbeKind } from '../api/ports/probe-results.ts';
 import { type Counted, countResult, noRun, type Run } from './count-result.ts';
 
 const kinds: readonly ProbeKind[] = ['liveness', 'readiness', 'startup'];

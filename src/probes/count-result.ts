@@ -1,6 +1,6 @@
 // What one more result means for a probe: it counts in a row, and from the threshold on it is the container's result.
 // Pure. Upstream: doProbe in pkg/kubelet/prober/worker.go.
-import type { ProbeKind } from '../api/probe-results.ts';
+import type { ProbeKind } from '../api/ports/probe-results.ts';
 
 export type Counted = 'success' | 'failure';
 

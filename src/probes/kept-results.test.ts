@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { asContainerId } from '../api/pod-ref.ts';
-import { Verbosity } from '../base/log.ts';
-import { textLogger } from '../base/log-text.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { asContainerId } from '../api/pod/pod-ref.ts';
+import { Verbosity } from '../base/log/log.ts';
+import { textLogger } from '../base/log/log-text.ts';
 import { KeptResults, parseKept } from './kept-results.ts';
 
 const [a, b] = [asContainerId('a'), asContainerId('b')];

@@ -2,11 +2,11 @@
 // Invariants: what is on disk was never behind what was announced (keep() is awaited before a result is published); a disk that
 // fails or hangs delays a result by a bounded time and loses only the memory; a file that cannot be read is no memory at all.
 
-import { asContainerId, type ContainerId } from '../api/pod-ref.ts';
-import type { ProbeKind, ProbeOutcome } from '../api/probe-results.ts';
+import { asContainerId, type ContainerId } from '../api/pod/pod-ref.ts';
+import type { ProbeKind, ProbeOutcome } from '../api/ports/probe-results.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export type KeptKind = Exclude<ProbeKind, 'liveness'>;
 

@@ -1,6 +1,6 @@
 // When a probe is to run next. Pure. Upstream: run and doProbe in pkg/kubelet/prober/worker.go.
 // Invariant: a container that this life of the kubelet finds running is asked within `spreadMs`, not a random period later.
-import type { ProbeKind } from '../api/probe-results.ts';
+import type { ProbeKind } from '../api/ports/probe-results.ts';
 
 export interface DueInput {
   readonly kind: ProbeKind;

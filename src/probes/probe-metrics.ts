@@ -1,6 +1,6 @@
 // How often and how fast probes answer. Upstream: ProberResults and ProberDuration in pkg/kubelet/prober.
 // Invariant: names and labels are upstream's; a container's series go with its pod.
-import type { ProbeKind } from '../api/probe-results.ts';
+import type { ProbeKind } from '../api/ports/probe-results.ts';
 import { Metrics } from '../base/metrics.ts';
 import { probeTitles } from './probe-spec.ts';
 

@@ -1,9 +1,10 @@
 // Tells what a probe found: an event for what is wrong, a log line, a count. Upstream: probe in pkg/kubelet/prober/prober.go.
-import { containerFieldPath, type EventSink } from '../api/events.ts';
-import type { Pod } from '../api/k8s.ts';
-import { podRef, podUid } from '../api/pod-ref.ts';
-import type { ProbeKind, ProbeOutcome } from '../api/probe-results.ts';
-import type { Logger } from '../base/log.ts';
+
+import type { Pod } from '../api/k8s/types.ts';
+import { podRef, podUid } from '../api/pod/pod-ref.ts';
+import { containerFieldPath, type EventSink } from '../api/ports/events.ts';
+import type { ProbeKind, ProbeOutcome } from '../api/ports/probe-results.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { ProbedContainer, ProbeMetrics } from './probe-metrics.ts';
 import { probeTitles } from './probe-spec.ts';
 import type { ProbeVerdict } from './run-probe.ts';

@@ -2,8 +2,8 @@
 // Owns ProbeResults (sole writer: the probe workers). Invariants: updated before a key is announced; only changes are announced;
 // a container that has ended has no result.
 
-import type { ContainerId, PodUid } from '../api/pod-ref.ts';
-import type { ProbeKind, ProbeOutcome, ProbeResultsView } from '../api/probe-results.ts';
+import type { ContainerId, PodUid } from '../api/pod/pod-ref.ts';
+import type { ProbeKind, ProbeOutcome, ProbeResultsView } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
 
 type ByKind = Partial<Record<ProbeKind, ProbeOutcome>>;

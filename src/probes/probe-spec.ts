@@ -1,6 +1,6 @@
 // Which probes a pod has, and what they ask for. Pure. Upstream: AddPod in pkg/kubelet/prober/prober_manager.go.
-import type { Container, Pod, Probe } from '../api/k8s.ts';
-import type { ProbeKind } from '../api/probe-results.ts';
+import type { Container, Pod, Probe } from '../api/k8s/types.ts';
+import type { ProbeKind } from '../api/ports/probe-results.ts';
 
 export interface ProbeSpec {
   readonly kind: ProbeKind;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { HTTPHeader, Probe } from '../api/k8s.ts';
-import { aContainer } from '../testing/builders.ts';
+import { aContainer } from '../../test/builders/builders.ts';
+import type { HTTPHeader, Probe } from '../api/k8s/types.ts';
 import { probeHeaders, probeTarget } from './probe-target.ts';
 
 const container = aContainer({

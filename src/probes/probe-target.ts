@@ -1,8 +1,9 @@
 // What a probe asks, and where: ports by name, the pod's address, variables in commands. Pure.
 // Upstream: runProbe in pkg/kubelet/prober/prober.go, pkg/probe/util.go and http/request.go.
-import { expandVariables } from '../api/expand.ts';
-import type { Container, HTTPGetAction, Probe } from '../api/k8s.ts';
-import type { GrpcProbeRequest, HttpProbeRequest, TcpProbeRequest } from '../api/probe-requests.ts';
+
+import type { Container, HTTPGetAction, Probe } from '../api/k8s/types.ts';
+import { expandVariables } from '../api/pod/expand.ts';
+import type { GrpcProbeRequest, HttpProbeRequest, TcpProbeRequest } from '../api/ports/probe-requests.ts';
 import { KubeletError } from '../base/errors.ts';
 import { timingOf } from './probe-spec.ts';
 

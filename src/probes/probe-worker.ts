@@ -1,10 +1,10 @@
 // One probe of one container of a pod: follows the container's ID, asks when it is due, counts what it hears.
 // Upstream: pkg/kubelet/prober/worker.go. Invariants: one probe in flight; what was asked of a container that has been replaced
 // or stopped is not heard; nothing is left open when it stops.
-import type { Pod } from '../api/k8s.ts';
-import type { ObservedContainer } from '../api/observed.ts';
-import { type ContainerId, type PodUid, parseContainerId, podRef, podUid } from '../api/pod-ref.ts';
-import type { ProbeOutcome } from '../api/probe-results.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { ObservedContainer } from '../api/pod/observed.ts';
+import { type ContainerId, type PodUid, parseContainerId, podRef, podUid } from '../api/pod/pod-ref.ts';
+import type { ProbeOutcome } from '../api/ports/probe-results.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted } from '../base/errors.ts';
 import { countResult, noRun, type Run } from './count-result.ts';

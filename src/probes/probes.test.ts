@@ -1,15 +1,15 @@
 // The probes over their stores, on the fake clock. What the servers say is the test's.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Container, Pod, Probe } from '../api/k8s.ts';
-import type { ObservedContainer, ObservedPod } from '../api/observed.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import { asContainerId, asPodUid, type PodUid } from '../api/pod-ref.ts';
-import type { ProbeKind } from '../api/probe-results.ts';
+import { aContainer, anObservedContainer, anObservedPod, aPod } from '../../test/builders/builders.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Container, Pod, Probe } from '../api/k8s/types.ts';
+import type { ObservedContainer, ObservedPod } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import { asContainerId, asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
+import type { ProbeKind } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
-import { Verbosity } from '../base/log.ts';
-import { textLogger } from '../base/log-text.ts';
-import { aContainer, anObservedContainer, anObservedPod, aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { Verbosity } from '../base/log/log.ts';
+import { textLogger } from '../base/log/log-text.ts';
 import { KeptResults } from './kept-results.ts';
 import { ProbeMetrics } from './probe-metrics.ts';
 import { ProbeReports } from './probe-reports.ts';

@@ -1,13 +1,13 @@
 // The probes of every pod on this node: a worker per probe, for as long as the pod is here. Upstream: pkg/kubelet/prober.
 // Owns ProbeResults (sole writer). Invariants: one probe that hangs costs its own worker only; when a pod has gone, no timer, no
 // connection and no result of it is left; a restart of the kubelet changes no result that no probe has changed.
-import type { Pod } from '../api/k8s.ts';
-import { latestContainer, type ObservedPod } from '../api/observed.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { latestContainer, type ObservedPod } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { untilAborted } from '../base/race-abort.ts';
 import { probesOf } from './probe-spec.ts';
 import { ProbeWorker, type ProbeWorkerDeps } from './probe-worker.ts';
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { asContainerId } from '../api/pod-ref.ts';
-import type { ProbeAnswer } from '../api/probe-requests.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { asContainerId } from '../api/pod/pod-ref.ts';
+import type { ProbeAnswer } from '../api/ports/probe-requests.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import { type ProbeVerdict, runProbe } from './run-probe.ts';
 

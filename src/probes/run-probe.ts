@@ -2,11 +2,11 @@
 // Upstream: probe and runProbeWithRetries in pkg/kubelet/prober/prober.go, pkg/probe/exec.
 // An attempt that timed out while the kubelet's event loop was late is repeated before its failure counts.
 // Invariant: settles within the attempts' timeouts or at the abort; a command that is too slow is ended by the runtime.
-import { type CriRuntime, isCommandTimeout, rpcErrorText } from '../api/cri.ts';
-import { formatDurationMs } from '../api/duration.ts';
-import type { LoopDelay } from '../api/loop-delay.ts';
-import type { ContainerId } from '../api/pod-ref.ts';
-import type { ProbeAnswer, ProbeEdges } from '../api/probe-requests.ts';
+import { type CriRuntime, isCommandTimeout, rpcErrorText } from '../api/cri/runtime.ts';
+import { formatDurationMs } from '../api/k8s/duration.ts';
+import type { ContainerId } from '../api/pod/pod-ref.ts';
+import type { LoopDelay } from '../api/ports/loop-delay.ts';
+import type { ProbeAnswer, ProbeEdges } from '../api/ports/probe-requests.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { ProbeTarget } from './probe-target.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aPod } from '../testing/builders.ts';
+import { aPod } from '../../test/builders/builders.ts';
 import {
   containerLogPath,
   isUid,

@@ -2,8 +2,8 @@
 // Invariant: a path that is made from names lies in its directory. A UID may be written in a manifest, and names and UIDs
 // come back from a runtime that others use as well: none of them may lead elsewhere, since these paths are deleted.
 import { dirname } from 'node:path/posix';
-import type { Pod } from '../api/k8s.ts';
-import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 
 /** What file systems can hold, in bytes; names of pods and containers are ASCII. */

@@ -2,20 +2,29 @@
 // Upstream: kuberuntime_manager.go SyncPod, KillPod, and kuberuntime_gc.go. Holds no state.
 // Invariants: heavy calls of all pods share a bounded number of slots, the pod that came first being served first;
 // a container that fails to start does not keep the next one from starting.
-import type { Container, Pod } from '../api/k8s.ts';
-import type { MadePod } from '../api/made-pod.ts';
+import type { Container, Pod } from '../api/k8s/types.ts';
 import {
   type ObservedContainer,
   type ObservedPod,
   type ObservedSandbox,
   readySandbox,
-} from '../api/observed.ts';
-import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
-import { isSidecar } from '../api/restart-policy.ts';
-import { computePodActions } from './compute-pod-actions.ts';
-import { containerSpec } from './container-actions.ts';
-import { createSandbox } from './create-sandbox.ts';
+} from '../api/pod/observed.ts';
+import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
+import { isSidecar } from '../api/pod/restart-policy.ts';
+import type { MadePod } from '../api/ports/made-pod.ts';
+import { unlinkLogs } from './container/log-links.ts';
+import { mayUseSwap } from './container/memory-limits.ts';
+import { finishStart, startContainer } from './container/start-container.ts';
+import { computePodActions } from './decide/compute-pod-actions.ts';
+import { containerSpec } from './decide/container-actions.ts';
+import type { PodAction, ResizeView } from './decide/pod-action.ts';
+import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
+import { resizePod } from './resize-pod.ts';
+import { createSandbox } from './sandbox/create-sandbox.ts';
+import { prepareSandbox } from './sandbox/prepare-sandbox.ts';
+import { parseResolvConf, type ResolverSettings } from './sandbox/resolv-conf.ts';
+import { StartSlot } from './start-slot.ts';
 import {
   computeGarbage,
   isEmpty,
@@ -24,19 +33,10 @@ import {
   removeLogsOfNeverRan,
   removeSandboxes,
   withOwnLogs,
-} from './garbage.ts';
-import { unlinkLogs } from './log-links.ts';
-import { mayUseSwap } from './memory-limits.ts';
-import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
-import type { PodAction, ResizeView } from './pod-action.ts';
-import { prepareSandbox } from './prepare-sandbox.ts';
-import { resizePod } from './resize-pod.ts';
-import { parseResolvConf, type ResolverSettings } from './resolv-conf.ts';
-import { finishStart, startContainer } from './start-container.ts';
-import { StartSlot } from './start-slot.ts';
-import { stopContainers, stopSandboxes } from './stop-pod.ts';
+} from './stop/garbage.ts';
+import { stopContainers, stopSandboxes } from './stop/stop-pod.ts';
+import { TerminationOrder } from './stop/termination-order.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
-import { TerminationOrder } from './termination-order.ts';
 
 export interface PodIdentity {
   readonly namespace: string;

@@ -2,16 +2,17 @@
 // validateMemoryResizeAction and updatePodContainerResources in kuberuntime_manager.go.
 // Invariants: what the pod may have grows before its containers do, and shrinks after them; memory and CPU one after the
 // other; what a container was given is remembered as soon as the runtime has it, so that a kill in the middle is gone on from.
-import type { CgroupSettings } from '../api/cgroups.ts';
-import { isUnimplemented } from '../api/cri.ts';
-import type { Container } from '../api/k8s.ts';
-import { readySandbox } from '../api/observed.ts';
-import { podRef, podUid } from '../api/pod-ref.ts';
-import { type ResizeAmounts, withResizeAmounts } from '../api/resize.ts';
+
+import { isUnimplemented } from '../api/cri/runtime.ts';
+import type { Container } from '../api/k8s/types.ts';
+import { readySandbox } from '../api/pod/observed.ts';
+import { podRef, podUid } from '../api/pod/pod-ref.ts';
+import { type ResizeAmounts, withResizeAmounts } from '../api/pod/resize.ts';
+import type { CgroupSettings } from '../api/ports/cgroups.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
-import { containerSpec } from './container-actions.ts';
-import { containerResources, overheadResources, sandboxResources } from './linux-resources.ts';
-import type { ContainerResize, ResizePod } from './pod-action.ts';
+import { containerResources, overheadResources, sandboxResources } from './container/linux-resources.ts';
+import { containerSpec } from './decide/container-actions.ts';
+import type { ContainerResize, ResizePod } from './decide/pod-action.ts';
 import type { PodAmounts, PodRuntimeDeps, SyncContext } from './sync-context.ts';
 
 /** Never throws but for an abort: a resize that fails is told, and the rest of the pass goes on. */

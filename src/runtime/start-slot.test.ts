@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Slots } from '../base/slots.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
 import { StartSlot } from './start-slot.ts';
 
 function room() {

@@ -1,30 +1,30 @@
 // What one sync of a pod works with: the edges it calls and the state its executors share.
 
-import type { CgroupSettings } from '../api/cgroups.ts';
-import type { CriRequest, CriRuntime } from '../api/cri.ts';
-import type { EventSink } from '../api/events.ts';
-import type { Mount, PodSandboxConfig, PodSandboxStatus } from '../api/generated/runtime/v1/api.ts';
-import type { Container, Pod, ResourceRequirements } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
-import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import type { PodObjects } from '../api/pod-objects.ts';
-import type { PodUid } from '../api/pod-ref.ts';
-import type { PodVolumes } from '../api/pod-volumes.ts';
-import type { ProbeResultsView } from '../api/probe-results.ts';
+import type { Mount, PodSandboxConfig, PodSandboxStatus } from '../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest, CriRuntime } from '../api/cri/runtime.ts';
+import type { Container, Pod, ResourceRequirements } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { PodVolumes } from '../api/pod/pod-volumes.ts';
+import type { CgroupSettings } from '../api/ports/cgroups.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
+import type { PodObjects } from '../api/ports/pod-objects.ts';
+import type { ProbeResultsView } from '../api/ports/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { Ongoing } from '../base/ongoing.ts';
 import type { Slots } from '../base/slots.ts';
-import type { CrashBackoff } from './crash-backoff.ts';
-import type { GarbagePolicy } from './garbage.ts';
-import type { HookHttp } from './hooks.ts';
-import type { Refusals } from './refusals.ts';
-import type { ResolverSettings } from './resolv-conf.ts';
-import type { PodConfigSettings } from './sandbox-config.ts';
-import type { ImageUser, Users } from './security-context.ts';
+import type { HookHttp } from './container/hooks.ts';
+import type { ImageUser, Users } from './container/security-context.ts';
+import type { UnfinishedHooks } from './container/unfinished-hooks.ts';
+import type { CrashBackoff } from './decide/crash-backoff.ts';
+import type { ResolverSettings } from './sandbox/resolv-conf.ts';
+import type { PodConfigSettings } from './sandbox/sandbox-config.ts';
 import type { StartSlot } from './start-slot.ts';
-import type { UnfinishedHooks } from './unfinished-hooks.ts';
+import type { GarbagePolicy } from './stop/garbage.ts';
+import type { Refusals } from './stop/refusals.ts';
 
 /** An image that is on the node: what the runtime calls it, and its user. */
 export type FoundImage = ImageUser & { readonly ref: string };

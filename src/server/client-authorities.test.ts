@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Logger, silentLogger } from '../base/log.ts';
-import { TestAuthority } from '../testing/api-server/pki.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { TestAuthority } from '../../test/api-server/pki.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { type Logger, silentLogger } from '../base/log/log.ts';
 import { ClientAuthorities } from './client-authorities.ts';
 
 const [one, two] = [new TestAuthority().cert, new TestAuthority().cert];

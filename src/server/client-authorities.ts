@@ -2,12 +2,12 @@
 // Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates (DynamicFileCAContent).
 // Invariant: what is no bundle of certificates never replaces one; without one the kubelet does not start.
 import { X509Certificate } from 'node:crypto';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface ClientAuthoritiesDeps {
   readonly path: string;

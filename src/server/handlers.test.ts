@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Pod, PodStatus } from '../api/k8s.ts';
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
-import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod-ref.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
+import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod/pod-ref.ts';
 import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
 import { knowledgeHandlers, readOnlyRoutes } from './handlers.ts';
 import type { HttpHandler, HttpResponse } from './http-message.ts';

@@ -1,8 +1,8 @@
 // The answers that handlers give most. They look as Go's net/http and go-restful make them, since people's scripts compare
 // them. The types are those of api/http.ts, named here for who imports both.
-import type { HttpAnswer, HttpRequest, HttpResponse } from '../api/http.ts';
+import type { HttpAnswer, HttpRequest, HttpResponse } from '../api/ports/http.ts';
 
-export type { HttpAnswer, HttpHandler, HttpRequest, HttpResponse } from '../api/http.ts';
+export type { HttpAnswer, HttpHandler, HttpRequest, HttpResponse } from '../api/ports/http.ts';
 
 /** A request with what the route's pattern took from its path. */
 export interface RoutedRequest extends HttpRequest {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type LogFields, type Logger, silentLogger } from '../base/log.ts';
+import { type LogFields, type Logger, silentLogger } from '../base/log/log.ts';
 import type { HttpHandler } from './http-message.ts';
 import { HttpServer } from './http-server.ts';
 

@@ -1,7 +1,8 @@
 // One listening port of the kubelet as a component: open while it runs, closed in order when it stops.
+
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { HttpHandler } from './http-message.ts';
 
 export interface Listening {

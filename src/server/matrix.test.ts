@@ -1,7 +1,7 @@
 // Every row of the route table × who asks × debugging handlers × method × port: what code comes out. The expected codes come
 // from the table below, which was written down from upstream's registrations and not made from the route table.
 import { describe, expect, test } from 'vitest';
-import { silentLogger } from '../base/log.ts';
+import { silentLogger } from '../base/log/log.ts';
 import type { Access } from './auth/access-reviews.ts';
 import { admission } from './auth/admit.ts';
 import type { UserInfo } from './auth/user.ts';

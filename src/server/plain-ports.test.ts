@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { silentLogger } from '../base/log.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { asResponse, httpRequest } from './fixtures/requests.ts';
 import { type HttpHandler, textResponse } from './http-message.ts';
 import { HealthSlis } from './node/health-slis.ts';

@@ -1,6 +1,6 @@
 // The ports without TLS: health on its own, and the read-only one where it is asked for. Upstream: ListenAndServeKubeletReadOnlyServer
 // and the healthz server of cmd/kubelet/app.
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { healthHandler, readOnlyRoutes } from './handlers.ts';
 import type { HealthCheck } from './health.ts';
 import { type HttpHandler, refusal } from './http-message.ts';

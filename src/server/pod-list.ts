@@ -1,9 +1,9 @@
 // Pods as the API's JSON: a v1 PodList, byte for byte what Go would write for the same objects in the same order of fields.
 // Invariant: a list is rendered again only when something in it changed, and then only the pods that did.
 // Upstream: encodePods in pkg/kubelet/server/server.go.
-import type { Container, Pod, PodSpec, PodStatus } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { Container, Pod, PodSpec, PodStatus } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
 
 export interface ListedPods {
   readonly version: number;

@@ -2,10 +2,10 @@
 // to and what a row requires is written down here a second time, not derived from the route table.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ClientCertificate } from '../api/http.ts';
-import { silentLogger } from '../base/log.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { ClientCertificate } from '../api/ports/http.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { Metrics } from '../base/metrics.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
 import { buildAdmission } from './auth/build-admission.ts';
 import { asResponse, httpRequest } from './fixtures/requests.ts';
 import type { HttpHandler, HttpRequest } from './http-message.ts';

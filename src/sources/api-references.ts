@@ -1,6 +1,6 @@
 // Finds what in a pod only an API server could serve: a static pod runs without one, so it may not ask for it.
 // Upstream: pkg/api/pod (HasAPIObjectReference) and, with its gate off, pkg/kubelet/config/common.go.
-import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s.ts';
+import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s/types.ts';
 
 /** Names the first kind of API object that the pod refers to. */
 function findApiReference(pod: Pod): string | undefined {

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { WatchSink } from '../api/api-client.ts';
-import type { Pod, PodStatus } from '../api/k8s.ts';
+import { aPod } from '../../test/builders/builders.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import type { WatchSink } from '../api/ports/api-client.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
-import { silentLogger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
-import { aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { ApiSource } from './api-source.ts';
 
 async function world({ synced = true } = {}) {

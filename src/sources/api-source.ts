@@ -1,14 +1,15 @@
 // Turns the pods that the API server has bound to this node into wanted pods. Upstream: pkg/kubelet/config/apiserver.go and
 // the mux of config.go. Invariants: nothing is asked for before the node is known, and nothing published before the first
 // list: silence does not mean that there are no pods; what the kubelet itself wrote into a status wakes nobody.
-import type { Follow, WatchSink } from '../api/api-client.ts';
-import { seenAnnotation } from '../api/cri-labels.ts';
-import type { Pod } from '../api/k8s.ts';
-import { configSourceAnnotation, isMirrorPod } from '../api/pod-source.ts';
+
+import { seenAnnotation } from '../api/cri/labels.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { Follow, WatchSink } from '../api/ports/api-client.ts';
+import { configSourceAnnotation, isMirrorPod } from '../api/ports/pod-source.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface ApiSourceDeps {
   readonly follow: Follow;

@@ -1,6 +1,6 @@
 // Says what is wrong with a manifest once, and again only when it is something else: a rescan every few seconds must not
 // flood the log. Holds one line per subject, and forgets the subject when it is well again.
-import type { LogFields, Logger } from '../base/log.ts';
+import type { LogFields, Logger } from '../base/log/log.ts';
 
 export class FaultLog {
   readonly #log: Logger;

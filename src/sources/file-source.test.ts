@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
-import { podRef } from '../api/pod-ref.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { podRef } from '../api/pod/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
-import type { LogFields, Logger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import type { LogFields, Logger } from '../base/log/log.ts';
 import {
   FileSource,
   type ManifestEntry,

@@ -2,14 +2,14 @@
 // A loop with one key: events and a timer only say "look again"; each look lists the directory, reads what changed
 // and publishes the whole set when it differs. Invariants: the set is published once after the first look that could
 // tell what is there, even when it is empty; one bad file never touches the pods of another.
-import type { Pod } from '../api/k8s.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
-import { maxManifestBytes } from './decode-manifest.ts';
+import type { Logger } from '../base/log/log.ts';
+import { maxManifestBytes } from './decode/decode-manifest.ts';
 import { FaultLog } from './fault-log.ts';
 import {
   afterFailure,

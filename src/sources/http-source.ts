@@ -1,13 +1,13 @@
 // Turns what a URL answers into pods. Upstream: pkg/kubelet/config (http.go).
 // A loop with one key and a timer. Invariants: an answer that fails or gives no usable pod leaves the last good pods as
 // they are; nothing is published before the first answer, since silence does not mean that there are no pods.
-import type { Pod } from '../api/k8s.ts';
+import type { Pod } from '../api/k8s/types.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isAbort, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { maxManifestBytes } from './decode-manifest.ts';
+import type { Logger } from '../base/log/log.ts';
+import { maxManifestBytes } from './decode/decode-manifest.ts';
 import { type MakePods, readManifest } from './manifest-pods.ts';
 import { uniquePods } from './unique-pods.ts';
 

@@ -1,7 +1,7 @@
 // What the file source knows of one manifest file, and what it knows after another look at it. Pure.
 // Invariants: a file that is there keeps its pods whatever becomes of its content; equal content is parsed once.
-import type { Pod } from '../api/k8s.ts';
-import { podRef } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { podRef } from '../api/pod/pod-ref.ts';
 import type { ManifestPods } from './manifest-pods.ts';
 
 export interface ManifestContent {

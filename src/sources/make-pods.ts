@@ -2,7 +2,7 @@
 // delays a probe or a status. Measured: YAML costs 1.3 s of CPU per MiB in block style and 3 s in flow style, all of it
 // in proportion to its size and nearly all in the library; JSON a tenth of that; to start the other thread, 0.2 s.
 // The two ends of the way to the other thread are here, so that they cannot differ.
-import type { Pod } from '../api/k8s.ts';
+import type { Pod } from '../api/k8s/types.ts';
 import { type MadeManifest, type MakePods, type ManifestOrigin, makeManifest } from './manifest-pods.ts';
 import type { ComputeHash } from './static-pod.ts';
 

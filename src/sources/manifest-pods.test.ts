@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
-import { podRef } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { podRef } from '../api/pod/pod-ref.ts';
 import { type ManifestPods, makeManifest, readManifest } from './manifest-pods.ts';
 import { type FieldType, parseType, schema } from './schema/schema.ts';
 import type { StaticPodOptions } from './static-pod.ts';

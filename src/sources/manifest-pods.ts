@@ -3,10 +3,10 @@
 // another thread; the second is cheap and has to be where the pods are.
 // Invariants: a pod whose document cannot be used any more stays as it was while the manifest is there; a pod that reads
 // the same as before is the same object as before. Upstream: pkg/kubelet/config (extractFromFile).
-import { seenAnnotation } from '../api/cri-labels.ts';
-import type { Pod } from '../api/k8s.ts';
-import { podRef } from '../api/pod-ref.ts';
-import { type DecodedManifest, decodeManifest, type ManifestFault } from './decode-manifest.ts';
+import { seenAnnotation } from '../api/cri/labels.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { podRef } from '../api/pod/pod-ref.ts';
+import { type DecodedManifest, decodeManifest, type ManifestFault } from './decode/decode-manifest.ts';
 import { makeStaticPod, type StaticPodOptions } from './static-pod.ts';
 
 export interface ManifestPods {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod, Toleration } from '../api/k8s.ts';
-import { decodeManifest } from './decode-manifest.ts';
+import type { Pod, Toleration } from '../api/k8s/types.ts';
+import { decodeManifest } from './decode/decode-manifest.ts';
 import { makeStaticPod, type StaticPodOptions, type StaticPodResult } from './static-pod.ts';
 
 const options: StaticPodOptions = {

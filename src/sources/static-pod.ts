@@ -1,13 +1,13 @@
 // A pod from a manifest → the pod this node runs: its identity, its place and the marks by which others know it.
 // Pure. Invariant: the same manifest at the same place on the same node gives the same UID, in every process.
 // Upstream: pkg/kubelet/config/common.go (applyDefaults) and config.go (the source and first-seen annotations).
-import { seenAnnotation } from '../api/cri-labels.ts';
-import type { Pod, Toleration } from '../api/k8s.ts';
-import { configHashAnnotation, configSourceAnnotation } from '../api/pod-source.ts';
+import { seenAnnotation } from '../api/cri/labels.ts';
+import type { Pod, Toleration } from '../api/k8s/types.ts';
+import { configHashAnnotation, configSourceAnnotation } from '../api/ports/pod-source.ts';
 import { referenceFault } from './api-references.ts';
-import { canonicalQuantities } from './canonical-quantities.ts';
+import { canonicalQuantities } from './decode/canonical-quantities.ts';
 import { defaultPod } from './defaults/pod-defaults.ts';
-import { validatePod } from './validate-pod.ts';
+import { validatePod } from './validation/validate-pod.ts';
 import { violationText } from './validation/violation.ts';
 
 /** The UID of a pod whose manifest gives none, made from the pod with its defaults and from where it was found. */

@@ -1,7 +1,7 @@
 // Of pods that claim one name or one UID, the first counts, so that every look at the same manifests agrees. Pure.
 // Upstream: pkg/kubelet/config (filterInvalidPods).
-import type { Pod } from '../api/k8s.ts';
-import { podRef, podUid } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { podRef, podUid } from '../api/pod/pod-ref.ts';
 
 export interface UniquePods {
   readonly pods: readonly Pod[];

@@ -1,8 +1,8 @@
 // What volumes with a claim and the logs of containers take. Upstream: pkg/kubelet/metrics/collectors (volume_stats.go,
 // log_metrics.go), whose names and labels these are. Invariant: what has gone is not shown.
-import type { VolumeUsage } from '../api/volume-stats.ts';
+import type { VolumeUsage } from '../api/ports/volume-stats.ts';
 import type { Gauge, Metrics } from '../base/metrics.ts';
-import type { CollectedDisk } from './collect-disk.ts';
+import type { CollectedDisk } from './collect/collect-disk.ts';
 
 const volumeGauges: Readonly<Record<string, readonly [string, (volume: VolumeUsage) => number]>> = {
   kubelet_volume_stats_capacity_bytes: ['Size of the volume, by claim.', (each) => each.capacityBytes],

@@ -1,9 +1,9 @@
 // What was collected, in the words of who decides by it. Pure. Upstream: pkg/kubelet/eviction/helpers.go (makeSignalObservations).
-import type { ContainerLoad, DiskRoom, NodeLoad, PodLoad } from '../api/node-usage.ts';
-import type { FileSystemSpace } from '../api/volume-host.ts';
-import type { ContainerUsage, PodUsageParts } from './collect-usage.ts';
-import type { Collected } from './summarize.ts';
-import { diskOf, ephemeralUsed, runtimeFsJson } from './summarize-disk.ts';
+import type { ContainerLoad, DiskRoom, NodeLoad, PodLoad } from '../api/ports/node-usage.ts';
+import type { FileSystemSpace } from '../api/ports/volume-host.ts';
+import type { ContainerUsage, PodUsageParts } from './collect/collect-usage.ts';
+import type { Collected } from './summary/summarize.ts';
+import { diskOf, ephemeralUsed, runtimeFsJson } from './summary/summarize-disk.ts';
 
 export function nodeLoad(collected: Collected): NodeLoad {
   const { disk, imageFs, spaces, tasks, usage } = collected;

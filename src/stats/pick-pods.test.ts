@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { asPodUid, asSandboxId } from '../api/pod-ref.ts';
-import { anObservedContainer, anObservedPod, aSandbox, exited } from '../testing/builders.ts';
+import { anObservedContainer, anObservedPod, aSandbox, exited } from '../../test/builders/builders.ts';
+import { asPodUid, asSandboxId } from '../api/pod/pod-ref.ts';
 import { pickPods } from './pick-pods.ts';
 
 const sandbox = (id: string, createdAtMs: number, ready = true) =>

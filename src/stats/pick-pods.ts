@@ -1,6 +1,6 @@
 // Decides of which pods and containers something is told. Pure. Upstream: removeTerminatedPods and removeTerminatedContainers
 // in pkg/kubelet/stats/cri_stats_provider.go.
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/observed.ts';
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
 
 export interface PickedPod {
   readonly pod: ObservedPod;

@@ -1,7 +1,7 @@
 // Renders /metrics/resource: what metrics-server and autoscalers live on. Pure. Upstream:
 // pkg/kubelet/metrics/collectors/resource_metrics.go, whose names, labels and timestamps these are.
 import { labelText } from '../base/metrics.ts';
-import type { CollectedUsage, Measured } from './collect-usage.ts';
+import type { CollectedUsage, Measured } from './collect/collect-usage.ts';
 import { Exposition, type FamilySpec } from './exposition.ts';
 
 export const resourceFamilies: readonly FamilySpec[] = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Shared } from './shared.ts';
 
 function world() {

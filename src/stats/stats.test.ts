@@ -1,13 +1,13 @@
 // Statistics as a whole, on control groups and a runtime in memory: what is told, how it is shared, and what happens when
 // something cannot be learnt.
 import { describe, expect, test } from 'vitest';
-import { asPodUid } from '../api/pod-ref.ts';
-import type { VolumeUsage } from '../api/volume-stats.ts';
+import { anObservedContainer, anObservedPod } from '../../test/builders/builders.ts';
+import { parsePrometheusText, sampleOf } from '../../test/clients/prometheus-text.ts';
+import { memoryUsage, StatsWorld } from '../../test/simulate/stats-world.ts';
+import { shapeFaults } from '../../test/suites/fixtures/summary-keys.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
+import type { VolumeUsage } from '../api/ports/volume-stats.ts';
 import { KubeletError } from '../base/errors.ts';
-import { anObservedContainer, anObservedPod } from '../testing/builders.ts';
-import { shapeFaults } from '../testing/fixtures/summary-keys.ts';
-import { parsePrometheusText, sampleOf } from '../testing/prometheus-text.ts';
-import { memoryUsage, StatsWorld } from '../testing/stats-world.ts';
 
 const podPath = '/kubepods/burstable/poduid-p';
 

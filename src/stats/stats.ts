@@ -1,26 +1,26 @@
 // What the node uses, for who asks: the summary, the metrics of resources and of cgroups, and what eviction decides by.
 // Upstream: pkg/kubelet/stats, pkg/kubelet/server/stats. Owns the collections. Invariants: nothing is collected unless somebody
 // asks; who asks within 10 s shares what was collected; what cannot be learnt in time is left out and told as a fault.
-import type { NodeLoad, NodeLoadSource } from '../api/node-usage.ts';
-import type { FileSystemSpace } from '../api/volume-host.ts';
+import type { NodeLoad, NodeLoadSource } from '../api/ports/node-usage.ts';
+import type { FileSystemSpace } from '../api/ports/volume-host.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { Aborted, describeError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
-import { AskRuntime, type AskRuntimeDeps } from './ask-runtime.ts';
-import type { MachineEntry } from './cadvisor-entry.ts';
-import { renderCadvisor } from './cadvisor-metrics.ts';
-import { type CollectCadvisorDeps, collectCadvisor } from './collect-cadvisor.ts';
-import { CollectDisk, type CollectDiskDeps, type CollectedDisk } from './collect-disk.ts';
-import { type CollectedNetwork, type CollectNetworkDeps, collectNetwork } from './collect-network.ts';
-import { type CollectedUsage, CollectUsage, type CollectUsageDeps } from './collect-usage.ts';
+import type { Logger } from '../base/log/log.ts';
+import type { MachineEntry } from './cadvisor/cadvisor-entry.ts';
+import { renderCadvisor } from './cadvisor/cadvisor-metrics.ts';
+import { type CollectCadvisorDeps, collectCadvisor } from './cadvisor/collect-cadvisor.ts';
+import { AskRuntime, type AskRuntimeDeps } from './collect/ask-runtime.ts';
+import { CollectDisk, type CollectDiskDeps, type CollectedDisk } from './collect/collect-disk.ts';
+import { type CollectedNetwork, type CollectNetworkDeps, collectNetwork } from './collect/collect-network.ts';
+import { type CollectedUsage, CollectUsage, type CollectUsageDeps } from './collect/collect-usage.ts';
 import { nodeLoad } from './node-load.ts';
 import { pickPods } from './pick-pods.ts';
 import { renderResourceMetrics } from './resource-metrics.ts';
 import { Shared } from './shared.ts';
-import { type Collected, type SummarySettings, summarize, summarizeUsage } from './summarize.ts';
-import type { Summary } from './summary.ts';
+import { type Collected, type SummarySettings, summarize, summarizeUsage } from './summary/summarize.ts';
+import type { Summary } from './summary/summary.ts';
 
 type HostReader = CollectDiskDeps['host'] &
   CollectNetworkDeps['host'] &

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, PodCondition } from '../api/k8s.ts';
+import type { ContainerStatus, PodCondition } from '../api/k8s/types.ts';
 import { type ConditionsView, computeConditions } from './conditions.ts';
 import { container, laterMs, laterText, pod, sandbox, seen, startText, status } from './fixtures/builders.ts';
 import { defaultStatusGates } from './status-gates.ts';

@@ -1,8 +1,8 @@
 // The conditions the kubelet owns, in the order it writes them. Pure.
 // Upstream: pkg/kubelet/status/generate.go, and updateLastTransitionTime in status_manager.go.
-import type { ContainerStatus, Pod, PodCondition } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { ResizeCondition, ResizeConditions } from '../api/resize-conditions.ts';
+import type { ContainerStatus, Pod, PodCondition } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { ResizeCondition, ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
 import { isSidecar, statusOf } from './pod-traits.ts';
 import type { StatusGates } from './status-gates.ts';

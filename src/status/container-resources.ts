@@ -1,8 +1,8 @@
 // The resources a container's status shows: what it was given, as far as the runtime can tell. Pure.
 // Upstream: convertContainerStatusResources in pkg/kubelet/kubelet_pods.go.
-import type { ContainerStatus, ResourceList, ResourceRequirements } from '../api/k8s.ts';
-import type { ObservedContainer, ObservedResources } from '../api/observed.ts';
-import { Quantity } from '../api/quantity.ts';
+import type { ContainerStatus, ResourceList, ResourceRequirements } from '../api/k8s/types.ts';
+import type { ObservedContainer, ObservedResources } from '../api/pod/observed.ts';
+import { Quantity } from '../api/quantity/quantity.ts';
 import { present } from './api-fields.ts';
 
 /** The kernel knows no smaller ones: what is wanted below stays as it was wanted. */

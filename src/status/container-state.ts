@@ -8,9 +8,9 @@ import type {
   ResourceRequirements,
   VolumeMount,
   VolumeMountStatus,
-} from '../api/k8s.ts';
-import type { ObservedContainer } from '../api/observed.ts';
-import { formatContainerId } from '../api/pod-ref.ts';
+} from '../api/k8s/types.ts';
+import type { ObservedContainer } from '../api/pod/observed.ts';
+import { formatContainerId } from '../api/pod/pod-ref.ts';
 import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
 import { enactedResources, nonEmptyMap } from './container-resources.ts';
 import type { StatusGates } from './status-gates.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, PodStatus } from '../api/k8s.ts';
-import { asContainerId } from '../api/pod-ref.ts';
+import type { ContainerStatus, PodStatus } from '../api/k8s/types.ts';
+import { asContainerId } from '../api/pod/pod-ref.ts';
 import {
   container,
   exited,

@@ -1,11 +1,11 @@
 // The statuses of a pod's containers: what the runtime holds, what the last start stumbled over, and what was known
 // before where the runtime says nothing. Pure. Upstream: convertToAPIContainerStatuses in pkg/kubelet/kubelet_pods.go
 // and UpdatePodStatus in pkg/kubelet/prober (started, ready).
-import type { ContainerState, ContainerStatus } from '../api/k8s.ts';
-import type { ObservedContainer } from '../api/observed.ts';
-import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import { type ContainerId, formatContainerId, parseContainerId } from '../api/pod-ref.ts';
-import { restartsAfter } from '../api/restart-policy.ts';
+import type { ContainerState, ContainerStatus } from '../api/k8s/types.ts';
+import type { ObservedContainer } from '../api/pod/observed.ts';
+import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
+import { type ContainerId, formatContainerId, parseContainerId } from '../api/pod/pod-ref.ts';
+import { restartsAfter } from '../api/pod/restart-policy.ts';
 import { nonEmpty, present } from './api-fields.ts';
 import {
   type ContainerSpec,

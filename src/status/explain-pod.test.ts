@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PodActivity } from '../api/pod-activity.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { explainPod } from './explain-pod.ts';
 
 const syncing: PodLifecycle = {

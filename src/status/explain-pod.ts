@@ -1,7 +1,8 @@
 // One sentence on where a pod is and what it waits for, and since when. Pure. Upstream has nothing like it: there, a person
 // reads events and logs.
-import type { PodActivity } from '../api/pod-activity.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
+
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 
 export interface ExplainInput {
   /** Undefined: nobody has looked at the pod yet. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod, PodStatus } from '../api/k8s.ts';
-import { asSandboxId } from '../api/pod-ref.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import { asSandboxId } from '../api/pod/pod-ref.ts';
 import {
   container,
   exited,

@@ -11,19 +11,19 @@ import type {
   PodCondition,
   PodStatus,
   ResourceRequirements,
-} from '../api/k8s.ts';
-import { firstTakenUpMs, isDown, type ObservedPod } from '../api/observed.ts';
-import type { PodKill } from '../api/pod-kill.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import { podQosClass } from '../api/qos.ts';
-import type { ResizeConditions } from '../api/resize-conditions.ts';
+} from '../api/k8s/types.ts';
+import { firstTakenUpMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import { podQosClass } from '../api/pod/qos.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
+import type { ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { apiTime, nonEmpty, present } from './api-fields.ts';
 import { computeConditions, ownedConditions, sharedCondition, stampCondition } from './conditions.ts';
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
-import { normalizeStatus } from './normalize-status.ts';
 import { computePhase } from './phase.ts';
 import { computeAddresses } from './pod-ips.ts';
 import { isTerminalPhase } from './pod-traits.ts';
+import { normalizeStatus } from './push/normalize-status.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 import { terminatedStatus } from './terminate.ts';
 

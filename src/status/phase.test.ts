@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, Pod } from '../api/k8s.ts';
+import type { ContainerStatus, Pod } from '../api/k8s/types.ts';
 import { container, pod, staticPod, status } from './fixtures/builders.ts';
 import { computePhase } from './phase.ts';
 

@@ -1,7 +1,7 @@
 // The addresses in a pod's status. Pure. Upstream: sortPodIPs and generateAPIPodStatus in pkg/kubelet/kubelet_pods.go,
 // getPodIPs in pkg/kubelet/pleg/generic.go.
-import type { HostIP, PodIP, PodStatus } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
+import type { HostIP, PodIP, PodStatus } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
 
 export interface PodAddresses {
   readonly hostIP?: string;

@@ -1,7 +1,7 @@
 // The status of every pod this node works on, as it was last generated. Upstream: the cache of pkg/kubelet/status.
 // Owns PodStatuses (sole writer: the status loop). Invariant: the store is updated before a key is announced.
-import type { PodStatus } from '../api/k8s.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { PodStatus } from '../api/k8s/types.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 
 export class PodStatuses {

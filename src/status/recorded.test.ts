@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { PodStatus } from '../api/k8s.ts';
-import type { ContainerId } from '../api/pod-ref.ts';
+import type { PodStatus } from '../api/k8s/types.ts';
+import type { ContainerId } from '../api/pod/pod-ref.ts';
 import {
   accumulate,
   type Expectation,
@@ -16,7 +16,7 @@ import {
   timeMs,
 } from './fixtures/scenario.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
-import { couldHaveRunningContainers, mergePodStatus } from './merge-status.ts';
+import { couldHaveRunningContainers, mergePodStatus } from './push/merge-status.ts';
 
 const folder = join(import.meta.dirname, 'fixtures');
 const scenarios: readonly Scenario[] = readdirSync(folder)

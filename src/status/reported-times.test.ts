@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PodCondition, PodStatus } from '../api/k8s.ts';
+import type { PodCondition, PodStatus } from '../api/k8s/types.ts';
 import { startFromReported, withReportedTimes } from './reported-times.ts';
 
 const condition = (type: string, status: string, lastTransitionTime: string): PodCondition => ({

@@ -2,7 +2,7 @@
 // Upstream: updateStatusInternal in pkg/kubelet/status/status_manager.go, which starts from the mirror pod's status.
 // Invariant: only times are taken over. Phase and containers come from the runtime, so that a pod whose mirror pod says Failed
 // may still run.
-import type { PodCondition, PodStatus } from '../api/k8s.ts';
+import type { PodCondition, PodStatus } from '../api/k8s/types.ts';
 import { ownedConditions } from './conditions.ts';
 
 /** The base of the first status of this life. */

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Pod, PodStatus } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import { asPodUid, type PodUid } from '../api/pod-ref.ts';
-import { type Logger, silentLogger } from '../base/log.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
+import { type Logger, silentLogger } from '../base/log/log.ts';
 import {
   exited,
   pod,

@@ -3,23 +3,23 @@
 // Owns PodStatuses (sole writer). Invariants: only real changes are announced; nothing is said of a pod before it was
 // looked at; a pod nobody wants and nobody works on has no status; a container that ended for good never seems alive again.
 import { isDeepStrictEqual } from 'node:util';
-import { seenAnnotation } from '../api/cri-labels.ts';
-import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s.ts';
-import { type ObservedPod, startWasCut } from '../api/observed.ts';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import { type PodUid, podRef } from '../api/pod-ref.ts';
-import { isStaticPod } from '../api/pod-source.ts';
-import type { ResizeConditions } from '../api/resize-conditions.ts';
+import { seenAnnotation } from '../api/cri/labels.ts';
+import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
+import { type ObservedPod, startWasCut } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import { type PodUid, podRef } from '../api/pod/pod-ref.ts';
+import { isStaticPod } from '../api/ports/pod-source.ts';
+import type { ResizeConditions } from '../api/ports/resize-conditions.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
-import { illegalTransition } from './illegal-transition.ts';
 import type { PodStatuses } from './pod-statuses.ts';
 import { isTerminalPhase } from './pod-traits.ts';
+import { illegalTransition } from './push/illegal-transition.ts';
 import { startFromReported, withReportedTimes } from './reported-times.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 

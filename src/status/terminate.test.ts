@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, PodStatus } from '../api/k8s.ts';
+import type { ContainerStatus, PodStatus } from '../api/k8s/types.ts';
 import {
   container,
   exited,

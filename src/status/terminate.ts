@@ -1,7 +1,7 @@
 // The last word on a pod whose containers are all gone: what was never seen to end counts as failed, and a pod with an
 // object in the API has reached a terminal phase. Pure. Upstream: TerminatePod in pkg/kubelet/status/status_manager.go.
-import type { ContainerStatus, Pod, PodStatus } from '../api/k8s.ts';
-import { isStaticPod } from '../api/pod-source.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../api/k8s/types.ts';
+import { isStaticPod } from '../api/ports/pod-source.ts';
 import { lostState } from './container-state.ts';
 import { isSidecar, isTerminalPhase } from './pod-traits.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { VolumeMount } from '../api/k8s.ts';
+import { aContainer, aPod } from '../../test/builders/builders.ts';
+import { aVolumeSpec } from '../../test/builders/volume-requests.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { FakeVolumeHost } from '../../test/fakes/fake-volume-host.ts';
+import type { VolumeMount } from '../api/k8s/types.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { aContainer, aPod } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
-import { FakeVolumeHost } from '../testing/fake-volume-host.ts';
-import { aVolumeSpec } from '../testing/volume-requests.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { containerMounts } from './container-mounts.ts';
 import { imagePlugin } from './image/image.ts';
 import type { MountedVolume } from './mounted-volumes.ts';

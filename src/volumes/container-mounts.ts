@@ -1,14 +1,15 @@
 // The mounts of one container in the CRI's terms. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
 // Invariant: a sub-path is bound by the host before it is named to the runtime, which would follow links in it.
-import type { CriRequest } from '../api/cri.ts';
-import { type Device, type Mount, MountPropagation } from '../api/generated/runtime/v1/api.ts';
-import type { Container, Pod, VolumeMount } from '../api/k8s.ts';
-import { podUid } from '../api/pod-ref.ts';
-import { subPathNotMade, type VolumeHost } from '../api/volume-host.ts';
+
+import { type Device, type Mount, MountPropagation } from '../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../api/cri/runtime.ts';
+import type { Container, Pod, VolumeMount } from '../api/k8s/types.ts';
+import { podUid } from '../api/pod/pod-ref.ts';
+import { subPathNotMade, type VolumeHost } from '../api/ports/volume-host.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import { subPathTarget, type VolumeLayout } from './layout.ts';
 import type { MountedVolume } from './mounted-volumes.ts';
 

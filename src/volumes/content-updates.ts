@@ -1,13 +1,14 @@
 // Keeps the files of running pods equal to what they come from: as soon as an object is told to have changed, and every
 // syncFrequency at the latest, which also brings renewed tokens. Upstream: the reconciler's remounts on each pod sync.
 // Invariant: a pod is refreshed by one run at a time; failures are tried again with a back-off of their own.
-import type { ChangedObject } from '../api/pod-objects.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { ChangedObject } from '../api/ports/pod-objects.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { MountedVolumes } from './mounted-volumes.ts';
 import type { VolumeManager } from './volume-manager.ts';
 

@@ -1,5 +1,5 @@
 // The store of mounts: which volumes of which pod are there, and where. Written by the volume manager only.
-import { asPodUid, type PodUid } from '../api/pod-ref.ts';
+import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 import type { SetUpVolume, VolumePlugin, VolumeSpec } from './plugin.ts';
 

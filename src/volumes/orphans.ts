@@ -2,12 +2,12 @@
 // directories. Upstream: cleanupOrphanedPodDirs in pkg/kubelet/kubelet_volumes.go.
 // Invariants: nothing of a pod is touched that is wanted, ends or is seen on the runtime, nor before all of these could be told;
 // volumes are taken down, not deleted; a directory that cannot be cleared is told of once, not on each round.
-import { asPodUid, type PodUid } from '../api/pod-ref.ts';
+import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { releaseLeftovers } from './device-steps.ts';
+import type { Logger } from '../base/log/log.ts';
+import { releaseLeftovers } from './devices/device-steps.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 
 export interface OrphansDeps {

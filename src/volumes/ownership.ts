@@ -1,8 +1,8 @@
 // Gives a volume's files to the pod's group, and says so when that takes long. Upstream: pkg/volume/volume_linux.go.
-import type { EventSink } from '../api/events.ts';
-import type { VolumeHost } from '../api/volume-host.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { SetUpRequest } from './plugin.ts';
 
 export interface OwnershipDeps {

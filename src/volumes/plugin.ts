@@ -2,9 +2,9 @@
 // a restart, when it has to be brought up to date, and what it uses. Upstream: pkg/volume/plugins.go and volume.go.
 // Invariants every plugin keeps: setUp may be called again at any time and finishes what an earlier one began, nothing is
 // mounted twice; tearDown works from what is on disk alone, and never removes through a mount.
-import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from '../api/k8s.ts';
-import type { ChangedObject } from '../api/pod-objects.ts';
-import type { UsageSource } from '../api/volume-host.ts';
+import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from '../api/k8s/types.ts';
+import type { ChangedObject } from '../api/ports/pod-objects.ts';
+import type { UsageSource } from '../api/ports/volume-host.ts';
 
 /** A volume of a pod, its claim resolved. */
 export interface VolumeSpec {

@@ -2,8 +2,8 @@
 // Invariants: one attempt per volume at a time; after a failure none until its back-off is over or something it waits for
 // has changed; ended, it begins nothing any more and no timer of it fires.
 import { setMaxListeners } from 'node:events';
-import type { Pod } from '../api/k8s.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import { Aborted, describeError } from '../base/errors.ts';
 import type { VolumeSpec } from './plugin.ts';

@@ -2,10 +2,10 @@
 // an earlier life of the kubelet began. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
 // Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
 // a kind of volume that nobody here knows is left alone and named.
-import { allEnded } from '../base/all-ended.ts';
+import { allEnded } from '../base/abort/all-ended.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import { type DeviceStepsDeps, tearDownDevice, withNodeStep } from './device-steps.ts';
+import { type DeviceStepsDeps, tearDownDevice, withNodeStep } from './devices/device-steps.ts';
 import { pluginDirName, podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { type ObserveOperation, timed } from './timed.ts';

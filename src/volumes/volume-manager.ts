@@ -2,30 +2,31 @@
 // Upstream: pkg/kubelet/volumemanager, without its polling: a mount is made when the pod's worker asks for it.
 // Invariants: volumes of a pod are mounted side by side, and one that hangs or fails holds up its pod only; whoever gives up
 // waiting leaves the attempt to go on; a pod whose volumes are being taken down gets no new ones.
-import type { EventSink } from '../api/events.ts';
-import type { Container, Pod, Volume } from '../api/k8s.ts';
-import type { PodActivity } from '../api/pod-activity.ts';
-import type { ChangedObject, PodObjects } from '../api/pod-objects.ts';
-import { type PodUid, podRef, podUid } from '../api/pod-ref.ts';
-import type { ContainerMounts, PodVolumes } from '../api/pod-volumes.ts';
+
+import type { Container, Pod, Volume } from '../api/k8s/types.ts';
+import { type PodUid, podRef, podUid } from '../api/pod/pod-ref.ts';
+import type { ContainerMounts, PodVolumes } from '../api/pod/pod-volumes.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { PodActivity } from '../api/ports/pod-activity.ts';
+import type { ChangedObject, PodObjects } from '../api/ports/pod-objects.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
+import { raceAbort } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from '../base/deadline.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import { raceAbort } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 import { Slots } from '../base/slots.ts';
-import { checkPersistent, nodeAffinity } from './check-persistent.ts';
 import { type ContainerMountsDeps, containerDevices, containerMounts } from './container-mounts.ts';
-import { setUpDevice } from './device-steps.ts';
+import { setUpDevice } from './devices/device-steps.ts';
 import { volumeDir } from './layout.ts';
 import { mountFailure, unresolved } from './mount-failure.ts';
 import type { MountedVolume, MountedVolumes } from './mounted-volumes.ts';
 import type { SetUpRequest, SetUpVolume, VolumePlugin, VolumeSpec } from './plugin.ts';
 import { PodMounts } from './pod-mounts.ts';
-import { usedVolumes, volumeOwner } from './pod-spec.ts';
-import { pluginOf, refersTo } from './refers-to.ts';
-import { type ClaimObjects, resolveVolume } from './resolve-volume.ts';
+import { checkPersistent, nodeAffinity } from './spec/check-persistent.ts';
+import { usedVolumes, volumeOwner } from './spec/pod-spec.ts';
+import { pluginOf, refersTo } from './spec/refers-to.ts';
+import { type ClaimObjects, resolveVolume } from './spec/resolve-volume.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 import { type ObserveOperation, timed } from './timed.ts';
 

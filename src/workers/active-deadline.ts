@@ -1,6 +1,6 @@
 // How long a pod may still be active. Pure. Upstream: pkg/kubelet/active_deadline.go.
-import type { Pod } from '../api/k8s.ts';
-import type { PodKill } from '../api/pod-kill.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
 
 /** Undefined: for ever. */
 export function activeMsLeft(pod: Pod, activeMs: number): number | undefined {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { ObservedPod } from '../api/observed.ts';
-import { asPodUid } from '../api/pod-ref.ts';
-import { anObservedPod, aPod } from '../testing/builders.ts';
+import { anObservedPod, aPod } from '../../test/builders/builders.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { findRival } from './find-rival.ts';
 import type { WantedPod } from './worker-deps.ts';
 import type { WorkerRecord } from './worker-records.ts';

@@ -1,6 +1,6 @@
 // Which other pod of the same name has to go before a pod may start. Pure.
 // Upstream: allowPodStart of pkg/kubelet/pod_workers.go, which lets one static pod per full name run.
-import { type PodUid, podFullName } from '../api/pod-ref.ts';
+import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
 import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
 import type { WorkerRecords } from './worker-records.ts';
 

@@ -2,13 +2,13 @@
 // remove it. Upstream: HandlePodCleanups and cleanupOrphanedPodDirs in pkg/kubelet. Owns Leftovers (sole writer).
 // Invariants: nothing is called left over before every source has reported; a worker removes it, so that a pod whose UID comes
 // back in the middle waits until it is gone.
-import type { PodUid } from '../api/pod-ref.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import type { Logger } from '../base/log.ts';
-import { untilAborted } from '../base/race-abort.ts';
+import type { Logger } from '../base/log/log.ts';
 
 export interface Leftover {
   readonly uid: PodUid;

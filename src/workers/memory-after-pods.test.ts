@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { asPodUid } from '../api/pod-ref.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
 import { MemoryAfterPods } from './memory-after-pods.ts';
 
 async function bench() {

@@ -1,9 +1,9 @@
 // Has memory given back once pods have gone and nothing has happened for a while. Upstream: none; Go's runtime does it by itself.
 // differs from upstream: on a node of small machines what a hundred pods took is there again for others.
-import type { PodUid } from '../api/pod-ref.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { untilAborted } from '../base/race-abort.ts';
 
 export interface MemoryAfterPodsDeps {
   readonly desired: {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asPodUid } from '../api/pod-ref.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { PodKills } from './pod-kills.ts';
 
 const uid = asPodUid('u');

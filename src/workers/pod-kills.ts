@@ -1,7 +1,8 @@
 // Kills that somebody in this kubelet asked for, and who waits for them. Upstream: killPodNow in pkg/kubelet/pod_workers.go.
 // Invariants: the first reason stays; the shortest grace period anybody asked for holds; whoever waits is answered once.
-import type { PodKill } from '../api/pod-kill.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
 
 interface Entry {
   kill: PodKill;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import { asPodUid } from '../api/pod-ref.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import { asPodUid } from '../api/pod/pod-ref.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 
 const uid = asPodUid('u');

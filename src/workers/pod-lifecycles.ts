@@ -1,6 +1,6 @@
 // Where every pod's worker stands. Owns PodLifecycles (sole writer: workers). Invariant: updated before a key is announced.
-import type { PodLifecycle } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 
 export class PodLifecycles {

@@ -1,10 +1,10 @@
 // Carries out a worker's steps: reject, sync, stop, clean, remove. Upstream: SyncPod, SyncTerminatingPod and SyncTerminatedPod
 // in pkg/kubelet/kubelet.go. Invariant: a run never acts on what was seen before the last thing that was asked of the runtime.
-import { isDown, type ObservedPod } from '../api/observed.ts';
-import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import { type PodUid, podFullName, podRef } from '../api/pod-ref.ts';
+import { isDown, type ObservedPod } from '../api/pod/observed.ts';
+import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
+import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
+import { raceAbort } from '../base/abort/race-abort.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
-import { raceAbort } from '../base/race-abort.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import type { Ending, Transition } from './transition.ts';
 import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';

@@ -1,15 +1,15 @@
-// What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in src/testing/fake-node*.test.ts.
+// What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in test/suites/fake-node*.test.ts.
 import { expect, test } from 'vitest';
-import type { EventText } from '../api/events.ts';
-import type { Pod } from '../api/k8s.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import { asPodUid, type PodUid, podUid } from '../api/pod-ref.ts';
-import { noProbeResults } from '../api/probe-results.ts';
+import { anObservedPod, aPod, aSandbox, exited } from '../../test/builders/builders.ts';
+import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
+import type { EventText } from '../api/ports/events.ts';
+import { noProbeResults } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
 import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log.ts';
-import { anObservedPod, aPod, aSandbox, exited } from '../testing/builders.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { silentLogger } from '../base/log/log.ts';
 import { Leftovers } from './housekeeping.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 import { PodWorkers } from './pod-workers.ts';

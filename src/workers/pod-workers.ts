@@ -1,13 +1,13 @@
 // One worker per pod: wakes on its UID, reads what is wanted and what is seen, takes the next step until there is none.
 // Upstream: pkg/kubelet/pod_workers.go. Invariants: one run per pod at a time; every run starts from the stores alone, so a
 // run that was lost, repeated or cut short changes nothing about the end; a run that is overtaken is cut off.
-import type { Pod } from '../api/k8s.ts';
-import type { PodKill } from '../api/pod-kill.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
-import { untilAborted } from '../base/race-abort.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import { findRival } from './find-rival.ts';
 import { PodKills } from './pod-kills.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Pod } from '../api/k8s.ts';
-import type { PodKill } from '../api/pod-kill.ts';
-import { anObservedPod, aPod, aSandbox, exited, type PodOver } from '../testing/builders.ts';
+import { anObservedPod, aPod, aSandbox, exited, type PodOver } from '../../test/builders/builders.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
 import {
   computeGraceSeconds,
   computeTransition,

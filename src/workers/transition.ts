@@ -2,9 +2,9 @@
 // Pure: no clock, no I/O, no log. Upstream: pkg/kubelet/pod_workers.go, whose dozen booleans are one state here.
 // Invariants: nothing is stopped before every source has spoken and the runtime was seen; a pod never leaves its way towards
 // the end; a grace period only gets shorter; a pod that was removed ends completely before one of its name or UID starts.
-import type { Pod } from '../api/k8s.ts';
-import { isDown, type ObservedPod } from '../api/observed.ts';
-import type { PodKill } from '../api/pod-kill.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { isDown, type ObservedPod } from '../api/pod/observed.ts';
+import type { PodKill } from '../api/ports/pod-kill.ts';
 
 /** How a pod ends, and why. */
 export interface Ending {

@@ -1,13 +1,14 @@
 // What the pod workers need of others, each as narrow as it is used.
-import type { EventSink } from '../api/events.ts';
-import type { Pod } from '../api/k8s.ts';
-import type { MadePod } from '../api/made-pod.ts';
-import type { ObservedPod } from '../api/observed.ts';
-import type { WaitingReason } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
-import type { ProbeResultsView } from '../api/probe-results.ts';
+
+import type { Pod } from '../api/k8s/types.ts';
+import type { ObservedPod } from '../api/pod/observed.ts';
+import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { EventSink } from '../api/ports/events.ts';
+import type { MadePod } from '../api/ports/made-pod.ts';
+import type { ProbeResultsView } from '../api/ports/probe-results.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
+import type { Logger } from '../base/log/log.ts';
 import type { Leftovers } from './housekeeping.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
 

@@ -1,10 +1,10 @@
 // What the workers remember of each pod between two runs, and how it is told. Owns PodLifecycles (sole writer).
 // Invariants: a pod has a record from its first real step until it is forgotten; nobody is told of a pod that nobody works on.
-import { seenAnnotation } from '../api/cri-labels.ts';
-import type { Pod } from '../api/k8s.ts';
-import { firstTakenUpMs } from '../api/observed.ts';
-import type { PodLifecycle, WaitingReason } from '../api/pod-lifecycle.ts';
-import type { PodUid } from '../api/pod-ref.ts';
+import { seenAnnotation } from '../api/cri/labels.ts';
+import type { Pod } from '../api/k8s/types.ts';
+import { firstTakenUpMs } from '../api/pod/observed.ts';
+import type { PodLifecycle, WaitingReason } from '../api/pod/pod-lifecycle.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Ending, WorkerState } from './transition.ts';
 import type { PodWorkersDeps } from './worker-deps.ts';
 

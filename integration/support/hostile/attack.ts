@@ -1,5 +1,5 @@
 // What every attack is: pods, and what is done and must be true while they run.
-import type { Pod } from '../../../src/api/k8s.ts';
+import type { Pod } from '../../../src/api/k8s/types.ts';
 import type { Target } from './target.ts';
 
 export interface Attack {

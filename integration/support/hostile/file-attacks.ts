@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Container, EnvVar, Pod, Volume, VolumeMount } from '../../../src/api/k8s.ts';
-import type { Summary } from '../../../src/stats/summary.ts';
+import type { Container, EnvVar, Pod, Volume, VolumeMount } from '../../../src/api/k8s/types.ts';
+import type { Summary } from '../../../src/stats/summary/summary.ts';
 import { waitFor } from '../../rig/wait.ts';
 import { obedient } from '../manifest.ts';
 import type { Attack } from './attack.ts';

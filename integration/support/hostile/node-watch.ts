@@ -3,7 +3,7 @@
 // Invariant: every status of the neighbour and every renewal of the lease is seen, not a sample of them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pod } from '../../../src/api/k8s.ts';
+import type { Pod } from '../../../src/api/k8s/types.ts';
 import type { Kubelet } from '../../rig/kubelet.ts';
 import { slowness } from '../../rig/wait.ts';
 import { type Cluster, isReady } from '../cluster.ts';

@@ -1,7 +1,7 @@
 // Attacks by what a pod's own object, its secrets and its images say, and by what its processes use.
 import { expect } from 'vitest';
-import type { EnvVar, Pod } from '../../../src/api/k8s.ts';
-import type { Summary } from '../../../src/stats/summary.ts';
+import type { EnvVar, Pod } from '../../../src/api/k8s/types.ts';
+import type { Summary } from '../../../src/stats/summary/summary.ts';
 import { buildBusyboxImage } from '../../rig/images.ts';
 import { buildImage } from '../../rig/oci.ts';
 import { waitFor } from '../../rig/wait.ts';

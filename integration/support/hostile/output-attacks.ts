@@ -1,6 +1,6 @@
 // Attacks by what commands in a container print: hooks, probes, exec and run, logs.
 import { expect } from 'vitest';
-import type { Lifecycle, LifecycleHandler, Probe } from '../../../src/api/k8s.ts';
+import type { Lifecycle, LifecycleHandler, Probe } from '../../../src/api/k8s/types.ts';
 import { obedient } from '../manifest.ts';
 import { type SocketExec, webSocketExec } from '../streams.ts';
 import type { Attack } from './attack.ts';

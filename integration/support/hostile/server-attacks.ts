@@ -1,6 +1,6 @@
 // Attacks by servers in a pod that probes and hooks are sent to.
 import { expect } from 'vitest';
-import type { Container, Probe } from '../../../src/api/k8s.ts';
+import type { Container, Probe } from '../../../src/api/k8s/types.ts';
 import { waitFor } from '../../rig/wait.ts';
 import { obedient } from '../manifest.ts';
 import type { Attack } from './attack.ts';

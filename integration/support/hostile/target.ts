@@ -3,7 +3,7 @@
 // Invariant: recover() leaves the node as start() did, whatever an attack did to the kubelet.
 import { Agent, request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
-import type { Container, Event as CoreEvent, Pod, PodStatus } from '../../../src/api/k8s.ts';
+import type { Container, Event as CoreEvent, Pod, PodStatus } from '../../../src/api/k8s/types.ts';
 import type { Kubelet } from '../../rig/kubelet.ts';
 import { unmountBelow } from '../../rig/mounts.ts';
 import { mustRun } from '../../rig/process.ts';

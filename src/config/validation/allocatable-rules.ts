@@ -1,6 +1,6 @@
 // Rules of node allocatable: enforcement against cgroups, reserved CPUs, resources and memory.
 // Upstream: validation.go, validation_reserved_memory.go, parseResourceList in cmd/kubelet/app/server.go, ParseQOSReserved.
-import { isHugePageResource } from '../flag-objects.ts';
+import { isHugePageResource } from '../command-line/flag-objects.ts';
 import { parseQuantity } from '../quantity.ts';
 import type { StringMap } from '../schema.ts';
 import { listWords, quote, type Rule, type RuleContext } from './context.ts';

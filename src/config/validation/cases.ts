@@ -1,6 +1,7 @@
 // What a case of the validation table looks like, and how it is run: through the same door as a real start.
+
+import { loadCommandLine } from '../command-line/load-command-line.ts';
 import { header, memoryFiles } from '../fixtures/memory-files.ts';
-import { loadCommandLine } from '../load-command-line.ts';
 import type { HostFacts } from './context.ts';
 
 export interface Situation {

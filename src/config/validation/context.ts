@@ -1,7 +1,8 @@
 // What a rule sees, and how it names what it complains about.
-import { pathText } from '../document.ts';
-import { allFlags } from '../flag-index.ts';
+
+import { allFlags } from '../command-line/flag-index.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
+import { pathText } from '../load/document.ts';
 import type { KubeletConfiguration } from '../table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../table/kubelet-flags.ts';
 

@@ -1,5 +1,5 @@
 // Rules of the flags that are no config fields. Upstream: ValidateKubeletFlags in cmd/kubelet/app/options.
-import { isLabelValue, isQualifiedName } from '../../api/names.ts';
+import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
 import { isForbiddenNodeLabel, kubeletLabelNamespaces, kubeletLabels } from '../node-labels.ts';
 import { quote, type Rule } from './context.ts';
 

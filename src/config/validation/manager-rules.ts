@@ -1,6 +1,6 @@
 // Rules of the CPU and topology managers' options. Upstream refuses these when it builds the managers; here they are
 // found with everything else. Upstream: pkg/kubelet/cm/cpumanager/policy_options.go, topologymanager/policy_options.go.
-import { parseBool } from '../flag-values.ts';
+import { parseBool } from '../command-line/flag-values.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
 import { parseQuantity } from '../quantity.ts';
 import type { KubeletConfiguration } from '../table/kubelet-configuration.ts';

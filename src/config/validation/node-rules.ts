@@ -1,6 +1,6 @@
 // Rules of the node itself: cgroups and the kernel, shutdown, restarts, swap, taints, sysctls, logs.
 // Upstream: validation.go, validation_linux.go, CheckTaintValidation, pkg/kubelet/sysctl/allowlist.go.
-import { isLabelValue, isQualifiedName } from '../../api/names.ts';
+import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
 import { parseQuantity } from '../quantity.ts';
 import { versionNumbers } from '../version.ts';
 import { quote, type Rule } from './context.ts';

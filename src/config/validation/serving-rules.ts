@@ -1,5 +1,5 @@
 // Rules of logging, tracing and TLS. Upstream: component-base logs and tracing, InitializeTLS in cmd/kubelet/app/server.go.
-import { parseIp } from '../../api/ip-address.ts';
+import { parseIp } from '../../api/k8s/ip-address.ts';
 import { parseQuantity } from '../quantity.ts';
 import { insecureCipherSuites, preferredCipherSuites } from '../tls-names.ts';
 import { quote, type Rule } from './context.ts';

@@ -1,7 +1,8 @@
 // The rules that rows of the table state themselves: ranges, least durations, allowed words, gates.
-import { type Path, pathText } from '../document.ts';
+
 import { Duration } from '../duration.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
+import { type Path, pathText } from '../load/document.ts';
 import type { Field, Schema } from '../schema.ts';
 import { kubeletConfiguration } from '../table/kubelet-configuration.ts';
 import { listWords, quote, type Rule } from './context.ts';

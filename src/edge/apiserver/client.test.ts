@@ -1,12 +1,12 @@
 // Against the double in memory, and against a transport that says what the test wants.
 import { describe, expect, test } from 'vitest';
-import type { ApiRequest } from '../../api/api-client.ts';
+import { ApiServerDouble, adminUser } from '../../../test/api-server/double.ts';
+import { memoryClient } from '../../../test/api-server/memory-client.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { ApiRequest } from '../../api/ports/api-client.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/log.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { TokenBucket } from '../../base/rate-limit.ts';
-import { ApiServerDouble, adminUser } from '../../testing/api-server/double.ts';
-import { memoryClient } from '../../testing/api-server/memory-client.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
 import { ApiServerClient, type ApiServerClientDeps } from './client.ts';
 import type { Transport, TransportRequest } from './transport.ts';
 

@@ -12,11 +12,11 @@ import type {
   KubeList,
   PatchKind,
   WatchEvent,
-} from '../../api/api-client.ts';
+} from '../../api/ports/api-client.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { readAll, readLines } from './json-lines.ts';
 import { fromAnswer, fromStatus } from './status-error.ts';
 import type { Transport, TransportResponse } from './transport.ts';

@@ -2,7 +2,7 @@
 // Invariants: one run at a time per plugin is the caller's to see to; what the program prints never reaches the log.
 import { execFile } from 'node:child_process';
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { ExecPlugin } from './kubeconfig.ts';
 
 export interface ExecCredential {

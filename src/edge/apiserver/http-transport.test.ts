@@ -5,20 +5,20 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ApiClient, KubeObject } from '../../api/api-client.ts';
-import { realClock } from '../../base/clock.ts';
-import { KubeletError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/log.ts';
-import { ApiServerDouble, adminUser } from '../../testing/api-server/double.ts';
-import { type HttpFront, type HttpFrontOptions, serveDouble } from '../../testing/api-server/http-front.ts';
+import { ApiServerDouble, adminUser } from '../../../test/api-server/double.ts';
+import { type HttpFront, type HttpFrontOptions, serveDouble } from '../../../test/api-server/http-front.ts';
 import {
   adminCertificate,
   kubeconfigText,
   nodeCertificate,
-} from '../../testing/api-server/kubeconfig-text.ts';
-import { TestAuthority } from '../../testing/api-server/pki.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+} from '../../../test/api-server/kubeconfig-text.ts';
+import { TestAuthority } from '../../../test/api-server/pki.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
+import type { ApiClient, KubeObject } from '../../api/ports/api-client.ts';
+import { realClock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { openApiServer, readKubeconfig } from './open-api-server.ts';
 
 let leaks: LeakCheck;

@@ -3,7 +3,7 @@
 // the first time: the server had refused it unread, or it only reads.
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { Credentials } from './credentials.ts';
 import { dial } from './dial.ts';
 import { Http1Connections, stale } from './http1-connections.ts';

@@ -2,10 +2,10 @@
 // Upstream: client-go/tools/clientcmd. Invariants: what is wrong is named with its place, secrets are never part of it.
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
-import type { CertificatePair } from '../../api/certificates.ts';
+import type { CertificatePair } from '../../api/ports/certificates.ts';
 import type { Channel } from '../../base/channel.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 
 /** Bytes that are given in the file itself, or a file that is read, and read again. */
 export type Material = { readonly pem: Secret } | { readonly file: string };

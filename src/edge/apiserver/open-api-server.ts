@@ -1,12 +1,12 @@
 // The API server of a kubeconfig, ready to be asked: client and reflector with the limits of the configuration.
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { ApiClient, Follow } from '../../api/api-client.ts';
+import type { ApiClient, Follow } from '../../api/ports/api-client.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { TokenBucket } from '../../base/rate-limit.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { type ApiClientObserver, ApiServerClient } from './client.ts';
 import { HttpTransport } from './http-transport.ts';
 import { type ClusterAccess, parseKubeconfig } from './kubeconfig.ts';

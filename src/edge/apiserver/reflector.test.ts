@@ -1,11 +1,11 @@
 // On the double and the fake clock: what the sink is told, and what the server is asked, in good times and bad.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ConfigMap } from '../../api/k8s.ts';
-import { Verbosity } from '../../base/log.ts';
-import { textLogger } from '../../base/log-text.ts';
-import { ApiServerDouble, adminUser } from '../../testing/api-server/double.ts';
-import { memoryClient } from '../../testing/api-server/memory-client.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { ApiServerDouble, adminUser } from '../../../test/api-server/double.ts';
+import { memoryClient } from '../../../test/api-server/memory-client.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { ConfigMap } from '../../api/k8s/types.ts';
+import { Verbosity } from '../../base/log/log.ts';
+import { textLogger } from '../../base/log/log-text.ts';
 
 let clock: FakeClock;
 let double: ApiServerDouble;

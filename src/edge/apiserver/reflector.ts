@@ -9,11 +9,11 @@ import type {
   KubeObject,
   WatchSink,
   WatchTarget,
-} from '../../api/api-client.ts';
-import { afterRefusalMs } from '../../api/authorizer-lag.ts';
+} from '../../api/ports/api-client.ts';
+import { afterRefusalMs } from '../../api/ports/authorizer-lag.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAbortOf, KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { statusCodeOf } from './status-error.ts';
 
 export interface ReflectorDeps {

@@ -5,7 +5,7 @@ import { stringify } from 'yaml';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { ClusterAccess, Material } from '../apiserver/kubeconfig.ts';
 import { readKubeconfig } from '../apiserver/open-api-server.ts';
-import { isMissing } from '../host/pod-files.ts';
+import { isMissing } from '../files/pod-files.ts';
 import { factsOf, readCertificates } from './read-x509.ts';
 import { writeWhole } from './serving-pair-files.ts';
 

@@ -1,9 +1,9 @@
 // What certificates need of the outside: keys and requests made, pairs read and kept on disk.
 import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
-import type { CertificatePair } from '../../api/certificates.ts';
+import type { CertificatePair } from '../../api/ports/certificates.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Secret } from '../../base/secret.ts';
+import type { Secret } from '../../base/log/secret.ts';
 import { makeRequest, makeSelfSigned, newKey, type SelfSigned } from './make-x509.ts';
 import { PairStore, type PairStoreOptions, PendingKeyFile } from './pair-store.ts';
 import { isKey, keyKind, readPair } from './read-x509.ts';

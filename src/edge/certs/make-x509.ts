@@ -9,9 +9,9 @@ import {
   sign,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { CertificateTemplate } from '../../api/certificates.ts';
-import { parseIp } from '../../api/ip-address.ts';
-import { Secret } from '../../base/secret.ts';
+import { parseIp } from '../../api/k8s/ip-address.ts';
+import type { CertificateTemplate } from '../../api/ports/certificates.ts';
+import { Secret } from '../../base/log/secret.ts';
 import { bits, der, integer, octets, oid, sequence, set, time, toPem, truth, utf8 } from './der.ts';
 
 const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));

@@ -4,10 +4,10 @@
 // disk before the link leads to it.
 import { lstat, open, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { CertificatePair } from '../../api/certificates.ts';
+import type { CertificatePair } from '../../api/ports/certificates.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
-import { isMissing } from '../host/pod-files.ts';
+import { Secret } from '../../base/log/secret.ts';
+import { isMissing } from '../files/pod-files.ts';
 import { readCombined, readPair } from './read-x509.ts';
 import { writeWhole } from './serving-pair-files.ts';
 

@@ -1,10 +1,10 @@
 // Reads a certificate and its key from PEM, and says what it says. Upstream: tls.X509KeyPair, certutil.ParseCertsPEM.
 // Invariant: a pair that was read belongs together and can be given to TLS.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { CertificateFacts, CertificatePair } from '../../api/certificates.ts';
-import { parseIp } from '../../api/ip-address.ts';
+import { parseIp } from '../../api/k8s/ip-address.ts';
+import type { CertificateFacts, CertificatePair } from '../../api/ports/certificates.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 
 /** Throws an `invalid` KubeletError that says what is wrong; never with a part of the key. */
 export function readPair(certPem: string, key: Secret): CertificatePair {

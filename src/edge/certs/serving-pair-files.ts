@@ -3,12 +3,12 @@
 // so that a crash between the two leaves a pair that does not belong together, which read() refuses.
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { CertificatePair } from '../../api/certificates.ts';
+import type { CertificatePair } from '../../api/ports/certificates.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
-import { setDirectoryMode } from '../host/small-files.ts';
-import { watchPath } from '../host/watch-dir.ts';
+import { Secret } from '../../base/log/secret.ts';
+import { setDirectoryMode } from '../files/small-files.ts';
+import { watchPath } from '../manifests/watch-dir.ts';
 import { readPair } from './read-x509.ts';
 
 export interface ServingPairPaths {

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { connect, createServer } from 'node:tls';
 import { expect, test } from 'vitest';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import { makeRequest, makeSelfSigned, newKey } from './make-x509.ts';
 import { factsOf, isKey, readCertificates, readCombined, readPair } from './read-x509.ts';
 

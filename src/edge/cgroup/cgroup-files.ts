@@ -1,7 +1,7 @@
 // Reads and writes single files of a control group. Invariant: every failure names the file, what was written, and the errno.
 import { KubeletError } from '../../base/errors.ts';
-import { readKernelValue, writeKernelFile } from '../host/small-files.ts';
-import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { readKernelValue, writeKernelFile } from '../files/small-files.ts';
+import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 
 /** Of a short file, which one read gives whole: values and lists, not the processes in it. */
 export async function readCgroupFile(path: string): Promise<string> {

@@ -1,5 +1,5 @@
 // What differs between the two versions of control groups. Paths are relative to a hierarchy's mount point.
-import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
+import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
 
 export interface CgroupKind {
   readonly version: 1 | 2;

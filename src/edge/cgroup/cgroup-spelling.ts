@@ -1,7 +1,7 @@
 // How the two drivers spell the name of a cgroup as a path, and back. Pure. Upstream: ToSystemd, ToCgroupfs and their
 // reverses in pkg/kubelet/cm/cgroup_manager_linux.go. Invariant: these spellings are shared with every other kubelet and
 // with what runs on the node.
-import type { CgroupName } from '../../api/cgroups.ts';
+import type { CgroupName } from '../../api/ports/cgroups.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 export interface CgroupSpelling {

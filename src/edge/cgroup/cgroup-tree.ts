@@ -4,7 +4,7 @@ import { readdir, readFile, rmdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { isGone } from './cgroup-files.ts';
 
 /** The kernel needs a moment after the last process has ended. */

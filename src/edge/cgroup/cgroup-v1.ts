@@ -3,10 +3,10 @@
 // every new one, an old one everything.
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
-import { allEnded } from '../../base/all-ended.ts';
+import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { isDirectory } from './cgroup-tree.ts';

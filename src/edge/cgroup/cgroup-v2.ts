@@ -2,11 +2,11 @@
 // Upstream: cgroup_v2_manager_linux.go over libcontainer's fs2.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CgroupSettings, CpuSettings } from '../../api/cgroups.ts';
-import { sharesToWeight, weightToShares } from '../../api/cpu-shares.ts';
-import { allEnded } from '../../base/all-ended.ts';
+import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
+import { sharesToWeight, weightToShares } from '../../api/quantity/cpu-shares.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from './cgroup-files.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import { words } from './hierarchies.ts';

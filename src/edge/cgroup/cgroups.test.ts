@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { CgroupSettings } from '../../api/cgroups.ts';
+import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 import { realClock } from '../../base/clock.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup-spelling.ts';
 import { filesOf } from './cgroup-v2.ts';

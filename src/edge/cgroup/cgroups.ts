@@ -1,8 +1,8 @@
 // Control groups of this machine, whatever version the kernel has. Upstream: pkg/kubelet/cm/cgroup_manager_linux.go.
 // Invariant: where a machine has both versions mounted, the controllers are on v1 and so are we.
 import { join } from 'node:path';
-import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
-import { allEnded } from '../../base/all-ended.ts';
+import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';

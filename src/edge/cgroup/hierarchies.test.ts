@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseMountTable } from '../host/mount-table.ts';
+import { parseMountTable } from '../mount/mount-table.ts';
 import { findHierarchies, hierarchyRoots } from './hierarchies.ts';
 
 const sourcesOf = (mountinfo: string, controllers = '') => ({

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
-import { type MountEntry, readMountTable } from '../host/mount-table.ts';
+import { type MountEntry, readMountTable } from '../mount/mount-table.ts';
 
 export type Hierarchies =
   | {

@@ -3,9 +3,9 @@
 // pkg/kubelet/cm/container_manager_linux.go. Invariant: a process is moved in every hierarchy, or it is told where not.
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allEnded } from '../../base/all-ended.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { writeCgroupFile } from './cgroup-files.ts';
 import { cgroupfsSpelling } from './cgroup-spelling.ts';
 import { CgroupFs, type CgroupFsOptions } from './cgroups.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { CgroupName } from '../../api/cgroups.ts';
-import { FakeCgroups } from '../../testing/fake-cgroups.ts';
+import { FakeCgroups } from '../../../test/fakes/fake-cgroups.ts';
+import type { CgroupName } from '../../api/ports/cgroups.ts';
 import type { UnitProperty } from '../systemd/unit-properties.ts';
 import { systemdSpelling } from './cgroup-spelling.ts';
 import { systemdCgroups } from './systemd-cgroups.ts';

@@ -1,7 +1,7 @@
 // Control groups as slices of systemd: systemd makes and owns them, and what it has no property for is written to their
 // files. Upstream: libcontainer's systemd/v1.go and v2.go. Invariant: a cgroup with a name is a slice that systemd knows,
 // or the next cgroup it moves would take ours away.
-import type { CgroupName, CgroupSettings, Cgroups } from '../../api/cgroups.ts';
+import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
 import type { UnitProperty } from '../systemd/unit-properties.ts';
 import { newSliceProperties, resourceProperties } from '../systemd/unit-properties.ts';
 

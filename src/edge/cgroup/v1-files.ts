@@ -1,6 +1,6 @@
 // What the files of version 1 are told, in the order in which the kernel takes them. Pure.
 // Upstream: the Set methods of libcontainer's fs (cpu.go, memory.go, pids.go, cpuset.go, hugetlb.go).
-import type { CgroupSettings } from '../../api/cgroups.ts';
+import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 
 export interface V1File {
   readonly controller: string;

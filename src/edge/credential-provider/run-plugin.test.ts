@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import { realClock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import { type PluginProgram, PluginPrograms } from './run-plugin.ts';
 
 let dir = '';

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import type { Secret } from '../../base/secret.ts';
+import type { Secret } from '../../base/log/secret.ts';
 
 export interface PluginProgram {
   readonly name: string;

@@ -3,7 +3,7 @@
 // Invariants: every call ends exactly once, leaves no listener on the signal, and ends when the signal aborts, the
 // deadline passes, the connection breaks or the client is closed, whatever the runtime does.
 import { setMaxListeners } from 'node:events';
-import type { CallOptions } from '../../api/cri.ts';
+import type { CallOptions } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { CriConnection } from './connection.ts';

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import type { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isCommandTimeout, isUnimplemented, rpcErrorText } from '../../api/cri.ts';
-import { ListContainersResponse } from '../../api/generated/runtime/v1/api.ts';
+import { failureOf as failure, hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
+import { ListContainersResponse } from '../../api/cri/generated/runtime/v1/api.ts';
+import { isCommandTimeout, isUnimplemented, rpcErrorText } from '../../api/cri/runtime.ts';
 import { Aborted, type ErrorKind, KubeletError } from '../../base/errors.ts';
-import { failureOf as failure, hang, SocketRig } from '../../testing/fake-cri/socket-rig.ts';
 import type { CriObservation } from './caller.ts';
 
 const version = { version: '0.1.0', runtimeName: 'r', runtimeVersion: '1', runtimeApiVersion: 'v1' };

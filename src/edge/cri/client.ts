@@ -1,8 +1,9 @@
 // The client of a container runtime: every call of CRI v1 on its unix socket. Upstream: staging/src/k8s.io/cri-client.
 // Invariants: nothing is opened before the first call; with one endpoint for both services there is one connection;
 // after close() no handle, timer or call is left.
-import type { CriImages, CriRuntime } from '../../api/cri.ts';
-import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../api/generated/runtime/v1/api.ts';
+
+import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriImages, CriRuntime } from '../../api/cri/runtime.ts';
 import type { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Caller, type CriObservation } from './caller.ts';

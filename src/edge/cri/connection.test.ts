@@ -1,10 +1,10 @@
 // What the client does when the runtime restarts, hangs, lies or is not there, and what it leaves behind.
 import { createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ContainerEventResponse } from '../../api/generated/runtime/v1/api.ts';
+import { failureOf, hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
+import { ContainerEventResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { realClock } from '../../base/clock.ts';
 import { Aborted } from '../../base/errors.ts';
-import { failureOf, hang, SocketRig } from '../../testing/fake-cri/socket-rig.ts';
 import type { CriObservation } from './caller.ts';
 import type { CriClient } from './client.ts';
 import { CriConnection } from './connection.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ExecSyncResponse } from '../../api/generated/runtime/v1/api.ts';
+import { ExecSyncResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { CutFrameReader } from './cut-frames.ts';
 import { GrpcError } from './grpc-error.ts';
 import { FrameReader, frame, maxMessageBytes } from './grpc-frames.ts';

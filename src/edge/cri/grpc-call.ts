@@ -7,8 +7,8 @@ import {
   constants,
   type IncomingHttpHeaders,
 } from 'node:http2';
+import { setDeadline } from '../../base/abort/set-deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { setDeadline } from '../../base/set-deadline.ts';
 import { CutFrameReader } from './cut-frames.ts';
 import { fromHttpStatus, fromReset, fromTrailers, GrpcError } from './grpc-error.ts';
 import { FrameReader, frame } from './grpc-frames.ts';

@@ -1,6 +1,6 @@
 // How a call that did not succeed ended, in gRPC's words. Reference: the gRPC specification, "Status codes" and "HTTP2 mapping".
 import { constants } from 'node:http2';
-import { type RpcFailureCode, rpcFailureCodes } from '../../api/cri.ts';
+import { type RpcFailureCode, rpcFailureCodes } from '../../api/cri/runtime.ts';
 
 export class GrpcError extends Error {
   override readonly name = 'GrpcError';

@@ -5,7 +5,7 @@ import type {
   ImageServiceDefinition,
   PodSandboxStatus,
   RuntimeServiceDefinition,
-} from '../../api/generated/runtime/v1/api.ts';
+} from '../../api/cri/generated/runtime/v1/api.ts';
 
 export interface Operation<Request = never, Response = never> {
   /** The label `operation_type` of kubelet_runtime_operations_total and its kin. */

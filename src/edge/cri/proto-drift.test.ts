@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '../../..');
-const generated = 'src/api/generated';
+const generated = 'src/api/cri/generated';
 
 async function texts(dir: string): Promise<Record<string, string>> {
   const names = (await readdir(dir, { recursive: true })).filter((name) => name.endsWith('.ts')).sort();

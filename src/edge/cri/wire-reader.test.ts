@@ -1,7 +1,7 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Container, ListContainersResponse } from '../../api/generated/runtime/v1/api.ts';
-import { failureOf, SocketRig } from '../../testing/fake-cri/socket-rig.ts';
+import { failureOf, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
+import { Container, ListContainersResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { WireReader } from './wire-reader.ts';
 
 const encode = (id: string): Buffer => Buffer.from(Container.encode(Container.fromPartial({ id })).finish());

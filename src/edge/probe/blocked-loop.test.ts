@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
 import { closeServers, listen } from './fixtures/servers.ts';
 import { httpProbe } from './http-probe.ts';
 import { tcpProbe } from './tcp-probe.ts';

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ProbeAnswer } from '../../api/probe-requests.ts';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
+import type { ProbeAnswer } from '../../api/ports/probe-requests.ts';
 import { isAbort } from '../../base/errors.ts';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
 import { closeServers, listen } from './fixtures/servers.ts';
 import { decodeResponse, grpcProbe } from './grpc-probe.ts';
 

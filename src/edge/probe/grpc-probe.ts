@@ -3,12 +3,12 @@
 // a bounded number of bytes and a compressed message is not decompressed.
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
-import { rpcErrorText } from '../../api/cri.ts';
-import { formatDurationMs } from '../../api/duration.ts';
-import type { GrpcProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
+import { rpcErrorText } from '../../api/cri/runtime.ts';
+import { formatDurationMs } from '../../api/k8s/duration.ts';
+import type { GrpcProbeRequest, ProbeAnswer } from '../../api/ports/probe-requests.ts';
+import { setDeadline } from '../../base/abort/set-deadline.ts';
 import { realClock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { setDeadline } from '../../base/set-deadline.ts';
 import { unaryCall } from '../cri/grpc-call.ts';
 import { GrpcError } from '../cri/grpc-error.ts';
 import { BoundedConnection } from './bounded-connection.ts';

@@ -3,8 +3,8 @@
 import { createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ProbeAnswer } from '../../api/probe-requests.ts';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
+import type { ProbeAnswer } from '../../api/ports/probe-requests.ts';
 import { closeServers, listen } from './fixtures/servers.ts';
 import { grpcProbe } from './grpc-probe.ts';
 

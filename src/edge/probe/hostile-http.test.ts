@@ -3,9 +3,9 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
 import { describeError } from '../../base/errors.ts';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
-import { hookHttp } from '../host/hook-http.ts';
+import { hookHttp } from '../http-client/hook-http.ts';
 import { type HostileServer, hostileServers } from './fixtures/hostile-http.ts';
 import { certificate, key } from './fixtures/self-signed.ts';
 import { closeServers, listen } from './fixtures/servers.ts';

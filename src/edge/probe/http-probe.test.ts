@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { HttpProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
+import type { HttpProbeRequest, ProbeAnswer } from '../../api/ports/probe-requests.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
 import { certificate, key } from './fixtures/self-signed.ts';
 import { closeServers, listen } from './fixtures/servers.ts';
 import { httpProbe } from './http-probe.ts';

@@ -1,11 +1,11 @@
 // An HTTP probe: one GET and what its answer means. Upstream: pkg/probe/http. Invariants: by its timeout it has settled, whatever
 // the server does, and the socket is gone; at most 10 KiB of a body are read.
 import type { IncomingMessage } from 'node:http';
-import type { HttpProbeRequest, ProbeAnswer } from '../../api/probe-requests.ts';
+import type { HttpProbeRequest, ProbeAnswer } from '../../api/ports/probe-requests.ts';
+import { setDeadline } from '../../base/abort/set-deadline.ts';
 import { realClock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { setDeadline } from '../../base/set-deadline.ts';
-import { tooMuchNonData } from '../host/bound-answer.ts';
+import { tooMuchNonData } from '../http-client/bound-answer.ts';
 import { codeOf } from './go-error.ts';
 import { bodyLimitBytes, getFromPod, type PodAnswer } from './pod-http.ts';
 

@@ -9,10 +9,10 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, createSecureContext, type SecureContext } from 'node:tls';
-import type { PodHttpRequest } from '../../api/probe-requests.ts';
+import type { PodHttpRequest } from '../../api/ports/probe-requests.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { boundAnswer, headersText } from '../host/bound-answer.ts';
-import { podLookup } from '../host/pod-lookup.ts';
+import { boundAnswer, headersText } from '../http-client/bound-answer.ts';
+import { podLookup } from '../http-client/pod-lookup.ts';
 import { codeOf, isPlainAnswer, requestText } from './go-error.ts';
 import { isAbsolute, type ProbeUrl, probeUrl, redirectUrl } from './probe-url.ts';
 

@@ -1,5 +1,5 @@
 // Every way a probe can ask, together.
-import type { ProbeEdges } from '../../api/probe-requests.ts';
+import type { ProbeEdges } from '../../api/ports/probe-requests.ts';
 import { grpcProbe } from './grpc-probe.ts';
 import { httpProbe } from './http-probe.ts';
 import { tcpProbe } from './tcp-probe.ts';

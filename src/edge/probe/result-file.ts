@@ -3,8 +3,8 @@
 import { mkdir, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
-import { isMissing } from '../host/pod-files.ts';
-import { createFile, readSmallFile } from '../host/small-files.ts';
+import { isMissing } from '../files/pod-files.ts';
+import { createFile, readSmallFile } from '../files/small-files.ts';
 
 /** Larger than any node can fill it; what is larger is not ours. */
 const limitBytes = 4 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
 import { isAbort } from '../../base/errors.ts';
-import { checkLeaks, type LeakCheck } from '../../testing/leaks.ts';
 import { closeServers, listen } from './fixtures/servers.ts';
 import { dialText } from './go-error.ts';
 import { tcpProbe } from './tcp-probe.ts';

@@ -1,9 +1,9 @@
 // Opens a connection and closes it. Upstream: pkg/probe/tcp. Invariant: by its timeout it has settled and the socket is gone.
 import { connect } from 'node:net';
-import type { ProbeAnswer, TcpProbeRequest } from '../../api/probe-requests.ts';
+import type { ProbeAnswer, TcpProbeRequest } from '../../api/ports/probe-requests.ts';
+import { setDeadline } from '../../base/abort/set-deadline.ts';
 import { realClock } from '../../base/clock.ts';
-import { setDeadline } from '../../base/set-deadline.ts';
-import { podLookup } from '../host/pod-lookup.ts';
+import { podLookup } from '../http-client/pod-lookup.ts';
 import { dialText, joinHostPort } from './go-error.ts';
 
 export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {

@@ -6,7 +6,7 @@ import type {
   CgroupUsage,
   DeviceIo,
   MemoryUsage,
-} from '../../api/cgroup-usage.ts';
+} from '../../api/ports/cgroup-usage.ts';
 import { type DiskNames, deviceIo } from './disk-names.ts';
 import { fieldOf, type KernelFiles } from './kernel-files.ts';
 import { readMachinePressure, readPressure } from './pressure.ts';

@@ -6,8 +6,8 @@ import type {
   CgroupUsage,
   DeviceIo,
   MemoryUsage,
-} from '../../api/cgroup-usage.ts';
-import { weightToShares } from '../../api/cpu-shares.ts';
+} from '../../api/ports/cgroup-usage.ts';
+import { weightToShares } from '../../api/quantity/cpu-shares.ts';
 import { oldest, pidsOf } from './cgroup-reader-v1.ts';
 import { type DiskNames, deviceIo } from './disk-names.ts';
 import { fieldOf, type KernelFiles } from './kernel-files.ts';

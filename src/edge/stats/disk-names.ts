@@ -1,6 +1,6 @@
 // Which disk a pair of numbers is, and what each disk has done. Upstream: cadvisor's machine info (DiskMap) and fs (getDiskStatsMap).
-import type { DeviceIo } from '../../api/cgroup-usage.ts';
-import type { DiskCounters } from '../../api/host-usage.ts';
+import type { DeviceIo } from '../../api/ports/cgroup-usage.ts';
+import type { DiskCounters } from '../../api/ports/host-usage.ts';
 
 export interface DiskNames {
   /** `/dev/vda` for `254:0`; empty when there is none. */

@@ -8,11 +8,11 @@ import type {
   InterfaceUsage,
   ProcessDetails,
   TaskCounts,
-} from '../../api/host-usage.ts';
-import type { FileSystemSpace } from '../../api/volume-host.ts';
-import { readMachineTopology } from '../host/machine-topology.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
-import { fileSystemSpace } from '../volumes/usage.ts';
+} from '../../api/ports/host-usage.ts';
+import type { FileSystemSpace } from '../../api/ports/volume-host.ts';
+import { readMachineTopology } from '../machine/machine-topology.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
+import { fileSystemSpace } from '../volumes/usage/usage.ts';
 import { parseDisks } from './disk-names.ts';
 import { defaultInterface, parseInterfaces } from './interfaces.ts';
 import type { KernelFiles } from './kernel-files.ts';

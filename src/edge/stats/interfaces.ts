@@ -1,5 +1,5 @@
 // What went over network interfaces, as /proc/<pid>/net/dev tells it. Upstream: cadvisor's container/libcontainer (scanInterfaceStats).
-import type { InterfaceUsage } from '../../api/host-usage.ts';
+import type { InterfaceUsage } from '../../api/ports/host-usage.ts';
 
 /** Not shown: loopback, and the machine's ends of other namespaces' links, which are counted there. */
 const ignored = ['lo', 'veth', 'docker', 'nerdctl'];

@@ -3,7 +3,7 @@
 // They are read synchronously: the kernel writes them from memory, and a trip through the thread pool costs more time of
 // the event loop than the read. Who reads many of them pauses in between.
 import { closeSync, openSync, readdirSync, readlinkSync, readSync, statSync } from 'node:fs';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 const bufferBytes = 64 * 1024;
 /** The kernel fills pages with whole records: less than half a page is the end, and asking again is spared. */

@@ -7,7 +7,7 @@ import {
   PerformanceObserver,
   performance,
 } from 'node:perf_hooks';
-import type { OwnFigures } from '../../api/own-figures.ts';
+import type { OwnFigures } from '../../api/ports/own-figures.ts';
 import type { KernelFiles } from './kernel-files.ts';
 
 const pageBytes = 4096;

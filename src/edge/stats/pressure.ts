@@ -1,6 +1,6 @@
 // Reads pressure stall information. On a machine whose controllers are on v1, the unified hierarchy beside it still has it, as
 // runtimes put their processes there too. Upstream: opencontainers/cgroups/fs2/psi.go.
-import type { CgroupUsage, Pressure, PressureLine } from '../../api/cgroup-usage.ts';
+import type { CgroupUsage, Pressure, PressureLine } from '../../api/ports/cgroup-usage.ts';
 import type { KernelFiles } from './kernel-files.ts';
 
 const none: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };

@@ -1,5 +1,5 @@
 // What stats are read from on a real machine: its control groups, itself, and this process.
-import type { CgroupReader } from '../../api/cgroup-usage.ts';
+import type { CgroupReader } from '../../api/ports/cgroup-usage.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Hierarchies } from '../cgroup/hierarchies.ts';
 import { CgroupReaderV1 } from './cgroup-reader-v1.ts';

@@ -2,8 +2,8 @@
 // Upstream: go-systemd's dbus.NewWithContext. Invariants: the library is loaded with the first connection; every call has
 // a deadline; when the connection goes, every call under way fails with 'Disconnected' and closed says so.
 import type { Message, MessageBus } from 'dbus-native';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { UnitProperty } from './unit-properties.ts';
 

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeSystemd } from '../../../test/fakes/fake-systemd.ts';
 import { realClock } from '../../base/clock.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { FakeSystemd } from '../../testing/fake-systemd.ts';
 import { SystemdUnits } from './systemd-units.ts';
 import { newSliceProperties } from './unit-properties.ts';
 

@@ -2,8 +2,9 @@
 // retryOnDisconnect in libcontainer's systemd/common.go and dbus.go.
 // Invariants: one connection at a time, made with the first call and again after it was lost; a call that a lost connection
 // cut off is made again, which is safe since a unit that exists is as good as one that was started; a job is waited for.
+
+import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
 import { KubeletError } from '../../base/errors.ts';
 import {
   type BusConnection,

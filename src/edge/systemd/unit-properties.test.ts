@@ -1,6 +1,6 @@
 // Each property with where upstream has it; v1: systemd/v1.go, v2: systemd/v2.go, the rest: systemd/common.go of libcontainer.
 import { describe, expect, test } from 'vitest';
-import type { CgroupSettings } from '../../api/cgroups.ts';
+import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 import { listToBits, newSliceProperties, resourceProperties, systemdVersionOf } from './unit-properties.ts';
 
 const infinity = 18_446_744_073_709_551_615n;

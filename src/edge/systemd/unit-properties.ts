@@ -1,8 +1,8 @@
 // What systemd is told of a slice: the properties of a new one, and amounts as properties. Pure.
 // Upstream: libcontainer's systemd/common.go, v1.go and v2.go. Invariant: the names, types, values and their order are
 // upstream's, so that a slice looks the same whichever kubelet made it.
-import type { CgroupSettings } from '../../api/cgroups.ts';
-import { sharesToWeight } from '../../api/cpu-shares.ts';
+import type { CgroupSettings } from '../../api/ports/cgroups.ts';
+import { sharesToWeight } from '../../api/quantity/cpu-shares.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** `signature`: D-Bus' letter for the type: s string, as strings, b boolean, t 64 bits without sign, ay bytes. */

@@ -14,9 +14,9 @@ import {
 import { readdir, readFile, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type LinkSwapper, swapLinks } from '../../testing/link-swapper.ts';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
-import { loadMountSyscalls } from './mount-syscalls.ts';
+import { type LinkSwapper, swapLinks } from '../../../test/clients/link-swapper.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { loadMountSyscalls } from '../mount/mount-syscalls.ts';
 import { bindSubPath } from './sub-path.ts';
 import { VolumeFiles } from './volume-files.ts';
 

@@ -65,7 +65,7 @@ beforeAll(async () => {
   });
   await build({
     ...options,
-    entryPoints: [join(here, 'usage-thread.ts')],
+    entryPoints: [join(here, '../../entry/usage-thread.ts')],
     outfile: join(dir, 'usage-thread.mjs'),
   });
 }, 60_000);

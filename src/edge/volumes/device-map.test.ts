@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from '
 import { mkdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 const canLoop = canMount && existsSync('/dev/loop-control');

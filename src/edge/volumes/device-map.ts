@@ -16,9 +16,9 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { DeviceMap } from '../../api/volume-host.ts';
+import type { DeviceMap } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 export interface DeviceMapDeps {
   readonly bind: (source: string, target: string) => Promise<void>;

@@ -1,8 +1,8 @@
 import { statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Content } from '../../api/volume-host.ts';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import type { Content } from '../../api/ports/volume-host.ts';
 import { callsInMemory, diskCalls, memoryCalls } from './file-calls.ts';
 import { VolumeFiles } from './volume-files.ts';
 

@@ -41,11 +41,11 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { promisify } from 'node:util';
-import type { Content } from '../../api/volume-host.ts';
-import { createDirectory, createFile, fileHolds, type NewFile } from '../host/small-files.ts';
-import { directorySlices } from './directory-slices.ts';
+import type { Content } from '../../api/ports/volume-host.ts';
+import { createDirectory, createFile, fileHolds, type NewFile } from '../files/small-files.ts';
 import { type RawEntry, rawEncoding, rawEntry } from './raw-names.ts';
 import { removeDirectory } from './remove-directory.ts';
+import { directorySlices } from './usage/directory-slices.ts';
 
 export interface FileCalls {
   /** With this mode whatever the umask; EEXIST when something is there. */

@@ -1,5 +1,5 @@
 // A look at something that need not be there.
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 /** Undefined when nothing is there. */
 export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {

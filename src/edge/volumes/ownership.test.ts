@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, lstat, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
 import { changeOwnership } from './ownership.ts';
 
 describe.runIf(canMount)('changeOwnership', () => {

@@ -4,13 +4,13 @@
 // that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices; the open descriptors
 // are few, however deep the tree is.
 import { closeSync, constants, type Stats } from 'node:fs';
-import type { OwnershipRequest, OwnershipResult } from '../../api/volume-host.ts';
+import type { OwnershipRequest, OwnershipResult } from '../../api/ports/volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { rawEntryOf } from './descriptors.ts';
-import { DirectoryStack, directoryFlags } from './directory-stack.ts';
 import { diskCalls, type FileCalls } from './file-calls.ts';
 import type { RawName } from './raw-names.ts';
+import { DirectoryStack, directoryFlags } from './usage/directory-stack.ts';
 
 const { O_NOFOLLOW } = constants;
 const openPath = 0o10000000;

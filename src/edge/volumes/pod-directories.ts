@@ -2,8 +2,8 @@
 // directories only says where to begin: when it is wrong, as after a removal, everything that is missing is made.
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createDirectory, setDirectoryMode } from '../host/small-files.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { createDirectory, setDirectoryMode } from '../files/small-files.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 const parentMode = 0o750;
 /** The oldest are forgotten: a pod's volumes are mounted within moments. */

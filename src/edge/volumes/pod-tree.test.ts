@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
 import { checkBelowPods, PodTree } from './pod-tree.ts';
 import { VolumeFiles } from './volume-files.ts';
 

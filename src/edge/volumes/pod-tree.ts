@@ -6,9 +6,9 @@
 import { closeSync, constants, lstat, open, realpath, rmdir, type Stats, unlink } from 'node:fs';
 import { basename, dirname, normalize } from 'node:path';
 import { promisify } from 'node:util';
-import { allEnded } from '../../base/all-ended.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { entryOf, realPathOf } from './descriptors.ts';
 import { ignoreMissing, removeDirectory } from './remove-directory.ts';
 

@@ -14,9 +14,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { changeOwnership } from './ownership.ts';
-import { smallDiskUsage } from './usage.ts';
+import { smallDiskUsage } from './usage/usage.ts';
+import { walkUsage } from './usage/walk-usage.ts';
 import { VolumeFiles } from './volume-files.ts';
-import { walkUsage } from './walk-usage.ts';
 
 const { signal } = new AbortController();
 const noText = Buffer.from([0xff, 0xfe, 0x80]);

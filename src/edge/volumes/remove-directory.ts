@@ -4,13 +4,13 @@
 // and neither is kept in memory or in descriptors whole.
 import { fstatSync, open, rmdir, type Stats, unlink } from 'node:fs';
 import { promisify } from 'node:util';
-import { allEnded } from '../../base/all-ended.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { mountIdOf, rawEntryOf, realPathOf } from './descriptors.ts';
-import { directorySlices } from './directory-slices.ts';
-import { DirectoryStack } from './directory-stack.ts';
 import { type RawName, toRaw } from './raw-names.ts';
+import { directorySlices } from './usage/directory-slices.ts';
+import { DirectoryStack } from './usage/directory-stack.ts';
 
 /** Whoever still adds files after so many rounds keeps the directory. */
 const mostTurns = 16;

@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 describe.runIf(canMount)('bindSubPath', () => {

@@ -5,11 +5,11 @@
 // differs from upstream: an absolute link is refused also when it points back into the volume on this machine.
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
-import { type SubPathRequest, subPathNotMade } from '../../api/volume-host.ts';
+import { type SubPathRequest, subPathNotMade } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { createDirectory, createFile, setDirectoryMode } from '../host/small-files.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
-import { type MountSyscalls, mountFlag } from './mount-syscalls.ts';
+import { createDirectory, createFile, setDirectoryMode } from '../files/small-files.ts';
+import { type MountSyscalls, mountFlag } from '../mount/mount-syscalls.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 const openPath = 0o10000000;
 

@@ -4,7 +4,7 @@ import { link, lstat, mkdir, open, readFile, statfs, symlink, writeFile } from '
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../testing/mount-ground.ts';
+import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 let ground: MountGround;

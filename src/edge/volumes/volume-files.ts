@@ -19,25 +19,25 @@ import type {
   SubPathRequest,
   VolumeHost,
   VolumeRemains,
-} from '../../api/volume-host.ts';
+} from '../../api/ports/volume-host.ts';
+import { raceAbort } from '../../base/abort/race-abort.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
-import { raceAbort } from '../../base/race-abort.ts';
-import { createFile, setDirectoryMode } from '../host/small-files.ts';
-import { errorCode, hostError } from '../host/syscalls-errors.ts';
+import { createFile, setDirectoryMode } from '../files/small-files.ts';
+import { mountDevice } from '../mount/mount-device.ts';
+import { runCommand } from '../mount/mount-helper.ts';
+import { isMountedAs } from '../mount/mount-points.ts';
+import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { type DeviceMapDeps, mapDevice, unmapDevice } from './device-map.ts';
 import { callsInMemory, diskCalls, type FileCalls } from './file-calls.ts';
-import { mountDevice } from './mount-device.ts';
-import { runCommand } from './mount-helper.ts';
-import { isMountedAs } from './mount-points.ts';
 import { orMissing } from './or-missing.ts';
 import { changeOwnership } from './ownership.ts';
 import { PodDirectories } from './pod-directories.ts';
 import { PodTree } from './pod-tree.ts';
-import { type ProjectPaths, systemProjectPaths } from './project-files.ts';
-import { ProjectQuotas } from './project-quotas.ts';
+import { type ProjectPaths, systemProjectPaths } from './quota/project-files.ts';
+import { ProjectQuotas } from './quota/project-quotas.ts';
 import { bindSubPath } from './sub-path.ts';
-import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage.ts';
-import { UsageThread } from './usage-thread-client.ts';
+import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage/usage.ts';
+import { UsageThread } from './usage/usage-thread-client.ts';
 import { type MountCommands, mostLayers, VolumeMounts } from './volume-mounts.ts';
 import { writeContent } from './write-content.ts';
 

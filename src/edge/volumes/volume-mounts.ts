@@ -2,11 +2,11 @@
 // Upstream: k8s.io/mount-utils. Invariant: what is asked for read-only is never left writable.
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MountHelperRequest, MountPoint } from '../../api/volume-host.ts';
+import type { MountHelperRequest, MountPoint } from '../../api/ports/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
-import { runCommand } from './mount-helper.ts';
-import { MountPoints, mountsIn } from './mount-points.ts';
-import { loadMountSyscalls, type MountSyscalls, mountFlag } from './mount-syscalls.ts';
+import { runCommand } from '../mount/mount-helper.ts';
+import { MountPoints, mountsIn } from '../mount/mount-points.ts';
+import { loadMountSyscalls, type MountSyscalls, mountFlag } from '../mount/mount-syscalls.ts';
 import { orMissing } from './or-missing.ts';
 
 export interface MountCommands {

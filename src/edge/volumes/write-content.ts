@@ -4,10 +4,10 @@
 // and is cleared by the next one; `..data` leads only to what is complete, with owners and modes, also in a new directory.
 import { randomInt } from 'node:crypto';
 import { dirname, join, normalize } from 'node:path';
-import type { Content, ContentFile } from '../../api/volume-host.ts';
-import { allEnded } from '../../base/all-ended.ts';
+import type { Content, ContentFile } from '../../api/ports/volume-host.ts';
+import { allEnded } from '../../base/abort/all-ended.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { errorCode } from '../host/syscalls-errors.ts';
+import { errorCode } from '../syscalls/syscalls-errors.ts';
 import type { FileCalls } from './file-calls.ts';
 
 const dataName = '..data';

@@ -1,7 +1,7 @@
 // Reads credentials in Docker's two formats: `.dockercfg` and `config.json`. Pure.
 // Upstream: pkg/credentialprovider/config.go. Invariant: what is wrong is said without a word of what stands there.
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 
 export interface DockerCredential {
   readonly username: string;

@@ -1,6 +1,6 @@
 // Every credential that may open an image for a pod, in the order in which to try them: its pull secrets, the node's
 // Docker configuration, then the credential provider programs. Upstream: EnsureImageExists in image_manager.go.
-import type { Pod } from '../../api/k8s.ts';
+import type { Pod } from '../../api/k8s/types.ts';
 import { Keyring, type PullCredential } from './keyring.ts';
 import type { NodeDockerConfig } from './node-docker-config.ts';
 import type { PluginProvider } from './plugin-provider.ts';

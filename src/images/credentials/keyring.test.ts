@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import { type DockerFormat, parseDockerConfig } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
 

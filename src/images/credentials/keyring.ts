@@ -1,8 +1,8 @@
 // Credentials by the registries they are for, and the ones that may open an image, most specific first. Pure.
 // Upstream: BasicDockerKeyring in pkg/credentialprovider/keyring.go.
 import { createHash } from 'node:crypto';
-import { goJsonString } from '../../api/go-json.ts';
-import type { Secret } from '../../base/secret.ts';
+import { goJsonString } from '../../api/k8s/go-json.ts';
+import type { Secret } from '../../base/log/secret.ts';
 import type { DockerConfig, DockerCredential } from './docker-config.ts';
 import { parseAddress, registryMatches } from './url-match.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { silentLogger } from '../../base/log.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { dockerConfigPaths, NodeDockerConfig } from './node-docker-config.ts';
 
 const places = { rootDir: '/var/lib/kubelet', workingDirectory: '/cwd', home: '/root' };

@@ -3,7 +3,7 @@
 // Invariant: a file that is missing or broken is passed over; nothing of its text is logged.
 import { resolve } from 'node:path/posix';
 import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { type DockerConfig, type DockerFormat, parseDockerConfig } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
 

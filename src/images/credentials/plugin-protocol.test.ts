@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import { decodePluginResponse, encodePluginRequest } from './plugin-protocol.ts';
 
 const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';

@@ -1,9 +1,9 @@
 // What a credential provider program is asked and what it may answer. Pure.
 // Upstream: staging/src/k8s.io/kubelet/pkg/apis/credentialprovider and the decoding in pkg/credentialprovider/plugin.
 // Invariants: unknown fields are refused; no error repeats a word of the answer, which may hold credentials.
-import { parseDuration } from '../../api/duration.ts';
+import { parseDuration } from '../../api/k8s/duration.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { DockerConfig, DockerCredential } from './docker-config.ts';
 
 export interface PluginRequest {

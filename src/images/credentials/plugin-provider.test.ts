@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { TokenRequest } from '../../api/k8s.ts';
+import { aPod, type PodOver } from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { TokenRequest } from '../../api/k8s/types.ts';
 import { Aborted, KubeletError } from '../../base/errors.ts';
-import { Verbosity } from '../../base/log.ts';
-import { textLogger } from '../../base/log-text.ts';
-import { aPod, type PodOver } from '../../testing/builders.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { Verbosity } from '../../base/log/log.ts';
+import { textLogger } from '../../base/log/log-text.ts';
 import { type PluginConfig, PluginProvider, type PluginRun } from './plugin-provider.ts';
 
 const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';

@@ -3,14 +3,14 @@
 // Invariants: a program is run once for all who ask the same at the same time; whatever goes wrong with it, the pull goes
 // on without its credentials; neither its answer nor a token is logged.
 import { createHash } from 'node:crypto';
-import type { Pod } from '../../api/k8s.ts';
-import { podRef } from '../../api/pod-ref.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { podRef } from '../../api/pod/pod-ref.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
+import { raceAbort } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
 import { isAbort, isAbortOf } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { raceAbort } from '../../base/race-abort.ts';
-import { Secret } from '../../base/secret.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { DockerConfig } from './docker-config.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import type { CredentialSource } from './keyring.ts';

@@ -1,8 +1,8 @@
 // The token of a pod's service account that a credential provider program is given, where its configuration asks for one.
 // Upstream: serviceAccountProvider in pkg/credentialprovider/plugin/plugin.go.
-import type { Pod, ServiceAccount, TokenRequest } from '../../api/k8s.ts';
+import type { Pod, ServiceAccount, TokenRequest } from '../../api/k8s/types.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { Coordinates } from './keyring.ts';
 import type { PluginResponse } from './plugin-protocol.ts';
 

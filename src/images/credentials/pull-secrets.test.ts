@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Secret as SecretObject } from '../../api/k8s.ts';
+import { aPod } from '../../../test/builders/builders.ts';
+import { collectEvents } from '../../../test/builders/image-manager.ts';
+import type { Secret as SecretObject } from '../../api/k8s/types.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/log.ts';
-import { aPod } from '../../testing/builders.ts';
-import { collectEvents } from '../../testing/image-manager.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { CredentialFinder } from './find-credentials.ts';
 import { Keyring } from './keyring.ts';
 import { pullSecretsKeyring } from './pull-secrets.ts';

@@ -1,10 +1,11 @@
 // The secrets that a pod names for its pulls, as a keyring. Upstream: getPullSecretsForPod in kubelet_pods.go and
 // pkg/credentialprovider/secrets. Invariant: a secret that cannot be had is told and passed over; the pull goes on without.
-import type { EventSink } from '../../api/events.ts';
-import type { Pod, Secret as SecretObject } from '../../api/k8s.ts';
-import { podRef } from '../../api/pod-ref.ts';
+
+import type { Pod, Secret as SecretObject } from '../../api/k8s/types.ts';
+import { podRef } from '../../api/pod/pod-ref.ts';
+import type { EventSink } from '../../api/ports/events.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { type DockerFormat, parseDockerConfig } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
 

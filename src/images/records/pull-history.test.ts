@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { silentLogger } from '../../base/log.ts';
-import { Secret } from '../../base/secret.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { memoryRecords } from '../../testing/memory-records.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { memoryRecords } from '../../../test/fakes/memory-records.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { PullCredential } from '../credentials/keyring.ts';
 import { PullHistory, type RecordFiles } from './pull-history.ts';
 import { encodeIntent, recordFileName } from './pull-record.ts';

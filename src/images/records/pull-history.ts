@@ -2,10 +2,10 @@
 // Owns <root>/image_manager. Invariants: an intent is on disk before the runtime is asked to pull, and stays until the
 // record is written, so that a kubelet killed in between still knows that the image is not preloaded; records are read and
 // written one after the other; when records cannot be read, credentials are asked for.
-import type { CriImages } from '../../api/cri.ts';
+import type { CriImages } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import type { PullCredential } from '../credentials/keyring.ts';
 import { fullImageName, parseImageName } from '../image-name.ts';
 import { mergeCredentials } from './merge-credentials.ts';

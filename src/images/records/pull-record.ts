@@ -2,7 +2,7 @@
 // an intent while a pull runs, a record when it succeeded. Pure. Upstream: ImagePullIntent and ImagePulledRecord of
 // kubelet.config.k8s.io/v1alpha1, in whose format another kubelet may read them.
 import { createHash } from 'node:crypto';
-import { goJsonString } from '../../api/go-json.ts';
+import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Coordinates, PullCredential } from '../credentials/keyring.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/log/secret.ts';
 import type { PullCredential } from '../credentials/keyring.ts';
 import type { PulledRecord, RecordedCredentials } from './pull-record.ts';
 import { type Access, type AccessQuestion, type VerificationPolicy, verifyAccess } from './verify-access.ts';

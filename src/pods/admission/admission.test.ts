@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import type { EventText } from '../../api/events.ts';
-import type { Pod } from '../../api/k8s.ts';
-import type { PodKill } from '../../api/pod-kill.ts';
-import { podUid } from '../../api/pod-ref.ts';
-import { Verbosity } from '../../base/log.ts';
-import { textLogger } from '../../base/log-text.ts';
-import { aContainer, aPod, type PodOver } from '../../testing/builders.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
+import type { EventText } from '../../api/ports/events.ts';
+import type { PodKill } from '../../api/ports/pod-kill.ts';
+import { Verbosity } from '../../base/log/log.ts';
+import { textLogger } from '../../base/log/log-text.ts';
 import { Admission } from './admission.ts';
 
 const signal = new AbortController().signal;

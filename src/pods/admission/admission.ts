@@ -1,12 +1,13 @@
 // Admits pods to this node, one after the other, and makes room for critical ones. Upstream: canAdmitPod in
 // pkg/kubelet/allocation and the critical pod admission handler. Keeps which pods were admitted in this life.
 // Invariant: a pod that runs on from an earlier life counts against a new one, also before it was asked for itself.
-import type { EventSink } from '../../api/events.ts';
-import type { Node, Pod } from '../../api/k8s.ts';
-import type { PodKill } from '../../api/pod-kill.ts';
-import { type PodUid, podRef, podUid } from '../../api/pod-ref.ts';
+
+import type { Node, Pod } from '../../api/k8s/types.ts';
+import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
+import type { EventSink } from '../../api/ports/events.ts';
+import type { PodKill } from '../../api/ports/pod-kill.ts';
 import { isAbort } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { admitPod } from './admit-pod.ts';
 
 export interface AdmissionDeps {

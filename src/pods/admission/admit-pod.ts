@@ -1,9 +1,10 @@
 // Whether a pod may run on this node, and whom it may push aside for it. Pure; reasons and messages are upstream's.
 // Upstream: pkg/kubelet/lifecycle/predicate.go.
-import { isCriticalPod } from '../../api/critical-pods.ts';
-import type { Node, Pod } from '../../api/k8s.ts';
-import { isStaticPod } from '../../api/pod-source.ts';
-import { parseAmounts } from '../../api/resource-amounts.ts';
+
+import type { Node, Pod } from '../../api/k8s/types.ts';
+import { isCriticalPod } from '../../api/pod/critical-pods.ts';
+import { isStaticPod } from '../../api/ports/pod-source.ts';
+import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import { describeError } from '../../base/errors.ts';
 import { findShortages, type RequestOptions, type Shortage } from './fits-resources.ts';
 import { matchesNode } from './node-affinity.ts';

@@ -1,8 +1,8 @@
 // Whether a node has room for what a pod asks for. Pure. Upstream: fitsRequest in the scheduler's noderesources plugin, which
 // the kubelet asks as well: both must come to the same answer, or a pod that was placed here is refused here.
-import type { Pod } from '../../api/k8s.ts';
-import { amountOf, filterAmounts, type ResourceAmounts } from '../../api/resource-amounts.ts';
-import { podRequests } from '../../api/resources.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { podRequests } from '../../api/pod/resources.ts';
+import { amountOf, filterAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
 /** In thousandths for cpu, in units for everything else. */
 export interface Shortage {

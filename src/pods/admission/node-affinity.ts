@@ -1,7 +1,8 @@
 // Whether a node is one that a pod may run on: its node selector and what its affinity requires. Pure.
 // Upstream: component-helpers/scheduling/corev1/nodeaffinity.
-import type { Node, Pod } from '../../api/k8s.ts';
-import { matchesNodeTerms } from '../../api/node-selector.ts';
+
+import { matchesNodeTerms } from '../../api/k8s/node-selector.ts';
+import type { Node, Pod } from '../../api/k8s/types.ts';
 
 export function matchesNode(pod: Pod, node: Node): boolean {
   const labels = node.metadata?.labels ?? {};

@@ -1,7 +1,7 @@
 // What besides its resources keeps a pod from a node: its name, ports that others have, taints. Pure.
 // Upstream: the scheduler's nodename, nodeports and tainttoleration plugins.
-import type { ContainerPort, Node, Pod, Taint, Toleration } from '../../api/k8s.ts';
-import { isSidecar } from '../../api/resources.ts';
+import type { ContainerPort, Node, Pod, Taint, Toleration } from '../../api/k8s/types.ts';
+import { isSidecar } from '../../api/pod/resources.ts';
 
 export function namesAnotherNode(pod: Pod, node: Node): boolean {
   const asked = pod.spec?.nodeName ?? '';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { aContainer, aPod, type PodOver } from '../../testing/builders.ts';
+import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
 import { appArmorRefusal, podLevelRefusal, sysctlRefusal } from './node-security.ts';
 
 describe('sysctls', () => {

@@ -1,10 +1,11 @@
 // Refuses pods that ask for a protection this node cannot give, or for a kernel setting it must not let them have. Pure.
 // Upstream: pkg/kubelet/sysctl (allowlist), NewAppArmorAdmitHandler and NewPodFeaturesAdmitHandler in pkg/kubelet/lifecycle,
 // pkg/security/apparmor.
-import { askedAppArmorProfile } from '../../api/app-armor.ts';
-import type { Container, Pod } from '../../api/k8s.ts';
-import { hasPodLevelResources } from '../../api/resources.ts';
-import { normalizeSysctl } from '../../api/sysctl-name.ts';
+
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import { askedAppArmorProfile } from '../../api/pod/app-armor.ts';
+import { hasPodLevelResources } from '../../api/pod/resources.ts';
+import { normalizeSysctl } from '../../api/pod/sysctl-name.ts';
 
 export interface Refused {
   readonly reason: string;

@@ -1,8 +1,9 @@
 // Which pods must go so that a critical one fits: as few as possible, of the lowest class first. Pure.
 // Upstream: pkg/kubelet/preemption/preemption.go.
-import { mayPreempt } from '../../api/critical-pods.ts';
-import type { Pod } from '../../api/k8s.ts';
-import { podQosClass } from '../../api/qos.ts';
+
+import type { Pod } from '../../api/k8s/types.ts';
+import { mayPreempt } from '../../api/pod/critical-pods.ts';
+import { podQosClass } from '../../api/pod/qos.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { type RequestOptions, requestOf, type Shortage } from './fits-resources.ts';
 

@@ -1,7 +1,7 @@
 // A pod with what it was allocated in place of what it asks for. Pure. Upstream: updatePodFromAllocation and
 // allocationFromPod in pkg/kubelet/allocation. Invariant: a pod that has what it asks for is given back as it is.
-import type { Container, Pod, ResourceRequirements } from '../../api/k8s.ts';
-import { equalRequirements, resizableContainers } from '../../api/resize.ts';
+import type { Container, Pod, ResourceRequirements } from '../../api/k8s/types.ts';
+import { equalRequirements, resizableContainers } from '../../api/pod/resize.ts';
 import type { PodAllocation } from './allocation-checkpoint.ts';
 
 export function podWithAllocation(pod: Pod, allocation: PodAllocation | undefined): Pod {

@@ -1,7 +1,7 @@
 // The wanted pods as those see them who run, count and tell them: with what they were allocated. A view, no store.
 // Upstream: UpdatePod in pkg/kubelet/pod_workers.go and getAllocatedPods in kubelet_pods.go.
-import type { Pod } from '../../api/k8s.ts';
-import type { PodUid } from '../../api/pod-ref.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import type { PodUid } from '../../api/pod/pod-ref.ts';
 import type { Allocations } from './allocations.ts';
 
 interface Subscribable<T> {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ResourceRequirements } from '../../api/k8s.ts';
-import { asPodUid } from '../../api/pod-ref.ts';
+import type { ResourceRequirements } from '../../api/k8s/types.ts';
+import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { decodeAllocations, encodeAllocations, encodeRequirements } from './allocation-checkpoint.ts';
 
 /** As the Go kubelet of this version has it. */

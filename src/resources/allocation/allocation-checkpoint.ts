@@ -1,10 +1,11 @@
 // The text of allocated_pods_state and actuated_pods_state, byte for byte as the Go kubelet writes and reads it. Pure.
 // Upstream: pkg/kubelet/allocation/state/checkpoint.go. Invariant: what is read and written again is the same text.
-import { fnv1a32 } from '../../api/fnv.ts';
-import { goJsonString } from '../../api/go-json.ts';
-import type { ResourceList, ResourceRequirements } from '../../api/k8s.ts';
-import { asPodUid, type PodUid } from '../../api/pod-ref.ts';
-import { Quantity } from '../../api/quantity.ts';
+
+import { goJsonString } from '../../api/k8s/go-json.ts';
+import type { ResourceList, ResourceRequirements } from '../../api/k8s/types.ts';
+import { fnv1a32 } from '../../api/pod/fnv.ts';
+import { asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 

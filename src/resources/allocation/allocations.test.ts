@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { asPodUid } from '../../api/pod-ref.ts';
-import { silentLogger } from '../../base/log.ts';
-import { aContainer, aPod } from '../../testing/builders.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { asPodUid } from '../../api/pod/pod-ref.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { Allocations } from './allocations.ts';
 
 const allocatedPath = '/root/allocated_pods_state';

@@ -3,15 +3,15 @@
 // allocated_pods_state and actuated_pods_state). Invariants: a store is updated before a key is announced; both files are
 // read before anything is decided; whoever runs a container waits until `saved`, so that no allocation is lost by a kill.
 import { join } from 'node:path';
-import type { Pod, ResourceRequirements } from '../../api/k8s.ts';
-import { type PodUid, podUid } from '../../api/pod-ref.ts';
-import { equalRequirements } from '../../api/resize.ts';
+import type { Pod, ResourceRequirements } from '../../api/k8s/types.ts';
+import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
+import { equalRequirements } from '../../api/pod/resize.ts';
+import { untilAborted } from '../../base/abort/race-abort.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { describeError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { untilAborted } from '../../base/race-abort.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { CheckpointFile, cannotRestore, type StateFiles } from '../checkpoint/checkpoint-file.ts';
 import { allocationOf, podWithAllocation } from './allocated-pod.ts';
 import { decodeAllocations, encodeAllocations, type PodAllocation } from './allocation-checkpoint.ts';

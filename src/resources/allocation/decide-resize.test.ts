@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Container, Pod } from '../../api/k8s.ts';
-import { asPodUid } from '../../api/pod-ref.ts';
-import { parseAmounts } from '../../api/resource-amounts.ts';
-import { aContainer, aPod, type PodOver } from '../../testing/builders.ts';
+import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import { asPodUid } from '../../api/pod/pod-ref.ts';
+import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import { asksForMore, isResized, type ResizeRules, whyInfeasible } from './decide-resize.ts';
 import { orderPending, type PendingResize } from './pending-order.ts';
 import { requestedResizes } from './requested-resizes.ts';

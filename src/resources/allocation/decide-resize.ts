@@ -1,12 +1,12 @@
 // Whether a pod can ever have what it now asks for on this node. Pure; reasons, messages and details are upstream's.
 // Upstream: handlePodResourcesResize, disallowResizeForSwappableContainers and canResizePod in pkg/kubelet/allocation.
 // Whether there is room for it just now is admission's to say.
-import type { Container, Pod } from '../../api/k8s.ts';
-import { isStaticPod } from '../../api/pod-source.ts';
-import { podQosClass } from '../../api/qos.ts';
-import { equalRequirements, resizableContainers, resizeAmounts } from '../../api/resize.ts';
-import { amountOf, type ResourceAmounts } from '../../api/resource-amounts.ts';
-import { podRequests } from '../../api/resources.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import { podQosClass } from '../../api/pod/qos.ts';
+import { equalRequirements, resizableContainers, resizeAmounts } from '../../api/pod/resize.ts';
+import { podRequests } from '../../api/pod/resources.ts';
+import { isStaticPod } from '../../api/ports/pod-source.ts';
+import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 
 export interface ResizeRules {
   /** The CPU manager pins containers to CPUs, and InPlacePodVerticalScalingExclusiveCPUs is off. */

@@ -1,6 +1,6 @@
 // What a person is told of a pod's resize that is not done. Pure.
-import type { PodActivity } from '../../api/pod-activity.ts';
-import type { ResizeConditions } from '../../api/resize-conditions.ts';
+import type { PodActivity } from '../../api/ports/pod-activity.ts';
+import type { ResizeConditions } from '../../api/ports/resize-conditions.ts';
 
 export function explainResize({ inProgress, pending }: ResizeConditions = {}): readonly PodActivity[] {
   const waits = pending?.reason === 'Deferred' ? 'waits' : 'cannot be granted on this node';

@@ -1,6 +1,6 @@
 // In which order resizes that wait are tried: those that only give back first, then by priority, class and how long they wait.
 // Pure. Upstream: sortPendingResizes in pkg/kubelet/allocation.
-import type { PodUid } from '../../api/pod-ref.ts';
+import type { PodUid } from '../../api/pod/pod-ref.ts';
 
 export interface PendingResize {
   readonly uid: PodUid;

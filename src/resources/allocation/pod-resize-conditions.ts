@@ -1,9 +1,9 @@
 // Which pods have a resize that waits or is under way. Upstream: podResizeConditions of pkg/kubelet/status/status_manager.go.
 // Owns ResizeConditions (sole writer: the resize loop). Invariants: the store is updated before a key is announced; only
 // changes are announced; a time moves only when the reason does.
-import type { Pod, PodCondition } from '../../api/k8s.ts';
-import { type PodUid, podUid } from '../../api/pod-ref.ts';
-import type { ResizeCondition, ResizeConditions } from '../../api/resize-conditions.ts';
+import type { Pod, PodCondition } from '../../api/k8s/types.ts';
+import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
+import type { ResizeCondition, ResizeConditions } from '../../api/ports/resize-conditions.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 

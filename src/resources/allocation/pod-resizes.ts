@@ -3,19 +3,20 @@
 // Writes Allocations and ResizeConditions. A loop with one key: resizes are tried one after the other, in their order.
 // Invariants: nothing is granted before every source has spoken and the pod itself was admitted; what is granted is
 // allocated at once, so that the next one counts with it; who carries it out reads the allocation, not the spec.
-import type { EventSink } from '../../api/events.ts';
-import type { Pod } from '../../api/k8s.ts';
-import type { ObservedPod } from '../../api/observed.ts';
-import type { PodLifecycle } from '../../api/pod-lifecycle.ts';
-import { type PodUid, podRef, podUid } from '../../api/pod-ref.ts';
-import { podQosClass } from '../../api/qos.ts';
-import type { ResourceAmounts } from '../../api/resource-amounts.ts';
+
+import type { Pod } from '../../api/k8s/types.ts';
+import type { ObservedPod } from '../../api/pod/observed.ts';
+import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
+import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
+import { podQosClass } from '../../api/pod/qos.ts';
+import type { EventSink } from '../../api/ports/events.ts';
+import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { Aborted } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
-import type { Logger } from '../../base/log.ts';
-import { untilAborted } from '../../base/race-abort.ts';
+import type { Logger } from '../../base/log/log.ts';
 import type { WantedPods } from './allocated-view.ts';
 import type { Allocations } from './allocations.ts';
 import { asksForMore, isResized, type ResizeRules, whyInfeasible } from './decide-resize.ts';

@@ -1,7 +1,7 @@
 // What a changed spec asks to be different, container by container, as the metric counts it. Pure.
 // Upstream: recordContainerResizeOperations in pkg/kubelet/kubelet.go.
-import type { Pod } from '../../api/k8s.ts';
-import { resizableContainers, resizeAmounts } from '../../api/resize.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { resizableContainers, resizeAmounts } from '../../api/pod/resize.ts';
 
 export interface RequestedResize {
   readonly resource: 'cpu' | 'memory';

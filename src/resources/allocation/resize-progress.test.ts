@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest';
-import type { ResourceRequirements } from '../../api/k8s.ts';
-import { asPodUid } from '../../api/pod-ref.ts';
-import { aContainer, anObservedContainer, anObservedPod, aPod, exited } from '../../testing/builders.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import {
+  aContainer,
+  anObservedContainer,
+  anObservedPod,
+  aPod,
+  exited,
+} from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { ResourceRequirements } from '../../api/k8s/types.ts';
+import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { PodResizeConditions } from './pod-resize-conditions.ts';
 import { alreadySized, completionMessage, isInProgress } from './resize-progress.ts';
 

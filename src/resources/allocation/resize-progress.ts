@@ -1,11 +1,11 @@
 // Whether a pod's running containers have what they were allocated, and how that is told. Pure.
 // Upstream: isPodResizeInProgress and podResizeCompletionMsg in pkg/kubelet/allocation.
 
-import { milliCpuToShares } from '../../api/cpu-shares.ts';
-import { goJsonString } from '../../api/go-json.ts';
-import type { Container, Pod, ResourceRequirements } from '../../api/k8s.ts';
-import { latestContainer, type ObservedPod, type ObservedResources } from '../../api/observed.ts';
-import { resizableContainers, resizeAmounts, sameResizeAmounts } from '../../api/resize.ts';
+import { goJsonString } from '../../api/k8s/go-json.ts';
+import type { Container, Pod, ResourceRequirements } from '../../api/k8s/types.ts';
+import { latestContainer, type ObservedPod, type ObservedResources } from '../../api/pod/observed.ts';
+import { resizableContainers, resizeAmounts, sameResizeAmounts } from '../../api/pod/resize.ts';
+import { milliCpuToShares } from '../../api/quantity/cpu-shares.ts';
 import { encodeRequirements } from './allocation-checkpoint.ts';
 
 type Actuated = (container: string) => ResourceRequirements | undefined;

@@ -1,7 +1,7 @@
 // A checkpoint as Go's printer shows its struct, which is what the checksums of the CPU and memory managers' files cover. Pure.
 // Upstream: apimachinery/pkg/util/dump (ForHash) over spew. Invariant: types are shown for the fields of structs, and not
 // again inside of maps and lists; maps are sorted by key.
-import { fnv1a32 } from '../../api/fnv.ts';
+import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 export function printMap<V>(map: Readonly<Record<string, V>>, print: (value: V) => string): string {

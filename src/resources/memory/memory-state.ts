@@ -1,6 +1,6 @@
 // The text of memory_manager_state, byte for byte as the Go kubelet writes and reads it. Pure.
 // Upstream: pkg/kubelet/cm/memorymanager/state (checkpoint.go, state.go).
-import { goJsonString } from '../../api/go-json.ts';
+import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 import { isObject, parseObject, printedChecksum, printList, printMap } from '../checkpoint/printed.ts';

@@ -1,7 +1,7 @@
 // What the topology manager asks of those who give out something that lies on a NUMA node: CPUs, memory, devices. Types only.
 // Upstream: HintProvider in pkg/kubelet/cm/topologymanager.
-import type { Container, Pod } from '../../api/k8s.ts';
-import type { PodUid } from '../../api/pod-ref.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import type { PodUid } from '../../api/pod/pod-ref.ts';
 
 export interface TopologyHint {
   /** Undefined: any NUMA node will do. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { PodLifecycle } from '../../api/pod-lifecycle.ts';
-import { asPodUid, type PodUid } from '../../api/pod-ref.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
+import { asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Component } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { aContainer, aPod } from '../../testing/builders.ts';
 import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
 import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';
 import type { HintProvider } from './hint-provider.ts';

@@ -3,9 +3,9 @@
 // Upstream: policy_none.go of pkg/kubelet/cm/cpumanager and memorymanager, and NewCheckpointState of both.
 // Invariant: a policy that is configured but not built keeps the kubelet from starting; nobody believes to have CPUs of their own.
 import { join } from 'node:path';
+import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Component } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { untilAborted } from '../../base/race-abort.ts';
 import { cannotRestore, type StateFiles } from '../checkpoint/checkpoint-file.ts';
 import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
 import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';

@@ -1,9 +1,9 @@
 // Has every provider take what a pod's containers need when the pod is admitted. Upstream: pkg/kubelet/cm/topologymanager,
 // scope_none.go. Holds no state. Invariant: a pod that is not admitted, or has ended, holds nothing.
 // Hints are not merged: no provider that is built has any, and without hints every policy of upstream's admits every pod.
-import type { Pod } from '../../api/k8s.ts';
-import type { PodLifecycle } from '../../api/pod-lifecycle.ts';
-import { type PodUid, podUid } from '../../api/pod-ref.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
+import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { HintProvider } from './hint-provider.ts';
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { SubjectAccessReview } from '../../api/k8s.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { SubjectAccessReview } from '../../api/k8s/types.ts';
 import { type Access, AccessReviews } from './access-reviews.ts';
 
 const { signal } = new AbortController();

@@ -2,9 +2,9 @@
 // Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook. Invariants: an error is never remembered; the same question is
 // asked once at a time, and its deadline is its own.
 import type { LRUCache } from 'lru-cache';
-import type { SubjectAccessReview } from '../../api/k8s.ts';
+import type { SubjectAccessReview } from '../../api/k8s/types.ts';
+import { raceAbort } from '../../base/abort/race-abort.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { raceAbort } from '../../base/race-abort.ts';
 import { keptAnswers } from './answers.ts';
 import { type ReviewDeps, review } from './reviews.ts';
 import type { UserInfo } from './user.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KubeletError } from '../../base/errors.ts';
-import { type Logger, silentLogger } from '../../base/log.ts';
+import { type Logger, silentLogger } from '../../base/log/log.ts';
 import { httpRequest } from '../fixtures/requests.ts';
 import { type RouteName, type RouteRow, routeTable } from '../route-table.ts';
 import type { Access } from './access-reviews.ts';

@@ -1,7 +1,7 @@
 // Lets a request through to its route, or says why not: 401 to who cannot be told from others, 403 to who may not, 500 when
 // it cannot be found out. Upstream: InstallAuthFilter in pkg/kubelet/server/server.go.
 import { describeError, isAbortOf } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { type HttpRequest, type HttpResponse, refusal } from '../http-message.ts';
 import type { Admit } from '../router.ts';
 import type { Access } from './access-reviews.ts';

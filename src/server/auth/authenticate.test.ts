@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ClientCertificate, HttpRequest } from '../../api/http.ts';
+import type { ClientCertificate, HttpRequest } from '../../api/ports/http.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { httpRequest } from '../fixtures/requests.ts';
 import { type Authentication, authenticate } from './authenticate.ts';

@@ -1,10 +1,10 @@
 // Who sends a request: by client certificate, by bearer token, or nobody in particular where that is allowed.
 // Upstream: DelegatingAuthenticatorConfig in k8s.io/apiserver/pkg/authentication/authenticatorfactory, with its order: a
 // certificate first, then tokens; one proof that holds is enough; a proof that does not hold is not anonymous.
-import type { ClientCertificate, HttpRequest } from '../../api/http.ts';
+import type { ClientCertificate, HttpRequest } from '../../api/ports/http.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../../base/errors.ts';
-import { masked } from '../../base/redact-url.ts';
+import { masked } from '../../base/log/redact-url.ts';
 import { anonymousUser, type UserInfo, withAuthenticatedGroup } from './user.ts';
 
 export interface AuthenticateDeps {

@@ -1,8 +1,8 @@
 // Authentication and authorization as configured. Upstream: BuildAuth in cmd/kubelet/app/auth.go.
-import type { ApiClient } from '../../api/api-client.ts';
+import type { ApiClient } from '../../api/ports/api-client.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import type { Admit } from '../router.ts';
 import { AccessReviews } from './access-reviews.ts';
 import { type AdmitDeps, admission } from './admit.ts';

@@ -1,8 +1,8 @@
 // Asks the API server about a token or an access. Upstream: WithExponentialBackoff and DefaultShouldRetry in
 // k8s.io/apiserver/pkg/util/webhook. Invariant: an answer or an error comes within the deadline.
-import type { ApiClient } from '../../api/api-client.ts';
+import type { ApiClient } from '../../api/ports/api-client.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** Whose budget at the API server a review counts against: not that of the node's own work. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TokenReview } from '../../api/k8s.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { TokenReview } from '../../api/k8s/types.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
 import { TokenReviews } from './token-reviews.ts';
 
 const { signal } = new AbortController();

@@ -4,9 +4,9 @@
 // who waits is let go when its own client goes away.
 import { createHmac } from 'node:crypto';
 import type { LRUCache } from 'lru-cache';
-import type { TokenReview } from '../../api/k8s.ts';
+import type { TokenReview } from '../../api/k8s/types.ts';
+import { raceAbort } from '../../base/abort/race-abort.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { raceAbort } from '../../base/race-abort.ts';
 import { keptAnswers } from './answers.ts';
 import { type ReviewDeps, review } from './reviews.ts';
 import type { UserInfo } from './user.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ContainerStatus } from '../../api/k8s.ts';
-import { aContainer, aPod } from '../../testing/builders.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import type { ContainerStatus } from '../../api/k8s/types.ts';
 import { chooseContainer, hasContainer } from './choose-container.ts';
 
 const status = (over: Partial<ContainerStatus>): ContainerStatus => ({

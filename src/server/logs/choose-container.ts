@@ -1,6 +1,6 @@
 // Which of a pod's containers a request for logs means: the one that runs, the last one that ran, or the one before.
 // Upstream: validateContainerLogStatus in pkg/kubelet/kubelet_pods.go and GetContainerSpec in pkg/kubelet/container.
-import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s.ts';
+import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 
 export type ChosenContainer = { readonly id: string } | { readonly why: string };
 

@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest';
-import type { Pod, PodStatus } from '../../api/k8s.ts';
-import type { ObservedPod } from '../../api/observed.ts';
-import { asContainerId, asPodUid, type PodUid } from '../../api/pod-ref.ts';
+import {
+  aContainer,
+  anObservedContainer,
+  anObservedPod,
+  aPod,
+  exited,
+} from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { Pod, PodStatus } from '../../api/k8s/types.ts';
+import type { ObservedPod } from '../../api/pod/observed.ts';
+import { asContainerId, asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
 import { Channel } from '../../base/channel.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/log.ts';
-import { aContainer, anObservedContainer, anObservedPod, aPod, exited } from '../../testing/builders.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import { type ContainerLogsDeps, containerLogs } from './container-logs.ts';
 
 const uid = asPodUid('u1');

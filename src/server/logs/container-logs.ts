@@ -1,9 +1,9 @@
 // Answers GET /containerLogs/{namespace}/{pod}/{container}: what `kubectl logs` shows.
 // Upstream: getContainerLogs in pkg/kubelet/server/server.go and GetKubeletContainerLogs in pkg/kubelet/kubelet_pods.go.
 // Invariant: what can be known to be wrong is known before the first byte is answered, so that it is an error and not a log.
-import type { Pod, PodStatus } from '../../api/k8s.ts';
-import type { ObservedContainer, ObservedPod } from '../../api/observed.ts';
-import type { PodUid } from '../../api/pod-ref.ts';
+import type { Pod, PodStatus } from '../../api/k8s/types.ts';
+import type { ObservedContainer, ObservedPod } from '../../api/pod/observed.ts';
+import type { PodUid } from '../../api/pod/pod-ref.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { type HttpResponse, refusal } from '../http-message.ts';
 import { chooseContainer, hasContainer } from './choose-container.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { silentLogger } from '../../base/log.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import type { LogOptions } from './log-options.ts';
 import { readLog } from './read-log.ts';
 

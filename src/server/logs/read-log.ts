@@ -5,7 +5,7 @@
 // to the end, so that the last words of one that ended are told; whatever ends it, every file is closed.
 import type { Clock } from '../../base/clock.ts';
 import { isAbort } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../base/log/log.ts';
 import type { LogFile, LogFiles, LogTarget } from './log-files.ts';
 import { LogFilter } from './log-filter.ts';
 import type { LogOptions } from './log-options.ts';

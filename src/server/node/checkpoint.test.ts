@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { CriRuntime } from '../../api/cri.ts';
-import { criLabels } from '../../api/cri-labels.ts';
-import type { Container as CriContainer } from '../../api/generated/runtime/v1/api.ts';
-import { asPodUid } from '../../api/pod-ref.ts';
+import type { Container as CriContainer } from '../../api/cri/generated/runtime/v1/api.ts';
+import { criLabels } from '../../api/cri/labels.ts';
+import type { CriRuntime } from '../../api/cri/runtime.ts';
+import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { asResponse, httpRequest } from '../fixtures/requests.ts';
 import { checkpointHandler } from './checkpoint.ts';

@@ -1,7 +1,7 @@
 // POST /checkpoint/NAMESPACE/POD/CONTAINER: has the runtime write a container's state into an archive below the kubelet's root.
 // Upstream: checkpoint in pkg/kubelet/server/server.go and CheckpointContainer in pkg/kubelet/kubelet.go.
-import { type CriRuntime, rpcErrorText } from '../../api/cri.ts';
-import { podFullName } from '../../api/pod-ref.ts';
+import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
+import { podFullName } from '../../api/pod/pod-ref.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../../base/errors.ts';
 import { jsonResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { HttpStream } from '../../api/http.ts';
+import type { HttpStream } from '../../api/ports/http.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { asResponse, bodyText, httpRequest } from '../fixtures/requests.ts';
 import { type SystemLog, systemLogsHandler } from './system-logs.ts';

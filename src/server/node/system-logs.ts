@@ -3,7 +3,7 @@
 // Invariant: nothing outside the directory is told, whatever links and paths say.
 import { pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import type { HttpAnswer, HttpStream } from '../../api/http.ts';
+import type { HttpAnswer, HttpStream } from '../../api/ports/http.ts';
 import { isKind } from '../../base/errors.ts';
 import {
   errorResponse,

@@ -1,11 +1,12 @@
 // Which pod, container or sandbox a stream is for. The runtime is asked for what runs at this moment: what a loop saw a second
 // ago may have ended, and its successor is the one that is meant.
 // Upstream: findContainer in pkg/kubelet/kubelet_pods.go, getSandboxIDByPodUID in pkg/kubelet/kuberuntime.
-import type { CriRuntime } from '../../api/cri.ts';
-import { criLabels } from '../../api/cri-labels.ts';
-import { ContainerState, PodSandboxState } from '../../api/generated/runtime/v1/api.ts';
-import type { Container, Pod } from '../../api/k8s.ts';
-import type { PodUid } from '../../api/pod-ref.ts';
+
+import { ContainerState, PodSandboxState } from '../../api/cri/generated/runtime/v1/api.ts';
+import { criLabels } from '../../api/cri/labels.ts';
+import type { CriRuntime } from '../../api/cri/runtime.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import type { PodUid } from '../../api/pod/pod-ref.ts';
 
 export interface TargetPod {
   readonly uid: PodUid;

@@ -1,13 +1,13 @@
 // Who is found, what the runtime is asked, and what the client is told.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { criLabels } from '../../api/cri-labels.ts';
-import { NamespaceMode } from '../../api/generated/runtime/v1/api.ts';
-import type { Pod } from '../../api/k8s.ts';
-import { podUid } from '../../api/pod-ref.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import { FakeCri, fakeBusybox } from '../../../test/fake-cri/fake-cri.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { NamespaceMode } from '../../api/cri/generated/runtime/v1/api.ts';
+import { criLabels } from '../../api/cri/labels.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
 import { Aborted, KubeletError } from '../../base/errors.ts';
-import { aContainer, aPod } from '../../testing/builders.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { FakeCri, fakeBusybox } from '../../testing/fake-cri/fake-cri.ts';
 import { bodyText, httpRequest } from '../fixtures/requests.ts';
 import type { HttpAnswer, HttpRequest } from '../http-message.ts';
 import { type StreamHandlers, streamHandlers } from './stream-handlers.ts';

@@ -1,9 +1,9 @@
 // /exec, /attach, /portForward and /run: find who is meant, ask the runtime, and send the client on to the runtime's streaming
 // server. Upstream: getExec, getAttach, getPortForward, getRun in pkg/kubelet/server/server.go, and what they call in
 // pkg/kubelet/kubelet_pods.go. Codes and texts are upstream's, in its order of checks.
-import { type CriRuntime, rpcErrorText } from '../../api/cri.ts';
-import type { HttpAnswer } from '../../api/http.ts';
-import { podFullName } from '../../api/pod-ref.ts';
+import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
+import { podFullName } from '../../api/pod/pod-ref.ts';
+import type { HttpAnswer } from '../../api/ports/http.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';
 import {

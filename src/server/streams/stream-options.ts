@@ -1,6 +1,6 @@
 // What a client asks of a stream, read from its request and checked. Pure.
 // Upstream: kubelet/pkg/cri/streaming/remotecommand (NewOptions) and portforward (NewV4Options).
-import type { HttpRequest } from '../../api/http.ts';
+import type { HttpRequest } from '../../api/ports/http.ts';
 
 export interface ExecStreams {
   readonly stdin: boolean;

@@ -1,6 +1,6 @@
 // Defaults of one container, whichever list it stands in. Changes what it is given, which is a copy of the caller's.
 // Upstream: pkg/apis/core/v1 (SetDefaults_Container and what hangs on a container).
-import type { Container, HTTPGetAction, Probe } from '../../api/k8s.ts';
+import type { Container, HTTPGetAction, Probe } from '../../api/k8s/types.ts';
 import { hasLatestTag } from './image-tag.ts';
 
 /** What ephemeral containers have in common with the others. */

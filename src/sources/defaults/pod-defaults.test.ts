@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Pod, PodSpec, Volume } from '../../api/k8s.ts';
-import { decodeManifest } from '../decode-manifest.ts';
+import type { Pod, PodSpec, Volume } from '../../api/k8s/types.ts';
+import { decodeManifest } from '../decode/decode-manifest.ts';
 import { defaultPod } from './pod-defaults.ts';
 
 /** The spec with its defaults, from one written as a manifest has it. */

@@ -1,7 +1,7 @@
 // The values that the API server fills in when a pod is created, since none stands between a manifest and this kubelet.
 // Pure: the given pod stays as it is. Invariant: applying the defaults twice gives the same as once.
 // Upstream: pkg/apis/core/v1 (defaults.go, zz_generated.defaults.go and the conversion to and from the internal pod).
-import type { Pod, PodSpec } from '../../api/k8s.ts';
+import type { Pod, PodSpec } from '../../api/k8s/types.ts';
 import { defaultContainer } from './container-defaults.ts';
 import { defaultPodResources, requestsFromLimits } from './resource-defaults.ts';
 import { defaultVolume } from './volume-defaults.ts';

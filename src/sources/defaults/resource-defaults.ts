@@ -2,8 +2,8 @@
 // given, which is a copy of the caller's.
 // Invariant: an amount keeps its spelling, since a static pod's UID is made from it; rounding comes later.
 // Upstream: pkg/apis/core/v1 (SetDefaults_Pod), component-helpers/resource.
-import type { Container, PodSpec, ResourceList } from '../../api/k8s.ts';
-import { maxQuantity, Quantity } from '../../api/quantity.ts';
+import type { Container, PodSpec, ResourceList } from '../../api/k8s/types.ts';
+import { maxQuantity, Quantity } from '../../api/quantity/quantity.ts';
 
 export function requestsFromLimits(container: Pick<Container, 'resources'>): void {
   const resources = container.resources;

@@ -1,7 +1,7 @@
 // Rules for annotations that mean something to Kubernetes, and for their agreement with the fields that replaced them.
 // Upstream: pkg/apis/core/validation (ValidatePodSpecificAnnotations and the checks on create).
-import type { AppArmorProfile, Pod, PodSpec, SeccompProfile, Toleration } from '../../api/k8s.ts';
-import { configMirrorAnnotation as mirror } from '../../api/pod-source.ts';
+import type { AppArmorProfile, Pod, PodSpec, SeccompProfile, Toleration } from '../../api/k8s/types.ts';
+import { configMirrorAnnotation as mirror } from '../../api/ports/pod-source.ts';
 import { checkDescendingPath } from './paths.ts';
 import { checkTolerations } from './scheduling.ts';
 import type { Violations } from './violation.ts';

@@ -1,13 +1,14 @@
 // Rules for the claim that an ephemeral volume makes. Upstream: pkg/apis/core/validation
 // (ValidatePersistentVolumeClaimTemplate, ValidatePersistentVolumeClaimSpec).
+
+import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
 import type {
   PersistentVolumeClaimSpec,
   PersistentVolumeClaimTemplate,
   TypedLocalObjectReference,
   TypedObjectReference,
-} from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { Quantity } from '../../api/quantity.ts';
+} from '../../api/k8s/types.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 import { checkAnnotations, checkLabelSelector, checkLabels } from './metadata.ts';
 import { checkAmount } from './resources.ts';
 import type { Violations } from './violation.ts';

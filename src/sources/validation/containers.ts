@@ -1,7 +1,8 @@
 // Rules for a pod's containers: what all have in common, and what each kind may have besides.
 // Upstream: pkg/apis/core/validation (validateContainers, validateInitContainers, validateEphemeralContainers).
-import type { Container, ContainerPort, EphemeralContainer, PodSpec, Volume } from '../../api/k8s.ts';
-import { isDns1123Label, isPortName, isPortNumber } from '../../api/names.ts';
+
+import { isDns1123Label, isPortName, isPortNumber } from '../../api/k8s/names.ts';
+import type { Container, ContainerPort, EphemeralContainer, PodSpec, Volume } from '../../api/k8s/types.ts';
 import { checkEnv, checkEnvFrom } from './env.ts';
 import { checkMounts } from './mounts.ts';
 import { checkHandlers, type HandlerContext } from './probes.ts';

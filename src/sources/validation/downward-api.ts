@@ -1,8 +1,13 @@
 // Rules for what a container may learn about its own pod: fields of the object and amounts of resources.
 // Upstream: pkg/apis/core/validation (validateObjectFieldSelector, validateContainerResourceFieldSelector).
-import type { DownwardAPIVolumeFile, ObjectFieldSelector, ResourceFieldSelector } from '../../api/k8s.ts';
-import { isAnnotationKey, isQualifiedName } from '../../api/names.ts';
-import { Quantity } from '../../api/quantity.ts';
+
+import { isAnnotationKey, isQualifiedName } from '../../api/k8s/names.ts';
+import type {
+  DownwardAPIVolumeFile,
+  ObjectFieldSelector,
+  ResourceFieldSelector,
+} from '../../api/k8s/types.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 import { checkFileMode, checkVolumeFilePath } from './paths.ts';
 import type { Violations } from './violation.ts';
 

@@ -1,6 +1,12 @@
 // Rules for a container's environment. Upstream: pkg/apis/core/validation (ValidateEnv, ValidateEnvFrom).
-import type { EnvFromSource, EnvVar, EnvVarSource } from '../../api/k8s.ts';
-import { isConfigMapKey, isDns1123Label, isDns1123Subdomain, isRelaxedEnvVarName } from '../../api/names.ts';
+
+import {
+  isConfigMapKey,
+  isDns1123Label,
+  isDns1123Subdomain,
+  isRelaxedEnvVarName,
+} from '../../api/k8s/names.ts';
+import type { EnvFromSource, EnvVar, EnvVarSource } from '../../api/k8s/types.ts';
 import { checkEnvFieldRef, checkResourceRef } from './downward-api.ts';
 import { isNamePrefix } from './metadata.ts';
 import { checkNoBacksteps } from './paths.ts';

@@ -1,6 +1,6 @@
 // Rules for keys whose values are taken from the pod itself when pods are compared.
 // Upstream: pkg/apis/core/validation (ValidateMatchLabelKeysAndMismatchLabelKeys).
-import type { LabelSelector } from '../../api/k8s.ts';
+import type { LabelSelector } from '../../api/k8s/types.ts';
 import { checkLabelName } from './metadata.ts';
 import type { Violations } from './violation.ts';
 

@@ -1,13 +1,14 @@
 // Rules for an object's metadata and for selectors of labels.
 // Upstream: apimachinery/pkg/api/validation (objectmeta.go), apimachinery/pkg/apis/meta/v1/validation.
-import type { LabelSelector, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../../api/k8s.ts';
+
 import {
   isAnnotationKey,
   isDns1123Label,
   isDns1123Subdomain,
   isLabelValue,
   isQualifiedName,
-} from '../../api/names.ts';
+} from '../../api/k8s/names.ts';
+import type { LabelSelector, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../../api/k8s/types.ts';
 import { bytesOf, type Violations } from './violation.ts';
 
 const annotationBytes = 256 * 1024;

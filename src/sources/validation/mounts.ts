@@ -1,6 +1,6 @@
 // Rules for what a container mounts, as file systems and as block devices.
 // Upstream: pkg/apis/core/validation (ValidateVolumeMounts, ValidateVolumeDevices).
-import type { Volume, VolumeDevice, VolumeMount } from '../../api/k8s.ts';
+import type { Volume, VolumeDevice, VolumeMount } from '../../api/k8s/types.ts';
 import { checkDescendingPath } from './paths.ts';
 import type { Violations } from './violation.ts';
 

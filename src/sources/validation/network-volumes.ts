@@ -5,7 +5,7 @@ import type {
   FCVolumeSource,
   ISCSIVolumeSource,
   QuobyteVolumeSource,
-} from '../../api/k8s.ts';
+} from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 
 /** differs from upstream, which has no limit. The standard's own is 223. */

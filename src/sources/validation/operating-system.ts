@@ -1,6 +1,6 @@
 // Rules for what a pod may set depending on the operating system it names.
 // Upstream: pkg/apis/core/validation (validateOS, validateLinux, validateWindows).
-import type { PodSpec } from '../../api/k8s.ts';
+import type { PodSpec } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 
 const notForWindows = 'cannot be set for a windows pod';

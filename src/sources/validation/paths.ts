@@ -1,5 +1,5 @@
 // Rules for paths inside volumes and on the host. Upstream: pkg/apis/core/validation (the path validators).
-import type { KeyToPath } from '../../api/k8s.ts';
+import type { KeyToPath } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 
 const modeLimit = 0o777;

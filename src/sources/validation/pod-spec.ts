@@ -1,8 +1,8 @@
 // Rules for a pod's spec as a whole: what concerns the pod and not one of its containers or volumes.
 // Upstream: pkg/apis/core/validation (ValidatePodSpec).
-import { parseIp } from '../../api/ip-address.ts';
-import type { PodSpec } from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '../../api/names.ts';
+import { parseIp } from '../../api/k8s/ip-address.ts';
+import { isDns1123Label, isDns1123Subdomain, isQualifiedName } from '../../api/k8s/names.ts';
+import type { PodSpec } from '../../api/k8s/types.ts';
 import { checkLabels } from './metadata.ts';
 import { checkOverhead } from './resources.ts';
 import { bytesOf, type Violations } from './violation.ts';

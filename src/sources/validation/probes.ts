@@ -1,7 +1,8 @@
 // Rules for probes and lifecycle hooks. Upstream: pkg/apis/core/validation (validateProbe, validateHandler,
 // validateLifecycle).
-import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from '../../api/k8s.ts';
-import { isHttpHeaderName, isPortName, isPortNumber } from '../../api/names.ts';
+
+import { isHttpHeaderName, isPortName, isPortNumber } from '../../api/k8s/names.ts';
+import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from '../../api/k8s/types.ts';
 import { stopSignals } from './stop-signals.ts';
 import type { Violations } from './violation.ts';
 

@@ -1,7 +1,8 @@
 // Rules for projected volumes: each source is one kind of thing, and no two files have one path.
 // Upstream: pkg/apis/core/validation (validateProjectionSources, names.go).
-import type { PodCertificateProjection, VolumeProjection } from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
+
+import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
+import type { PodCertificateProjection, VolumeProjection } from '../../api/k8s/types.ts';
 import { checkDownwardFiles } from './downward-api.ts';
 import { checkLabelSelector } from './metadata.ts';
 import { checkKeysToPaths, checkVolumeFilePath } from './paths.ts';

@@ -1,6 +1,6 @@
 // Which names resources may have, and what follows from a name. Upstream: pkg/apis/core/helper.
-import { isQualifiedName } from '../../api/names.ts';
-import { Quantity } from '../../api/quantity.ts';
+import { isQualifiedName } from '../../api/k8s/names.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 
 const countable = [
   'pods',

@@ -1,8 +1,9 @@
 // Rules for requests and limits, of containers and of the pod as a whole.
 // Upstream: pkg/apis/core/validation (validateResourceRequirements, validatePodResources).
-import type { PodResourceClaim, PodSpec, ResourceList, ResourceRequirements } from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { Quantity } from '../../api/quantity.ts';
+
+import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
+import type { PodResourceClaim, PodSpec, ResourceList, ResourceRequirements } from '../../api/k8s/types.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 import { aggregate } from '../defaults/resource-defaults.ts';
 import {
   checkContainerResourceName,

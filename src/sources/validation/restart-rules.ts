@@ -1,6 +1,6 @@
 // Rules for a container's own restart policy and for what its resizing needs.
 // Upstream: pkg/apis/core/validation (validateContainerRestartPolicy, validateResizePolicy).
-import type { Container, ContainerRestartRule } from '../../api/k8s.ts';
+import type { Container, ContainerRestartRule } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 
 const maxRules = 20;

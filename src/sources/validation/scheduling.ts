@@ -1,6 +1,8 @@
 // Rules for where a pod wants to be: tolerations, affinities and node selectors. The scheduler passes static pods by,
 // but a manifest that the API would refuse is refused here too.
 // Upstream: pkg/apis/core/validation (ValidateTolerations, validateAffinity).
+
+import { isDns1123Label, isDns1123Subdomain, isLabelValue } from '../../api/k8s/names.ts';
 import type {
   Affinity,
   NodeSelectorRequirement,
@@ -8,8 +10,7 @@ import type {
   PodAffinity,
   PodAffinityTerm,
   Toleration,
-} from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain, isLabelValue } from '../../api/names.ts';
+} from '../../api/k8s/types.ts';
 import { checkLabelKeys } from './label-keys.ts';
 import { checkLabelName, checkLabelSelector, checkOperator } from './metadata.ts';
 import type { Violations } from './violation.ts';

@@ -1,13 +1,14 @@
 // Rules for the security contexts of pods and containers.
 // Upstream: pkg/apis/core/validation (validatePodSpecSecurityContext, ValidateSecurityContext).
+
+import { isUserOrGroupId } from '../../api/k8s/names.ts';
 import type {
   AppArmorProfile,
   PodSecurityContext,
   PodSpec,
   SeccompProfile,
   SecurityContext,
-} from '../../api/k8s.ts';
-import { isUserOrGroupId } from '../../api/names.ts';
+} from '../../api/k8s/types.ts';
 import { checkDescendingPath } from './paths.ts';
 import { checkSysctls } from './sysctls.ts';
 import { bytesOf, type Violations } from './violation.ts';

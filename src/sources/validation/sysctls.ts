@@ -1,6 +1,6 @@
 // Rules for the kernel settings of a pod. Upstream: pkg/apis/core/validation (validateSysctls),
 // component-helpers/node/util/sysctl.
-import type { PodSpec, Sysctl } from '../../api/k8s.ts';
+import type { PodSpec, Sysctl } from '../../api/k8s/types.ts';
 import { bytesOf, type Violations } from './violation.ts';
 
 const nameBytes = 253;

@@ -1,5 +1,5 @@
 // Rules for how a pod's like are to be spread. Upstream: pkg/apis/core/validation (validateTopologySpreadConstraints).
-import type { TopologySpreadConstraint } from '../../api/k8s.ts';
+import type { TopologySpreadConstraint } from '../../api/k8s/types.ts';
 import { checkLabelKeys } from './label-keys.ts';
 import { checkLabelSelector } from './metadata.ts';
 import type { Violations } from './violation.ts';

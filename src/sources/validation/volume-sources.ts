@@ -1,8 +1,9 @@
 // What each source of a volume needs. A table: a source that is missing here is one that the API does not have.
 // Upstream: pkg/apis/core/validation (one validator for each source).
-import type { Volume } from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
-import { Quantity } from '../../api/quantity.ts';
+
+import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
+import type { Volume } from '../../api/k8s/types.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 import { checkClaimTemplate } from './claim-template.ts';
 import { checkDownwardFiles } from './downward-api.ts';
 import {

@@ -1,5 +1,5 @@
 // Volumes and their sources. What is refused, and by which field.
-import { runCases } from '../../testing/validation-cases.ts';
+import { runCases } from '../../../test/builders/validation-cases.ts';
 
 runCases([
   {

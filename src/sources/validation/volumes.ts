@@ -1,7 +1,8 @@
 // Rules for a pod's volumes: a name of its own, and exactly one source that is complete.
 // Upstream: pkg/apis/core/validation (ValidateVolumes, validateVolumeSource).
-import type { Volume } from '../../api/k8s.ts';
-import { isDns1123Label, isDns1123Subdomain } from '../../api/names.ts';
+
+import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
+import type { Volume } from '../../api/k8s/types.ts';
 import type { Violations } from './violation.ts';
 import { type SourceName, volumeSources } from './volume-sources.ts';
 

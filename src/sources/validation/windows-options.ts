@@ -1,7 +1,8 @@
 // Rules for what only Windows has. This kubelet runs no Windows pods; a manifest is still held to the API's rules.
 // Upstream: pkg/apis/core/validation (validateWindowsSecurityContextOptions, validateWindowsHostProcessPod).
-import type { PodSpec, WindowsSecurityContextOptions } from '../../api/k8s.ts';
-import { isDns1123Subdomain } from '../../api/names.ts';
+
+import { isDns1123Subdomain } from '../../api/k8s/names.ts';
+import type { PodSpec, WindowsSecurityContextOptions } from '../../api/k8s/types.ts';
 import { bytesOf, type Violations } from './violation.ts';
 
 const specBytes = 64 * 1024;

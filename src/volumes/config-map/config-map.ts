@@ -1,10 +1,10 @@
 // configMap: the keys of a ConfigMap as files, on disk. Upstream: pkg/volume/configmap.
-import type { ConfigMap, ConfigMapProjection } from '../../api/k8s.ts';
-import type { PodObjects } from '../../api/pod-objects.ts';
-import type { Content } from '../../api/volume-host.ts';
+import type { ConfigMap, ConfigMapProjection } from '../../api/k8s/types.ts';
+import type { PodObjects } from '../../api/ports/pod-objects.ts';
+import type { Content } from '../../api/ports/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
-import type { ContentKind } from '../content-volume.ts';
-import { apiDefaultMode, keyContent } from '../key-content.ts';
+import type { ContentKind } from '../content/content-volume.ts';
+import { apiDefaultMode, keyContent } from '../content/key-content.ts';
 
 export type ConfigMapObjects = Pick<PodObjects, 'configMap'>;
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { DownwardAPIVolumeFile } from '../../api/k8s.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import { contentTexts } from '../../../test/builders/content-texts.ts';
+import { aSetUpRequest } from '../../../test/builders/volume-requests.ts';
+import type { DownwardAPIVolumeFile } from '../../api/k8s/types.ts';
 import { describeError } from '../../base/errors.ts';
-import { aContainer, aPod } from '../../testing/builders.ts';
-import { contentTexts } from '../../testing/content-texts.ts';
-import { aSetUpRequest } from '../../testing/volume-requests.ts';
 import { downwardApiKind } from './downward-api.ts';
 
 const pod = aPod({

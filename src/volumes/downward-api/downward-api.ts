@@ -1,10 +1,10 @@
 // downwardAPI: what the pod says about itself as files, in memory. Upstream: pkg/volume/downwardapi.
 import { normalize } from 'node:path';
-import type { DownwardAPIVolumeFile, Pod } from '../../api/k8s.ts';
-import { type Allocatable, containerResourceText, podFieldText } from '../../api/pod-fields.ts';
-import type { Content, ContentFile } from '../../api/volume-host.ts';
-import type { ContentKind } from '../content-volume.ts';
-import { apiDefaultMode } from '../key-content.ts';
+import type { DownwardAPIVolumeFile, Pod } from '../../api/k8s/types.ts';
+import { type Allocatable, containerResourceText, podFieldText } from '../../api/pod/pod-fields.ts';
+import type { Content, ContentFile } from '../../api/ports/volume-host.ts';
+import type { ContentKind } from '../content/content-volume.ts';
+import { apiDefaultMode } from '../content/key-content.ts';
 
 export function downwardApiKind(allocatable: () => Allocatable): ContentKind {
   return {

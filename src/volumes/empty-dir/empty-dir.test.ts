@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { aContainer, aPod } from '../../testing/builders.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
 import { emptyDirMedium } from './empty-dir.ts';
 
 const gi = 1_073_741_824n;

@@ -1,8 +1,8 @@
 // emptyDir: a directory that lives as long as its pod, on disk, in memory or in huge pages. Upstream: pkg/volume/emptydir.
-import type { Pod } from '../../api/k8s.ts';
-import { Quantity } from '../../api/quantity.ts';
-import { amountOf } from '../../api/resource-amounts.ts';
-import { hasPodLevelResources, podLimits } from '../../api/resources.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { hasPodLevelResources, podLimits } from '../../api/pod/resources.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
+import { amountOf } from '../../api/quantity/resource-amounts.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import {
   type Medium,
@@ -11,7 +11,7 @@ import {
   type OwnDirectoryDeps,
   ownDirectoryStats,
   removeOwnDirectory,
-} from '../own-directory.ts';
+} from '../content/own-directory.ts';
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
 import { plainPlugin, type VolumePlugin } from '../plugin.ts';
 

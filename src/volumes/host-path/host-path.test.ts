@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { FileKind } from '../../api/volume-host.ts';
-import { FakeVolumeHost } from '../../testing/fake-volume-host.ts';
-import { aSetUpRequest } from '../../testing/volume-requests.ts';
+import { aSetUpRequest } from '../../../test/builders/volume-requests.ts';
+import { FakeVolumeHost } from '../../../test/fakes/fake-volume-host.ts';
+import type { FileKind } from '../../api/ports/volume-host.ts';
 import { hostPathPlugin } from './host-path.ts';
 
 async function tried(type: string | undefined, kind: FileKind | undefined, path = '/x/y'): Promise<string> {

@@ -1,6 +1,6 @@
 // hostPath: a path of the machine as it is, after a look at what it is. Upstream: pkg/volume/hostpath.
 // Invariant: nothing of the machine is ever removed, and no directory of the kubelet's stands for it.
-import type { FileKind, VolumeHost } from '../../api/volume-host.ts';
+import type { FileKind, VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { plainPlugin, type VolumePlugin } from '../plugin.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ImageVolumeSource } from '../../api/k8s.ts';
-import { aSetUpRequest } from '../../testing/volume-requests.ts';
+import { aSetUpRequest } from '../../../test/builders/volume-requests.ts';
+import type { ImageVolumeSource } from '../../api/k8s/types.ts';
 import { imagePlugin } from './image.ts';
 
 const signal = new AbortController().signal;

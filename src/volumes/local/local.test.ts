@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { aSetUpRequest, nobody } from '../../../test/builders/volume-requests.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeVolumeHost } from '../../../test/fakes/fake-volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/log.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { FakeVolumeHost } from '../../testing/fake-volume-host.ts';
-import { aSetUpRequest, nobody } from '../../testing/volume-requests.ts';
+import { silentLogger } from '../../base/log/log.ts';
 import type { SetUpRequest, VolumePlugin } from '../plugin.ts';
 import { localPlugin } from './local.ts';
 

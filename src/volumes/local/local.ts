@@ -1,12 +1,12 @@
 // local: a directory of this machine that a PersistentVolume names, bound into the pod's directory. Upstream: pkg/volume/local.
 // A block device is given as it is, or its file system is mounted once for all pods, made first where nothing is on it.
 // Invariant: what is in it is never removed: the directory of the bind is removed only when it is empty.
-import type { VolumeHost } from '../../api/volume-host.ts';
+import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { localMountDir, localMountsDir, type VolumeLayout } from '../layout.ts';
-import { mountedStats } from '../mounted-stats.ts';
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
 import { plainPlugin, type VolumePlugin, type VolumeSpec } from '../plugin.ts';
+import { mountedStats } from '../stats/mounted-stats.ts';
 
 export interface LocalDeps extends OwnershipDeps {
   readonly layout: VolumeLayout;

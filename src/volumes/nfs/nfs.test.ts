@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { aSetUpRequest } from '../../../test/builders/volume-requests.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeVolumeHost } from '../../../test/fakes/fake-volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { FakeVolumeHost } from '../../testing/fake-volume-host.ts';
-import { aSetUpRequest } from '../../testing/volume-requests.ts';
 import type { VolumeSpec } from '../plugin.ts';
 import { nfsPlugin } from './nfs.ts';
 

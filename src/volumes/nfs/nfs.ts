@@ -1,11 +1,11 @@
 // nfs: a directory of a server, mounted by the machine's own mount command. Upstream: pkg/volume/nfs.
 // Invariants: a server that does not answer holds up a process of its own, never a thread of ours; nothing of the server is
 // ever removed: the directory of the mount is removed only when it is empty.
-import type { VolumeHost } from '../../api/volume-host.ts';
+import type { VolumeHost } from '../../api/ports/volume-host.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { withDeadline } from '../../base/deadline.ts';
-import { mountedStats } from '../mounted-stats.ts';
 import { plainPlugin, type VolumePlugin } from '../plugin.ts';
+import { mountedStats } from '../stats/mounted-stats.ts';
 
 export interface NfsDeps {
   readonly host: VolumeHost;

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Pod, VolumeProjection } from '../../api/k8s.ts';
+import { aPod } from '../../../test/builders/builders.ts';
+import { contentTexts } from '../../../test/builders/content-texts.ts';
+import { aSetUpRequest, nobody } from '../../../test/builders/volume-requests.ts';
+import { FakePodObjects } from '../../../test/fakes/fake-pod-objects.ts';
+import type { Pod, VolumeProjection } from '../../api/k8s/types.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { aPod } from '../../testing/builders.ts';
-import { contentTexts } from '../../testing/content-texts.ts';
-import { FakePodObjects } from '../../testing/fake-pod-objects.ts';
-import { aSetUpRequest, nobody } from '../../testing/volume-requests.ts';
 import type { VolumeOwner } from '../plugin.ts';
 import { projectedKind } from './projected.ts';
 

@@ -1,14 +1,14 @@
 // projected: several sources in one directory, in memory, since tokens and secrets are among them. Upstream: pkg/volume/projected.
 // Invariants: of two sources with one path the later wins; every source that fails is named, not only the first.
-import type { Pod, VolumeProjection } from '../../api/k8s.ts';
-import type { Allocatable } from '../../api/pod-fields.ts';
-import type { ChangedObject, PodObjects, TrustBundleChoice } from '../../api/pod-objects.ts';
-import type { Content, ContentFile } from '../../api/volume-host.ts';
+import type { Pod, VolumeProjection } from '../../api/k8s/types.ts';
+import type { Allocatable } from '../../api/pod/pod-fields.ts';
+import type { ChangedObject, PodObjects, TrustBundleChoice } from '../../api/ports/pod-objects.ts';
+import type { Content, ContentFile } from '../../api/ports/volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { configMapContent } from '../config-map/config-map.ts';
-import type { ContentKind } from '../content-volume.ts';
+import type { ContentKind } from '../content/content-volume.ts';
+import { apiDefaultMode } from '../content/key-content.ts';
 import { downwardContent } from '../downward-api/downward-api.ts';
-import { apiDefaultMode } from '../key-content.ts';
 import type { VolumeOwner } from '../plugin.ts';
 import { secretContent } from '../secret/secret.ts';
 

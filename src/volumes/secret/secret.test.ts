@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { SecretVolumeSource } from '../../api/k8s.ts';
+import { contentTexts } from '../../../test/builders/content-texts.ts';
+import { aSetUpRequest } from '../../../test/builders/volume-requests.ts';
+import type { SecretVolumeSource } from '../../api/k8s/types.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import { contentTexts } from '../../testing/content-texts.ts';
-import { aSetUpRequest } from '../../testing/volume-requests.ts';
 import { secretKind } from './secret.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');

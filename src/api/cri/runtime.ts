@@ -1,0 +1,107 @@
+// The two services of a container runtime as the rest of the code sees them. Upstream: staging/src/k8s.io/cri-api.
+// Invariant: both types are derived from the generated definitions, so no RPC can be missing or
+// differ from the .proto; whoever implements them (the socket client, the fake) fails to compile when one is added.
+import { KubeletError } from '../../base/errors.ts';
+import type { ImageServiceDefinition, RuntimeServiceDefinition } from './generated/runtime/v1/api.ts';
+
+export interface CallOptions {
+  /** Aborting rejects with the signal's reason and cancels the call at the runtime. */
+  readonly signal?: AbortSignal;
+  /** Replaces the deadline that the call has by default. */
+  readonly timeoutMs?: number;
+  /** Of a unary call: how many bytes of each field of the answer are kept. The rest is dropped while it arrives. */
+  readonly keepBytes?: number;
+}
+
+/** What a request may look like before defaults are filled in: any part may be absent or undefined, lists may be readonly. */
+export type CriRequest<T> = T extends bigint
+  ? bigint | number | string
+  : T extends Uint8Array
+    ? Uint8Array
+    : T extends string | number | boolean | undefined
+      ? T
+      : T extends ReadonlyArray<infer U>
+        ? ReadonlyArray<CriRequest<U>>
+        : { readonly [K in keyof T]?: CriRequest<T[K]> | undefined };
+
+/** One RPC of a generated service definition. */
+export interface CriMethod {
+  readonly name: string;
+  readonly requestType: { fromPartial(object: never): unknown };
+  readonly responseType: { fromPartial(object: never): unknown };
+  readonly responseStream: boolean;
+}
+
+type MessageOf<T> = T extends { create(...args: never[]): infer M } ? M : never;
+
+type CriCall<M extends CriMethod> = M['responseStream'] extends true
+  ? (
+      request: CriRequest<MessageOf<M['requestType']>>,
+      options: CallOptions,
+    ) => AsyncIterable<MessageOf<M['responseType']>>
+  : (
+      request: CriRequest<MessageOf<M['requestType']>>,
+      options?: CallOptions,
+    ) => Promise<MessageOf<M['responseType']>>;
+
+type CriService<D extends { readonly methods: Readonly<Record<string, CriMethod>> }> = {
+  readonly [K in keyof D['methods']]: CriCall<D['methods'][K]>;
+};
+
+/** RuntimeService: sandboxes, containers, events, usage. */
+export type CriRuntime = CriService<RuntimeServiceDefinition>;
+
+/** ImageService: pull, list, remove. */
+export type CriImages = CriService<ImageServiceDefinition>;
+
+export type CriRuntimeMethod = keyof CriRuntime;
+export type CriImagesMethod = keyof CriImages;
+
+/** The gRPC status codes but OK, in the order of their numbers from 1; with Go's names, as they appear in texts that users know. */
+const goCodeNames = {
+  CANCELLED: 'Canceled',
+  UNKNOWN: 'Unknown',
+  INVALID_ARGUMENT: 'InvalidArgument',
+  DEADLINE_EXCEEDED: 'DeadlineExceeded',
+  NOT_FOUND: 'NotFound',
+  ALREADY_EXISTS: 'AlreadyExists',
+  PERMISSION_DENIED: 'PermissionDenied',
+  RESOURCE_EXHAUSTED: 'ResourceExhausted',
+  FAILED_PRECONDITION: 'FailedPrecondition',
+  ABORTED: 'Aborted',
+  OUT_OF_RANGE: 'OutOfRange',
+  UNIMPLEMENTED: 'Unimplemented',
+  INTERNAL: 'Internal',
+  UNAVAILABLE: 'Unavailable',
+  DATA_LOSS: 'DataLoss',
+  UNAUTHENTICATED: 'Unauthenticated',
+} as const;
+
+export type RpcFailureCode = keyof typeof goCodeNames;
+
+/** By number, less one. */
+export const rpcFailureCodes = Object.keys(goCodeNames) as readonly RpcFailureCode[];
+
+/** Undefined when this is not the name of a code. */
+export function goCodeName(code: string): string | undefined {
+  return (goCodeNames as Readonly<Record<string, string>>)[code];
+}
+
+/**
+ * What a runtime's refusal looks like where upstream shows it unshortened (failed pulls, for one):
+ * `rpc error: code = NotFound desc = …`. The message of any other error stays as it is.
+ */
+export function rpcErrorText(err: KubeletError): string {
+  const code = goCodeName(err.reason);
+  return code === undefined ? err.message : `rpc error: code = ${code} desc = ${err.message}`;
+}
+
+/** Whether the runtime does not know this call: older ones lack container events, metrics and runtime config. */
+export function isUnimplemented(err: unknown): boolean {
+  return err instanceof KubeletError && err.reason === 'UNIMPLEMENTED';
+}
+
+/** Whether ExecSync failed since the command ran longer than it was allowed to, the runtime itself being well. */
+export function isCommandTimeout(err: unknown): boolean {
+  return err instanceof KubeletError && err.kind === 'timeout' && err.details['commandTimedOut'] === true;
+}

@@ -1,0 +1,64 @@
+// Selecting objects by their fields: `spec.nodeName=n1,status.phase!=Failed`, with `\` before `,`, `=` and `\` in values.
+// Invariant: what formatFieldSelector writes parses into equal requirements. Upstream: apimachinery/pkg/fields.
+import { KubeletError } from '../../base/errors.ts';
+
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+/** The text comes from whoever asks; of a long one the beginning says enough. */
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+}
+
+function invalid(why: string): KubeletError {
+  return new KubeletError('invalid', 'InvalidSelector', `field selector is not valid: ${why}`);
+}
+
+/** Commas separate, unless a backslash stands before them. */
+function splitTerms(text: string): string[] {
+  return text.match(/(?:\\.|[^\\,]|\\$)+/gsu) ?? [];
+}
+
+function unescapeValue(escaped: string): string {
+  const bare = escaped.replace(/\\[\\,=]/g, '');
+  const wrong = /[\\,=]/.exec(bare);
+  if (wrong?.[0] === '\\') throw invalid(`${quoted(escaped)} has a '\\' that escapes nothing`);
+  if (wrong) throw invalid(`${quoted(escaped)} has a '${wrong[0]}' without a '\\' before it`);
+  return escaped.replace(/\\([\\,=])/g, '$1');
+}
+
+export function escapeFieldValue(value: string): string {
+  return value.replace(/[\\,=]/g, '\\$&');
+}
+
+/** Reads a selector's text into requirements in the order of their texts. Throws `invalid`. */
+export function parseFieldSelector(text: string): readonly FieldRequirement[] {
+  return splitTerms(text)
+    .sort()
+    .map((term) => {
+      const groups = /^(?<field>.*?)(?<operator>!=|==?)(?<value>.*)$/s.exec(term)?.groups;
+      if (groups === undefined) throw invalid(`${quoted(term)} has no operator (=, == or !=)`);
+      const { field = '', operator, value = '' } = groups;
+      return { field, operator: operator === '!=' ? '!=' : '=', value: unescapeValue(value) };
+    });
+}
+
+export function formatFieldSelector(requirements: readonly FieldRequirement[]): string {
+  return requirements
+    .map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`)
+    .join(',');
+}
+
+/** Whether all requirements hold. A field that is not there counts as empty. */
+export function matchesFields(
+  requirements: readonly FieldRequirement[],
+  fields: Readonly<Record<string, string>>,
+): boolean {
+  return requirements.every(({ field, operator, value }) => {
+    const have = (Object.hasOwn(fields, field) ? fields[field] : undefined) ?? '';
+    return operator === '=' ? have === value : have !== value;
+  });
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod, ResourceList, ResourceRequirements } from '../k8s/types.ts';
+import { computePodQosClass, podQosClass, type QosClass } from './qos.ts';
+
+const list = (cpu: string, memory: string): ResourceList => ({
+  ...(cpu && { cpu }),
+  ...(memory && { memory }),
+});
+const needs = (requests: ResourceList, limits: ResourceList): ResourceRequirements => ({ requests, limits });
+const nothing = needs({}, {});
+const fixed = needs(list('100m', '100Mi'), list('100m', '100Mi'));
+const elastic = needs(list('10m', '100Mi'), list('100m', '200Mi'));
+
+function pod(
+  containers: readonly ResourceRequirements[],
+  inits: readonly ResourceRequirements[] = [],
+  own?: ResourceRequirements,
+): Pod {
+  return {
+    spec: {
+      containers: containers.map((resources, index) => ({ name: `c${index}`, resources })),
+      initContainers: inits.map((resources, index) => ({ name: `i${index}`, resources })),
+      ...(own && { resources: own }),
+    },
+  };
+}
+
+describe('computePodQosClass', () => {
+  const cases: ReadonlyArray<readonly [string, Pod, QosClass]> = [
+    ['no spec', {}, 'BestEffort'],
+    ['resources absent', { spec: { containers: [{ name: 'c' }] } }, 'BestEffort'],
+    ['requests equal limits', pod([fixed]), 'Guaranteed'],
+    ['equal in another spelling', pod([needs(list('0.1', '1Gi'), list('100m', '1024Mi'))]), 'Guaranteed'],
+    ['for both containers', pod([fixed, fixed]), 'Guaranteed'],
+    ['for init containers too', pod([fixed], [fixed]), 'Guaranteed'],
+    ['nobody needs anything', pod([nothing, nothing]), 'BestEffort'],
+    ['one needs a little', pod([nothing, needs(list('1', ''), list('2', ''))]), 'Burstable'],
+    ['one is fixed, one needs nothing', pod([nothing, fixed]), 'Burstable'],
+    ['one is fixed, an init container needs nothing', pod([fixed], [nothing]), 'Burstable'],
+    ['memory only', pod([needs(list('', '100Mi'), list('', '100Mi'))]), 'Burstable'],
+    ['no limits', pod([needs(list('100m', '100Mi'), {})]), 'Burstable'],
+    ['limits only', pod([needs({}, list('100m', '100Mi'))]), 'Burstable'],
+    ['one elastic, one fixed', pod([elastic, fixed]), 'Burstable'],
+    [
+      'sums that are equal by chance',
+      pod([needs(list('100m', '100Mi'), list('200m', '200Mi')), needs(list('100m', '100Mi'), {})]),
+      'Burstable',
+    ],
+    ['requests of zero', pod([needs(list('0', '0'), list('100m', '200Mi'))]), 'Burstable'],
+    ['limits of zero', pod([needs(list('0', '0'), list('0', '0'))]), 'BestEffort'],
+    [
+      'huge pages alone',
+      pod([
+        needs({ ...list('0', '0'), 'hugepages-2Mi': '1Gi' }, { ...list('0', '0'), 'hugepages-2Mi': '1Gi' }),
+      ]),
+      'BestEffort',
+    ],
+    ['an init container needs something', pod([nothing], [elastic]), 'Burstable'],
+    ['a fixed pod', pod([nothing], [], fixed), 'Guaranteed'],
+    ['a fixed pod of elastic containers', pod([elastic], [], fixed), 'Guaranteed'],
+    ['an elastic pod', pod([nothing], [], elastic), 'Burstable'],
+    ['an elastic pod of fixed containers', pod([fixed], [], elastic), 'Burstable'],
+    ['a pod with requests only', pod([elastic], [], needs(list('10m', '10Mi'), {})), 'Burstable'],
+    ['a pod that limits one only', pod([fixed], [], needs(list('5m', '10Mi'), list('5m', ''))), 'Burstable'],
+    ['a pod that needs nothing', pod([fixed], [], nothing), 'BestEffort'],
+  ];
+  test.each(cases)('%s', (_name, given, want) => {
+    expect(computePodQosClass(given)).toBe(want);
+  });
+
+  test('without pod-level resources the containers decide', () => {
+    const skip = { skipPodLevelResources: true };
+    expect(computePodQosClass(pod([nothing], [], fixed), skip)).toBe('BestEffort');
+    expect(computePodQosClass(pod([fixed], [], elastic), skip)).toBe('Guaranteed');
+  });
+});
+
+describe('podQosClass', () => {
+  test('the status decides', () => {
+    expect(podQosClass({ ...pod([nothing]), status: { qosClass: 'Guaranteed' } })).toBe('Guaranteed');
+  });
+  test.each([undefined, '', 'Other'])('a status of %j does not', (qosClass) => {
+    expect(podQosClass({ ...pod([fixed]), status: qosClass === undefined ? {} : { qosClass } })).toBe(
+      'Guaranteed',
+    );
+  });
+});

@@ -1,0 +1,58 @@
+// A pod's quality of service class, which decides its cgroup, its OOM score and its place in the order of eviction.
+// Pure; must agree with what the API server computed. Upstream: pkg/apis/core/v1/helper/qos.
+import type { Pod, ResourceRequirements } from '../k8s/types.ts';
+import {
+  addAmounts,
+  equalAmounts,
+  noAmounts,
+  parseAmounts,
+  type ResourceAmounts,
+} from '../quantity/resource-amounts.ts';
+
+export const qosClasses = ['Guaranteed', 'Burstable', 'BestEffort'] as const;
+export type QosClass = (typeof qosClasses)[number];
+
+export interface QosOptions {
+  /** Ignore spec.resources, as without the PodLevelResources feature. */
+  readonly skipPodLevelResources?: boolean;
+}
+
+const countedResources = ['cpu', 'memory'] as const;
+
+/** CPU and memory, where they are more than nothing. */
+function counted(list: ResourceRequirements['limits']): ResourceAmounts {
+  const amounts = parseAmounts(list);
+  return new Map(
+    countedResources.flatMap((name) => {
+      const amount = amounts.get(name);
+      return amount?.sign() === 1 ? [[name, amount] as const] : [];
+    }),
+  );
+}
+
+/** The class of the pod as its status has it, else as its spec gives it. The API server's word is never doubted. */
+export function podQosClass(pod: Pod, options: QosOptions = {}): QosClass {
+  const known = qosClasses.find((name) => name === pod.status?.qosClass);
+  return known ?? computePodQosClass(pod, options);
+}
+
+/**
+ * Guaranteed: every container limits CPU and memory, and the pod's requests equal its limits. BestEffort: nobody
+ * requests or limits anything. Burstable: the rest. Init containers count like others; ephemeral ones have no resources.
+ */
+export function computePodQosClass(pod: Pod, options: QosOptions = {}): QosClass {
+  const own = options.skipPodLevelResources === true ? undefined : pod.spec?.resources;
+  const { containers = [], initContainers = [] } = pod.spec ?? {};
+  const parts = own ? [own] : [...containers, ...initContainers].map(({ resources }) => resources ?? {});
+  let requests = noAmounts;
+  let limits = noAmounts;
+  let allLimited = true;
+  for (const part of parts) {
+    const limit = counted(part.limits);
+    requests = addAmounts(requests, counted(part.requests));
+    limits = addAmounts(limits, limit);
+    allLimited &&= limit.size === countedResources.length;
+  }
+  if (requests.size === 0 && limits.size === 0) return 'BestEffort';
+  return allLimited && equalAmounts(requests, limits) ? 'Guaranteed' : 'Burstable';
+}

@@ -1,0 +1,84 @@
+// What of a container can be changed while it runs: CPU and memory, asked for and at most. Pure.
+// Upstream: containerResourcesFromRequirements in kuberuntime_manager.go and IsResizableContainer in pkg/kubelet/allocation.
+import type { Container, Pod, ResourceList, ResourceRequirements } from '../k8s/types.ts';
+import { Quantity } from '../quantity/quantity.ts';
+import { equalAmounts, parseAmounts } from '../quantity/resource-amounts.ts';
+import { isSidecar } from './resources.ts';
+
+/** 0: nothing was said. */
+export interface ResizeAmounts {
+  readonly cpuRequestMilli: bigint;
+  readonly cpuLimitMilli: bigint;
+  readonly memoryRequestBytes: bigint;
+  readonly memoryLimitBytes: bigint;
+}
+
+export function resizeAmounts(resources: ResourceRequirements | undefined): ResizeAmounts {
+  const { limits, requests } = resources ?? {};
+  return {
+    cpuRequestMilli: read(requests, 'cpu').milliValue(),
+    cpuLimitMilli: read(limits, 'cpu').milliValue(),
+    memoryRequestBytes: read(requests, 'memory').value(),
+    memoryLimitBytes: read(limits, 'memory').value(),
+  };
+}
+
+export function sameResizeAmounts(a: ResizeAmounts, b: ResizeAmounts): boolean {
+  return (
+    a.cpuRequestMilli === b.cpuRequestMilli &&
+    a.cpuLimitMilli === b.cpuLimitMilli &&
+    a.memoryRequestBytes === b.memoryRequestBytes &&
+    a.memoryLimitBytes === b.memoryLimitBytes
+  );
+}
+
+/** The same requirements with these amounts in place of their own; what else they name stays. */
+export function withResizeAmounts(
+  resources: ResourceRequirements | undefined,
+  amounts: ResizeAmounts,
+): ResourceRequirements {
+  const limits = replace(resources?.limits, amounts.cpuLimitMilli, amounts.memoryLimitBytes);
+  const requests = replace(resources?.requests, amounts.cpuRequestMilli, amounts.memoryRequestBytes);
+  return {
+    ...(limits === undefined ? {} : { limits }),
+    ...(requests === undefined ? {} : { requests }),
+    ...(resources?.claims === undefined ? {} : { claims: resources.claims }),
+  };
+}
+
+/** Containers that run on: plain init containers end, so nobody resizes them. */
+export function resizableContainers(pod: Pod): readonly Container[] {
+  return [...(pod.spec?.initContainers ?? []).filter(isSidecar), ...(pod.spec?.containers ?? [])];
+}
+
+/** Equal amounts, however they are written; nothing and an empty list are the same. */
+export function equalRequirements(
+  a: ResourceRequirements | undefined,
+  b: ResourceRequirements | undefined,
+): boolean {
+  if (a === b) return true;
+  return (
+    equalAmounts(parseAmounts(a?.limits), parseAmounts(b?.limits)) &&
+    equalAmounts(parseAmounts(a?.requests), parseAmounts(b?.requests)) &&
+    JSON.stringify(a?.claims ?? []) === JSON.stringify(b?.claims ?? [])
+  );
+}
+
+function read(list: ResourceList | undefined, name: string): Quantity {
+  const text = list?.[name];
+  return text === undefined ? Quantity.zero : Quantity.fromJson(text);
+}
+
+function replace(
+  list: ResourceList | undefined,
+  cpuMilli: bigint,
+  memoryBytes: bigint,
+): ResourceList | undefined {
+  const { cpu: _cpu, memory: _memory, ...others } = list ?? {};
+  const amounts = {
+    ...(cpuMilli === 0n ? {} : { cpu: Quantity.ofMilli(cpuMilli).toString() }),
+    ...(memoryBytes === 0n ? {} : { memory: Quantity.of(memoryBytes, 'BinarySI').toString() }),
+    ...others,
+  };
+  return Object.keys(amounts).length === 0 ? undefined : amounts;
+}

@@ -1,0 +1,95 @@
+// The UIDs in golden/ come from upstream's own code at v1.34.11: its decoder, defaults, conversion and DeepHashObject,
+// built with Go 1.26 for 64-bit Linux, all gates at their defaults, the machine in UTC.
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../../k8s/types.ts';
+import { dumpPod, staticPodUid } from './compute.ts';
+
+interface Golden {
+  readonly name: string;
+  readonly uid: string;
+  readonly nodeName: string;
+  readonly source: string;
+  readonly isFile: boolean;
+  /** With all defaults. */
+  readonly pod: Pod;
+  /** Before defaults, where it is needed. */
+  readonly written?: Pod;
+}
+
+const files = ['kubeadm', 'containers', 'probes', 'security', 'volumes', 'placement', 'quantities', 'edges'];
+const goldens = files.flatMap((file) => {
+  const text = readFileSync(new URL(`golden/${file}.json`, import.meta.url), 'utf8');
+  // The rows spell out nulls and bare numbers, as manifests do; the API's types have no word for them.
+  return (JSON.parse(text) as readonly Golden[]).map((row) => ({ ...row, name: `${file}: ${row.name}` }));
+});
+
+describe('staticPodUid', () => {
+  test.each(goldens)('$name', ({ pod, uid, nodeName, source, isFile, written }) => {
+    expect(staticPodUid(pod, { nodeName, source, isFile, written })).toBe(uid);
+  });
+
+  test.each(goldens)('leaves the pod as it is, $name', ({ pod, nodeName, source, isFile, written }) => {
+    const before = structuredClone(pod);
+    staticPodUid(pod, { nodeName, source, isFile, written });
+    expect(pod).toEqual(before);
+  });
+
+  const pod: Pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c' }] } };
+  const from = { nodeName: 'n', source: '/a', isFile: true };
+
+  test('the name, the node and the place each make another UID; the node does not for a URL', () => {
+    const uids = [
+      staticPodUid(pod, from),
+      staticPodUid({ ...pod, metadata: { name: 'q' } }, from),
+      staticPodUid(pod, { ...from, nodeName: 'm' }),
+      staticPodUid(pod, { ...from, source: '/b' }),
+      staticPodUid(pod, { ...from, isFile: false }),
+    ];
+    expect(new Set(uids).size).toBe(uids.length);
+    expect(staticPodUid(pod, { nodeName: 'm', source: '/a', isFile: false })).toBe(uids[4]);
+  });
+
+  test('the order of keys in the manifest does not count, the order of a list does', () => {
+    const spec = (args: string[]) => ({ containers: [{ args, name: 'c' }] });
+    const labels = { a: '1', b: '2' };
+    const swapped = { b: '2', a: '1' };
+    const uid = staticPodUid({ metadata: { name: 'p', labels }, spec: spec(['x', 'y']) }, from);
+    expect(staticPodUid({ spec: spec(['x', 'y']), metadata: { labels: swapped, name: 'p' } }, from)).toBe(
+      uid,
+    );
+    expect(staticPodUid({ metadata: { name: 'p', labels }, spec: spec(['y', 'x']) }, from)).not.toBe(uid);
+  });
+
+  test('an amount that is none is refused', () => {
+    const spec = { containers: [{ name: 'c', resources: { limits: { cpu: 'many' } } }] };
+    expect(() => staticPodUid({ metadata: { name: 'p' }, spec }, from)).toThrow(/many/);
+  });
+});
+
+describe('dumpPod', () => {
+  const least = goldens.find(({ name }) => name === 'containers: the least there is');
+  const text = dumpPod(least?.pod ?? {});
+
+  test('names every field with its type, set or not', () => {
+    expect(text).toMatch(
+      /^\(\*core\.Pod\)\{TypeMeta:\(v1\.TypeMeta\)\{Kind:\(string\) APIVersion:\(string\)\} ObjectMeta:\(v1\.ObjectMeta\)\{Name:\(string\)min /,
+    );
+    expect(text).toContain(
+      'Resources:(core.ResourceRequirements){Limits:(core.ResourceList)<nil> Requests:(core.ResourceList)<nil> Claims:([]core.ResourceClaim)<nil>}',
+    );
+    expect(text).toContain(
+      'RestartPolicy:(core.RestartPolicy)Always TerminationGracePeriodSeconds:(*int64)30 ',
+    );
+    expect(text).toContain(
+      'CreationTimestamp:(v1.Time){Time:(time.Time){wall:(uint64)0 ext:(int64)0 loc:(*time.Location)<nil>}}',
+    );
+  });
+
+  test('host namespaces are shown in the security context', () => {
+    const pod: Pod = { spec: { containers: [], hostNetwork: true, securityContext: { runAsUser: 0 } } };
+    expect(dumpPod(pod)).toContain(
+      'SecurityContext:(*core.PodSecurityContext){HostNetwork:(bool)true HostPID:(bool)false HostIPC:(bool)false ShareProcessNamespace:(*bool)<nil> HostUsers:(*bool)<nil>',
+    );
+  });
+});

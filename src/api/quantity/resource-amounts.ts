@@ -1,0 +1,60 @@
+// Amounts by resource name, and the arithmetic that pod sums, allocations and node capacity need.
+// Invariant: nothing is changed in place. Upstream: v1.ResourceList and the helpers around it.
+import type { ResourceList } from '../k8s/types.ts';
+import { maxQuantity, Quantity } from './quantity.ts';
+
+export type ResourceAmounts = ReadonlyMap<string, Quantity>;
+
+export const noAmounts: ReadonlyMap<string, Quantity> = new Map();
+
+/** Reads a resource list of the API. Throws `invalid` when an amount is no quantity. */
+export function parseAmounts(list: Readonly<Record<string, string | number>> | undefined): ResourceAmounts {
+  return new Map(Object.entries(list ?? {}).map(([name, amount]) => [name, Quantity.fromJson(amount)]));
+}
+
+export function formatAmounts(amounts: ResourceAmounts): ResourceList {
+  return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]));
+}
+
+/** The amount of one resource; zero when there is none. */
+export function amountOf(amounts: ResourceAmounts, name: string): Quantity {
+  return amounts.get(name) ?? Quantity.zero;
+}
+
+function merge(
+  first: ResourceAmounts,
+  second: ResourceAmounts,
+  both: (a: Quantity, b: Quantity) => Quantity,
+): ResourceAmounts {
+  const merged = new Map(first);
+  for (const [name, amount] of second) {
+    const known = first.get(name);
+    merged.set(name, known === undefined ? amount : both(known, amount));
+  }
+  return merged;
+}
+
+/** The sum, resource by resource. */
+export function addAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
+  return merge(first, second, (a, b) => a.add(b));
+}
+
+/** The larger amount, resource by resource. */
+export function maxAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
+  return merge(first, second, maxQuantity);
+}
+
+/** The second's amounts in place of the first's, where it has any. */
+export function overrideAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
+  return merge(first, second, (_old, amount) => amount);
+}
+
+export function filterAmounts(amounts: ResourceAmounts, keep: (name: string) => boolean): ResourceAmounts {
+  return new Map([...amounts].filter(([name]) => keep(name)));
+}
+
+/** Equal amounts of the same resources; how they are written does not count. */
+export function equalAmounts(first: ResourceAmounts, second: ResourceAmounts): boolean {
+  if (first.size !== second.size) return false;
+  return [...first].every(([name, amount]) => second.get(name)?.equals(amount) === true);
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { setDeadline } from './set-deadline.ts';
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('expires a turn of the event loop after its time', async () => {
+  const clock = new FakeClock();
+  let expired = 0;
+  setDeadline(clock, 10, () => (expired += 1));
+  await clock.advance(9);
+  await turn();
+  expect(expired).toBe(0);
+  await clock.advance(1);
+  await turn();
+  expect([expired, clock.pendingTimers()]).toEqual([1, 0]);
+});
+
+test('a cancelled deadline does not expire, neither before its time nor in its last turn', async () => {
+  const clock = new FakeClock();
+  let expired = 0;
+  const early = setDeadline(clock, 10, () => (expired += 1));
+  early.cancel();
+  const late = setDeadline({ setTimer: (_ms, fn) => (fn(), { cancel: () => undefined }) }, 10, () => {
+    expired += 1;
+  });
+  late.cancel();
+  await turn();
+  expect([expired, clock.pendingTimers()]).toEqual([0, 0]);
+});

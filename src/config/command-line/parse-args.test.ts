@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import { memoryFiles } from '../fixtures/memory-files.ts';
+import { kubeletVersion } from '../version.ts';
+import { loadCommandLine } from './load-command-line.ts';
+import { parseArgs } from './parse-args.ts';
+
+function uses(...argv: readonly string[]): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries([...parseArgs(argv).uses].map(([entry, texts]) => [entry.name, texts]));
+}
+
+function faults(...argv: readonly string[]): readonly string[] {
+  return parseArgs(argv).problems.map(({ message }) => message);
+}
+
+describe('forms', () => {
+  const cases: readonly (readonly [
+    argv: readonly string[],
+    uses: Readonly<Record<string, readonly string[]>>,
+  ])[] = [
+    [['--max-pods=5'], { 'max-pods': ['5'] }],
+    [['--max-pods', '5'], { 'max-pods': ['5'] }],
+    [['--max_pods=5'], { 'max-pods': ['5'] }],
+    [['--max-pods', '-5'], { 'max-pods': ['-5'] }],
+    [['--max-pods='], { 'max-pods': [''] }],
+    [['--config', '--kubeconfig'], { config: ['--kubeconfig'] }],
+    [['--node-labels=a=b=c'], { 'node-labels': ['a=b=c'] }],
+    [['--enable-server'], { 'enable-server': ['true'] }],
+    [['--enable-server=false'], { 'enable-server': ['false'] }],
+    [['--v=4'], { v: ['4'] }],
+    [['-v=4'], { v: ['4'] }],
+    [['-v', '4'], { v: ['4'] }],
+    [['-v4'], { v: ['4'] }],
+    [['-hv4'], { help: ['true'], v: ['4'] }],
+    [['-h=false'], { help: ['false'] }],
+    [['--version'], { version: ['true'] }],
+    [['--version=raw'], { version: ['raw'] }],
+    [['--node-labels=a=b', '--v=1', '--node-labels', 'c=d'], { 'node-labels': ['a=b', 'c=d'], v: ['1'] }],
+    [['--config=', '--'], { config: [''] }],
+  ];
+  for (const [argv, expected] of cases) {
+    test(argv.join(' '), () => {
+      expect([uses(...argv), faults(...argv)]).toEqual([expected, []]);
+    });
+  }
+});
+
+describe('faults', () => {
+  const cases: readonly (readonly [argv: readonly string[], said: readonly string[]])[] = [
+    [['--nope'], ['unknown flag: --nope']],
+    [
+      ['--nope=1', 'word'],
+      ['unknown flag: --nope', 'unknown command "word": the kubelet takes flags only'],
+    ],
+    [['--enable-server', 'false'], ['unknown command "false": the kubelet takes flags only']],
+    [['--max-pods'], ['flag needs an argument: --max-pods']],
+    [['-v'], ["flag needs an argument: 'v' in -v"]],
+    [['-x'], ["unknown shorthand flag: 'x' in -x"]],
+    [['---a'], ['bad flag syntax: ---a']],
+    [['--=a'], ['bad flag syntax: --=a']],
+    [['-'], ['unknown command "-": the kubelet takes flags only']],
+    [['--', '--max-pods=1'], ['unknown command "--max-pods=1": the kubelet takes flags only']],
+  ];
+  for (const [argv, said] of cases) test(argv.join(' '), () => expect(faults(...argv)).toEqual(said));
+});
+
+test('a deprecated flag warns once, a removed one too and takes its value with it', () => {
+  const {
+    warnings,
+    uses: used,
+    problems,
+  } = parseArgs([
+    '--max-pods=1',
+    '--max-pods=2',
+    '--cadvisor-port',
+    '0',
+    '--cadvisor_port=1',
+    '--allow-privileged',
+    '--network-plugin=cni',
+  ]);
+  expect(problems).toEqual([]);
+  expect([...used.values()]).toEqual([['1', '2']]);
+  expect(warnings).toEqual([
+    'Flag --max-pods has been deprecated. Set maxPods in the file that --config names.',
+    'Flag --cadvisor-port was removed from the kubelet and is ignored. Statistics are at /stats/summary and /metrics/cadvisor of the kubelet.',
+    'Flag --allow-privileged was removed from the kubelet and is ignored. Use pod security admission.',
+    'Flag --network-plugin was removed from the kubelet and is ignored. Network plugins are configured in the container runtime.',
+  ]);
+});
+
+describe('outcomes', () => {
+  const load = (...argv: readonly string[]) => loadCommandLine({ argv, files: memoryFiles({}) });
+
+  test('--version prints and asks nothing of the disk', async () => {
+    expect(await load('--version', '--config=/absent')).toEqual({
+      kind: 'print',
+      text: `Kubernetes ${kubeletVersion}\n`,
+      exitCode: 0,
+    });
+  });
+
+  test('--version=raw prints the struct, --version=v… what to report', async () => {
+    expect(await load('--version=raw')).toMatchObject({
+      text: expect.stringContaining(`GitVersion:"${kubeletVersion}"`) as string,
+    });
+    expect(await load('--version=v1.34.11-mine.1')).toMatchObject({
+      kind: 'run',
+      version: 'v1.34.11-mine.1',
+    });
+    expect(await load('--version=v1.33.0')).toMatchObject({ kind: 'error' });
+    expect(await load('--version=false')).toMatchObject({ kind: 'run', version: kubeletVersion });
+  });
+
+  test('-h prints help', async () => {
+    expect(await load('-h')).toMatchObject({
+      kind: 'print',
+      text: expect.stringContaining('--max-pods') as string,
+    });
+  });
+
+  test('what is wrong with flags is said at once, with usage', async () => {
+    expect(await load('--max-pods=many', '--address=here', 'go', '--sync-frequency=1', '--v=-1')).toEqual({
+      kind: 'error',
+      exitCode: 1,
+      text: `The kubelet cannot start, for 5 reasons:
+  unknown command "go": the kubelet takes flags only
+  --max-pods: bad value "many": it is not an integer
+  --address: bad value "here": it is not an IP address
+  --sync-frequency: bad value "1": it is not a duration such as 300ms, 10s or 2h45m
+  --v: bad value "-1": it is not a number from 0 to 2147483647
+
+Usage:
+  kubelet [flags]
+
+Run "kubelet --help" for the flags.
+`,
+    });
+  });
+
+  test('the value of a header is not repeated', async () => {
+    const outcome = await load('--manifest-url-header=secret-token');
+    expect(outcome).toMatchObject({ kind: 'error' });
+    expect(JSON.stringify(outcome)).not.toContain('secret-token');
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import { Duration } from '../duration.ts';
+import { memoryFiles, type Texts } from '../fixtures/memory-files.ts';
+import { defaultGates, type FeatureGates } from '../gates/feature-gates.ts';
+import { readCredentialProviders } from './credential-providers.ts';
+import type { Findings } from './read-files.ts';
+
+const head = 'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\n';
+const good = {
+  name: 'ecr',
+  matchImages: ['*.dkr.ecr.*.amazonaws.com', 'registry.io:8080/path'],
+  defaultCacheDuration: '12h',
+  apiVersion: 'credentialprovider.kubelet.k8s.io/v1',
+};
+const token = { serviceAccountTokenAudience: 'a', cacheType: 'Token', requireServiceAccount: true };
+
+async function read(texts: Texts, path: string, gates: FeatureGates = defaultGates) {
+  const findings: Findings = { problems: [], warnings: [] };
+  const result = await readCredentialProviders(path, memoryFiles(texts), gates, findings);
+  return { ...result, said: findings.problems.map(({ where, message }) => `${where}: ${message}`) };
+}
+
+async function said(
+  provider: Readonly<Record<string, unknown>>,
+  gates?: FeatureGates,
+): Promise<readonly string[]> {
+  const text = `${head}providers: ${JSON.stringify([provider])}\n`;
+  return (await read({ '/p.yaml': text }, '/p.yaml', gates)).said;
+}
+
+test('a file is read whole, with defaults', async () => {
+  const {
+    providers,
+    hash,
+    said: faults,
+  } = await read(
+    { '/p.yaml': `${head}providers:\n- ${JSON.stringify({ ...good, tokenAttributes: token })}\n` },
+    '/p.yaml',
+  );
+  expect(faults).toEqual([]);
+  expect(hash).toMatch(/^sha256:[0-9a-f]{64}$/);
+  expect(providers).toEqual([
+    {
+      ...good,
+      defaultCacheDuration: Duration.ofMs(12 * 3600 * 1000),
+      args: [],
+      env: [],
+      tokenAttributes: {
+        ...token,
+        requiredServiceAccountAnnotationKeys: [],
+        optionalServiceAccountAnnotationKeys: [],
+      },
+    },
+  ]);
+});
+
+test('the files of a directory are merged in lexical order', async () => {
+  const file = (name: string): string => `${head}providers: [${JSON.stringify({ ...good, name })}]\n`;
+  const texts = { '/d/b.yml': file('b'), '/d/a.json': file('a'), '/d/c.yaml': file('c'), '/d/x.txt': 'x' };
+  const { providers, said: faults } = await read(texts, '/d');
+  expect([providers.map(({ name }) => name), faults]).toEqual([['a', 'b', 'c'], []]);
+});
+
+describe('refuses', () => {
+  const cases: readonly (readonly [
+    name: string,
+    provider: Readonly<Record<string, unknown>>,
+    said: string,
+  ])[] = [
+    ['a slash in the name', { ...good, name: 'a/b' }, 'the name must be that of a file'],
+    ['a blank in the name', { ...good, name: 'a b' }, 'the name must be that of a file'],
+    ['the name ..', { ...good, name: '..' }, 'the name must be that of a file'],
+    ['an unknown version', { ...good, apiVersion: 'v9' }, 'apiVersion "v9" must be one of'],
+    ['no images', { ...good, matchImages: [] }, 'matchImages must not be empty'],
+    ['a bad image', { ...good, matchImages: ['a b'] }, 'matchImages entry "a b"'],
+    ['a bad port', { ...good, matchImages: ['a.io:*'] }, 'matchImages entry "a.io:*"'],
+    ['no cache duration', { ...good, defaultCacheDuration: null }, 'defaultCacheDuration must be set'],
+    [
+      'a negative cache duration',
+      { ...good, defaultCacheDuration: '-1s' },
+      'defaultCacheDuration -1s is negative',
+    ],
+    ['an unknown field', { ...good, arguments: [] }, 'providers[0].arguments: is not a known field'],
+    [
+      'a token with an older version',
+      { ...good, apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1', tokenAttributes: token },
+      'tokenAttributes needs apiVersion',
+    ],
+    [
+      'a token without cache type',
+      { ...good, tokenAttributes: { ...token, cacheType: '' } },
+      'cacheType "" must be',
+    ],
+    [
+      'a token without audience',
+      { ...good, tokenAttributes: { ...token, serviceAccountTokenAudience: '' } },
+      'serviceAccountTokenAudience must be set',
+    ],
+    [
+      'a token that does not say whether it is required',
+      { ...good, tokenAttributes: { ...token, requireServiceAccount: null } },
+      'requireServiceAccount must be set',
+    ],
+    [
+      'required annotations of no account',
+      {
+        ...good,
+        tokenAttributes: {
+          ...token,
+          requireServiceAccount: false,
+          requiredServiceAccountAnnotationKeys: ['a'],
+        },
+      },
+      'needs requireServiceAccount to be true',
+    ],
+    [
+      'an annotation both required and optional',
+      {
+        ...good,
+        tokenAttributes: {
+          ...token,
+          requiredServiceAccountAnnotationKeys: ['a'],
+          optionalServiceAccountAnnotationKeys: ['a'],
+        },
+      },
+      'the annotation key "a" is given twice',
+    ],
+    [
+      'a bad annotation key',
+      { ...good, tokenAttributes: { ...token, optionalServiceAccountAnnotationKeys: ['a b'] } },
+      'the annotation key "a b"',
+    ],
+  ];
+  for (const [name, provider, expected] of cases) {
+    test(name, async () => {
+      expect(await said(provider)).toEqual([expect.stringContaining(expected)]);
+    });
+  }
+
+  test('a token without its gate', async () => {
+    const gates = { ...defaultGates, KubeletServiceAccountTokenForCredentialProviders: false };
+    expect(await said({ ...good, tokenAttributes: token }, gates)).toEqual([
+      expect.stringContaining('may be set only while the feature gate'),
+    ]);
+  });
+
+  test('no providers, two of the same name, another kind, an empty directory', async () => {
+    const twice = `${head}providers: ${JSON.stringify([good, good])}\n`;
+    const results = await Promise.all([
+      read({ '/p': `${head}providers: []\n` }, '/p'),
+      read({ '/p': twice }, '/p'),
+      read({ '/p': twice.replace('CredentialProviderConfig', 'KubeletConfiguration') }, '/p'),
+      read({ '/d/readme': '' }, '/d'),
+      read({}, '/p'),
+    ]);
+    expect(results.map(({ said: faults }) => faults.join())).toEqual([
+      '/p: providers must not be empty',
+      '/p: provider "ecr": is given twice',
+      '/p:2: kind: must be CredentialProviderConfig, not "KubeletConfiguration"',
+      expect.stringContaining('has no .json'),
+      '/p: the file cannot be read: no such file',
+    ]);
+  });
+});

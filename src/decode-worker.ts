@@ -1,8 +1,0 @@
-// The entry point of the thread that reads large manifests; it is started by src/edge/host/decode-worker-client.ts and
-// lies beside main in the bundle.
-import { parentPort } from 'node:worker_threads';
-import { staticPodUid } from './api/static-pod-hash/compute.ts';
-import { serveWork } from './edge/host/decode-worker-serve.ts';
-import { type ManifestWork, makeParts } from './sources/make-pods.ts';
-
-if (parentPort !== null) serveWork(parentPort, (work) => makeParts(work as ManifestWork, staticPodUid));

@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { canMount } from '../../../test/fakes/mount-ground.ts';
+import { recordFiles } from './record-files.ts';
+
+let dir = '';
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'records-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+test('written whole, for the kubelet only, read and removed again', async () => {
+  const path = join(dir, 'a', 'b', 'record');
+  await recordFiles.write(path, 'one');
+  await recordFiles.write(path, 'two');
+  expect(await recordFiles.read(path)).toBe('two');
+  expect(await recordFiles.list(join(dir, 'a', 'b'))).toEqual(['record']);
+  expect([statSync(path).mode & 0o777, statSync(join(dir, 'a')).mode & 0o777]).toEqual([0o600, 0o700]);
+  await recordFiles.remove(path);
+  await recordFiles.remove(path);
+  expect(await recordFiles.read(path)).toBeUndefined();
+});
+
+test('nothing there is nothing, not an error', async () => {
+  expect(await recordFiles.list(join(dir, 'none'))).toEqual([]);
+  expect(await recordFiles.read(join(dir, 'none'))).toBeUndefined();
+});
+
+test('a write that fails keeps what was there and leaves no half', async () => {
+  const path = join(dir, 'record');
+  await recordFiles.write(path, 'old');
+  // A directory where the temporary file would lie: no privilege helps against that.
+  rmSync(`${path}.tmp`, { force: true });
+  await recordFiles.write(join(`${path}.tmp`, 'x'), 'in the way');
+  await expect(recordFiles.write(path, 'new')).rejects.toMatchObject({ reason: 'FailedWrite' });
+  expect(readFileSync(path, 'utf8')).toBe('old');
+});
+
+test.runIf(canMount)('a full disk: an error that says so, and what was there stays', async () => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4k', 'tmpfs', dir]);
+  try {
+    const path = join(dir, 'record');
+    await recordFiles.write(path, 'old');
+    const failed = recordFiles.write(path, 'new');
+    await expect(failed).rejects.toMatchObject({ reason: 'FailedWrite', cause: { code: 'ENOSPC' } });
+    expect([readFileSync(path, 'utf8'), readdirSync(dir)]).toEqual(['old', ['record']]);
+  } finally {
+    execFileSync('umount', [dir]);
+  }
+});
+
+test('neither reads nor writes through a link', async () => {
+  const path = join(dir, 'record');
+  writeFileSync(join(dir, 'other'), 'theirs');
+  symlinkSync(join(dir, 'other'), path);
+  await expect(recordFiles.read(path)).rejects.toMatchObject({ reason: 'FailedRead' });
+  symlinkSync(join(dir, 'other'), `${path}.tmp`);
+  await expect(recordFiles.write(path, 'mine')).rejects.toMatchObject({ reason: 'FailedWrite' });
+  expect(readFileSync(join(dir, 'other'), 'utf8')).toBe('theirs');
+});
+
+test('what is no directory and what is no file', async () => {
+  writeFileSync(join(dir, 'file'), '');
+  chmodSync(dir, 0o700);
+  await expect(recordFiles.list(join(dir, 'file'))).rejects.toMatchObject({ reason: 'FailedRead' });
+  await expect(recordFiles.read(dir)).rejects.toMatchObject({ reason: 'FailedRead' });
+  expect(readdirSync(dir)).toEqual(['file']);
+});
+
+test('what is replaced without waiting is whole, for the kubelet only, and can be settled', async () => {
+  const path = join(dir, 'a', 'state');
+  await recordFiles.settle(path);
+  await recordFiles.replace(path, 'one');
+  await recordFiles.replace(path, 'two');
+  await recordFiles.settle(path);
+  expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o777]).toEqual(['two', 0o600]);
+  expect(readdirSync(join(dir, 'a'))).toEqual(['state']);
+});

@@ -1,0 +1,19 @@
+// One small file that somebody else may replace at any time: read whole, and watched.
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { watchPath } from '../manifests/watch-dir.ts';
+
+export function textFile(clock: Clock) {
+  return {
+    read: async (path: string, signal: AbortSignal): Promise<string> => {
+      try {
+        return await readFile(path, { encoding: 'utf8', signal });
+      } catch (cause) {
+        throw new KubeletError('invalid', 'UnreadableFile', `cannot read ${path}`, { cause });
+      }
+    },
+    watch: (path: string, onChange: () => void, onError: (err: unknown) => void) =>
+      watchPath({ path, clock, onChange, onError }),
+  };
+}

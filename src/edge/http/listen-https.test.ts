@@ -1,0 +1,417 @@
+import { connect as connectHttp2 } from 'node:http2';
+import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
+import { connect as connectTcp } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type KeyPair, TestAuthority } from '../../../test/api-server/pki.ts';
+import { checkLeaks, type LeakCheck } from '../../../test/leaks/leaks.ts';
+import type { HttpRequest } from '../../api/ports/http.ts';
+import { untilAborted } from '../../base/abort/race-abort.ts';
+import { Channel } from '../../base/channel.ts';
+import type { HttpListener } from './listen-http.ts';
+import { type ListenHttpsOptions, listenHttps } from './listen-https.ts';
+
+const authority = new TestAuthority();
+const other = new TestAuthority();
+const server = authority.issue({ commonName: 'node', hosts: ['127.0.0.1'], usage: 'server' });
+const admin = authority.issue({ commonName: 'admin', organizations: ['a', 'b'], usage: 'client' });
+const ciphers = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:ECDHE-ECDSA-AES128-GCM-SHA256';
+
+let leaks: LeakCheck;
+let open: { close(): Promise<void> | void }[] = [];
+let seen: HttpRequest[] = [];
+let errors: unknown[] = [];
+
+beforeEach(() => {
+  leaks = checkLeaks();
+  open = [];
+  seen = [];
+  errors = [];
+});
+
+afterEach(async () => {
+  for (const each of open.toReversed()) await each.close();
+  await leaks.assertNone();
+});
+
+/** What a port shows and whom it trusts, to be changed by a test. */
+class Shown {
+  pair: KeyPair | undefined = server;
+  ca = authority.cert;
+  readonly changed = new Channel<void>();
+  readonly certificate = {
+    current: () => this.pair && { certPem: this.pair.cert, keyPem: this.pair.key },
+    changed: this.changed,
+  };
+  readonly clientAuthorities = { pem: () => this.ca, changed: new Channel<void>() };
+}
+
+async function listen(shown: Shown, options: Partial<ListenHttpsOptions> = {}): Promise<HttpListener> {
+  const listener = await listenHttps({
+    host: '127.0.0.1',
+    port: 0,
+    flag: '--port',
+    handler: (request) => {
+      seen.push(request);
+      return { status: 200, headers: {}, body: `hello ${request.certificate?.commonName ?? 'nobody'}` };
+    },
+    onError: (err) => void errors.push(err),
+    certificate: shown.certificate,
+    clientAuthorities: shown.clientAuthorities,
+    minVersion: 'TLSv1.2',
+    ciphers,
+    ...options,
+  });
+  open.push(listener);
+  return listener;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+function ask(listener: HttpListener, path: string, options: RequestOptions = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const { host, port } = listener;
+    const outgoing = httpsRequest(
+      { host, port, path, ca: authority.cert, agent: false, ...options },
+      (incoming) => {
+        let body = '';
+        incoming.setEncoding('utf8');
+        incoming.on('data', (chunk: string) => {
+          body += chunk;
+        });
+        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body }));
+        incoming.on('error', reject);
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}
+
+const by = (pair: KeyPair): RequestOptions => ({ cert: pair.cert, key: pair.key });
+
+async function askHttp2(listener: HttpListener, path: string, pair?: KeyPair): Promise<Answer> {
+  const session = connectHttp2(`https://127.0.0.1:${listener.port}`, {
+    ca: authority.cert,
+    ...(pair && { cert: pair.cert, key: pair.key }),
+  });
+  try {
+    return await new Promise<Answer>((resolve, reject) => {
+      session.on('error', reject);
+      const stream = session.request({ ':path': path });
+      let status = 0;
+      let body = '';
+      stream.setEncoding('utf8');
+      stream.on('response', (headers) => {
+        status = headers[':status'] ?? 0;
+      });
+      stream.on('data', (chunk: string) => {
+        body += chunk;
+      });
+      stream.on('end', () => resolve({ status, body }));
+      stream.on('error', reject);
+    });
+  } finally {
+    session.close();
+  }
+}
+
+describe('certificates of clients', () => {
+  test('are passed on with what they say', async () => {
+    const listener = await listen(new Shown());
+    expect(await ask(listener, '/', by(admin))).toEqual({ status: 200, body: 'hello admin' });
+    expect(seen[0]?.certificate).toMatchObject({
+      commonName: 'admin',
+      organizations: ['a', 'b'],
+      uid: '',
+      problem: undefined,
+    });
+    expect(seen[0]?.certificate?.sha256).toMatch(/^[0-9a-f]{64}$/);
+    expect(seen[0]?.certificate?.notAfterMs).toBeGreaterThan(Date.now());
+  });
+
+  test('count when the whole chain of their authorities is among those that vouch', async () => {
+    const below = new TestAuthority({ below: authority });
+    const client = below.issue({ commonName: 'below', usage: 'client' });
+    const shown = new Shown();
+    shown.ca = below.cert;
+    await ask(await listen(shown), '/', by(client));
+    shown.ca = below.cert + authority.cert;
+    await ask(await listen(shown), '/', by(client));
+    const problems = seen.map(({ certificate }) => certificate?.problem);
+    expect(problems).toEqual(['UNABLE_TO_GET_ISSUER_CERT', undefined]);
+  });
+
+  test('need not be there', async () => {
+    const listener = await listen(new Shown());
+    expect(await ask(listener, '/')).toEqual({ status: 200, body: 'hello nobody' });
+  });
+
+  const hourMs = 3_600_000;
+  const faults = [
+    ['of another authority', other.issue({ commonName: 'x', usage: 'client' }), 'CERT_SIGNATURE_FAILURE'],
+    ['for servers', authority.issue({ commonName: 'x', usage: 'server' }), 'INVALID_PURPOSE'],
+    [
+      'that has expired',
+      authority.issue({ commonName: 'x', usage: 'client', notBeforeMs: Date.now() - hourMs, seconds: 60 }),
+      'CERT_HAS_EXPIRED',
+    ],
+    [
+      'of tomorrow',
+      authority.issue({ commonName: 'x', usage: 'client', notBeforeMs: Date.now() + hourMs }),
+      'CERT_NOT_YET_VALID',
+    ],
+  ] as const;
+  for (const [name, pair, problem] of faults) {
+    test(`one ${name} has a problem`, async () => {
+      await ask(await listen(new Shown()), '/', by(pair));
+      expect(seen[0]?.certificate?.problem).toBe(problem);
+    });
+  }
+
+  test('are not asked for where nobody vouches for them', async () => {
+    await ask(await listen(new Shown(), { clientAuthorities: undefined }), '/', by(admin));
+    expect(seen[0]?.certificate).toBeUndefined();
+  });
+});
+
+describe('HTTP/2', () => {
+  test('is spoken with who can, certificates and streams included', async () => {
+    async function* stream(): AsyncIterable<Uint8Array> {
+      yield new TextEncoder().encode('one ');
+      yield new TextEncoder().encode('two');
+    }
+    const listener = await listen(new Shown(), {
+      handler: ({ certificate, path }) => ({
+        status: 200,
+        headers: {},
+        body: path === '/stream' ? stream() : `hello ${certificate?.commonName}`,
+      }),
+    });
+    expect(await askHttp2(listener, '/', admin)).toEqual({ status: 200, body: 'hello admin' });
+    expect(await askHttp2(listener, '/stream')).toEqual({ status: 200, body: 'one two' });
+  });
+
+  test('a connection that is not used any more ends, one with a silent stream does not', async () => {
+    let ended = false;
+    async function* silent(signal: AbortSignal): AsyncIterable<Uint8Array> {
+      yield new TextEncoder().encode('begin');
+      await untilAborted(signal);
+      ended = true;
+    }
+    const listener = await listen(new Shown(), {
+      limits: { idleMs: 50, stalledMs: 50 },
+      handler: ({ path, signal }) => ({
+        status: 200,
+        headers: {},
+        body: path === '/' ? 'done' : silent(signal),
+      }),
+    });
+    const idle = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
+    await new Promise<void>((resolve) => {
+      const used = idle.request({ ':path': '/' });
+      used.resume();
+      used.on('close', () => resolve());
+    });
+    const busy = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
+    const stream = busy.request({ ':path': '/logs' });
+    await new Promise((resolve) => void stream.once('data', resolve));
+    if (!idle.closed) await new Promise<void>((resolve) => void idle.once('close', () => resolve()));
+    await new Promise((resolve) => void setTimeout(resolve, 200));
+    expect([busy.closed, ended]).toEqual([false, false]);
+    stream.close();
+    busy.close();
+    await expect.poll(() => ended).toBe(true);
+  });
+
+  test.each([
+    ['nobody reads', async () => ({ status: 401, headers: {}, body: 'no' })],
+    [
+      'is waited for',
+      async (request: HttpRequest) => ({ status: 200, headers: {}, body: await request.readBody(10) }),
+    ],
+  ])('a body without an end that %s holds no connection', async (_, handler) => {
+    const listener = await listen(new Shown(), { handler, limits: { idleMs: 50, requestTimeoutMs: 50 } });
+    const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
+    open.push({ close: () => session.destroy() });
+    session.on('error', () => undefined);
+    const stream = session.request({ ':path': '/', ':method': 'POST' }, { endStream: false });
+    stream.on('error', () => undefined);
+    stream.resume();
+    stream.write('x');
+    await new Promise<void>((resolve) => void session.once('close', () => resolve()));
+    expect(errors).toEqual([]);
+  });
+
+  test('who does not hang up is hung up on', async () => {
+    const listener = await listen(new Shown(), { limits: { idleMs: 50, closeMs: 50 } });
+    const socket = connectTls({
+      host: '127.0.0.1',
+      port: listener.port,
+      ca: authority.cert,
+      ALPNProtocols: ['h2'],
+    });
+    socket.allowHalfOpen = true;
+    open.push({ close: () => void socket.destroy() });
+    const broken = new Promise<void>((resolve) => {
+      socket.on('error', () => resolve());
+      socket.on('close', () => resolve());
+    });
+    // The preface and empty settings, all that a client of HTTP/2 has to say.
+    socket.write(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(3)}\u0004${'\0'.repeat(5)}`);
+    socket.resume();
+    await new Promise<void>((resolve) => void socket.once('end', () => resolve()));
+    // A socket that stays open says nothing of its other end's until it is written to.
+    const timer = setInterval(() => socket.write('x'), 20);
+    await broken;
+    clearInterval(timer);
+  });
+});
+
+describe('changes', () => {
+  test('a certificate is waited for, and may be replaced', async () => {
+    const shown = new Shown();
+    shown.pair = undefined;
+    const listener = await listen(shown);
+    await expect(ask(listener, '/')).rejects.toThrow();
+    shown.pair = server;
+    shown.changed.push();
+    expect(await ask(listener, '/')).toMatchObject({ status: 200 });
+    shown.pair = other.issue({ commonName: 'node', hosts: ['127.0.0.1'], usage: 'server' });
+    shown.changed.push();
+    await expect(ask(listener, '/')).rejects.toThrow();
+    expect(await ask(listener, '/', { ca: other.cert })).toMatchObject({ status: 200 });
+  });
+
+  test('one that cannot be used does not replace one that can', async () => {
+    const shown = new Shown();
+    const listener = await listen(shown);
+    shown.pair = { cert: 'nonsense', key: 'nonsense' };
+    shown.changed.push();
+    expect(await ask(listener, '/')).toMatchObject({ status: 200 });
+    expect(errors).toHaveLength(1);
+  });
+
+  test('authorities may change, and connections of then take no further requests', async () => {
+    const shown = new Shown();
+    const listener = await listen(shown);
+    const agent = new Agent({
+      keepAlive: true,
+      maxSockets: 1,
+      cert: admin.cert,
+      key: admin.key,
+      ca: authority.cert,
+    });
+    open.push({ close: () => agent.destroy() });
+    await ask(listener, '/', { agent });
+    await ask(listener, '/', { agent });
+    expect(seen.map(({ certificate }) => certificate?.problem)).toEqual([undefined, undefined]);
+    shown.ca = other.cert;
+    shown.clientAuthorities.changed.push();
+    await expect.poll(() => Object.values(agent.freeSockets).flat().length).toBe(0);
+    await ask(listener, '/', { agent });
+    expect(seen[2]?.certificate?.problem).toBe('CERT_SIGNATURE_FAILURE');
+    await ask(listener, '/', by(other.issue({ commonName: 'x', usage: 'client' })));
+    expect(seen[3]?.certificate?.problem).toBeUndefined();
+  });
+});
+
+describe('TLS', () => {
+  const versions = [
+    ['TLSv1.3', 'TLSv1.2', false],
+    ['TLSv1.3', 'TLSv1.3', true],
+    ['TLSv1.2', 'TLSv1.2', true],
+    ['TLSv1.2', 'TLSv1.1', false],
+  ] as const;
+  for (const [least, spoken, works] of versions) {
+    test(`a server of ${least} and a client of ${spoken}: ${works}`, async () => {
+      const listener = await listen(new Shown(), { minVersion: least });
+      const answer = ask(listener, '/', {
+        minVersion: spoken,
+        maxVersion: spoken,
+        ...(spoken === 'TLSv1.1' && { ciphers: 'DEFAULT@SECLEVEL=0' }),
+      });
+      if (works) expect(await answer).toMatchObject({ status: 200 });
+      else await expect(answer).rejects.toThrow();
+    });
+  }
+
+  test('a handshake that does not come to an end', async () => {
+    const listener = await listen(new Shown(), { limits: { headersTimeoutMs: 50 } });
+    const socket = connectTcp(listener.port, listener.host);
+    await new Promise<void>((resolve) => {
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve());
+    });
+  });
+
+  test('headers that do not come to an end', async () => {
+    const listener = await listen(new Shown(), { limits: { headersTimeoutMs: 50 } });
+    const socket = connectTls(listener.port, listener.host, { ca: authority.cert });
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.toString();
+    });
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n');
+    await new Promise<void>((resolve) => void socket.on('close', () => resolve()));
+    expect(got).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  test('headers that are too long', async () => {
+    const listener = await listen(new Shown(), { limits: { headerBytes: 2048 } });
+    expect(await ask(listener, '/', { headers: { 'x-long': 'a'.repeat(500_000) } })).toMatchObject({
+      status: 431,
+    });
+  });
+
+  test('an upgraded connection is handed on', async () => {
+    const listener = await listen(new Shown(), {
+      handler: () => ({ proxyTo: 'http://runtime/x' }),
+      proxyUpgrade: async (_request, socket, _head, url) => {
+        socket.end(`HTTP/1.1 101 Switching Protocols\r\n\r\n${url}`);
+      },
+    });
+    const socket = connectTls(listener.port, listener.host, { ca: authority.cert });
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.toString();
+    });
+    socket.write('GET /exec HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n');
+    await new Promise<void>((resolve) => void socket.on('close', () => resolve()));
+    expect(got).toMatch(/^HTTP\/1\.1 101 [^]*http:\/\/runtime\/x$/);
+  });
+
+  test('closes at once when nothing is under way, silent clients included', async () => {
+    const listener = await listen(new Shown(), { limits: { closeMs: 100 } });
+    const silent = connectTcp(listener.port, listener.host);
+    silent.on('error', () => undefined);
+    await ask(listener, '/');
+    await listener.close();
+    silent.destroy();
+  });
+});
+
+describe('addresses', () => {
+  test.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['::1', '::1'],
+    ['::', '127.0.0.1'],
+    ['::', '::1'],
+  ])('listening on %s it is reached at %s', async (host, at) => {
+    const listener = await listen(new Shown(), { host });
+    const answer = await ask({ ...listener, host: at }, '/', { rejectUnauthorized: false });
+    expect(answer).toMatchObject({ status: 200 });
+  });
+
+  test('one in use is named, with its flag', async () => {
+    const { port } = await listen(new Shown());
+    await expect(listen(new Shown(), { port })).rejects.toMatchObject({
+      kind: 'conflict',
+      message: `cannot listen on 127.0.0.1:${port} (--port): the address is in use`,
+    });
+  });
+});

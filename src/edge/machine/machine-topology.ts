@@ -1,0 +1,144 @@
+// How this machine's processors, memory and caches lie to each other. Upstream: cadvisor's sysinfo.GetNodesInfo, from which
+// the CPU, memory and topology managers reckon. Invariant: only what is online; a machine without NUMA is one node.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseCpuList } from '../../api/quantity/cpu-list.ts';
+
+export interface MachineThread {
+  readonly id: number;
+  /** Of the kernel; alike in two sockets. */
+  readonly core: number;
+  readonly socket: number;
+}
+
+export interface MachineCache {
+  readonly level: number;
+  /** Data, Instruction, Unified. */
+  readonly type: string;
+  readonly sizeBytes: bigint;
+  readonly threads: readonly number[];
+}
+
+export interface NumaNode {
+  readonly id: number;
+  readonly memoryBytes: bigint;
+  readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
+  /** To each node, itself included, in the order of their numbers; 10 is next to it. */
+  readonly distances: readonly number[];
+  readonly threads: readonly MachineThread[];
+  readonly caches: readonly MachineCache[];
+}
+
+export interface MachineTopology {
+  readonly sockets: number;
+  readonly cores: number;
+  readonly threads: number;
+  readonly nodes: readonly NumaNode[];
+}
+
+const kernel = { sys: '/sys', proc: '/proc' };
+
+export async function readMachineTopology(places: typeof kernel = kernel): Promise<MachineTopology> {
+  const devices = join(places.sys, 'devices/system');
+  const online = parseCpuList(await text(join(devices, 'cpu/online')));
+  const numbers = parseCpuList(await text(join(devices, 'node/online')));
+  const nodes =
+    numbers.length === 0
+      ? [await onlyNode(devices, online, places)]
+      : await Promise.all(numbers.map((id) => readNode(devices, id, online)));
+  const threads = nodes.flatMap((node) => node.threads);
+  return {
+    sockets: new Set(threads.map(({ socket }) => socket)).size,
+    cores: new Set(threads.map(({ core, socket }) => `${socket}/${core}`)).size,
+    threads: threads.length,
+    nodes,
+  };
+}
+
+async function readNode(devices: string, id: number, online: readonly number[]): Promise<NumaNode> {
+  const place = join(devices, `node/node${id}`);
+  const own = parseCpuList(await text(join(place, 'cpulist'))).filter((each) => online.includes(each));
+  const distances = (await text(join(place, 'distance'))).split(/\s+/).filter((word) => word !== '');
+  return {
+    id,
+    memoryBytes: memoryTotal(await text(join(place, 'meminfo'))),
+    hugePages: await hugePages(join(place, 'hugepages')),
+    distances: distances.map(Number),
+    ...(await readThreads(devices, own)),
+  };
+}
+
+async function onlyNode(
+  devices: string,
+  online: readonly number[],
+  places: typeof kernel,
+): Promise<NumaNode> {
+  return {
+    id: 0,
+    memoryBytes: memoryTotal(await text(join(places.proc, 'meminfo'))),
+    hugePages: await hugePages(join(places.sys, 'kernel/mm/hugepages')),
+    distances: [10],
+    ...(await readThreads(devices, online)),
+  };
+}
+
+async function readThreads(
+  devices: string,
+  ids: readonly number[],
+): Promise<Pick<NumaNode, 'threads' | 'caches'>> {
+  const threads = await Promise.all(
+    ids.map(async (id) => ({
+      id,
+      core: await number(join(devices, `cpu/cpu${id}/topology/core_id`)),
+      socket: await number(join(devices, `cpu/cpu${id}/topology/physical_package_id`)),
+    })),
+  );
+  const found = await Promise.all(ids.map((id) => readCaches(join(devices, `cpu/cpu${id}/cache`))));
+  // Each that is shared is seen from every thread that shares it.
+  const caches = new Map(
+    found.flat().map((cache) => [JSON.stringify([cache.level, cache.type, cache.threads]), cache]),
+  );
+  return { threads, caches: [...caches.values()] };
+}
+
+async function readCaches(place: string): Promise<readonly MachineCache[]> {
+  const names = (await readdir(place).catch(() => [])).filter((name) => /^index\d+$/.test(name)).toSorted();
+  return await Promise.all(
+    names.map(async (name) => ({
+      level: await number(join(place, name, 'level')),
+      type: await text(join(place, name, 'type')),
+      sizeBytes: cacheSize(await text(join(place, name, 'size'))),
+      threads: parseCpuList(await text(join(place, name, 'shared_cpu_list'))),
+    })),
+  );
+}
+
+async function hugePages(place: string): Promise<NumaNode['hugePages']> {
+  const names = await readdir(place).catch(() => []);
+  const pools = await Promise.all(
+    names.map(async (name) => ({
+      sizeBytes: BigInt(/^hugepages-(\d+)kB$/.exec(name)?.[1] ?? 0) * 1024n,
+      count: BigInt(await number(join(place, name, 'nr_hugepages'))),
+    })),
+  );
+  return pools
+    .filter(({ sizeBytes }) => sizeBytes > 0n)
+    .toSorted((a, b) => Number(a.sizeBytes - b.sizeBytes));
+}
+
+function memoryTotal(meminfo: string): bigint {
+  return BigInt(/MemTotal:\s+(\d+) kB/.exec(meminfo)?.[1] ?? 0) * 1024n;
+}
+
+function cacheSize(size: string): bigint {
+  const [, amount = '0', unit = ''] = /^(\d+)([KM]?)$/.exec(size) ?? [];
+  return BigInt(amount) * (unit === 'K' ? 1024n : unit === 'M' ? 1024n ** 2n : 1n);
+}
+
+async function text(path: string): Promise<string> {
+  return (await readFile(path, 'utf8').catch(() => '')).trim();
+}
+
+async function number(path: string): Promise<number> {
+  return Number((await text(path)) || 0);
+}

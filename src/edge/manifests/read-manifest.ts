@@ -1,0 +1,144 @@
+// Lists and reads manifest files. Never blocks: what is not a regular file is recognised after a non-blocking open.
+// Invariant: a stamp differs whenever content, owner or mode of the file behind the path may have changed.
+// Upstream: pkg/kubelet/config/file.go, its use of os and path/filepath.
+import { type BigIntStats, closeSync, constants, fstatSync } from 'node:fs';
+import { lstat, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ErrorKind, KubeletError } from '../../base/errors.ts';
+import { openFile, readInto } from '../files/small-files.ts';
+
+export interface HostManifestEntry {
+  readonly path: string;
+  readonly kind: 'file' | 'directory' | 'other' | 'missing' | 'unreadable';
+  readonly stamp: string;
+  readonly reason?: string;
+}
+
+export type HostManifestListing =
+  | { readonly kind: 'missing' | 'other' }
+  | { readonly kind: 'directory' | 'file'; readonly entries: readonly HostManifestEntry[] };
+
+export interface HostManifestContent {
+  readonly bytes: Uint8Array;
+  readonly stamp: string;
+  readonly changedAtMs: number;
+}
+
+/** What is at the path: a directory's visible entries in lexical order, or the one file. */
+export async function listManifests(path: string): Promise<HostManifestListing> {
+  const stats = await statOrMissing(path);
+  if (stats === undefined) return { kind: 'missing' };
+  if (stats.isFile()) return { kind: 'file', entries: [{ path, kind: 'file', stamp: stampOf(stats) }] };
+  if (!stats.isDirectory()) return { kind: 'other' };
+  const names = (await readdir(path).catch((err: unknown) => fail(err, path)))
+    .filter((name) => !name.startsWith('.'))
+    .sort();
+  const entries = await Promise.all(names.map((name) => inspect(join(path, name))));
+  return { kind: 'directory', entries: entries.filter((entry) => entry !== undefined) };
+}
+
+export async function readManifestFile(path: string, limitBytes: number): Promise<HostManifestContent> {
+  // Non-blocking, or opening a pipe that nobody writes to would never return.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+  const fd = await openFile(path, flags).catch((err: unknown) => fail(err, path));
+  try {
+    const stats = fstatSync(fd, { bigint: true });
+    if (!stats.isFile()) throw new KubeletError('invalid', 'NotAFile', 'it is not a regular file');
+    const bytes = await readAtMost(fd, limitBytes, Number(stats.size));
+    return { bytes, stamp: stampOf(stats), changedAtMs: changedAtMs(stats) };
+  } catch (err) {
+    return fail(err, path);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function inspect(path: string): Promise<HostManifestEntry | undefined> {
+  try {
+    const stats = await statOrMissing(path);
+    if (stats === undefined) return await danglingOrGone(path);
+    const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'directory' : 'other';
+    return { path, kind, stamp: stampOf(stats) };
+  } catch (err) {
+    return { path, kind: 'unreadable', stamp: '', reason: err instanceof Error ? err.message : String(err) };
+  }
+}
+
+/** A link whose target is missing is still an entry; a file that was removed since the listing is none. */
+async function danglingOrGone(path: string): Promise<HostManifestEntry | undefined> {
+  const there = await lstat(path).then(
+    () => true,
+    () => false,
+  );
+  return there ? { path, kind: 'missing', stamp: '' } : undefined;
+}
+
+async function statOrMissing(path: string): Promise<BigIntStats | undefined> {
+  try {
+    return await stat(path, { bigint: true });
+  } catch (err) {
+    const code = codeOf(err);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : fail(err, path);
+  }
+}
+
+async function readAtMost(fd: number, limitBytes: number, sizeHint: number): Promise<Uint8Array> {
+  if (sizeHint > limitBytes) throw tooLarge(limitBytes);
+  // One byte more than expected: a read that fills the buffer means that the file has grown meanwhile.
+  let buffer = Buffer.allocUnsafe(sizeHint + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await readInto(fd, buffer, length, buffer.length - length, length);
+    length += bytesRead;
+    if (length > limitBytes) throw tooLarge(limitBytes);
+    // Of a regular file, a read gives less than was asked for only at its end.
+    if (length < buffer.length) return buffer.subarray(0, length);
+    buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
+  }
+}
+
+function tooLarge(limitBytes: number): KubeletError {
+  return new KubeletError('invalid', 'TooLarge', `it is larger than ${limitBytes} bytes`);
+}
+
+function stampOf(stats: BigIntStats): string {
+  return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
+}
+
+function changedAtMs(stats: BigIntStats): number {
+  const latest = stats.mtimeNs > stats.ctimeNs ? stats.mtimeNs : stats.ctimeNs;
+  return Number(latest / 1_000_000n);
+}
+
+const kinds: Readonly<Record<string, ErrorKind>> = {
+  ENOENT: 'not-found',
+  ENOTDIR: 'not-found',
+  EACCES: 'forbidden',
+  EPERM: 'forbidden',
+  ELOOP: 'invalid',
+  ENAMETOOLONG: 'invalid',
+  EISDIR: 'invalid',
+  ENXIO: 'invalid',
+};
+
+const words: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ELOOP: 'its links lead in a circle',
+  // A socket, which cannot be opened.
+  ENXIO: 'it is not a regular file',
+};
+
+function fail(err: unknown, path: string): never {
+  if (err instanceof KubeletError) throw err;
+  const code = codeOf(err) ?? '';
+  throw new KubeletError(kinds[code] ?? 'unavailable', 'ManifestUnreadable', words[code] ?? String(err), {
+    cause: err,
+    details: { path },
+  });
+}
+
+function codeOf(err: unknown): string | undefined {
+  return err instanceof Error && 'code' in err && typeof err.code === 'string' ? err.code : undefined;
+}

@@ -1,0 +1,309 @@
+// On a real temporary directory: every way in which a directory, a file or a link can change must be told.
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { type Clock, realClock } from '../../base/clock.ts';
+import { watchPath } from './watch-dir.ts';
+
+let root = '';
+let open: { close(): void }[] = [];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'watch-dir-'));
+});
+
+afterEach(async () => {
+  for (const watcher of open) watcher.close();
+  open = [];
+  await rm(root, { recursive: true, force: true });
+});
+
+interface Told {
+  count: number;
+  readonly errors: unknown[];
+  /** Waits until something is told that was not told yet; how long it took. */
+  next(): Promise<number>;
+  /** Waits until nothing has been told for a while. */
+  quiet(): Promise<void>;
+}
+
+function follow(path: string, clock: Clock = realClock): Told {
+  const errors: unknown[] = [];
+  let wake: () => void = () => undefined;
+  let taken = 0;
+  const told: Told = {
+    count: 0,
+    errors,
+    next: async () => {
+      const sinceMs = realClock.monotonic();
+      while (told.count === taken) {
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        let late = false;
+        const timer = realClock.setTimer(3000, () => {
+          late = true;
+          wake();
+        });
+        await woken;
+        timer.cancel();
+        if (late) throw new Error('not told within 3 s');
+      }
+      taken = told.count;
+      return realClock.monotonic() - sinceMs;
+    },
+    quiet: async () => {
+      let seen = -1;
+      while (seen !== told.count) {
+        seen = told.count;
+        await realClock.sleep(60);
+      }
+      taken = told.count;
+    },
+  };
+  open.push(
+    watchPath({
+      path,
+      clock,
+      onChange: () => {
+        told.count += 1;
+        wake();
+      },
+      onError: (err) => errors.push(err),
+    }),
+  );
+  return told;
+}
+
+async function settled(path: string): Promise<Told> {
+  const told = follow(path);
+  await told.next();
+  await told.quiet();
+  return told;
+}
+
+type Step = () => Promise<unknown>;
+
+const cases: readonly (readonly [string, { path?: string; before?: Step; change: Step }])[] = [
+  ['a file is created', { change: () => writeFile(join(root, 'm/a'), '1') }],
+  [
+    'a file is moved in',
+    {
+      before: () => writeFile(join(root, 'a'), '1'),
+      change: () => rename(join(root, 'a'), join(root, 'm/a')),
+    },
+  ],
+  [
+    'a file is moved out',
+    {
+      before: () => writeFile(join(root, 'm/a'), '1'),
+      change: () => rename(join(root, 'm/a'), join(root, 'a')),
+    },
+  ],
+  [
+    'a file is written in place',
+    { before: () => writeFile(join(root, 'm/a'), '1'), change: () => writeFile(join(root, 'm/a'), '2') },
+  ],
+  [
+    'a file is removed',
+    { before: () => writeFile(join(root, 'm/a'), '1'), change: () => unlink(join(root, 'm/a')) },
+  ],
+  [
+    'a dot name is linked elsewhere',
+    {
+      before: async () => {
+        await mkdir(join(root, 'm/..1'));
+        await mkdir(join(root, 'm/..2'));
+        await symlink('..1', join(root, 'm/..data'));
+      },
+      change: async () => {
+        await symlink('..2', join(root, 'm/..tmp'));
+        await rename(join(root, 'm/..tmp'), join(root, 'm/..data'));
+      },
+    },
+  ],
+  [
+    'the target of a linked file is written in place',
+    {
+      before: async () => {
+        await mkdir(join(root, 'elsewhere'));
+        await writeFile(join(root, 'elsewhere/a'), '1');
+        await symlink('../elsewhere/a', join(root, 'm/a'));
+      },
+      change: () => writeFile(join(root, 'elsewhere/a'), '2'),
+    },
+  ],
+  [
+    'a link on the way to a linked file is swapped',
+    {
+      before: async () => {
+        await mkdir(join(root, 'one'));
+        await mkdir(join(root, 'two'));
+        await writeFile(join(root, 'one/a'), '1');
+        await writeFile(join(root, 'two/a'), '2');
+        await symlink('one', join(root, 'current'));
+        await symlink(join(root, 'current/a'), join(root, 'm/a'));
+      },
+      change: async () => {
+        await symlink('two', join(root, 'next'));
+        await rename(join(root, 'next'), join(root, 'current'));
+      },
+    },
+  ],
+  [
+    'the directory is a link, and a file comes into its target',
+    {
+      path: 'link',
+      before: () => symlink('m', join(root, 'link')),
+      change: () => writeFile(join(root, 'm/a'), '1'),
+    },
+  ],
+  ['the directory is removed', { change: () => rm(join(root, 'm'), { recursive: true }) }],
+  ['the directory is moved away', { change: () => rename(join(root, 'm'), join(root, 'away')) }],
+  ['the path does not exist and is created', { path: 'new', change: () => mkdir(join(root, 'new')) }],
+  ['its parents do not exist and are created', { path: 'x/y/z', change: () => mkdir(join(root, 'x')) }],
+  [
+    'the path is one file, replaced by a rename',
+    {
+      path: 'm/a',
+      before: () => writeFile(join(root, 'm/a'), '1'),
+      change: async () => {
+        await writeFile(join(root, 'b'), '2');
+        await rename(join(root, 'b'), join(root, 'm/a'));
+      },
+    },
+  ],
+];
+
+describe('watchPath tells when', () => {
+  for (const [name, { path = 'm', before, change }] of cases)
+    test(name, async () => {
+      await mkdir(join(root, 'm'));
+      await before?.();
+      const told = await settled(join(root, path));
+      await change();
+      expect(await told.next()).toBeLessThan(1000);
+      expect(told.errors).toEqual([]);
+    });
+
+  test('a file comes after the directory was replaced, and after it was made anew', async () => {
+    const directory = join(root, 'm');
+    await mkdir(directory);
+    const told = await settled(directory);
+    for (const round of [1, 2, 3]) {
+      await rm(directory, { recursive: true });
+      if (round === 2) await told.quiet();
+      await mkdir(directory);
+      await told.next();
+      await told.quiet();
+      await writeFile(join(directory, 'a'), '1');
+      await told.next();
+      await told.quiet();
+    }
+    expect(told.errors).toEqual([]);
+  });
+
+  test('a linked directory leads elsewhere, and then only there', async () => {
+    await mkdir(join(root, 'one'));
+    await mkdir(join(root, 'two'));
+    await symlink('one', join(root, 'm'));
+    const told = await settled(join(root, 'm'));
+    await symlink('two', join(root, 'next'));
+    await rename(join(root, 'next'), join(root, 'm'));
+    await told.next();
+    await told.quiet();
+    await writeFile(join(root, 'two/a'), '1');
+    await told.next();
+    await told.quiet();
+    const before = told.count;
+    await writeFile(join(root, 'one/a'), '1');
+    await realClock.sleep(100);
+    expect(told.count).toBe(before);
+  });
+
+  test('the path is created while the watch is being set up', async () => {
+    for (let round = 0; round < 20; round++) {
+      const directory = join(root, `m${round}`);
+      const told = follow(directory);
+      // Somewhere between the look for what to watch and the watch itself.
+      for (let turn = 0; turn < round % 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await mkdir(directory);
+      await told.next();
+      await told.quiet();
+      await writeFile(join(directory, 'a'), '1');
+      expect(await told.next()).toBeLessThan(3000);
+    }
+  });
+
+  test('parents are created one by one down to the file', async () => {
+    const told = await settled(join(root, 'x/y/z'));
+    await mkdir(join(root, 'x'));
+    await told.next();
+    await told.quiet();
+    await mkdir(join(root, 'x/y/z'), { recursive: true });
+    await told.next();
+    await told.quiet();
+    await writeFile(join(root, 'x/y/z/a'), '1');
+    await told.next();
+  });
+});
+
+describe('watchPath', () => {
+  test('tells of a rename within 25 ms', async () => {
+    await mkdir(join(root, 'm'));
+    const told = await settled(join(root, 'm'));
+    const times: number[] = [];
+    for (let round = 0; round < 9; round++) {
+      await writeFile(join(root, 'new'), `${round}`);
+      await rename(join(root, 'new'), join(root, `m/${round}`));
+      times.push(await told.next());
+      await told.quiet();
+    }
+    // The best of them: on a busy machine any round may be late.
+    expect(Math.min(...times)).toBeLessThan(25);
+  });
+
+  test('gathers the events of a burst, but not for ever', async () => {
+    await mkdir(join(root, 'm'));
+    const clock = new FakeClock();
+    const told = follow(join(root, 'm'), clock);
+    await told.next();
+    await clock.advance(10);
+    await realClock.sleep(50);
+    const before = told.count;
+    for (let index = 0; index < 30; index++) await writeFile(join(root, `m/${index}`), '1');
+    await realClock.sleep(100);
+    expect(told.count).toBe(before);
+    await clock.advance(15);
+    expect(told.count).toBe(before + 1);
+    // Never quiet for as long as it would take.
+    for (let round = 0; round < 20; round++) {
+      await writeFile(join(root, 'm/0'), `${round}`);
+      await realClock.sleep(10);
+      await clock.advance(10);
+    }
+    expect(told.count).toBeGreaterThan(before + 1);
+  });
+
+  test('does not tell of neighbours of the path', async () => {
+    await mkdir(join(root, 'm'));
+    const told = await settled(join(root, 'm'));
+    const before = told.count;
+    await writeFile(join(root, 'neighbour'), '1');
+    await realClock.sleep(80);
+    expect(told.count).toBe(before);
+  });
+
+  test('tells nothing after close', async () => {
+    await mkdir(join(root, 'm'));
+    const told = await settled(join(root, 'm'));
+    await writeFile(join(root, 'm/a'), '1');
+    for (const watcher of open) watcher.close();
+    // On a busy machine it may have been told before it was closed.
+    const before = told.count;
+    await realClock.sleep(80);
+    expect(told.count).toBe(before);
+  });
+});

@@ -1,0 +1,204 @@
+// Tells soon after a directory, a file, or what their links lead to may have changed. Events carry nothing: whoever is
+// told looks again. Upstream: fsnotify in pkg/kubelet/config/file_linux.go.
+// Invariants: a change after the watch is in place is told; whenever the watched directories change (replaced, linked
+// elsewhere, created), it is told once more after the new watch is in place; nothing is told after close().
+import { type FSWatcher, watch } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Clock, Timer } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import type { RemovedNames } from '../files/removed-names.ts';
+import { findWatchTargets, type WatchTarget } from './watch-dir-targets.ts';
+
+export interface WatchPathOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  readonly onChange: () => void;
+  /** The path cannot be watched for now; it is tried again. */
+  readonly onError: (err: unknown) => void;
+  /** Collects which files of the path are removed. */
+  readonly removed?: Pick<RemovedNames, 'collect'>;
+}
+
+/** A file that is moved in is complete; the wait only gathers the events of one action. */
+const renameQuietMs = 2;
+/** A file that is written in place comes in pieces. */
+const changeQuietMs = 15;
+/** A directory that never rests is still told about this often. */
+const longestQuietMs = 100;
+/** Some replacements, like a mount on the directory, come without an event. */
+const recheckMs = 10_000;
+const retryMs = 1000;
+const confirmMs = 10;
+/** Where links lead is looked up when a burst of changes is over; whoever is told looks through the links himself. */
+const relinkMs = 200;
+/** Each is a watch of the kernel, of which a user has a few thousand. */
+const maxWatches = 256;
+
+export function watchPath(options: WatchPathOptions): { close(): void } {
+  const watcher = new PathWatcher(options);
+  watcher.refresh();
+  return watcher;
+}
+
+interface OpenWatch {
+  readonly watcher: FSWatcher;
+  readonly removed: { close(): void } | undefined;
+  readonly identity: string;
+  names: ReadonlySet<string> | undefined;
+}
+
+class PathWatcher {
+  readonly #options: WatchPathOptions;
+  readonly #open = new Map<string, OpenWatch>();
+  #closed = false;
+  #refreshing = false;
+  #refreshAgain = false;
+  /** A watched directory has gone; what takes its place is not watched yet. */
+  #lost = false;
+  #recheck: Timer | undefined;
+  #relink: Timer | undefined;
+  #quiet: { timer: Timer; readonly sinceMs: number; relinked: boolean } | undefined;
+
+  constructor(options: WatchPathOptions) {
+    this.#options = options;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#recheck?.cancel();
+    this.#relink?.cancel();
+    this.#quiet?.timer.cancel();
+    for (const directory of this.#open.keys()) this.#unwatch(directory);
+  }
+
+  /** Watches what has to be watched now. At most one at a time; asked for meanwhile, it runs once more. */
+  refresh(): void {
+    this.#relink?.cancel();
+    this.#relink = undefined;
+    if (this.#refreshing) {
+      this.#refreshAgain = true;
+      return;
+    }
+    this.#refreshing = true;
+    void this.#refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    let nextMs = recheckMs;
+    this.#lost = false;
+    try {
+      const targets = await findWatchTargets(this.#options.path);
+      if (!this.#closed && this.#adopt(targets.slice(0, maxWatches))) {
+        // What changed since the targets were found was not watched yet: tell, and look for targets once more.
+        nextMs = confirmMs;
+        this.#options.onChange();
+      }
+      if (targets.length > maxWatches) throw tooMany(targets.length);
+    } catch (err) {
+      nextMs = retryMs;
+      if (!this.#closed) this.#options.onError(err);
+    }
+    this.#refreshing = false;
+    if (this.#closed) return;
+    if (this.#refreshAgain) {
+      this.#refreshAgain = false;
+      this.refresh();
+      return;
+    }
+    this.#recheckIn(nextMs);
+  }
+
+  #recheckIn(ms: number): void {
+    this.#recheck?.cancel();
+    this.#recheck = this.#options.clock.setTimer(ms, () => this.refresh());
+  }
+
+  /** Returns whether a watch was added. */
+  #adopt(targets: readonly WatchTarget[]): boolean {
+    const wanted = new Map(targets.map((target) => [target.directory, target]));
+    for (const [directory, open] of this.#open) {
+      if (wanted.get(directory)?.identity !== open.identity) this.#unwatch(directory);
+    }
+    let added = false;
+    for (const target of targets) {
+      const open = this.#open.get(target.directory);
+      if (open === undefined) {
+        this.#watch(target);
+        added = true;
+      } else open.names = target.names;
+    }
+    return added;
+  }
+
+  #watch(target: WatchTarget): void {
+    const { directory, identity, names } = target;
+    const watcher = watch(directory, { persistent: true });
+    this.#open.set(directory, { watcher, identity, names, removed: this.#collectRemoved(target) });
+    watcher.on('change', (event, name) => this.#onEvent(directory, event, String(name ?? '')));
+    watcher.on('error', (err) => {
+      watcher.close();
+      if (this.#open.get(directory)?.watcher === watcher) this.#unwatch(directory);
+      if (this.#closed) return;
+      this.#options.onError(err);
+      this.#recheckIn(retryMs);
+    });
+  }
+
+  #unwatch(directory: string): void {
+    const open = this.#open.get(directory);
+    this.#open.delete(directory);
+    open?.watcher.close();
+    open?.removed?.close();
+  }
+
+  #collectRemoved({ directory, identity, isHome, names }: WatchTarget): { close(): void } | undefined {
+    const { path, removed } = this.#options;
+    if (!isHome || removed === undefined) return undefined;
+    const isDirectory = names === undefined;
+    return removed.collect({
+      directory,
+      identity,
+      path: isDirectory ? path : dirname(path),
+      pathOf: (name) => (isDirectory ? join(path, name) : name === basename(path) ? path : undefined),
+    });
+  }
+
+  #onEvent(directory: string, event: string, name: string): void {
+    const open = this.#open.get(directory);
+    if (this.#closed || open === undefined) return;
+    // An event of the directory itself carries its own name, or none.
+    const itself = name === '' || name === basename(directory);
+    if (open.names !== undefined && !open.names.has(name) && !itself) return;
+    if (itself && event === 'rename') {
+      // It was moved or removed; another may take its place under the same inode, where this watch is deaf.
+      this.#unwatch(directory);
+      this.#lost = true;
+    }
+    const { clock } = this.#options;
+    const nowMs = clock.monotonic();
+    const sinceMs = this.#quiet?.sinceMs ?? nowMs;
+    const relinked = event === 'rename' || this.#quiet?.relinked === true;
+    const waitMs = event === 'rename' ? renameQuietMs : changeQuietMs;
+    const leftMs = Math.max(0, Math.min(waitMs, sinceMs + longestQuietMs - nowMs));
+    this.#quiet?.timer.cancel();
+    this.#quiet = { timer: clock.setTimer(leftMs, () => this.#tell()), sinceMs, relinked };
+  }
+
+  #tell(): void {
+    const relinked = this.#quiet?.relinked === true;
+    this.#quiet = undefined;
+    this.#options.onChange();
+    // Only names that came or went can lead elsewhere. A watch that was lost is put back at once.
+    if (!relinked) return;
+    if (this.#lost) this.refresh();
+    else this.#relink ??= this.#options.clock.setTimer(relinkMs, () => this.refresh());
+  }
+}
+
+function tooMany(count: number): KubeletError {
+  return new KubeletError(
+    'unavailable',
+    'TooManyWatches',
+    `its links lead to ${count} directories, of which only ${maxWatches} are watched`,
+  );
+}

@@ -1,0 +1,169 @@
+// How long pods took to start, as SIG Scalability counts it. Upstream: PodStartDuration and PodWorkerStartDuration in
+// pkg/kubelet/kubelet.go, pkg/kubelet/util/pod_startup_latency_tracker.go. Owns what is known of pods that start.
+// Invariants: a pod is counted once; one that ran before this kubelet saw it is not; what is known of a pod goes with it.
+import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
+import { defaultBuckets, exponentialBuckets, type Metrics } from '../base/metrics.ts';
+
+interface Starting {
+  readonly seenAtMs: number;
+  readonly seenAtWallMs: number;
+  readonly pulls: (readonly [startMs: number, endMs: number])[];
+  worked: boolean;
+  /** Counted, or not to be. */
+  ran: boolean;
+  started: boolean;
+}
+
+const startBuckets = [
+  0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700,
+  3600,
+];
+
+export class PodStartMetrics {
+  readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly #pods = new Map<PodUid, Starting>();
+  readonly #containers;
+  readonly #worker;
+  readonly #start;
+  readonly #total;
+  readonly #sli;
+  readonly #firstNetwork;
+  #networkSeen = false;
+
+  constructor(registry: Metrics, clock: Pick<Clock, 'now' | 'monotonic'>) {
+    this.#clock = clock;
+    const timed = (name: string, help: string, buckets = startBuckets) =>
+      registry.histogram({ name: `kubelet_${name}`, help, buckets });
+    this.#containers = timed('containers_per_pod_count', 'Containers of the pods this node was given.', [
+      ...exponentialBuckets(1, 2, 5),
+    ]);
+    this.#worker = timed(
+      'pod_worker_start_duration_seconds',
+      'From first seeing a pod until a worker took it up.',
+      [...defaultBuckets],
+    );
+    this.#start = timed('pod_start_duration_seconds', 'From first seeing a pod until it ran.');
+    this.#total = timed(
+      'pod_start_total_duration_seconds',
+      'From making a pod in the API until its containers ran.',
+    );
+    this.#sli = timed(
+      'pod_start_sli_duration_seconds',
+      'The same without image pulls and init containers, of stateless pods.',
+    );
+    this.#firstNetwork = registry.gauge({
+      name: 'kubelet_first_network_pod_start_sli_duration_seconds',
+      help: 'The same of the first pod with a network of its own.',
+    });
+  }
+
+  /** The pod was given to this node, changed, or (undefined) taken from it. */
+  wanted(uid: PodUid, pod: Pod | undefined): void {
+    if (pod === undefined) {
+      this.#pods.delete(uid);
+      return;
+    }
+    if (this.#pods.has(uid)) return;
+    this.#containers.observe({}, pod.spec?.containers.length ?? 0);
+    const known = pod.status?.startTime !== undefined;
+    this.#pods.set(uid, {
+      seenAtMs: this.#clock.monotonic(),
+      seenAtWallMs: this.#clock.now(),
+      pulls: [],
+      worked: false,
+      ran: false,
+      // Another kubelet, or an earlier life of this one, had taken it up.
+      started: known,
+    });
+  }
+
+  worked(uid: PodUid): void {
+    const pod = this.#pods.get(uid);
+    if (pod === undefined || pod.worked) return;
+    pod.worked = true;
+    this.#worker.observe({}, (this.#clock.monotonic() - pod.seenAtMs) / 1000);
+  }
+
+  /** Counts the time in which an image was waited for. */
+  async during<T>(uid: PodUid, pull: () => Promise<T>): Promise<T> {
+    const startMs = this.#clock.monotonic();
+    try {
+      return await pull();
+    } finally {
+      this.#pods.get(uid)?.pulls.push([startMs, this.#clock.monotonic()]);
+    }
+  }
+
+  told(uid: PodUid, pod: Pod | undefined, status: PodStatus | undefined): void {
+    const starting = this.#pods.get(uid);
+    if (starting === undefined || pod === undefined || status === undefined) return;
+    if (!starting.ran && status.phase === 'Running') {
+      starting.ran = true;
+      if (isNew(status, starting))
+        this.#start.observe({}, (this.#clock.monotonic() - starting.seenAtMs) / 1000);
+      else starting.started = true;
+    }
+    if (!starting.started && hasStarted(status)) {
+      starting.started = true;
+      this.#count(pod, status, starting);
+    }
+  }
+
+  // differs from upstream: until the kubelet knows that the containers run, not until the API server has told it back.
+  #count(pod: Pod, status: PodStatus, starting: Starting): void {
+    const createdAt = pod.metadata?.creationTimestamp;
+    if (createdAt === undefined || createdAt === null) return;
+    const totalMs = this.#clock.now() - new Date(createdAt).getTime();
+    this.#total.observe({}, totalMs / 1000);
+    if (isStateful(pod)) return;
+    const sliSeconds = Math.max(totalMs - covered(starting.pulls) - initMs(pod, status), 0) / 1000;
+    this.#sli.observe({}, sliSeconds);
+    if (this.#networkSeen || pod.spec?.hostNetwork === true) return;
+    this.#networkSeen = true;
+    this.#firstNetwork.set({}, sliSeconds);
+  }
+}
+
+/** Whether what runs began after this kubelet saw the pod; statuses tell whole seconds. */
+function isNew({ containerStatuses = [] }: PodStatus, { seenAtWallMs }: Starting): boolean {
+  const began = containerStatuses.flatMap(({ state }) => state?.running?.startedAt ?? []);
+  return began.every((at) => new Date(at).getTime() >= Math.trunc(seenAtWallMs / 1000) * 1000);
+}
+
+function hasStarted({ containerStatuses = [] }: PodStatus): boolean {
+  return containerStatuses.length > 0 && containerStatuses.every(({ state }) => state?.running !== undefined);
+}
+
+/** With anything but what is made for the pod itself. */
+function isStateful(pod: Pod): boolean {
+  return (pod.spec?.volumes ?? []).some(({ configMap, downwardAPI, emptyDir, projected, secret }) =>
+    [configMap, downwardAPI, emptyDir, projected, secret].every((source) => source === undefined),
+  );
+}
+
+/** How long at least one of them was under way. */
+function covered(sessions: readonly (readonly [number, number])[]): number {
+  let total = 0;
+  let reached = Number.NEGATIVE_INFINITY;
+  for (const [start, end] of sessions.toSorted(([a], [b]) => a - b)) {
+    total += Math.max(end - Math.max(start, reached), 0);
+    reached = Math.max(reached, end);
+  }
+  return total;
+}
+
+/** Of those that come before the others; a sidecar runs beside them. */
+function initMs(pod: Pod, { initContainerStatuses = [] }: PodStatus): number {
+  const sidecars = new Set(
+    (pod.spec?.initContainers ?? [])
+      .filter((each) => each.restartPolicy === 'Always')
+      .map(({ name }) => name),
+  );
+  return initContainerStatuses.reduce((sum, { name, state }) => {
+    const { finishedAt, startedAt } = state?.terminated ?? {};
+    if (sidecars.has(name) || finishedAt === undefined || startedAt === undefined) return sum;
+    return sum + Math.max(new Date(finishedAt).getTime() - new Date(startedAt).getTime(), 0);
+  }, 0);
+}

@@ -1,0 +1,85 @@
+// What the kubelet's own process uses, and how Node does. Upstream: the process collector of prometheus/client_golang, with
+// its names; Node's figures stand in for go_*, under the names that Node's own clients use.
+import type { OwnFigures } from '../api/ports/own-figures.ts';
+import type { Metrics } from '../base/metrics.ts';
+
+export interface OwnFiguresSource {
+  readonly version: string;
+  read(): OwnFigures;
+  watchCollections(seen: (kind: string, seconds: number) => void): void;
+}
+
+const counters: Readonly<Record<string, readonly [string, (figures: OwnFigures) => number]>> = {
+  process_cpu_seconds_total: ['CPU time of the kubelet.', (own) => own.cpuSeconds],
+  process_network_receive_bytes_total: [
+    "Bytes received over the kubelet's network.",
+    (own) => own.receivedBytes,
+  ],
+  process_network_transmit_bytes_total: ["Bytes sent over the kubelet's network.", (own) => own.sentBytes],
+};
+
+const gauges: Readonly<Record<string, readonly [string, (figures: OwnFigures) => number | undefined]>> = {
+  process_max_fds: ['Most files the kubelet may have open.', (own) => own.maxFiles],
+  process_open_fds: ['Files the kubelet has open.', (own) => own.openFiles],
+  process_resident_memory_bytes: ['Resident memory of the kubelet.', (own) => own.residentBytes],
+  process_start_time_seconds: [
+    'When the kubelet was started, since the epoch.',
+    (own) => own.startedAtSeconds,
+  ],
+  process_virtual_memory_bytes: ['Virtual memory of the kubelet.', (own) => own.virtualBytes],
+  process_virtual_memory_max_bytes: ['Most virtual memory of the kubelet.', (own) => own.virtualMaxBytes],
+  nodejs_heap_size_total_bytes: ["Size of V8's heap.", (own) => own.heapTotalBytes],
+  nodejs_heap_size_used_bytes: ["Used of V8's heap.", (own) => own.heapUsedBytes],
+  nodejs_external_memory_bytes: ["Memory of objects outside V8's heap.", (own) => own.externalBytes],
+  nodejs_eventloop_utilization: [
+    'Share of the time since the last scrape in which the event loop was busy.',
+    (own) => own.loopUtilization,
+  ],
+  nodejs_eventloop_lag_mean_seconds: [
+    'Mean delay of the event loop since the last scrape.',
+    (own) => own.loopDelay?.meanSeconds,
+  ],
+  nodejs_eventloop_lag_p50_seconds: [
+    'Median delay of the event loop since the last scrape.',
+    (own) => own.loopDelay?.p50Seconds,
+  ],
+  nodejs_eventloop_lag_p99_seconds: [
+    '99th percentile of the delay of the event loop since the last scrape.',
+    (own) => own.loopDelay?.p99Seconds,
+  ],
+  nodejs_eventloop_lag_max_seconds: [
+    'Longest delay of the event loop since the last scrape.',
+    (own) => own.loopDelay?.maxSeconds,
+  ],
+};
+
+export function processMetrics(registry: Metrics, own: OwnFiguresSource): void {
+  const counted = Object.entries(counters).map(([name, [help, pick]]) => {
+    const counter = registry.counter({ name, help });
+    return (figures: OwnFigures) => counter.raiseTo({}, pick(figures));
+  });
+  const measured = Object.entries(gauges).map(([name, [help, pick]]) => {
+    const gauge = registry.gauge({ name, help });
+    return (figures: OwnFigures) => {
+      const value = pick(figures);
+      if (value !== undefined) gauge.set({}, value);
+    };
+  });
+  const version = registry.gauge({
+    name: 'nodejs_version_info',
+    help: 'The version of Node; always 1.',
+    labels: ['version'],
+  });
+  version.set({ version: own.version }, 1);
+  const collections = registry.histogram({
+    name: 'nodejs_gc_duration_seconds',
+    help: 'How long garbage collections took, by kind, since the first scrape.',
+    labels: ['kind'],
+    buckets: [0.001, 0.01, 0.1, 1, 2, 5],
+  });
+  registry.onCollect(() => {
+    own.watchCollections((kind, seconds) => collections.observe({ kind }, seconds));
+    const figures = own.read();
+    for (const set of [...counted, ...measured]) set(figures);
+  });
+}

@@ -1,0 +1,76 @@
+// What mounts cost, and how many there are. Upstream: pkg/volume/util/metrics.go and pkg/kubelet/volumemanager/metrics, whose
+// names, labels and buckets these are.
+import type { UsageSource } from '../api/ports/volume-host.ts';
+import type { Metrics } from '../base/metrics.ts';
+
+export interface VolumeOperation {
+  readonly plugin: string;
+  readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
+  readonly seconds: number;
+  readonly failed: boolean;
+}
+
+/** Volumes by the name of their plugin, once per volume. */
+export interface VolumeCounts {
+  readonly wanted: readonly string[];
+  readonly mounted: readonly string[];
+}
+
+export class VolumeMetrics {
+  readonly #operations;
+  readonly #measuring;
+  readonly #total;
+  #counts: () => VolumeCounts = () => ({ wanted: [], mounted: [] });
+
+  constructor(metrics: Metrics) {
+    this.#operations = metrics.histogram({
+      name: 'storage_operation_duration_seconds',
+      help: 'How long mounting and unmounting took, by kind of volume.',
+      labels: ['volume_plugin', 'operation_name', 'status', 'migrated'],
+      buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600],
+    });
+    this.#measuring = metrics.histogram({
+      name: 'kubelet_volume_metric_collection_duration_seconds',
+      help: 'How long it took to measure what a volume holds: `du` by looking at every entry, `fsquota` by asking the file system.',
+      labels: ['metric_source'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    });
+    this.#total = metrics.gauge({
+      name: 'volume_manager_total_volumes',
+      help: 'Volumes that pods want, and those that are mounted, by kind of volume.',
+      labels: ['plugin_name', 'state'],
+    });
+    metrics.onCollect(() => this.#collect());
+  }
+
+  observe({ plugin, operation, seconds, failed }: VolumeOperation): void {
+    const labels = {
+      volume_plugin: plugin,
+      operation_name: operation,
+      status: failed ? 'fail-unknown' : 'success',
+      migrated: 'false',
+    };
+    this.#operations.observe(labels, seconds);
+  }
+
+  measured(source: UsageSource, seconds: number): void {
+    this.#measuring.observe({ metric_source: source }, seconds);
+  }
+
+  /** Where the numbers come from at each scrape. */
+  countBy(counts: () => VolumeCounts): void {
+    this.#counts = counts;
+  }
+
+  #collect(): void {
+    this.#total.clear();
+    const { wanted, mounted } = this.#counts();
+    this.#count(wanted, 'desired_state_of_world');
+    this.#count(mounted, 'actual_state_of_world');
+  }
+
+  #count(plugins: readonly string[], state: string): void {
+    for (const plugin of new Set(plugins))
+      this.#total.set({ plugin_name: plugin, state }, plugins.filter((each) => each === plugin).length);
+  }
+}

@@ -1,0 +1,79 @@
+// Looks once, before pods arrive, whether the node can be what the configuration says. Upstream: validateNodeAllocatable and
+// NewContainerManager in pkg/kubelet/cm, cgroupVersionCheck in kubelet_linux.go. Holds no state.
+
+import type { EventSink } from '../../api/ports/events.ts';
+import { parseCpuList } from '../../api/quantity/cpu-list.ts';
+import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { untilAborted } from '../../base/abort/race-abort.ts';
+import type { Component } from '../../base/component.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { reservationFault } from './node-allocatable.ts';
+
+export interface NodeChecksDeps {
+  readonly capacity: ResourceAmounts;
+  readonly reservation: ResourceAmounts;
+  /** reservedSystemCPUs; empty: none. */
+  readonly reservedCpus: string;
+  /** As the kernel lists them; empty: not known. */
+  readonly onlineCpus: string;
+  readonly swapBytes: bigint;
+  readonly cgroupVersion: 1 | 2;
+  /** As uname says it: 6.1.0-31-amd64. */
+  readonly kernelRelease: string;
+  readonly events: Pick<EventSink, 'node'>;
+}
+
+/** From this one on a file system in memory can be kept out of swap. */
+const noswapSince = [6, 4] as const;
+
+export class NodeChecks implements Component {
+  readonly name = 'node-checks';
+  readonly #deps: NodeChecksDeps;
+
+  constructor(deps: NodeChecksDeps) {
+    this.#deps = deps;
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { capacity, cgroupVersion, events, kernelRelease, onlineCpus } = this.#deps;
+    const { reservation, reservedCpus, swapBytes } = this.#deps;
+    if (!isWithin(reservedCpus, onlineCpus))
+      throw new KubeletError(
+        'invalid',
+        'ReservedCPUs',
+        `reserved-cpus: ${reservedCpus} is not a subset of online-cpus: ${onlineCpus}`,
+      );
+    const fault = reservationFault(capacity, reservation);
+    if (fault !== undefined) throw new KubeletError('invalid', 'NodeAllocatable', fault);
+    if (cgroupVersion === 1)
+      events.node({
+        type: 'Warning',
+        reason: 'CgroupV1',
+        message: 'cgroup v1 support is in maintenance mode, please migrate to cgroup v2',
+      });
+    if (swapBytes > 0n && !canKeepOutOfSwap(kernelRelease))
+      events.node({
+        type: 'Warning',
+        reason: 'PossibleMemoryBackedVolumesOnDisk',
+        message:
+          'The tmpfs noswap option is not supported. Memory-backed volumes (e.g. secrets, emptyDirs, etc.) ' +
+          'might be swapped to disk and should no longer be considered secure.',
+      });
+    return { stopped: untilAborted(signal) };
+  }
+}
+
+/**
+ * differs from upstream: by the kernel's version alone; an older kernel of a distribution that has the option all the same
+ * is warned of, where upstream tries a mount.
+ */
+export function canKeepOutOfSwap(kernelRelease: string): boolean {
+  const [major = 0, minor = 0] = (kernelRelease.match(/\d+/g) ?? []).map(Number);
+  return major > noswapSince[0] || (major === noswapSince[0] && minor >= noswapSince[1]);
+}
+
+function isWithin(list: string, all: string): boolean {
+  if (all === '') return true;
+  const there = new Set(parseCpuList(all));
+  return parseCpuList(list).every((cpu) => there.has(cpu));
+}

@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import { FakeCgroups } from '../../../test/fakes/fake-cgroups.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import type { EventText } from '../../api/ports/events.ts';
+import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
+import { Channel } from '../../base/channel.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { type Logger, Verbosity } from '../../base/log/log.ts';
+import { textLogger } from '../../base/log/log-text.ts';
+import { NodeCgroups, type NodeCgroupsDeps } from './node-cgroups.ts';
+
+function rig(over: Partial<NodeCgroupsDeps> = {}) {
+  const clock = new FakeClock(0);
+  const cgroups = new FakeCgroups();
+  const events: EventText[] = [];
+  const lines: string[] = [];
+  const pods: Pod[] = [];
+  const changed = new Channel<void>();
+  const log: Logger = textLogger({
+    write: (line) => void lines.push(line),
+    clock,
+    verbosity: new Verbosity(0),
+    pid: 1,
+  });
+  const node = new NodeCgroups({
+    cgroups,
+    root: ['kubepods'],
+    limits: parseAmounts({ cpu: '2', memory: '1000', pid: '77' }),
+    reserved: [],
+    pods: { active: () => pods, changed },
+    policy: {
+      podLevelResources: true,
+      memoryQos: false,
+      memoryReservePercent: undefined,
+      allocatableMemoryBytes: 1000n,
+      hugePageSizes: [],
+    },
+    events: { pod: () => undefined, node: (event) => void events.push(event) },
+    clock,
+    log,
+    ...over,
+  });
+  const stop = new AbortController();
+  return {
+    clock,
+    cgroups,
+    events,
+    lines,
+    pods,
+    changed,
+    start: async () => {
+      const { stopped } = await node.start(stop.signal);
+      await clock.advance(1000);
+      return async (): Promise<void> => {
+        stop.abort();
+        await clock.until(stopped, 1000);
+      };
+    },
+  };
+}
+
+const burstable = (cpu: string, memory = '1'): Pod =>
+  aPod({ containers: [aContainer({ resources: { requests: { cpu, memory } } })] });
+const enforced = {
+  type: 'Normal',
+  reason: 'NodeAllocatableEnforced',
+  message: 'Updated Node Allocatable limit across pods',
+};
+
+test('all pods together get what the node has to give, before any pod', async () => {
+  const { cgroups, events, start } = rig();
+  const stop = await start();
+  expect(cgroups.settings('/kubepods')).toMatchObject({
+    cpuShares: 2048n,
+    memoryLimitBytes: 1000n,
+    pidsLimit: 77n,
+  });
+  expect(cgroups.settings('/kubepods/burstable')).toMatchObject({ cpuShares: 2n });
+  expect(cgroups.settings('/kubepods/besteffort')).toMatchObject({ cpuShares: 2n });
+  expect(events).toEqual([enforced]);
+  await stop();
+});
+
+test('the class follows its pods; a burst is told once', async () => {
+  const { cgroups, changed, clock, pods, start } = rig();
+  const stop = await start();
+  cgroups.calls.length = 0;
+  for (let count = 0; count < 5; count++) {
+    pods.push(burstable('100m'));
+    changed.push();
+  }
+  await clock.advance(1000);
+  expect(cgroups.calls).toEqual(['update /kubepods/burstable']);
+  expect(cgroups.settings('/kubepods/burstable')?.cpuShares).toBe(512n);
+  await stop();
+});
+
+test('nothing is written while nothing changes, but what somebody else changed is put right within a minute', async () => {
+  const { cgroups, changed, clock, start } = rig();
+  const stop = await start();
+  cgroups.calls.length = 0;
+  for (let second = 0; second < 50; second++) {
+    changed.push();
+    await clock.advance(1000);
+  }
+  expect(cgroups.calls).toEqual([]);
+  await cgroups.update(['kubepods', 'burstable'], { cpuShares: 9999n });
+  await clock.advance(70_000);
+  expect(cgroups.settings('/kubepods/burstable')?.cpuShares).toBe(2n);
+  await stop();
+});
+
+test('a clock that is set back puts that off no longer', async () => {
+  const { cgroups, clock, start } = rig();
+  const stop = await start();
+  clock.stepWall(-3_600_000);
+  await cgroups.update(['kubepods', 'burstable'], { cpuShares: 9999n });
+  await clock.advance(70_000);
+  expect(cgroups.settings('/kubepods/burstable')?.cpuShares).toBe(2n);
+  await stop();
+});
+
+test('limits that the kernel refuses are told and tried again', async () => {
+  const { cgroups, clock, events, start } = rig();
+  await cgroups.create(['kubepods'], {});
+  cgroups.faults.set('/kubepods', new KubeletError('conflict', 'EBUSY', 'cannot write "1000"'));
+  const stop = await start();
+  expect(events[0]).toEqual({
+    type: 'Warning',
+    reason: 'FailedNodeAllocatableEnforcement',
+    message: 'Failed to update Node Allocatable Limits "/kubepods": cannot write "1000"',
+  });
+  await clock.advance(60_000);
+  expect(events.at(-1)).toEqual(enforced);
+  await stop();
+});
+
+test('a class that uses more than it may is held where it is', async () => {
+  const policy = {
+    podLevelResources: true,
+    memoryQos: false,
+    memoryReservePercent: 100n,
+    allocatableMemoryBytes: 1000n,
+    hugePageSizes: [],
+  };
+  const { cgroups, changed, clock, pods, start } = rig({ policy });
+  const stop = await start();
+  pods.push(burstable('1', '600'));
+  cgroups.usageBytes = 700n;
+  cgroups.faults.set('/kubepods/besteffort', new KubeletError('conflict', 'EBUSY', 'busy'));
+  changed.push();
+  await clock.advance(1000);
+  expect(cgroups.settings('/kubepods/besteffort')?.memoryLimitBytes).toBe(700n);
+  await stop();
+});
+
+const system = {
+  kind: 'system-reserved',
+  cgroup: '/system',
+  amounts: parseAmounts({ cpu: '500m', memory: '100' }),
+};
+
+test('reserved cgroups get their limits, or only what can be squeezed', async () => {
+  for (const compressible of [false, true]) {
+    const { cgroups, events, start } = rig({ reserved: [{ ...system, compressible }] });
+    await cgroups.create(['system'], {});
+    const stop = await start();
+    const memory = compressible ? {} : { memoryLimitBytes: 100n, hugePageLimits: {} };
+    expect(cgroups.settings('/system')).toEqual({ cpuShares: 512n, ...memory });
+    expect(events[0]?.message).toBe('Updated limits on system reserved cgroup /system');
+    await stop();
+  }
+});
+
+test('a reserved cgroup that is not there keeps the kubelet from starting', async () => {
+  const { events, start } = rig({ reserved: [{ ...system, compressible: true }] });
+  await expect(start()).rejects.toThrow(
+    'Failed to enforce System Reserved Compressible Cgroup Limits on "/system"',
+  );
+  expect(events).toMatchObject([{ type: 'Warning', reason: 'FailedNodeAllocatableEnforcement' }]);
+});

@@ -1,0 +1,82 @@
+// What the kernel is told of a pod as a whole. Pure. Upstream: ResourceConfigForPod in pkg/kubelet/cm/helpers_linux.go and
+// EnsureExists in pod_container_manager_linux.go.
+
+import type { Pod } from '../../api/k8s/types.ts';
+import { podQosClass } from '../../api/pod/qos.ts';
+import { hasPodLevelResources, limitsByContainer, podLimits, podRequests } from '../../api/pod/resources.ts';
+import type { CgroupSettings } from '../../api/ports/cgroups.ts';
+import { milliCpuToQuotaUs, milliCpuToShares, minShares } from '../../api/quantity/cpu-shares.ts';
+import { hugePageSizeName } from '../../api/quantity/huge-pages.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
+import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+
+export interface PodCgroupPolicy {
+  /** cpuCFSQuota: whether CPU limits are limits. */
+  readonly enforceCpuLimits: boolean;
+  readonly cpuPeriodUs: bigint;
+  /** podPidsLimit; 0 or less: none of the pod's own. */
+  readonly pidsLimit: bigint;
+  /** The gate MemoryQoS, on a machine with cgroup v2. */
+  readonly memoryQos: boolean;
+  /** The gate PodLevelResources. */
+  readonly podLevelResources: boolean;
+}
+
+export function podCgroupSettings(pod: Pod, policy: PodCgroupPolicy): CgroupSettings {
+  const options = { skipPodLevelResources: !policy.podLevelResources };
+  const requests = podRequests(pod, options);
+  const limits = podLimits(pod, options);
+  const memoryMin = amountOf(requests, 'memory').value();
+  return {
+    ...classSettings(pod, requests, limits, policy),
+    hugePageLimits: hugePages(requests),
+    ...(policy.pidsLimit > 0n ? { pidsLimit: policy.pidsLimit } : {}),
+    ...(policy.memoryQos && memoryMin > 0n ? { unified: { 'memory.min': `${memoryMin}` } } : {}),
+  };
+}
+
+function classSettings(
+  pod: Pod,
+  requests: ResourceAmounts,
+  limits: ResourceAmounts,
+  policy: PodCgroupPolicy,
+): CgroupSettings {
+  const qos = podQosClass(pod);
+  if (qos === 'BestEffort') return { cpuShares: minShares };
+  const { cpuPeriodUs } = policy;
+  const cpuShares = milliCpuToShares(amountOf(requests, 'cpu').milliValue());
+  const quota = milliCpuToQuotaUs(amountOf(limits, 'cpu').milliValue(), cpuPeriodUs);
+  const cpu = { cpuQuotaUs: policy.enforceCpuLimits ? quota : -1n, cpuPeriodUs };
+  const memory = { memoryLimitBytes: amountOf(limits, 'memory').value() };
+  if (qos === 'Guaranteed') return { cpuShares, ...cpu, ...memory };
+  return {
+    cpuShares,
+    ...(isLimited(pod, 'cpu', policy) ? cpu : {}),
+    ...(isLimited(pod, 'memory', policy) ? memory : {}),
+  };
+}
+
+/** A pod has a limit when each of its containers has one, or when it states one for itself. */
+function isLimited(pod: Pod, resource: 'cpu' | 'memory', policy: PodCgroupPolicy): boolean {
+  const own = pod.spec?.resources?.limits?.[resource];
+  if (
+    policy.podLevelResources &&
+    hasPodLevelResources(pod) &&
+    own !== undefined &&
+    !Quantity.parse(own).isZero()
+  )
+    return true;
+  return limitsByContainer(pod).every(({ amounts }) => !amountOf(amounts, resource).isZero());
+}
+
+/** By the kernel's name of the page size. */
+export function hugePages(amounts: ResourceAmounts): Record<string, bigint> {
+  const prefix = 'hugepages-';
+  const found = [...amounts].filter(([name]) => name.startsWith(prefix));
+  return Object.fromEntries(
+    found.map(([name, amount]) => [
+      hugePageSizeName(Quantity.parse(name.slice(prefix.length)).value()),
+      amount.value(),
+    ]),
+  );
+}

@@ -1,0 +1,118 @@
+// The container a spec asks for, in the CRI's terms. Pure. Upstream: kuberuntime_container.go (generateContainerConfig), labels.go.
+
+import {
+  type ContainerConfig,
+  type Mount,
+  NamespaceMode,
+  Signal,
+} from '../../api/cri/generated/runtime/v1/api.ts';
+import { criAnnotations, criLabels } from '../../api/cri/labels.ts';
+import type { CriRequest } from '../../api/cri/runtime.ts';
+import { goJsonString } from '../../api/k8s/go-json.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import { containerHashText } from '../../api/pod/container-hash.ts';
+import { expandVariables, expansionTooLarge } from '../../api/pod/expand.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
+import { containerLogPath } from '../paths.ts';
+import type { PodConfigSettings } from '../sandbox/sandbox-config.ts';
+import { bytesLeftBy, environmentTexts } from './container-env.ts';
+import type { ContainerOptions } from './container-options.ts';
+import { containerResources } from './linux-resources.ts';
+import { containerSecurityContext, type SecurityInput, type Users } from './security-context.ts';
+
+export interface ContainerConfigInput extends SecurityInput {
+  readonly restartCount: number;
+  /** What the runtime calls the image that is present. */
+  readonly imageRef: string;
+  readonly options: ContainerOptions;
+}
+
+export function generateContainerConfig(
+  input: ContainerConfigInput,
+  settings: PodConfigSettings,
+): CriRequest<ContainerConfig> {
+  const { pod, container, options, restartCount } = input;
+  const texts = environmentTexts(options.env);
+  let leftBytes = bytesLeftBy(options.env);
+  const expand = (text: string): string => {
+    const expanded = expandVariables(text, texts, leftBytes);
+    leftBytes -= Buffer.byteLength(expanded);
+    if (leftBytes < 0) throw expansionTooLarge();
+    return expanded;
+  };
+  const stopSignal = settings.gates.ContainerStopSignals ? container.lifecycle?.stopSignal : undefined;
+  return {
+    metadata: { name: container.name, attempt: restartCount },
+    image: { image: input.imageRef, userSpecifiedImage: container.image ?? '' },
+    command: (container.command ?? []).map(expand),
+    args: (container.args ?? []).map(expand),
+    workingDir: container.workingDir ?? '',
+    envs: [...options.env].map(([key, value]) => ({ key, value })),
+    mounts: options.mounts.map((mount) => withUsers(mount, input.users)),
+    devices: options.devices,
+    labels: {
+      [criLabels.podName]: pod.metadata?.name ?? '',
+      [criLabels.podNamespace]: pod.metadata?.namespace ?? '',
+      [criLabels.podUid]: podUid(pod),
+      [criLabels.containerName]: container.name,
+    },
+    annotations: containerAnnotations(pod, container, restartCount),
+    logPath: containerLogPath(container.name, restartCount),
+    stdin: container.stdin === true,
+    stdinOnce: container.stdinOnce === true,
+    tty: container.tty === true,
+    ...(stopSignal === undefined ? {} : { stopSignal: signalOf(stopSignal) }),
+    linux: {
+      resources: containerResources(pod, container, settings.resources),
+      securityContext: containerSecurityContext(input, settings.seccomp),
+    },
+  };
+}
+
+/** In a user namespace the files of a mount belong to the pod's users, not to the node's. */
+function withUsers(mount: CriRequest<Mount>, users: Users): CriRequest<Mount> {
+  if (users === undefined || users.mode !== NamespaceMode.POD) return mount;
+  return { ...mount, uidMappings: users.uids, gidMappings: users.gids };
+}
+
+/** In the order of upstream's structs, so that a container that changes kubelets carries the same words. */
+const fieldOrder = [
+  ['exec', 'httpGet', 'tcpSocket', 'sleep'],
+  ['command', 'seconds', 'name', 'hostPort', 'containerPort', 'protocol', 'hostIP'],
+  ['path', 'port', 'host', 'scheme', 'httpHeaders', 'value'],
+].flat();
+
+function goJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
+  if (typeof value === 'string') return goJsonString(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const rank = (key: string): number =>
+    fieldOrder.includes(key) ? fieldOrder.indexOf(key) : fieldOrder.length;
+  const fields = Object.entries(value).filter(([, each]) => each !== undefined);
+  const sorted = fields.toSorted(([a], [b]) => rank(a) - rank(b));
+  return `{${sorted.map(([key, each]) => `${goJsonString(key)}:${goJson(each)}`).join(',')}}`;
+}
+
+/** SIGUSR1 as the CRI numbers it; the API server has checked the name. */
+function signalOf(name: string): Signal {
+  return Signal[name as keyof typeof Signal] ?? Signal.RUNTIME_DEFAULT;
+}
+
+function containerAnnotations(pod: Pod, container: Container, restartCount: number): Record<string, string> {
+  const deletionGrace = pod.metadata?.deletionGracePeriodSeconds;
+  const terminationGrace = pod.spec?.terminationGracePeriodSeconds;
+  const ports = container.ports ?? [];
+  const preStop = container.lifecycle?.preStop;
+  return {
+    [criAnnotations.hash]: containerHashText(container),
+    [criAnnotations.restartCount]: String(restartCount),
+    [criAnnotations.terminationMessagePath]: container.terminationMessagePath ?? '',
+    [criAnnotations.terminationMessagePolicy]: container.terminationMessagePolicy ?? '',
+    ...(deletionGrace === undefined ? {} : { [criAnnotations.deletionGracePeriod]: String(deletionGrace) }),
+    ...(terminationGrace === undefined
+      ? {}
+      : { [criAnnotations.terminationGracePeriod]: String(terminationGrace) }),
+    ...(preStop === undefined ? {} : { [criAnnotations.preStopHandler]: goJson(preStop) }),
+    ...(ports.length === 0 ? {} : { [criAnnotations.ports]: goJson(ports) }),
+  };
+}

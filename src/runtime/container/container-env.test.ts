@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
+import type { ConfigMap, Container, EnvVar, Secret, Service } from '../../api/k8s/types.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { containerEnvironment, environmentTexts } from './container-env.ts';
+
+const configMaps: Record<string, ConfigMap> = {
+  cm: { data: { k1: 'v1', UPPER: 'u', 'bad.key': 'x' }, binaryData: { b: 'AAE=' } },
+};
+const secrets: Record<string, Secret> = {
+  sec: { data: { user: 'YWRtaW4=', raw: '/wD+' } },
+};
+const notFound = (kind: string, name: string): never => {
+  throw new KubeletError('not-found', 'NotFound', `${kind} "${name}" not found`);
+};
+type EnvObjects = Parameters<typeof containerEnvironment>[0];
+const objectsFor = (asked: string[]): EnvObjects => ({
+  configMap: async (_namespace: string, name: string) => {
+    asked.push(name);
+    return configMaps[name] ?? notFound('configmap', name);
+  },
+  secret: async (_namespace: string, name: string) => {
+    asked.push(name);
+    return secrets[name] ?? notFound('secret', name);
+  },
+});
+const kubernetes: Service = {
+  metadata: { name: 'kubernetes', namespace: 'default' },
+  spec: { clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443, protocol: 'TCP' }] },
+};
+
+async function envOf(
+  over: Partial<Container>,
+  pod: PodOver = {},
+  asked: string[] = [],
+): Promise<Record<string, string>> {
+  const container = aContainer(over);
+  const { signal } = new AbortController();
+  const env = await containerEnvironment(
+    objectsFor(asked),
+    {
+      pod: aPod({
+        nodeName: 'n1',
+        serviceAccountName: 'sa',
+        labels: { app: 'web' },
+        ...pod,
+        containers: [container, aContainer({ name: 'other', resources: { limits: { cpu: '3' } } })],
+      }),
+      container,
+      place: { podIps: ['10.0.0.1', 'fd00::1'], hostIps: ['192.0.2.2', '2001:db8::2'] },
+      allocatable: { cpu: '2', memory: '8Gi' },
+      services: [kubernetes],
+    },
+    signal,
+  );
+  return Object.fromEntries(
+    [...environmentTexts(env)].filter(
+      ([name]) => !name.startsWith('KUBERNETES_') || name in (over.env ?? {}),
+    ),
+  );
+}
+const field = (fieldPath: string): EnvVar[] => [{ name: 'F', valueFrom: { fieldRef: { fieldPath } } }];
+const resource = (name: string, over: object = {}): EnvVar[] => [
+  { name: 'R', valueFrom: { resourceFieldRef: { resource: name, ...over } } },
+];
+
+describe('values', () => {
+  const cases: readonly (readonly [string, Partial<Container>, Record<string, string>])[] = [
+    ['in order, over each other', { env: [a('A', '1'), a('B', '2'), a('A', '3')] }, { A: '3', B: '2' }],
+    [
+      'see what stands before them',
+      { env: [a('B', '$(A)'), a('A', 'x'), a('C', '$(A)-$$(A)-$(NOPE)')] },
+      { B: '$(A)', A: 'x', C: 'x-$(A)-$(NOPE)' },
+    ],
+    ['see services', { env: [a('S', '$(KUBERNETES_SERVICE_HOST)')] }, { S: '10.96.0.1' }],
+    ['without a value', { env: [{ name: 'E' }] }, { E: '' }],
+    [
+      'envFrom with a prefix, env over it',
+      {
+        envFrom: [{ prefix: 'P_', configMapRef: { name: 'cm' } }, { secretRef: { name: 'sec' } }],
+        env: [a('user', 'me'), a('X', '$(P_k1)')],
+      },
+      { P_UPPER: 'u', 'P_bad.key': 'x', P_k1: 'v1', raw: '\ufffd\0\ufffd', user: 'me', X: 'v1' },
+    ],
+    [
+      'an optional map that is not there',
+      { envFrom: [{ configMapRef: { name: 'no', optional: true } }] },
+      {},
+    ],
+    ['a key of a map', { env: [key('configMapKeyRef', 'cm', 'k1')] }, { K: 'v1' }],
+    ['a key of a secret', { env: [key('secretKeyRef', 'sec', 'user')] }, { K: 'admin' }],
+    ['an optional key', { env: [key('secretKeyRef', 'sec', 'no', true)] }, {}],
+    ['an optional secret', { env: [key('secretKeyRef', 'no', 'no', true)] }, {}],
+    ['metadata.name', { env: field('metadata.name') }, { F: 'p' }],
+    ['metadata.uid', { env: field('metadata.uid') }, { F: 'uid-p' }],
+    ['a label', { env: field("metadata.labels['app']") }, { F: 'web' }],
+    ['spec.nodeName', { env: field('spec.nodeName') }, { F: 'n1' }],
+    ['spec.serviceAccountName', { env: field('spec.serviceAccountName') }, { F: 'sa' }],
+    ['status.podIP', { env: field('status.podIP') }, { F: '10.0.0.1' }],
+    ['status.podIPs', { env: field('status.podIPs') }, { F: '10.0.0.1,fd00::1' }],
+    ['status.hostIP', { env: field('status.hostIP') }, { F: '192.0.2.2' }],
+    ['status.hostIPs', { env: field('status.hostIPs') }, { F: '192.0.2.2,2001:db8::2' }],
+    [
+      'a request in units, rounded up',
+      { resources: { requests: { cpu: '250m' } }, env: resource('requests.cpu', { divisor: '100m' }) },
+      { R: '3' },
+    ],
+    ['a limit that nobody set', { env: resource('limits.cpu') }, { R: '2' }],
+    ['a request that nobody set', { env: resource('requests.memory') }, { R: '0' }],
+    ["another container's", { env: resource('limits.cpu', { containerName: 'other' }) }, { R: '3' }],
+  ];
+  for (const [name, over, want] of cases) test(name, async () => expect(await envOf(over)).toEqual(want));
+
+  test("a limit of the pod before the node's", async () => {
+    const pod = { resources: { limits: { cpu: '500m' } } };
+    expect(await envOf({ env: resource('limits.cpu', { divisor: '1m' }) }, pod)).toEqual({ R: '500' });
+  });
+  test('each object is asked for once', async () => {
+    const env = [key('configMapKeyRef', 'cm', 'k1'), key('configMapKeyRef', 'cm', 'UPPER')];
+    const asked: string[] = [];
+    await envOf({ envFrom: [{ configMapRef: { name: 'cm' } }], env }, {}, asked);
+    expect(asked).toEqual(['cm']);
+  });
+});
+
+describe('what is missing', () => {
+  const cases: readonly (readonly [string, Partial<Container>, string])[] = [
+    ['a map', { envFrom: [{ configMapRef: { name: 'no' } }] }, 'configmap "no" not found'],
+    ['a secret', { env: [key('secretKeyRef', 'no', 'k')] }, 'secret "no" not found'],
+    [
+      'a key of a map',
+      { env: [key('configMapKeyRef', 'cm', 'no')] },
+      "couldn't find key no in ConfigMap default/cm",
+    ],
+    [
+      'a key of a secret',
+      { env: [key('secretKeyRef', 'sec', 'no')] },
+      "couldn't find key no in Secret default/sec",
+    ],
+    ['binary data of a map', { env: [key('configMapKeyRef', 'cm', 'b')] }, "couldn't find key b"],
+    ['a field', { env: field('spec.containers') }, 'field label not supported: spec.containers'],
+    ['a field without a value', { env: field('status.phase') }, 'unsupported fieldPath: status.phase'],
+    ['a subscript', { env: field("metadata.name['x']") }, 'does not support subscript'],
+    ['a container', { env: resource('limits.cpu', { containerName: 'no' }) }, 'container no not found'],
+    [
+      'a file',
+      { env: [{ name: 'X', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }] },
+      'fileKeyRef',
+    ],
+  ];
+  for (const [name, over, want] of cases) test(name, () => expect(envOf(over)).rejects.toThrow(want));
+});
+
+function a(name: string, value: string): { name: string; value: string } {
+  return { name, value };
+}
+
+function key(kind: 'configMapKeyRef' | 'secretKeyRef', name: string, of: string, optional?: boolean): EnvVar {
+  return {
+    name: 'K',
+    valueFrom: { [kind]: { name, key: of, ...(optional === undefined ? {} : { optional }) } },
+  };
+}
+
+describe('an environment that is too large', () => {
+  const tooLarge = 'environment, command and args take more than 16 MiB after expanding $(VAR) references';
+  const tenfold = (name: string, of: string): EnvVar => ({ name, value: `$(${of})`.repeat(10) });
+  test('variables that multiply each other are stopped', async () => {
+    const env = [{ name: 'V0', value: 'x'.repeat(100) }];
+    for (let level = 1; level <= 9; level += 1) env.push(tenfold(`V${level}`, `V${level - 1}`) as never);
+    await expect(envOf({ env })).rejects.toMatchObject({ kind: 'invalid', message: tooLarge });
+  });
+  test('a config map that is taken a hundred times is stopped', async () => {
+    configMaps['large'] = { data: { k: 'x'.repeat(1024 * 1024) } };
+    const configMapRef = { name: 'large' };
+    const times = (count: number, prefix: (index: number) => string): Partial<Container> => ({
+      envFrom: Array.from({ length: count }, (_, index) => ({ prefix: prefix(index), configMapRef })),
+    });
+    await expect(envOf(times(100, (index) => `p${index}`))).rejects.toThrow(tooLarge);
+    // Only the last of the same name counts.
+    expect(Object.keys(await envOf(times(100, () => 'p')))).toEqual(['pk']);
+  });
+});

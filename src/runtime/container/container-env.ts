@@ -1,0 +1,203 @@
+// The environment of a container, from every place it may come from. Upstream: makeEnvironmentVariables in kubelet_pods.go.
+// Invariants: envFrom first, env over it, services last and never over either; `$(VAR)` sees what was set before, and services.
+// Values never appear in an error: they may be secrets.
+
+import type {
+  ConfigMap,
+  Container,
+  EnvVar,
+  EnvVarSource,
+  Pod,
+  ResourceList,
+  Secret,
+  Service,
+} from '../../api/k8s/types.ts';
+import { expandVariables, expansionLimitBytes, expansionTooLarge } from '../../api/pod/expand.ts';
+import type { PodObjects } from '../../api/ports/pod-objects.ts';
+import { isKind, KubeletError } from '../../base/errors.ts';
+import { envFieldText, envResourceText, type PodPlace } from './env-fields.ts';
+import { serviceEnv } from './service-env.ts';
+
+export interface EnvInput {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly place: PodPlace;
+  readonly allocatable: ResourceList;
+  /** All that the node knows of. */
+  readonly services: readonly Service[];
+}
+
+/** Bytes as they are: the value of a secret need not be text. */
+export type Environment = ReadonlyMap<string, Uint8Array>;
+
+type EnvObjects = Pick<PodObjects, 'configMap' | 'secret'>;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export async function containerEnvironment(
+  objects: EnvObjects,
+  input: EnvInput,
+  signal: AbortSignal,
+): Promise<Environment> {
+  const { container, pod } = input;
+  const services = serviceEnv(pod, input.services);
+  const lookUp = new LookUp(objects, pod.metadata?.namespace ?? '', signal);
+  const env = new Map<string, Uint8Array>();
+  const texts = new Map<string, string>(services);
+  let leftBytes = expansionLimitBytes;
+  const set = (name: string, value: Uint8Array): void => {
+    // What comes from an object counts as well: one that is named many times is copied as often.
+    leftBytes += sizeOf(name, env.get(name)) - sizeOf(name, value);
+    if (leftBytes < 0) throw expansionTooLarge();
+    env.set(name, value);
+    texts.set(name, decoder.decode(value));
+  };
+  for (const { configMapRef, prefix = '', secretRef } of container.envFrom ?? []) {
+    const values =
+      configMapRef === undefined
+        ? await lookUp.secret(secretRef?.name ?? '', secretRef?.optional)
+        : await lookUp.configMap(configMapRef.name ?? '', configMapRef.optional);
+    for (const [key, value] of values ?? []) set(`${prefix}${key}`, value);
+  }
+  for (const variable of container.env ?? []) {
+    const value = await valueOf(variable, texts, leftBytes, input, lookUp);
+    if (value !== undefined) set(variable.name, value);
+  }
+  for (const [name, value] of services) if (!env.has(name)) env.set(name, encoder.encode(value));
+  return env;
+}
+
+/** How much of expansionLimitBytes is left for the command and its arguments. */
+export function bytesLeftBy(env: Environment): number {
+  let left = expansionLimitBytes;
+  for (const [name, value] of env) left -= sizeOf(name, value);
+  return Math.max(0, left);
+}
+
+function sizeOf(name: string, value: Uint8Array | undefined): number {
+  return value === undefined ? 0 : name.length + value.length;
+}
+
+/** The same as text, for who expands `$(VAR)`. */
+export function environmentTexts(env: Environment): Map<string, string> {
+  return new Map([...env].map(([name, value]) => [name, decoder.decode(value)]));
+}
+
+/** Undefined: an optional one that is not there. */
+async function valueOf(
+  { value = '', valueFrom }: EnvVar,
+  texts: ReadonlyMap<string, string>,
+  leftBytes: number,
+  input: EnvInput,
+  lookUp: LookUp,
+): Promise<Uint8Array | undefined> {
+  if (value !== '') return encoder.encode(expandVariables(value, texts, leftBytes));
+  if (valueFrom === undefined) return new Uint8Array();
+  return await sourceValue(valueFrom, input, lookUp);
+}
+
+async function sourceValue(
+  source: EnvVarSource,
+  { allocatable, container, place, pod }: EnvInput,
+  lookUp: LookUp,
+): Promise<Uint8Array | undefined> {
+  const { configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secretKeyRef } = source;
+  if (fieldRef !== undefined) return encoder.encode(envFieldText(fieldRef, pod, place));
+  if (resourceFieldRef !== undefined)
+    return encoder.encode(envResourceText(resourceFieldRef, pod, container, allocatable));
+  if (configMapKeyRef !== undefined) {
+    const { key, name = '', optional } = configMapKeyRef;
+    return pick(await lookUp.configMap(name, optional), key, optional, `ConfigMap ${lookUp.ref(name)}`);
+  }
+  if (secretKeyRef !== undefined) {
+    const { key, name = '', optional } = secretKeyRef;
+    return pick(await lookUp.secret(name, optional), key, optional, `Secret ${lookUp.ref(name)}`);
+  }
+  if (fileKeyRef !== undefined) {
+    throw invalid('environment from a file of a volume (fileKeyRef) is not supported');
+  }
+  return new Uint8Array();
+}
+
+function pick(
+  values: ReadonlyMap<string, Uint8Array> | undefined,
+  key: string,
+  optional: boolean | undefined,
+  where: string,
+): Uint8Array | undefined {
+  if (values === undefined) return undefined;
+  const value = values.get(key);
+  if (value === undefined && optional !== true) throw invalid(`couldn't find key ${key} in ${where}`);
+  return value;
+}
+
+function invalid(message: string): KubeletError {
+  return new KubeletError('invalid', 'CreateContainerConfigError', message);
+}
+
+/** Config maps and secrets of the pod's namespace, each asked for once per container. */
+class LookUp {
+  readonly #objects: EnvObjects;
+  readonly #namespace: string;
+  readonly #signal: AbortSignal;
+  readonly #known = new Map<string, ReadonlyMap<string, Uint8Array>>();
+
+  constructor(objects: EnvObjects, namespace: string, signal: AbortSignal) {
+    this.#objects = objects;
+    this.#namespace = namespace;
+    this.#signal = signal;
+  }
+
+  ref(name: string): string {
+    return `${this.#namespace}/${name}`;
+  }
+
+  async configMap(
+    name: string,
+    optional: boolean | undefined,
+  ): Promise<ReadonlyMap<string, Uint8Array> | undefined> {
+    return await this.#get(`ConfigMap ${name}`, optional, async () =>
+      configMapValues(await this.#objects.configMap(this.#namespace, name, this.#signal)),
+    );
+  }
+
+  async secret(
+    name: string,
+    optional: boolean | undefined,
+  ): Promise<ReadonlyMap<string, Uint8Array> | undefined> {
+    return await this.#get(`Secret ${name}`, optional, async () =>
+      secretValues(await this.#objects.secret(this.#namespace, name, this.#signal)),
+    );
+  }
+
+  async #get(
+    key: string,
+    optional: boolean | undefined,
+    ask: () => Promise<ReadonlyMap<string, Uint8Array>>,
+  ): Promise<ReadonlyMap<string, Uint8Array> | undefined> {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    try {
+      const values = await ask();
+      this.#known.set(key, values);
+      return values;
+    } catch (err) {
+      if (optional === true && isKind(err, 'not-found')) return undefined;
+      throw err;
+    }
+  }
+}
+
+/** Text only: binaryData is for volumes. In the order of keys, so that the same map gives the same request. */
+function configMapValues({ data = {} }: ConfigMap): ReadonlyMap<string, Uint8Array> {
+  return new Map(sorted(data).map(([key, value]) => [key, encoder.encode(value)]));
+}
+
+function secretValues({ data = {} }: Secret): ReadonlyMap<string, Uint8Array> {
+  return new Map(sorted(data).map(([key, value]) => [key, new Uint8Array(Buffer.from(value, 'base64'))]));
+}
+
+function sorted(data: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(data).toSorted(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,194 @@
+// Makes a container on the runtime: image, restart count, log directory, configuration. Upstream: steps 1 and 2 of
+// startContainer in kuberuntime_container.go.
+
+import type { ContainerConfig } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../../api/cri/runtime.ts';
+import type { Container } from '../../api/k8s/types.ts';
+import { findContainer } from '../../api/pod/find-container.ts';
+import { latestContainer, neverRan } from '../../api/pod/observed.ts';
+import { type ContainerId, podUid } from '../../api/pod/pod-ref.ts';
+import { isAbort, isKind, KubeletError } from '../../base/errors.ts';
+import { podLogDirectory } from '../paths.ts';
+import { podAddresses } from '../sandbox/pod-addresses.ts';
+import { removeLogsOfNeverRan } from '../stop/garbage.ts';
+import { lettingFinish } from '../stop/letting-finish.ts';
+import { isRefusal } from '../stop/refusals.ts';
+import { unlessGone } from '../stop/stop-container.ts';
+import type { FoundImage, PodRuntimeDeps, PreparedContainer, SyncContext } from '../sync-context.ts';
+import { withReason } from '../with-reason.ts';
+import { generateContainerConfig } from './container-config.ts';
+import { containerOptions, messageMount } from './container-options.ts';
+import { runAsNonRootViolation } from './security-context.ts';
+
+export interface MadeContainer {
+  readonly id: string;
+  readonly restartCount: number;
+}
+
+/**
+ * What a container's start asks for before anything else, once per sync: whether its image is there, where its log goes, and
+ * the file for its last words. None of it needs the sandbox, so it is done while that is being made.
+ */
+export function prepareContainer(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<PreparedContainer> {
+  const { files, images, settings } = deps;
+  const { pod, signal } = context;
+  const known = context.prepared.get(container.name);
+  if (known !== undefined) return known;
+  const ownFiles = withReason('CreateContainerConfigError', async () => {
+    const restartCount = await nextRestartCount(deps, context, container);
+    const [message] = await Promise.all([
+      messageMount(deps, { pod, container, restartCount }),
+      files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755),
+    ]);
+    return { restartCount, message };
+  });
+  const image = images.find(container.image ?? '', signal, { pod, container });
+  const prepared = Promise.all([image, ownFiles]).then(([found, own]) => ({ image: found, ...own }));
+  // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
+  prepared.catch(() => undefined);
+  context.prepared.set(container.name, prepared);
+  return prepared;
+}
+
+export async function createContainer(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  replaces: ContainerId | undefined,
+): Promise<MadeContainer> {
+  const { cri, images } = deps;
+  const { pod, sandbox, signal } = context;
+  if (sandbox === undefined)
+    throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
+  const prepared = await prepareContainer(deps, context, container);
+  const image = await images.ensure(
+    { pod, container, sandboxConfig: sandbox.config },
+    prepared.image,
+    signal,
+  );
+  const { restartCount } = prepared;
+  const config = await withReason('CreateContainerConfigError', () =>
+    makeConfig(deps, context, container, image, prepared),
+  );
+  await context.place.take();
+  context.acted = true;
+  const id = await withReason('CreateContainerError', async () => {
+    const attempt = await freeAttempt(deps, context, container.name, restartCount, replaces);
+    // On its way to the disk while the runtime works; whoever starts the container waits for it.
+    deps.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
+    const request = {
+      podSandboxId: sandbox.id,
+      config: { ...config, metadata: { ...config.metadata, attempt } },
+      sandboxConfig: sandbox.config,
+    };
+    const made = await lettingFinish(deps, signal, (late) => cri.createContainer(request, { signal: late }));
+    return made.containerId;
+  });
+  context.containerIds.push(id);
+  return { id, restartCount };
+}
+
+async function makeConfig(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  image: FoundImage,
+  { message, restartCount }: PreparedContainer,
+): Promise<CriRequest<ContainerConfig>> {
+  const { pod, sandbox, signal } = context;
+  const targetId = targetOf(context, container);
+  const podIps = await podAddresses(deps, context);
+  const options = await containerOptions(deps, { pod, container, restartCount, podIps, message }, signal);
+  const violation = runAsNonRootViolation(pod, container, image);
+  if (violation !== undefined) throw new KubeletError('invalid', 'CreateContainerConfigError', violation);
+  const users = sandbox?.config.linux?.securityContext?.namespaceOptions?.usernsOptions;
+  const input = {
+    pod,
+    container,
+    restartCount,
+    imageRef: image.ref,
+    imageUser: image,
+    users,
+    targetId,
+    options,
+  };
+  return generateContainerConfig(input, deps.settings);
+}
+
+/** The container whose processes an ephemeral one wants to see has to be there already. */
+function targetOf({ pod, seen }: SyncContext, container: Container): string | undefined {
+  const targetName = findContainer(pod, container.name)?.targetName;
+  if (targetName === undefined) return undefined;
+  const target = latestContainer(seen, targetName);
+  if (target !== undefined) return target.id;
+  const message = `unable to find target container ${targetName}`;
+  throw new KubeletError('invalid', 'CreateContainerConfigError', message);
+}
+
+/**
+ * One more than the newest container seen; where the runtime has forgotten them all (a reboot), one more than the newest log,
+ * so that a log is never written over.
+ */
+async function nextRestartCount(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+): Promise<number> {
+  const current = latestContainer(context.seen, container.name);
+  if (current !== undefined) return current.restartCount + (neverRan(current) ? 0 : 1);
+  if (context.logsAreNew) return 0;
+  const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
+  const names = await deps.files.listNames(directory);
+  const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);
+  return counts.length === 0 ? 0 : Math.max(...counts) + 1;
+}
+
+/** The number that the runtime knows a container by: its restart count, unless one that cannot be removed has that. */
+async function freeAttempt(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  name: string,
+  restartCount: number,
+  replaces: ContainerId | undefined,
+): Promise<number> {
+  const removed = replaces !== undefined && (await removeNeverRan(deps, context, replaces));
+  const taken = (context.seen?.containers ?? []).filter(
+    (each) => each.name === name && !(removed && each.id === replaces),
+  );
+  return Math.max(restartCount, ...taken.map(({ attempt }) => attempt + 1));
+}
+
+/**
+ * A start that was cut off may have left its process although nobody waits for it any more, and the runtime refuses to
+ * remove its container then. Nobody else can end that process: it is killed by its cgroup. As long as the runtime still
+ * calls the container a new one it is about to give it up, and the next pass removes it. One that it calls ended may
+ * stay for as long as the runtime lives (containerd: a task was made, and its maker asked no more); it is left behind.
+ */
+async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
+  const { seen } = context;
+  const isNew = seen?.containers.find((each) => each.id === id)?.state === 'created';
+  const removeLog = async (): Promise<void> => {
+    if (seen === undefined) return;
+    const own = seen.containers.filter((each) => each.id === id);
+    await removeLogsOfNeverRan(deps.files, deps.settings.podLogsDir, seen, own);
+  };
+  // Before the container: a kubelet killed in between must not find a log without a container, which would count as a restart.
+  // A new container may be in the middle of a start that has the log open; the runtime removes the container only if it is not.
+  if (!isNew) await removeLog();
+  try {
+    await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
+    if (isNew) await removeLog();
+    await deps.unfinishedHooks.forget(id);
+    return true;
+  } catch (err) {
+    if (isAbort(err) || isKind(err, 'unavailable')) throw err;
+    await deps.cgroups.killContainer(podUid(context.pod), id);
+    if (isNew || !isRefusal(err)) throw err;
+    deps.refusals.note(id, err);
+    return false;
+  }
+}

@@ -1,0 +1,95 @@
+// What a container's environment may tell of its pod: fields and resources. Pure.
+// Upstream: podFieldSelectorRuntimeValue in kubelet_pods.go, ConvertDownwardAPIFieldLabel in pkg/apis/core/pods,
+// defaultPodLimitsForDownwardAPI in kubelet_resources.go.
+
+import { isQualifiedName } from '../../api/k8s/names.ts';
+import type {
+  Container,
+  ObjectFieldSelector,
+  Pod,
+  ResourceFieldSelector,
+  ResourceList,
+} from '../../api/k8s/types.ts';
+import { containerResourceText, podFieldText } from '../../api/pod/pod-fields.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
+import { KubeletError } from '../../base/errors.ts';
+
+/** What of a pod the node knows better than the pod's own object. */
+export interface PodPlace {
+  readonly podIps: readonly string[];
+  readonly hostIps: readonly string[];
+}
+
+const metadataFields: ReadonlySet<string> = new Set([
+  'metadata.annotations',
+  'metadata.labels',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+]);
+/** Allowed in a selector, yet nobody has a value for them. */
+const emptyFields: ReadonlySet<string> = new Set([
+  'spec.restartPolicy',
+  'spec.schedulerName',
+  'status.phase',
+]);
+
+export function envFieldText(selector: ObjectFieldSelector, pod: Pod, place: PodPlace): string {
+  const version = selector.apiVersion ?? 'v1';
+  if (version !== 'v1' && version !== '') throw invalid(`unsupported pod version: ${version}`);
+  const { fieldPath } = selector;
+  const { hostIps, podIps } = place;
+  switch (fieldPath) {
+    case 'spec.host':
+    case 'spec.nodeName':
+      return pod.spec?.nodeName ?? '';
+    case 'spec.serviceAccountName':
+      return pod.spec?.serviceAccountName ?? '';
+    case 'status.hostIP':
+      return hostIps[0] ?? '';
+    case 'status.hostIPs':
+      return hostIps.join(',');
+    case 'status.podIP':
+      return podIps[0] ?? '';
+    case 'status.podIPs':
+      return podIps.join(',');
+    default:
+      checkField(fieldPath);
+      return podFieldText(pod, fieldPath);
+  }
+}
+
+function checkField(fieldPath: string): void {
+  const [, path = '', key = ''] = /^([^[]+)\['(.*)'\]$/.exec(fieldPath) ?? [];
+  if (path === '') {
+    if (metadataFields.has(fieldPath) || emptyFields.has(fieldPath)) return;
+    throw invalid(`field label not supported: ${fieldPath}`);
+  }
+  if (path !== 'metadata.annotations' && path !== 'metadata.labels') {
+    throw invalid(`field label does not support subscript: ${fieldPath}`);
+  }
+  const wrong = isQualifiedName(path === 'metadata.annotations' ? key.toLowerCase() : key);
+  if (wrong.length > 0) throw invalid(`invalid key subscript in ${fieldPath}: ${wrong.join(';')}`);
+}
+
+/** A limit that the container lacks is the pod's, and what the pod lacks is what the node has for pods. */
+export function envResourceText(
+  selector: ResourceFieldSelector,
+  pod: Pod,
+  container: Container,
+  allocatable: ResourceList,
+): string {
+  const { containerName = '' } = selector;
+  const ofPod = Object.entries(pod.spec?.resources?.limits ?? {}).filter(
+    ([name, amount]) => name in allocatable && !Quantity.parse(amount).isZero(),
+  );
+  const defaults = { ...allocatable, ...Object.fromEntries(ofPod) };
+  if (containerName !== '') return containerResourceText(pod, selector, containerName, defaults);
+  // Whoever asks for itself is found, be it an ephemeral container.
+  const self: Pod = { ...pod, spec: { ...pod.spec, containers: [container], initContainers: [] } };
+  return containerResourceText(self, selector, container.name, defaults);
+}
+
+function invalid(message: string): KubeletError {
+  return new KubeletError('invalid', 'CreateContainerConfigError', message);
+}

@@ -1,0 +1,155 @@
+// Runs what a pod asks for right after a container's start and before its end: a command, a request, a pause.
+// Upstream: pkg/kubelet/lifecycle/handlers.go. Invariant: a failure's message may carry the command's output, so it goes to the
+// container's status and the log, never into an event.
+
+import type { CriRuntime } from '../../api/cri/runtime.ts';
+import { rpcErrorText } from '../../api/cri/runtime.ts';
+import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../api/k8s/types.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
+import type { EventSink } from '../../api/ports/events.ts';
+import type { PodActivity } from '../../api/ports/pod-activity.ts';
+import type { PodHttpRequest } from '../../api/ports/probe-requests.ts';
+import type { Clock } from '../../base/clock.ts';
+import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
+import type { Ongoing } from '../../base/ongoing.ts';
+import { podFormat } from './security-context.ts';
+
+/** Any answer counts. Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was requested. */
+export type HookHttp = (request: PodHttpRequest, signal: AbortSignal) => Promise<void>;
+
+export interface HookDeps {
+  readonly cri: Pick<CriRuntime, 'execSync'>;
+  readonly hookHttp: HookHttp;
+  readonly events: EventSink;
+  /** What runs for a pod, for who explains it. */
+  readonly activities: Ongoing<PodActivity>;
+  readonly clock: Clock;
+}
+
+export interface HookRun {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly containerId: string;
+  readonly handler: LifecycleHandler;
+  readonly when: 'postStart' | 'preStop';
+  /** Where a request without a host goes; undefined while the pod has no address. */
+  readonly podIp: string | undefined;
+}
+
+const userAgent = 'kube-lifecycle/1.34';
+/**
+ * Of each output of a command that failed.
+ * differs from upstream: its message holds all of it, up to 16 MiB. The status shows 4,096 characters, of up to four bytes each.
+ */
+const outputLimitBytes = 16 * 1024;
+
+/** Resolves when the hook has succeeded; rejects with what upstream's status says of a hook that failed. */
+export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
+  const what = `the ${run.when} hook of container ${run.container.name} runs`;
+  const activity = { what, sinceMs: deps.clock.now() };
+  await deps.activities.during(podUid(run.pod), activity, () => runHandler(deps, run, signal));
+}
+
+async function runHandler(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
+  const { container, handler, pod } = run;
+  const { exec, httpGet, sleep } = handler;
+  const where = `for Container "${container.name}" in Pod "${podFormat(pod)}" failed - error: `;
+  if (exec !== undefined) {
+    await command(deps, run, exec.command ?? [], where, signal);
+  } else if (httpGet !== undefined) {
+    const failed = `HTTP lifecycle hook (${httpGet.path ?? ''}) ${where}`;
+    await telling(failed, signal, () => request(deps, run, httpGet, signal));
+  } else if (sleep === undefined) {
+    // A handler by tcpSocket is kept in the API for old manifests only; nobody runs it.
+    throw hookError('Cannot run handler: invalid handler');
+  } else {
+    const failed = `Sleep lifecycle hook (${sleep.seconds}) ${where}`;
+    await telling(failed, signal, () => deps.clock.sleep(sleep.seconds * 1_000, signal));
+  }
+}
+
+function hookError(message: string, cause?: unknown): KubeletError {
+  return new KubeletError('internal', 'HookFailed', message, cause === undefined ? {} : { cause });
+}
+
+async function telling(failed: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (err) {
+    if (isAbort(err) || signal.aborted) throw err;
+    throw hookError(`${failed}${describeError(err)}`, err);
+  }
+}
+
+async function command(
+  { cri }: HookDeps,
+  { containerId }: HookRun,
+  cmd: readonly string[],
+  where: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = `Exec lifecycle hook ([${cmd.join(' ')}]) ${where}`;
+  const options = { signal, keepBytes: outputLimitBytes };
+  const answer = await cri.execSync({ containerId, cmd }, options).catch((err: unknown) => {
+    if (isAbort(err) || signal.aborted) throw err;
+    const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
+    throw hookError(`${failed}${text}, message: ""`, err);
+  });
+  if (answer.exitCode === 0) return;
+  const [stdout, stderr] = [answer.stdout, answer.stderr].map((bytes) =>
+    new TextDecoder().decode(bytes.subarray(0, outputLimitBytes)),
+  );
+  const error = `command '${cmd.join(' ')}' exited with ${answer.exitCode}: ${stderr}`;
+  throw hookError(`${failed}${error}, message: ${JSON.stringify(`${stdout}${stderr}`)}`);
+}
+
+async function request(
+  deps: HookDeps,
+  run: HookRun,
+  action: HTTPGetAction,
+  signal: AbortSignal,
+): Promise<void> {
+  const host = action.host === undefined || action.host === '' ? run.podIp : action.host;
+  if (host === undefined) throw hookError('failed to find networking container: the pod has no address');
+  const port = hookPort(action.port, run.container);
+  const scheme = (action.scheme ?? 'HTTP').toLowerCase() === 'https' ? 'https' : 'http';
+  const headers = hookHeaders(action);
+  const get = { scheme, host, port, path: action.path ?? '', headers } as const;
+  try {
+    await deps.hookHttp(get, signal);
+  } catch (err) {
+    if (!(err instanceof KubeletError) || err.reason !== 'HttpInsteadOfTls') throw err;
+    // What was meant for a server that proves who it is does not go over the wire in the clear.
+    const open = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
+    await deps.hookHttp({ ...get, scheme: 'http', headers: open }, signal);
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    deps.events.pod(run.pod, {
+      type: 'Warning',
+      reason: 'LifecycleHTTPFallback',
+      message: `request to HTTPS lifecycle hook ${authority} got HTTP response, retry with HTTP succeeded`,
+    });
+  }
+}
+
+/** As given, plus who asks and what is accepted where nothing was said; an empty Accept is left out. */
+function hookHeaders(action: HTTPGetAction): readonly (readonly [string, string])[] {
+  const given = (action.httpHeaders ?? []).map(({ name, value }) => [name, value] as const);
+  const values = (name: string): readonly (readonly [string, string])[] =>
+    given.filter(([each]) => each.toLowerCase() === name);
+  const dropsAccept = values('accept')[0]?.[1] === '';
+  return [
+    ...given.filter(([name]) => !(dropsAccept && name.toLowerCase() === 'accept')),
+    ...(values('user-agent').length === 0 ? [['User-Agent', userAgent] as const] : []),
+    ...(values('accept').length === 0 ? [['Accept', '*/*'] as const] : []),
+  ];
+}
+
+/** A number, the name of one of the container's ports, or a number that was written as text. */
+export function hookPort(port: number | string, container: Container): number {
+  const named =
+    typeof port === 'string' ? container.ports?.find((each) => each.name === port)?.containerPort : port;
+  const number = named ?? (/^\d+$/.test(String(port)) ? Number(port) : undefined);
+  if (number === undefined) throw hookError(`strconv.Atoi: parsing "${port}": invalid syntax`);
+  if (number <= 0 || number >= 65_536) throw hookError(`invalid port number: ${number}`);
+  return number;
+}

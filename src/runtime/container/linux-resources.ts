@@ -1,0 +1,156 @@
+// Requests and limits as the kernel takes them. Pure. Upstream: kuberuntime_container_linux.go, cm/helpers_linux.go, qos/policy.go.
+
+import type { LinuxContainerResources } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../../api/cri/runtime.ts';
+import type { Container, Pod, ResourceList } from '../../api/k8s/types.ts';
+import { isCriticalPod } from '../../api/pod/critical-pods.ts';
+import { podQosClass } from '../../api/pod/qos.ts';
+import { containerRequests, podLimits, podRequests } from '../../api/pod/resources.ts';
+import { isSidecar } from '../../api/pod/restart-policy.ts';
+import { milliCpuToQuotaUs, milliCpuToShares } from '../../api/quantity/cpu-shares.ts';
+import { hugePageSizeName } from '../../api/quantity/huge-pages.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
+import { type MemorySettings, memoryQosLimits, swapLimits } from './memory-limits.ts';
+
+export interface ResourceSettings extends MemorySettings {
+  readonly cpuCfsQuota: boolean;
+  readonly cpuCfsQuotaPeriodUs: number;
+  /** Page sizes this kernel knows, in the form of the CRI: 2MB, 1GB. */
+  readonly hugePageSizes: readonly string[];
+  /** Out of memory, a container's processes end together; only cgroup v2 can. */
+  readonly groupOomKill?: boolean;
+}
+
+const guaranteedOomScore = -997n;
+const bestEffortOomScore = 1000n;
+
+export function sandboxResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
+  const requests = podRequests(pod, { excludeOverhead: true });
+  const limits = podLimits(pod, { excludeOverhead: true });
+  return linuxResources(requests.get('cpu'), limits.get('cpu'), limits.get('memory'), settings);
+}
+
+export function overheadResources(pod: Pod, settings: ResourceSettings): CriRequest<LinuxContainerResources> {
+  const overhead = pod.spec?.overhead;
+  if (overhead === undefined) return {};
+  return linuxResources(
+    amount(overhead, 'cpu'),
+    amount(overhead, 'cpu'),
+    amount(overhead, 'memory'),
+    settings,
+  );
+}
+
+export function containerResources(
+  pod: Pod,
+  container: Container,
+  settings: ResourceSettings,
+): CriRequest<LinuxContainerResources> {
+  const requests = container.resources?.requests;
+  const limits = container.resources?.limits;
+  const podLevel = pod.spec?.resources?.limits;
+  const memory = nonZero(limits, 'memory') ?? amount(podLevel, 'memory');
+  const base = linuxResources(
+    amount(requests, 'cpu'),
+    nonZero(limits, 'cpu') ?? amount(podLevel, 'cpu'),
+    memory,
+    settings,
+  );
+  const { unified: swapUnified, ...swap } = swapLimits(pod, container, memory?.value() ?? 0n, settings);
+  const qos = memoryQosLimits(container, settings);
+  const unified = { ...base.unified, ...swapUnified, ...qos.unified };
+  return {
+    ...base,
+    oomScoreAdj: oomScoreAdj(pod, container, settings.memoryCapacityBytes),
+    hugepageLimits: hugePageLimits(pod, container, settings.hugePageSizes),
+    ...swap,
+    ...(Object.keys(unified).length === 0 ? {} : { unified }),
+  };
+}
+
+/** How eagerly the kernel kills this container's processes when memory runs out. */
+export function oomScoreAdj(pod: Pod, container: Container, memoryCapacityBytes: bigint): bigint {
+  if (isCriticalPod(pod) && pod.spec?.priorityClassName === 'system-node-critical') return guaranteedOomScore;
+  const qos = podQosClass(pod);
+  if (qos === 'Guaranteed') return guaranteedOomScore;
+  if (qos === 'BestEffort' || memoryCapacityBytes <= 0n) return bestEffortOomScore;
+  const own = requestedMemory(container);
+  // A sidecar is not killed before those it serves.
+  const served = isSidecarOf(pod, container) ? leastMemory(pod) : 0n;
+  const request = (own > served ? own : served) + unallottedMemory(pod);
+  const score = 1000n - (1000n * request) / memoryCapacityBytes;
+  const lowest = 1000n + guaranteedOomScore;
+  if (score < lowest) return lowest;
+  return score === bestEffortOomScore ? score - 1n : score;
+}
+
+function requestedMemory(container: Container): bigint {
+  return amount(container.resources?.requests, 'memory')?.value() ?? 0n;
+}
+
+function isSidecarOf(pod: Pod, container: Container): boolean {
+  return isSidecar(container) && (pod.spec?.initContainers ?? []).some(({ name }) => name === container.name);
+}
+
+/** The smallest request of an ordinary container. */
+function leastMemory(pod: Pod): bigint {
+  const requests = (pod.spec?.containers ?? []).map(requestedMemory);
+  return requests.reduce((least, each) => (each < least ? each : least), requests[0] ?? 0n);
+}
+
+/** What the pod as a whole requests beyond its containers counts for each of them in equal parts. */
+function unallottedMemory(pod: Pod): bigint {
+  const requested = amount(pod.spec?.resources?.requests, 'memory')?.value() ?? 0n;
+  if (requested === 0n) return 0n;
+  const allotted = containerRequests(pod).get('memory')?.value() ?? 0n;
+  const count = (pod.spec?.containers.length ?? 0) + (pod.spec?.initContainers?.length ?? 0);
+  return (requested - allotted) / BigInt(Math.max(1, count));
+}
+
+function linuxResources(
+  cpuRequest: Quantity | undefined,
+  cpuLimit: Quantity | undefined,
+  memoryLimit: Quantity | undefined,
+  settings: ResourceSettings,
+): CriRequest<LinuxContainerResources> {
+  const shares = milliCpuToShares((cpuRequest ?? cpuLimit)?.milliValue() ?? 0n);
+  const memory = memoryLimit?.value() ?? 0n;
+  const periodUs = BigInt(settings.cpuCfsQuotaPeriodUs);
+  return {
+    cpuShares: shares,
+    ...(memory > 0n ? { memoryLimitInBytes: memory } : {}),
+    ...(settings.cpuCfsQuota
+      ? { cpuPeriod: periodUs, cpuQuota: milliCpuToQuotaUs(cpuLimit?.milliValue() ?? 0n, periodUs) }
+      : {}),
+    ...(settings.groupOomKill === true ? { unified: { 'memory.oom.group': '1' } } : {}),
+  };
+}
+
+/** Every page size of the kernel is limited, to zero where the container asks for none. */
+function hugePageLimits(
+  pod: Pod,
+  container: Container,
+  pageSizes: readonly string[],
+): { pageSize: string; limit: bigint }[] {
+  const asked = new Map<string, bigint>();
+  for (const limits of [pod.spec?.resources?.limits, container.resources?.limits]) {
+    for (const [name, text] of Object.entries(limits ?? {})) {
+      if (!name.startsWith('hugepages-')) continue;
+      asked.set(
+        hugePageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()),
+        Quantity.parse(text).value(),
+      );
+    }
+  }
+  return pageSizes.map((pageSize) => ({ pageSize, limit: asked.get(pageSize) ?? 0n }));
+}
+
+function nonZero(list: ResourceList | undefined, name: string): Quantity | undefined {
+  const found = amount(list, name);
+  return found?.sign() === 0 ? undefined : found;
+}
+
+function amount(list: ResourceList | undefined, name: string): Quantity | undefined {
+  const text = list?.[name];
+  return text === undefined ? undefined : Quantity.parse(text);
+}

@@ -1,0 +1,42 @@
+// The links by which collectors of logs know containers' logs: /var/log/containers/<pod>_<namespace>_<container>-<id>.log.
+// Upstream: startContainer in kuberuntime_container.go and kuberuntime_gc.go. Invariant: a link that fails is a line in the log,
+// never the failure of a container; a link never outlives its container by our doing.
+
+import type { Pod } from '../../api/k8s/types.ts';
+import { podRef } from '../../api/pod/pod-ref.ts';
+import { isAbort } from '../../base/errors.ts';
+import { containerLogPath, logLinkPath, type PodName, podLogDirectory } from '../paths.ts';
+import type { PodRuntimeDeps } from '../sync-context.ts';
+
+type LinkDeps = Pick<PodRuntimeDeps, 'files' | 'log' | 'settings'>;
+
+export async function linkLog(
+  { files, log, settings }: LinkDeps,
+  pod: Pod,
+  container: { readonly name: string; readonly id: string; readonly restartCount: number },
+): Promise<void> {
+  const { containerLogsDir, podLogsDir } = settings;
+  const { name = '', namespace = '' } = pod.metadata ?? {};
+  const target = `${podLogDirectory(podLogsDir, pod)}/${containerLogPath(container.name, container.restartCount)}`;
+  try {
+    // A runtime may keep its logs elsewhere: a link to nothing helps nobody.
+    if (!(await files.exists(target))) return;
+    const path = logLinkPath(containerLogsDir, { name, namespace }, container.name, container.id);
+    await files.link(target, path);
+  } catch (err) {
+    if (isAbort(err)) throw err;
+    log.warn('Cannot link the log of a container', { pod: podRef(pod), container: container.name, err });
+  }
+}
+
+/** Before containers are removed: afterwards nobody knows their IDs any more. */
+export async function unlinkLogs(
+  { files, settings }: Pick<LinkDeps, 'files' | 'settings'>,
+  pod: PodName,
+  containers: readonly { readonly name: string; readonly id: string }[],
+): Promise<void> {
+  const { containerLogsDir } = settings;
+  await Promise.all(
+    containers.map(({ name, id }) => files.removeFile(logLinkPath(containerLogsDir, pod, name, id))),
+  );
+}

@@ -1,0 +1,80 @@
+// What the kernel is told of a container's memory beyond its limit: swap and, with the gate MemoryQoS, protection and throttling.
+// Pure. Upstream: configureContainerSwapResources and generateLinuxContainerResources in kuberuntime_container_linux.go.
+
+import type { LinuxContainerResources } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../../api/cri/runtime.ts';
+import type { Container, Pod } from '../../api/k8s/types.ts';
+import { isCriticalPod } from '../../api/pod/critical-pods.ts';
+import { podQosClass } from '../../api/pod/qos.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
+
+export interface SwapSettings {
+  readonly behavior: 'NoSwap' | 'LimitedSwap';
+  /** Whether the kernel can limit swap by cgroup at all. */
+  readonly controller: boolean;
+  readonly capacityBytes: bigint;
+}
+
+export interface MemoryQosSettings {
+  /** How much of what lies between request and limit a container gets before it is slowed down. */
+  readonly throttlingFactor: number;
+  readonly pageBytes: bigint;
+}
+
+export interface MemorySettings {
+  readonly cgroupVersion: 1 | 2;
+  readonly memoryCapacityBytes: bigint;
+  readonly swap: SwapSettings;
+  /** Undefined: the gate is off. */
+  readonly memoryQos?: MemoryQosSettings | undefined;
+  readonly allocatableBytes: () => bigint;
+}
+
+type Limits = Pick<CriRequest<LinuxContainerResources>, 'memorySwapLimitInBytes' | 'unified'>;
+
+export function swapLimits(
+  pod: Pod,
+  container: Container,
+  memoryLimitBytes: bigint,
+  settings: MemorySettings,
+): Limits {
+  const { cgroupVersion, swap } = settings;
+  if (!swap.controller) return {};
+  // Memory and swap together: as much as the memory alone means no swap. Without a memory limit there is nothing to say.
+  if (cgroupVersion === 1) return memoryLimitBytes > 0n ? { memorySwapLimitInBytes: memoryLimitBytes } : {};
+  const share = mayUseSwap(pod, container, settings) ? swapShare(container, settings) : 0n;
+  return { unified: { 'memory.swap.max': String(share) } };
+}
+
+/** Burstable containers that ask for memory and may have more of it. */
+export function mayUseSwap(pod: Pod, container: Container, { swap }: Pick<MemorySettings, 'swap'>): boolean {
+  if (swap.behavior !== 'LimitedSwap' || isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return false;
+  const [request, limit] = [memory(container, 'requests'), memory(container, 'limits')];
+  return request !== limit && !(request === 0n && limit === 0n);
+}
+
+/** In proportion to its request; rounded as upstream's arithmetic in doubles rounds it. */
+function swapShare(container: Container, { memoryCapacityBytes, swap }: MemorySettings): bigint {
+  const request = memory(container, 'requests');
+  if (memoryCapacityBytes <= 0n || request > memoryCapacityBytes) return 0n;
+  return BigInt(Math.trunc((Number(request) / Number(memoryCapacityBytes)) * Number(swap.capacityBytes)));
+}
+
+export function memoryQosLimits(container: Container, settings: MemorySettings): Limits {
+  const { allocatableBytes, cgroupVersion, memoryQos } = settings;
+  if (memoryQos === undefined || cgroupVersion === 1) return {};
+  const [request, limit] = [memory(container, 'requests'), memory(container, 'limits')];
+  const unified: Record<string, string> = {};
+  if (request !== 0n) unified['memory.min'] = String(request);
+  if (request !== limit) {
+    const most = limit === 0n ? allocatableBytes() : limit;
+    const wanted = Number(request) + (Number(most) - Number(request)) * memoryQos.throttlingFactor;
+    const high = BigInt(Math.floor(wanted / Number(memoryQos.pageBytes))) * memoryQos.pageBytes;
+    if (most > 0n && high > request) unified['memory.high'] = String(high);
+  }
+  return Object.keys(unified).length === 0 ? {} : { unified };
+}
+
+function memory(container: Container, kind: 'requests' | 'limits'): bigint {
+  return Quantity.parse(container.resources?.[kind]?.['memory'] ?? '0').value();
+}

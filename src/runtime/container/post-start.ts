@@ -1,0 +1,92 @@
+// Runs a container's postStart hook; a container whose hook fails is killed, and its restart policy decides on another try.
+// Upstream: step 4 of startContainer in kuberuntime_container.go. Invariant: only a hook that succeeded finishes its record; one
+// that failed leaves it until the container was observed to have ended, so that it is not reported as running meanwhile.
+
+import type { Container } from '../../api/k8s/types.ts';
+import type { ObservedContainer } from '../../api/pod/observed.ts';
+import { asContainerId, asSandboxId, podRef } from '../../api/pod/pod-ref.ts';
+import { containerFieldPath } from '../../api/ports/events.ts';
+import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
+import { podAddresses } from '../sandbox/pod-addresses.ts';
+import { stopContainers } from '../stop/stop-pod.ts';
+import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+import { runHook } from './hooks.ts';
+
+export async function runPostStart(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  container: Container,
+  containerId: string,
+): Promise<void> {
+  const id = asContainerId(containerId);
+  const handler = container.lifecycle?.postStart;
+  if (handler === undefined) {
+    await deps.unfinishedHooks.finish(id);
+    return;
+  }
+  const { pod, signal } = context;
+  const [podIp] = await podAddresses(deps, context);
+  try {
+    const when = 'postStart';
+    await runHook(deps, { pod, container, containerId, handler, podIp, when }, signal);
+  } catch (err) {
+    if (isAbort(err) || signal.aborted) throw err;
+    // What the hook said may be secret: the event says only that it failed.
+    const event = {
+      type: 'Warning',
+      reason: 'FailedPostStartHook',
+      message: 'PostStartHook failed',
+    } as const;
+    deps.events.pod(pod, event, containerFieldPath(pod, container.name));
+    await kill(deps, context, container, containerId, podIp);
+    throw new KubeletError('internal', 'PostStartHookError', describeError(err), { cause: err });
+  }
+  await deps.unfinishedHooks.finish(id);
+}
+
+async function kill(
+  deps: PodRuntimeDeps,
+  { pod, sandbox, signal }: SyncContext,
+  { name }: Container,
+  containerId: string,
+  podIp: string | undefined,
+): Promise<void> {
+  const why = 'FailedPostStartHook';
+  try {
+    const options = { pod, graceSeconds: undefined, why, message: why, podIp, signal };
+    await stopContainers(deps, [running(name, containerId, sandbox?.id ?? '')], options);
+  } catch (err) {
+    if (isAbort(err) || signal.aborted) throw err;
+    deps.log.error('Cannot kill a container whose postStart hook failed', {
+      pod: podRef(pod),
+      container: name,
+      containerID: containerId,
+      err,
+    });
+  }
+}
+
+/** What is known of a container that was started a moment ago and not looked at since. */
+function running(name: string, id: string, sandboxId: string): ObservedContainer {
+  return {
+    id: asContainerId(id),
+    name,
+    sandboxId: asSandboxId(sandboxId),
+    state: 'running',
+    createdAtMs: 0,
+    startedAtMs: 0,
+    finishedAtMs: 0,
+    exitCode: 0,
+    reason: '',
+    message: '',
+    image: '',
+    imageRef: '',
+    imageId: '',
+    hash: '',
+    restartCount: 0,
+    attempt: 0,
+    logPath: '',
+    terminationGraceSeconds: undefined,
+    deletionGraceSeconds: undefined,
+  };
+}

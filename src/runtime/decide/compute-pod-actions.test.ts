@@ -1,0 +1,590 @@
+import { expect, test } from 'vitest';
+import { aContainer, anObservedPod, aSandbox } from '../../../test/builders/builders.ts';
+import {
+  allEnded,
+  checkActions,
+  cut,
+  down,
+  ended,
+  id,
+  lost,
+  made,
+  notReady,
+  older,
+  podOf,
+  type Row,
+  runs,
+  sidecar,
+  up,
+} from '../../../test/builders/pod-actions.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import type { ObservedPod } from '../../api/pod/observed.ts';
+import { computePodActions, hasEndedForGood } from './compute-pod-actions.ts';
+
+const always = podOf();
+const onFailure = podOf({ restartPolicy: 'OnFailure' });
+const never = podOf({ restartPolicy: 'Never' });
+const one = podOf({ apps: ['a'] });
+const oneNever = podOf({ apps: ['a'], restartPolicy: 'Never' });
+const threeUp = up(runs('a'), runs('b'), runs('c'));
+const withoutAddress = anObservedPod({ containers: threeUp.containers, sandboxes: [aSandbox({ ips: [] })] });
+const starts = ['start app a', 'start app b', 'start app c'];
+const unknown = 'Container is in "unknown" state, try killing it before restart (other)';
+const error = 'exec: "/no/such/binary": no such file or directory';
+
+const regular: readonly Row[] = [
+  ['everything runs → nothing', always, threeUp, []],
+  ['a new pod → sandbox, then all in order', always, undefined, ['first sandbox 0', ...starts]],
+  ['sandbox there, containers not → all', always, up(), starts],
+  ['one is missing → that one', always, up(runs('a'), runs('c')), ['start app b']],
+  [
+    'Always: ended ones go again',
+    always,
+    up(ended('a', 0), ended('b', 111), runs('c')),
+    ['start app a', 'start app b'],
+  ],
+  ['OnFailure: only what failed', onFailure, up(ended('a', 0), ended('b', 111), runs('c')), ['start app b']],
+  [
+    'OnFailure: what was made and not started goes on',
+    onFailure,
+    up(ended('a', 0), made('b'), runs('c')),
+    ['go app b b-1'],
+  ],
+  ['Never: nothing goes again', never, up(ended('a', 0), ended('b', 111), runs('c')), []],
+  ['Never, all ended → the pod stops', never, up(ended('a', 0), ended('b', 1), ended('c', 0)), [allEnded]],
+  [
+    'OnFailure, all succeeded → the pod stops',
+    onFailure,
+    up(ended('a', 0), ended('b', 0), ended('c', 0)),
+    [allEnded],
+  ],
+  ['Never, one was never made → it is', never, up(ended('a', 0), runs('b')), ['start app c']],
+  [
+    'an unset policy means Always',
+    podOf({ apps: ['a'], restartPolicy: '' }),
+    up(ended('a', 0)),
+    ['start app a'],
+  ],
+  [
+    'the newest container of a name counts',
+    one,
+    up(runs('a', { id: id('a-2'), restartCount: 1 }), ended('a', 1)),
+    [],
+  ],
+  [
+    'a changed definition → anew',
+    always,
+    up(runs('a'), runs('b', { hash: 'other' }), runs('c')),
+    ['stop b-1 of b: Container b definition changed, will be restarted (other)', 'start app b'],
+  ],
+  [
+    'a changed definition under Never → anew all the same',
+    oneNever,
+    up(runs('a', { hash: 'other' })),
+    ['stop a-1 of a: Container a definition changed, will be restarted (other)', 'start app a'],
+  ],
+  [
+    'a changed definition of what ended under Never → nothing',
+    never,
+    up(ended('a', 1, { hash: 'x' }), runs('b'), runs('c')),
+    [],
+  ],
+  [
+    'unknown under Always → ended first, then anew',
+    one,
+    up(lost('a')),
+    [`stop a-1 of a: ${unknown}`, 'start app a'],
+  ],
+  [
+    'unknown under Never → ended first, then anew',
+    never,
+    up(runs('a'), lost('b'), runs('c')),
+    [`stop b-1 of b: ${unknown}`, 'start app b'],
+  ],
+  ['made, not started → started', one, up(made('a')), ['go app a a-1']],
+  ['made, not started under Never → started', never, up(runs('a'), made('b'), runs('c')), ['go app b b-1']],
+  [
+    'made from another spec → another in its place',
+    one,
+    up(made('a', { hash: 'x' })),
+    ['start app a for a-1'],
+  ],
+  [
+    'made in an older sandbox → another in its place',
+    one,
+    up(made('a', { sandboxId: older })),
+    ['start app a for a-1'],
+  ],
+  ['a start that was cut off → again in its place', one, up(cut('a')), ['start app a for a-1']],
+  ['a start that was cut off under Never → again', oneNever, up(cut('a')), ['start app a for a-1']],
+  ['a start that failed by itself → again', one, up(cut('a', { message: error })), ['start app a']],
+  [
+    'a start that failed by itself under Never → the pod stops',
+    oneNever,
+    up(cut('a', { message: error })),
+    [allEnded],
+  ],
+  [
+    'marked for deletion: nothing goes again',
+    podOf({ apps: ['a'], deleted: true }),
+    up(ended('a', 1)),
+    [allEnded],
+  ],
+  ['marked for deletion: what runs stays', podOf({ apps: ['a'], deleted: true }), up(runs('a')), []],
+  ['a container that is not in the spec is left alone', one, up(runs('a'), runs('stranger')), []],
+];
+checkActions('regular containers', regular);
+
+const sandboxes: readonly Row[] = [
+  [
+    'dead → the rest ends, the next is made, all start',
+    always,
+    down(threeUp.containers),
+    [notReady, 'next sandbox 1', ...starts],
+  ],
+  [
+    'dead under OnFailure → all but what succeeded',
+    onFailure,
+    down([runs('a'), ended('b', 0), runs('c')]),
+    [notReady, 'next sandbox 1', 'start app a', 'start app c'],
+  ],
+  [
+    'dead under OnFailure, all succeeded → only cleared away',
+    onFailure,
+    down([ended('a', 0), ended('b', 0), ended('c', 0)], { attempt: 1 }),
+    [notReady],
+  ],
+  [
+    'dead under OnFailure, one failed → that one',
+    onFailure,
+    down([ended('a', 0), ended('b', 2), ended('c', 0)]),
+    [notReady, 'next sandbox 1', 'start app b'],
+  ],
+  [
+    'dead under Never, all ended → only cleared away',
+    never,
+    down([ended('a', 0), ended('b', 0), ended('c', 0)], { attempt: 1 }),
+    [notReady],
+  ],
+  ['dead under Never, some ran → only cleared away', never, down([ended('a', 0)]), [notReady]],
+  [
+    'dead under Never, nothing was ever made → the next',
+    never,
+    down([], { attempt: 2 }),
+    [notReady, 'next sandbox 3', ...starts],
+  ],
+  [
+    'dead under Never, one was only made → the next',
+    oneNever,
+    down([made('a')]),
+    [notReady, 'next sandbox 1', 'start app a for a-1'],
+  ],
+  [
+    'dead under Never, a start was cut off → the next',
+    oneNever,
+    down([cut('a')]),
+    [notReady, 'next sandbox 1', 'start app a for a-1'],
+  ],
+  [
+    'without an address → another',
+    always,
+    withoutAddress,
+    ['stop pod: Pod sandbox changed: the sandbox has no address', 'next sandbox 1', ...starts],
+  ],
+  [
+    'of the host needs no address',
+    podOf({ hostNetwork: true }),
+    anObservedPod({ containers: threeUp.containers, sandboxes: [aSandbox({ ips: [], hostNetwork: true })] }),
+    [],
+  ],
+  [
+    'of the pod, asked for the host → another',
+    podOf({ apps: ['a'], hostNetwork: true }),
+    up(runs('a')),
+    ['stop pod: Pod sandbox changed: the network namespace changed', 'next sandbox 1', 'start app a'],
+  ],
+  [
+    'of the host, asked for the pod → another',
+    one,
+    anObservedPod({ containers: [runs('a')], sandboxes: [aSandbox({ hostNetwork: true })] }),
+    ['stop pod: Pod sandbox changed: the network namespace changed', 'next sandbox 1', 'start app a'],
+  ],
+  [
+    'two that are ready → one new',
+    one,
+    anObservedPod({
+      containers: [runs('a')],
+      sandboxes: [aSandbox({ attempt: 4 }), aSandbox({ id: older })],
+    }),
+    ['stop pod: Pod sandbox changed: more than one sandbox is ready', 'next sandbox 5', 'start app a'],
+  ],
+  [
+    'an older dead one beside a ready one → nothing',
+    one,
+    anObservedPod({
+      containers: [runs('a')],
+      sandboxes: [aSandbox({ attempt: 1 }), aSandbox({ id: older, ready: false })],
+    }),
+    [],
+  ],
+  [
+    'an older ready one behind a dead one → another',
+    one,
+    anObservedPod({
+      containers: [],
+      sandboxes: [aSandbox({ attempt: 1, ready: false }), aSandbox({ id: older })],
+    }),
+    [notReady, 'next sandbox 2', 'start app a'],
+  ],
+  [
+    'dead with a debugging container → that one does not come back',
+    podOf({ apps: ['a'], debug: ['d'] }),
+    down([runs('a'), runs('d')]),
+    [notReady, 'next sandbox 1', 'start app a'],
+  ],
+];
+checkActions('the sandbox', sandboxes);
+
+const probed: readonly Row[] = [
+  [
+    'liveness failed → anew',
+    always,
+    threeUp,
+    ['stop b-1 of b: Container b failed liveness probe, will be restarted (liveness)', 'start app b'],
+    { probes: { 'b-1 liveness': 'failure' } },
+  ],
+  [
+    'startup failed → anew',
+    always,
+    threeUp,
+    ['stop b-1 of b: Container b failed startup probe, will be restarted (startup)', 'start app b'],
+    { probes: { 'b-1 startup': 'failure' } },
+  ],
+  [
+    'liveness failed under OnFailure → anew',
+    onFailure,
+    threeUp,
+    ['stop b-1 of b: Container b failed liveness probe, will be restarted (liveness)', 'start app b'],
+    { probes: { 'b-1 liveness': 'failure' } },
+  ],
+  [
+    'liveness failed under Never → ended, not again',
+    never,
+    threeUp,
+    ['stop b-1 of b: Container b failed liveness probe (liveness)'],
+    { probes: { 'b-1 liveness': 'failure' } },
+  ],
+  [
+    'startup failed under Never → ended, not again',
+    never,
+    threeUp,
+    ['stop b-1 of b: Container b failed startup probe (startup)'],
+    { probes: { 'b-1 startup': 'failure' } },
+  ],
+  [
+    'liveness failed under Never, the last one → the pod stops',
+    oneNever,
+    up(runs('a')),
+    [allEnded],
+    { probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'liveness speaks before startup',
+    one,
+    up(runs('a')),
+    ['stop a-1 of a: Container a failed liveness probe, will be restarted (liveness)', 'start app a'],
+    { probes: { 'a-1 liveness': 'failure', 'a-1 startup': 'failure' } },
+  ],
+  [
+    'a changed definition speaks before liveness',
+    one,
+    up(runs('a', { hash: 'x' })),
+    ['stop a-1 of a: Container a definition changed, will be restarted (other)', 'start app a'],
+    { probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'success and unknown change nothing',
+    one,
+    up(runs('a')),
+    [],
+    { probes: { 'a-1 liveness': 'success', 'a-1 startup': 'unknown' } },
+  ],
+  ['readiness does not restart', one, up(runs('a')), [], { probes: { 'a-1 readiness': 'failure' } }],
+  [
+    'a result of an earlier container does not count',
+    one,
+    up(runs('a', { id: id('a-2') }), ended('a', 1)),
+    [],
+    { probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'a result of one that ended does not count',
+    one,
+    up(ended('a', 1)),
+    ['start app a'],
+    { probes: { 'a-1 liveness': 'failure' } },
+  ],
+];
+checkActions('probes', probed);
+
+const unfinished = { unfinished: ['b-1'] };
+const hooks: readonly Row[] = [
+  [
+    'runs, its hook has not finished → the hook runs again',
+    always,
+    threeUp,
+    ['finish app b b-1'],
+    unfinished,
+  ],
+  [
+    'in the order of the spec, among those that start',
+    always,
+    up(runs('b')),
+    ['start app a', 'finish app b b-1', 'start app c'],
+    unfinished,
+  ],
+  ['Never: the hook runs all the same', never, threeUp, ['finish app b b-1'], unfinished],
+  [
+    'has ended → its policy decides',
+    always,
+    up(runs('a'), ended('b', 1), runs('c')),
+    ['start app b'],
+    unfinished,
+  ],
+  ['made, not started → started', always, up(runs('a'), made('b'), runs('c')), ['go app b b-1'], unfinished],
+  [
+    'its definition changed → another one is made',
+    always,
+    up(runs('a'), runs('b', { hash: 'other' }), runs('c')),
+    ['stop b-1 of b: Container b definition changed, will be restarted (other)', 'start app b'],
+    unfinished,
+  ],
+];
+checkActions('postStart hooks', hooks);
+
+const policy = (
+  name: string,
+  restartPolicy: string,
+  values?: number[],
+  operator = 'In',
+): ReturnType<typeof aContainer> =>
+  aContainer({
+    name,
+    restartPolicy,
+    ...(values === undefined
+      ? {}
+      : { restartPolicyRules: [{ action: 'Restart', exitCodes: { operator, values } }] }),
+  });
+const ruled: readonly Row[] = [
+  [
+    'Always of the container under Never of the pod',
+    podOf({ apps: [policy('a', 'Always'), policy('b', 'Always'), 'c'], restartPolicy: 'Never' }),
+    up(ended('a', 0), ended('b', 111), runs('c')),
+    ['start app a', 'start app b'],
+    { rules: true },
+  ],
+  [
+    'OnFailure of the container under Never of the pod',
+    podOf({ apps: [policy('a', 'OnFailure'), policy('b', 'OnFailure'), 'c'], restartPolicy: 'Never' }),
+    up(ended('a', 0), ended('b', 111), runs('c')),
+    ['start app b'],
+    { rules: true },
+  ],
+  [
+    'OnFailure of the container, one was only made',
+    podOf({ apps: [policy('a', 'OnFailure'), policy('b', 'OnFailure'), 'c'], restartPolicy: 'Never' }),
+    up(ended('a', 0), made('b'), runs('c')),
+    ['go app b b-1'],
+    { rules: true },
+  ],
+  [
+    'Never of the container under Always of the pod',
+    podOf({ apps: [policy('a', 'Never'), policy('b', 'Never'), 'c'] }),
+    up(ended('a', 0), ended('b', 111), runs('c')),
+    [],
+    { rules: true },
+  ],
+  [
+    'the sandbox is dead: all but what succeeded under OnFailure',
+    podOf({ apps: ['a', policy('b', 'OnFailure'), 'c'] }),
+    down([runs('a'), ended('b', 0), runs('c')]),
+    [notReady, 'next sandbox 1', 'start app a', 'start app c'],
+    { rules: true },
+  ],
+  [
+    'the sandbox is dead: Always of the container under OnFailure of the pod',
+    podOf({ apps: [policy('a', 'Always'), 'b'], restartPolicy: 'OnFailure' }),
+    down([ended('a', 0), ended('b', 0)]),
+    [notReady, 'next sandbox 1', 'start app a'],
+    { rules: true },
+  ],
+  [
+    'a rule for the exit code',
+    podOf({ apps: [policy('a', 'Never', [42])] }),
+    up(ended('a', 42)),
+    ['start app a'],
+    { rules: true },
+  ],
+  [
+    'a rule for another exit code',
+    podOf({ apps: [policy('a', 'Never', [42])] }),
+    up(ended('a', 1)),
+    [allEnded],
+    { rules: true },
+  ],
+  [
+    'a rule for all other exit codes',
+    podOf({ apps: [policy('a', 'Never', [42], 'NotIn')] }),
+    up(ended('a', 1)),
+    ['start app a'],
+    { rules: true },
+  ],
+  [
+    'a rule for all other exit codes, and this one',
+    podOf({ apps: [policy('a', 'Never', [42], 'NotIn')] }),
+    up(ended('a', 42)),
+    [allEnded],
+    { rules: true },
+  ],
+  [
+    'a rule with an operator nobody knows',
+    podOf({ apps: [policy('a', 'Never', [1], 'Like')] }),
+    up(ended('a', 1)),
+    [allEnded],
+    { rules: true },
+  ],
+  [
+    'a rule without a policy of the container is none',
+    podOf({
+      apps: [{ ...policy('a', 'x', [1]), restartPolicy: undefined } as never],
+      restartPolicy: 'Never',
+    }),
+    up(ended('a', 1)),
+    [allEnded],
+    { rules: true },
+  ],
+  [
+    'the first rule that matches decides',
+    podOf({
+      apps: [
+        aContainer({
+          name: 'a',
+          restartPolicy: 'Never',
+          restartPolicyRules: [
+            { action: 'Other', exitCodes: { operator: 'In', values: [1] } },
+            { action: 'Restart', exitCodes: { operator: 'In', values: [1] } },
+          ],
+        }),
+      ],
+    }),
+    up(ended('a', 1)),
+    [allEnded],
+    { rules: true },
+  ],
+  [
+    'liveness failed, Never of the container under Always',
+    podOf({ apps: [policy('a', 'Never'), 'b'] }),
+    up(runs('a'), runs('b')),
+    ['stop a-1 of a: Container a failed liveness probe (liveness)'],
+    { rules: true, probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'liveness failed, Always of the container under Never',
+    podOf({ apps: [policy('a', 'Always'), 'b'], restartPolicy: 'Never' }),
+    up(runs('a'), runs('b')),
+    ['stop a-1 of a: Container a failed liveness probe, will be restarted (liveness)', 'start app a'],
+    { rules: true, probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'liveness failed: rules are not asked while it runs',
+    podOf({ apps: [policy('a', 'Never', [137]), 'b'] }),
+    up(runs('a'), runs('b')),
+    ['stop a-1 of a: Container a failed liveness probe (liveness)'],
+    { rules: true, probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'without the gate the policy of the container is nothing',
+    podOf({ apps: [policy('a', 'Never', [1])] }),
+    up(ended('a', 0)),
+    ['start app a'],
+    { rules: false },
+  ],
+  [
+    'without the gate the policy of the pod alone counts',
+    podOf({ apps: [policy('a', 'Always')], restartPolicy: 'Never' }),
+    up(ended('a', 1)),
+    [allEnded],
+    { rules: false },
+  ],
+];
+checkActions('policies of containers', ruled);
+
+test('the actions themselves', () => {
+  expect(computePodActions(podOf({ apps: ['a'] }), down([cut('a')]))).toEqual([
+    { do: 'stop-pod', why: 'Pod sandbox changed: the sandbox is not ready' },
+    { do: 'create-sandbox', attempt: 1, changed: true },
+    { do: 'start-container', name: 'a', kind: 'app', replaces: 'a-1' },
+  ]);
+});
+
+const endings: readonly (readonly [string, Pod, ObservedPod | undefined, boolean])[] = [
+  ['Never, exit 1', oneNever, up(ended('a', 1)), true],
+  ['Never, exit 1, the sandbox dead', oneNever, down([ended('a', 1)]), true],
+  ['OnFailure, exit 0', podOf({ apps: ['a'], restartPolicy: 'OnFailure' }), up(ended('a', 0)), true],
+  ['OnFailure, exit 1', podOf({ apps: ['a'], restartPolicy: 'OnFailure' }), up(ended('a', 1)), false],
+  ['Always, exit 0', one, up(ended('a', 0)), false],
+  ['Never, still running', oneNever, up(runs('a')), false],
+  [
+    'Never, one of two was never made',
+    podOf({ apps: ['a', 'b'], restartPolicy: 'Never' }),
+    up(ended('a', 0)),
+    false,
+  ],
+  ['Never, a start cut off', oneNever, up(cut('a')), false],
+  ['never seen', oneNever, undefined, false],
+  [
+    'Never, an init container failed',
+    podOf({ apps: ['a'], init: ['i'], restartPolicy: 'Never' }),
+    up(ended('i', 1)),
+    true,
+  ],
+  [
+    'Never, an init container failed beside a running sidecar',
+    podOf({ init: [sidecar('s'), 'i'], restartPolicy: 'Never' }),
+    up(runs('s'), ended('i', 1)),
+    true,
+  ],
+  [
+    'OnFailure, an init container failed',
+    podOf({ apps: ['a'], init: ['i'], restartPolicy: 'OnFailure' }),
+    up(ended('i', 1)),
+    false,
+  ],
+  [
+    'Never, an init container failed in an older sandbox',
+    podOf({ apps: ['a'], init: ['i'], restartPolicy: 'Never' }),
+    up(ended('i', 1, { sandboxId: older })),
+    false,
+  ],
+  [
+    'Never, all ended, a sidecar still runs',
+    podOf({ apps: ['a'], init: [sidecar('s')], restartPolicy: 'Never' }),
+    up(runs('s'), ended('a', 0)),
+    false,
+  ],
+  [
+    'Never, all ended, and the sidecar too',
+    podOf({ apps: ['a'], init: [sidecar('s')], restartPolicy: 'Never' }),
+    up(ended('s', 0), ended('a', 0)),
+    true,
+  ],
+  [
+    'Never, all ended, a debugging container still runs',
+    podOf({ apps: ['a'], debug: ['d'], restartPolicy: 'Never' }),
+    up(runs('d'), ended('a', 0)),
+    true,
+  ],
+];
+for (const [name, pod, seen, want] of endings) {
+  test(`hasEndedForGood: ${name} → ${want}`, () => expect(hasEndedForGood(pod, seen)).toBe(want));
+}

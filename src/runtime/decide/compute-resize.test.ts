@@ -1,0 +1,157 @@
+// What running containers need to come to what they were allocated.
+import { expect, test } from 'vitest';
+import { aContainer, anObservedContainer, aPod, exited } from '../../../test/builders/builders.ts';
+import { checkActions, up } from '../../../test/builders/pod-actions.ts';
+import type { Container, ResourceRequirements } from '../../api/k8s/types.ts';
+import { judgeResize, resizeAction } from './compute-resize.ts';
+
+/** `1/2 1Gi/2Gi`: request and limit of CPU, then of memory. */
+function amounts(text: string): ResourceRequirements {
+  const [[cpu = '', cpuLimit = ''] = [], [memory = '', memoryLimit = ''] = []] = text
+    .split(' ')
+    .map((each) => each.split('/'));
+  return { requests: { cpu, memory }, limits: { cpu: cpuLimit, memory: memoryLimit } };
+}
+
+const a = (text: string, over: Partial<Container> = {}): Container =>
+  aContainer({ name: 'a', resources: amounts(text), ...over });
+const b = (text: string, over: Partial<Container> = {}): Container =>
+  aContainer({ name: 'b', resources: amounts(text), ...over });
+const policy = (...resources: readonly string[]): Pick<Container, 'resizePolicy'> => ({
+  resizePolicy: resources.map((resourceName) => ({ resourceName, restartPolicy: 'RestartContainer' })),
+});
+const runs = (name: string) => anObservedContainer({ name });
+const given = (text: string): { given: { a: ResourceRequirements } } => ({ given: { a: amounts(text) } });
+const one = up(runs('a'));
+const restartA = [
+  'stop a-1 of a: Container a resize requires restart (other)',
+  'resize: memory of none, cpu of none, with restarts',
+  'start app a',
+];
+
+checkActions('resize', [
+  [
+    'has what it was allocated → nothing',
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    one,
+    [],
+    given('1/2 1Gi/2Gi'),
+  ],
+  ['not allowed → nothing', aPod({ containers: [a('1/2 1Gi/2Gi')] }), one, []],
+  [
+    'CPU',
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    one,
+    ['resize: memory of none, cpu of a'],
+    given('1/1 1Gi/2Gi'),
+  ],
+  [
+    'only a memory request',
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    one,
+    ['resize: memory of a, cpu of none'],
+    given('1/2 512Mi/2Gi'),
+  ],
+  [
+    'both',
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    one,
+    ['resize: memory of a, cpu of a'],
+    given('500m/1 512Mi/1Gi'),
+  ],
+  [
+    'does not run → started as it was allocated',
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    up(exited(1, { name: 'a' })),
+    ['start app a'],
+    given('1/1 1Gi/2Gi'),
+  ],
+  [
+    'RestartContainer for the resource that changes',
+    aPod({ containers: [a('1/2 1Gi/2Gi', policy('memory'))] }),
+    one,
+    restartA,
+    given('1/2 1Gi/1Gi'),
+  ],
+  [
+    'RestartContainer for memory, only CPU changes',
+    aPod({ containers: [a('1/2 1Gi/2Gi', policy('memory'))] }),
+    one,
+    ['resize: memory of none, cpu of a'],
+    given('1/1 1Gi/2Gi'),
+  ],
+  [
+    'RestartContainer, both change: the restart is enough',
+    aPod({ containers: [a('1/2 1Gi/2Gi', policy('memory'))] }),
+    one,
+    restartA,
+    given('1/1 1Gi/1Gi'),
+  ],
+  [
+    'RestartContainer restarts whatever the pod’s policy says',
+    aPod({ restartPolicy: 'OnFailure', containers: [a('1/2 1Gi/2Gi', policy('cpu'))] }),
+    one,
+    restartA,
+    given('1/1 1Gi/2Gi'),
+  ],
+  [
+    'what shrinks goes before what grows, in each resource of its own',
+    aPod({ containers: [a('2/2 1Gi/1Gi'), b('1/1 2Gi/2Gi')] }),
+    up(runs('a'), runs('b')),
+    ['resize: memory of a b, cpu of b a'],
+    { given: { a: amounts('1/1 2Gi/2Gi'), b: amounts('2/2 1Gi/1Gi') } },
+  ],
+  [
+    'one that restarts for another reason is not resized',
+    aPod({ containers: [a('1/2 1Gi/2Gi')] }),
+    one,
+    ['stop a-1 of a: Container a failed liveness probe, will be restarted (liveness)', 'start app a'],
+    { ...given('1/1 1Gi/2Gi'), probes: { 'a-1 liveness': 'failure' } },
+  ],
+  [
+    'a sidecar',
+    aPod({ initContainers: [a('1/2 1Gi/2Gi', { restartPolicy: 'Always' })], containers: [b('1/1 1Gi/1Gi')] }),
+    up(runs('a'), runs('b')),
+    ['resize: memory of none, cpu of a'],
+    { given: { a: amounts('1/1 1Gi/2Gi'), b: amounts('1/1 1Gi/1Gi') } },
+  ],
+  [
+    'a sidecar that restarts for it, before it starts again',
+    aPod({
+      initContainers: [a('1/2 1Gi/2Gi', { restartPolicy: 'Always', ...policy('cpu') })],
+      containers: [b('1/1 1Gi/1Gi')],
+    }),
+    up(runs('a'), runs('b')),
+    [
+      'stop a-1 of a: Container a resize requires restart (other)',
+      'resize: memory of none, cpu of none, with restarts',
+      'start init a',
+    ],
+    { given: { a: amounts('1/1 1Gi/2Gi'), b: amounts('1/1 1Gi/1Gi') } },
+  ],
+  [
+    'a plain init container cannot be resized',
+    aPod({ initContainers: [a('1/2 1Gi/2Gi')], containers: [b('1/1 1Gi/1Gi')] }),
+    up(runs('a')),
+    [],
+    given('1/1 1Gi/2Gi'),
+  ],
+]);
+
+test('nobody remembers what it was given: by what the runtime says, and never by a restart', () => {
+  const container = a('1/2 1Gi/2Gi', policy('cpu', 'memory'));
+  const view = { actuated: () => undefined };
+  const seen = (memoryLimitBytes: bigint) =>
+    anObservedContainer({
+      name: 'a',
+      resources: { cpuRequestMilli: 1000n, cpuLimitMilli: 2000n, memoryLimitBytes },
+    });
+  expect(judgeResize(container, seen(2n << 30n), view)).toBeUndefined();
+  const found = judgeResize(container, seen(1n << 30n), view);
+  expect(found?.restart).toBe(false);
+  expect(resizeAction(found === undefined ? [] : [found])).toMatchObject({
+    memory: [{ name: 'a', current: { memoryLimitBytes: 1n << 30n } }],
+    cpu: [],
+    restarts: false,
+  });
+});

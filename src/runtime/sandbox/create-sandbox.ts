@@ -1,0 +1,77 @@
+// Makes a pod's sandbox. Upstream: createPodSandbox in kuberuntime_sandbox.go.
+import { rpcErrorText } from '../../api/cri/runtime.ts';
+import type { Container } from '../../api/k8s/types.ts';
+import { podRef, podUid } from '../../api/pod/pod-ref.ts';
+import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
+import { prepareContainer } from '../container/create-container.ts';
+import { podDirectory, podLogDirectory } from '../paths.ts';
+import { lettingFinish } from '../stop/letting-finish.ts';
+import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+import { prepareSandbox } from './prepare-sandbox.ts';
+
+export interface SandboxOptions {
+  readonly attempt: number;
+  /** The containers that will be started in it first. */
+  readonly first: readonly Container[];
+}
+
+export async function createSandbox(
+  deps: PodRuntimeDeps,
+  context: SyncContext,
+  { attempt, first }: SandboxOptions,
+): Promise<void> {
+  const { cri, files, log, settings } = deps;
+  const { pod, signal } = context;
+  deps.starts?.pod(pod.spec?.hostUsers === false);
+  const failed = (err: unknown): never => tellFailure(deps, context, err);
+  const prepared = prepareSandbox(deps, pod, attempt, context.resolver, signal);
+  const { config, runtimeHandler } = await prepared.catch(failed);
+  const directories = async (): Promise<void> => {
+    const [isNew] = await Promise.all([
+      files.makeDirectory(podLogDirectory(settings.podLogsDir, pod), 0o755),
+      files.makeDirectory(podDirectory(settings.rootDir, podUid(pod)), 0o750),
+    ]).catch(failed);
+    context.logsAreNew = isNew;
+  };
+  // What the pod needs on this machine waits for its turn as well: of a burst, only those pods get it that start now.
+  await context.place.take();
+  try {
+    await Promise.all([ensureCgroup(deps, context), directories()]);
+    context.acted = true;
+    const running = lettingFinish(deps, signal, (late) =>
+      cri.runPodSandbox({ config, runtimeHandler }, { signal: late }),
+    );
+    // While the sandbox is being made there is time for what its containers will ask for first.
+    for (const container of first) void prepareContainer(deps, context, container);
+    const { podSandboxId } = await running.catch(failed);
+    context.sandbox = { id: podSandboxId, config };
+    context.madeSandbox = podSandboxId;
+    log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
+  } finally {
+    context.place.rest();
+  }
+}
+
+/** Upstream: SyncPod in pkg/kubelet/kubelet.go. */
+async function ensureCgroup({ events, podCgroups }: PodRuntimeDeps, context: SyncContext): Promise<void> {
+  const { pod, signal } = context;
+  try {
+    await podCgroups?.ensure(pod, signal);
+  } catch (err) {
+    if (isAbort(err) || signal.aborted) throw err;
+    const message = `unable to ensure pod container exists: ${describeError(err)}`;
+    events.pod(pod, { type: 'Warning', reason: 'FailedCreatePodContainer', message });
+    throw err;
+  }
+}
+
+function tellFailure({ events, starts }: PodRuntimeDeps, { pod, signal }: SyncContext, err: unknown): never {
+  if (isAbort(err) || signal.aborted) throw err;
+  starts?.podFailed(pod.spec?.hostUsers === false);
+  const kind = err instanceof KubeletError ? err.kind : 'internal';
+  const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
+  const reason = 'FailedCreatePodSandBox';
+  events.pod(pod, { type: 'Warning', reason, message: `Failed to create pod sandbox: ${text}` });
+  const message = `Failed to create pod sandbox: ${describeError(err)}`;
+  throw new KubeletError(kind, reason, message, { cause: err });
+}

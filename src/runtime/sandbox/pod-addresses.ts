@@ -1,0 +1,41 @@
+// The addresses of a pod whose containers are being started. Upstream: determinePodSandboxIPs in kuberuntime_sandbox.go,
+// sortPodIPs in kubelet_pods.go.
+import type { PodSandboxStatus } from '../../api/cri/generated/runtime/v1/api.ts';
+import { parseIp } from '../../api/k8s/ip-address.ts';
+import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+
+type AddressDeps = Pick<PodRuntimeDeps, 'cri' | 'settings'>;
+
+/** On the node's network the node's own; otherwise the sandbox's, asked for once per sync. */
+export async function podAddresses(
+  { cri, settings }: AddressDeps,
+  context: SyncContext,
+): Promise<readonly string[]> {
+  const { pod, sandbox, seen, signal } = context;
+  if (pod.spec?.hostNetwork === true) return settings.hostIps().slice(0, 2);
+  if (sandbox === undefined) return [];
+  const known = seen?.sandboxes.find(({ id }) => id === sandbox.id)?.ips ?? [];
+  if (known.length > 0) return known;
+  context.addresses ??= cri.podSandboxStatus({ podSandboxId: sandbox.id }, { signal }).then(({ status }) => {
+    if (status === undefined) return [];
+    context.sandboxStatus = status;
+    return sandboxIps(status);
+  });
+  return await context.addresses;
+}
+
+/** None at all where the runtime says something that is no address. */
+function sandboxIps({ network }: PodSandboxStatus): readonly string[] {
+  const ips = [network?.ip ?? '', ...(network?.additionalIps ?? []).map(({ ip }) => ip)].filter(
+    (ip) => ip !== '',
+  );
+  return ips.every((ip) => parseIp(ip) !== undefined) ? ips : [];
+}
+
+/** At most one of each family, the node's own family first. */
+export function byFamilyOf(hostIps: readonly string[], ips: readonly string[]): readonly string[] {
+  const first = parseIp(hostIps[0] ?? '')?.family ?? 4;
+  const primary = ips.find((ip) => parseIp(ip)?.family === first);
+  const other = ips.find((ip) => parseIp(ip) !== undefined && parseIp(ip)?.family !== first);
+  return [primary, other].filter((ip) => ip !== undefined);
+}

@@ -1,0 +1,90 @@
+// What the node's configuration and the machine mean for the sandboxes and containers of pods. Pure.
+import type { ResourceList } from '../../api/k8s/types.ts';
+import { containerLogsDirectory } from '../paths.ts';
+import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
+
+const defaultThrottlingFactor = 0.9;
+const pageBytes = 4096n;
+
+export interface PodConfigSettingsInput {
+  readonly config: {
+    readonly podLogsDir: string;
+    readonly clusterDNS: readonly string[];
+    readonly clusterDomain: string;
+    readonly resolvConf: string;
+    readonly cpuCFSQuota: boolean;
+    readonly cpuCFSQuotaPeriod: { readonly ns: bigint };
+    readonly singleProcessOOMKill?: boolean | undefined;
+    readonly seccompDefault: boolean;
+    readonly memorySwap?: { readonly swapBehavior?: string | undefined } | undefined;
+    readonly memoryThrottlingFactor?: number | undefined;
+  };
+  readonly flags: { readonly rootDir: string; readonly seccompDefault: boolean };
+  readonly machine: {
+    readonly addresses: readonly string[];
+    readonly memoryBytes: bigint;
+    readonly hugePageSizes: readonly string[];
+    readonly cgroupVersion: 1 | 2;
+    readonly cpus?: number;
+    readonly selinux?: boolean;
+    readonly swapController?: boolean;
+    readonly swapBytes?: bigint;
+  };
+  readonly gates: RuntimeGates & { readonly MemoryQoS: boolean };
+  /** As the node's object names them; without it, the machine's. */
+  readonly hostIps?: () => readonly string[];
+  /** What is left of the node for pods; without it, all that the machine has. */
+  readonly allocatable?: () => ResourceList;
+  /** The most that pods may ever have together, eviction apart; without it, all that the machine has. */
+  readonly mostMemoryBytes?: () => bigint;
+  readonly cgroupParent: PodConfigSettings['cgroupParent'];
+}
+
+export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSettings {
+  const { cgroupParent, config, flags, machine } = input;
+  const allocatable = input.allocatable ?? (() => capacity(machine));
+  return {
+    podLogsDir: config.podLogsDir,
+    rootDir: flags.rootDir,
+    containerLogsDir: containerLogsDirectory(config.podLogsDir),
+    hostIps: input.hostIps ?? (() => machine.addresses),
+    allocatable,
+    selinux: machine.selinux === true,
+    gates: input.gates,
+    dns: {
+      clusterDns: config.clusterDNS,
+      clusterDomain: config.clusterDomain,
+      resolvConf: config.resolvConf,
+      nodeIps: machine.addresses,
+    },
+    resources: {
+      cpuCfsQuota: config.cpuCFSQuota,
+      cpuCfsQuotaPeriodUs: Number(config.cpuCFSQuotaPeriod.ns / 1_000n),
+      memoryCapacityBytes: machine.memoryBytes,
+      hugePageSizes: machine.hugePageSizes,
+      cgroupVersion: machine.cgroupVersion,
+      swap: {
+        behavior: config.memorySwap?.swapBehavior === 'LimitedSwap' ? 'LimitedSwap' : 'NoSwap',
+        controller: machine.swapController ?? true,
+        capacityBytes: machine.swapBytes ?? 0n,
+      },
+      memoryQos: input.gates.MemoryQoS
+        ? { throttlingFactor: config.memoryThrottlingFactor ?? defaultThrottlingFactor, pageBytes }
+        : undefined,
+      allocatableBytes: input.mostMemoryBytes ?? (() => machine.memoryBytes),
+      groupOomKill: machine.cgroupVersion === 2 && config.singleProcessOOMKill !== true,
+    },
+    seccomp: {
+      profileRoot: `${flags.rootDir}/seccomp`,
+      defaultToRuntime: config.seccompDefault || flags.seccompDefault,
+    },
+    cgroupParent,
+  };
+}
+
+function capacity(machine: PodConfigSettingsInput['machine']): ResourceList {
+  return {
+    ...(machine.cpus === undefined ? {} : { cpu: String(machine.cpus) }),
+    memory: String(machine.memoryBytes),
+  };
+}

@@ -1,0 +1,46 @@
+// Gathers what a sandbox's configuration needs from elsewhere: its runtime class and its users. Upstream: createPodSandbox and
+// generatePodSandboxConfig in kuberuntime_sandbox.go, runtimeclass/runtimeclass_manager.go.
+
+import type { PodSandboxConfig } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../../api/cri/runtime.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { describeError, isAbort, isKind, KubeletError } from '../../base/errors.ts';
+import type { PodRuntimeDeps } from '../sync-context.ts';
+import type { ResolverSettings } from './resolv-conf.ts';
+import { generateSandboxConfig } from './sandbox-config.ts';
+
+export interface SandboxPlan {
+  readonly config: CriRequest<PodSandboxConfig>;
+  /** Empty: the runtime's own default. */
+  readonly runtimeHandler: string;
+}
+
+export async function prepareSandbox(
+  deps: Pick<PodRuntimeDeps, 'objects' | 'settings' | 'userNamespaces'>,
+  pod: Pod,
+  attempt: number,
+  resolver: ResolverSettings | undefined,
+  signal: AbortSignal,
+): Promise<SandboxPlan> {
+  const runtimeHandler = await lookUpHandler(deps, pod, signal);
+  const userNamespace = await deps.userNamespaces.of(pod, runtimeHandler, signal);
+  const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace }, deps.settings);
+  return { config, runtimeHandler };
+}
+
+async function lookUpHandler(
+  { objects }: Pick<PodRuntimeDeps, 'objects'>,
+  pod: Pod,
+  signal: AbortSignal,
+): Promise<string> {
+  const name = pod.spec?.runtimeClassName ?? '';
+  if (name === '') return '';
+  try {
+    return (await objects.runtimeClass(name, signal)).handler;
+  } catch (err) {
+    if (isAbort(err) || isKind(err, 'not-found')) throw err;
+    const kind = err instanceof KubeletError ? err.kind : 'internal';
+    const message = `failed to lookup RuntimeClass ${name}: ${describeError(err)}`;
+    throw new KubeletError(kind, 'FailedCreatePodSandBox', message, { cause: err });
+  }
+}

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { anObservedContainer, anObservedPod, aSandbox, exited } from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { ObservedPod } from '../../api/pod/observed.ts';
+import { asContainerId, asSandboxId } from '../../api/pod/pod-ref.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import {
+  computeGarbage,
+  isEmpty,
+  removeContainers,
+  removeLogs,
+  removeSandboxes,
+  withOwnLogs,
+} from './garbage.ts';
+import { Refusals } from './refusals.ts';
+
+const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
+  exited(1, { id: asContainerId(id), ...over });
+const old = aSandbox({ id: asSandboxId('old'), ready: false });
+
+describe('dead containers of the whole node', () => {
+  const podOf = (name: string, ...made: readonly number[]): ObservedPod =>
+    anObservedPod({
+      name,
+      containers: [
+        anObservedContainer({ createdAtMs: 100 }),
+        ...made.map((createdAtMs) => dead(`${name}-${createdAtMs}`, { createdAtMs })),
+      ],
+    });
+  const one = podOf('one', 30, 10);
+  const two = podOf('two', 40, 20);
+  const gone = (pod: ObservedPod, total: number, over: object = {}): readonly string[] =>
+    computeGarbage(pod, { perContainer: -1, minAgeMs: 0, total, ...over }, 100, [one, two]).containers.map(
+      ({ id }) => id,
+    );
+
+  for (const [total, ofOne, ofTwo] of [
+    [-1, [], []],
+    [4, [], []],
+    [3, ['one-10'], []],
+    [2, ['one-10'], ['two-20']],
+    [0, ['one-30', 'one-10'], ['two-40', 'two-20']],
+  ] as const)
+    test(`${total} may stay: the oldest go first`, () =>
+      expect([gone(one, total), gone(two, total)]).toEqual([ofOne, ofTwo]));
+
+  test('young ones stay', () => expect(gone(two, 0, { minAgeMs: 75 })).toEqual(['two-20']));
+});
+
+describe('computeGarbage', () => {
+  const cases: readonly (readonly [string, Partial<ObservedPod>, readonly string[], readonly string[]])[] = [
+    ['all well', {}, [], []],
+    ['one dead beside the running one is kept', { containers: [anObservedContainer(), dead('c1')] }, [], []],
+    ['older dead ones go', { containers: [anObservedContainer(), dead('c1'), dead('c0')] }, ['c0'], []],
+    ['one is kept per name', { containers: [dead('c1'), dead('d1', { name: 'd' }), dead('c0')] }, ['c0'], []],
+    [
+      'neither made nor unknown ones go',
+      {
+        containers: [
+          dead('c2'),
+          anObservedContainer({ state: 'created' }),
+          anObservedContainer({ state: 'unknown' }),
+        ],
+      },
+      [],
+      [],
+    ],
+    ['an empty sandbox of before goes', { sandboxes: [aSandbox(), old] }, [], ['old']],
+    [
+      'one whose dead container is kept stays',
+      { sandboxes: [aSandbox(), old], containers: [anObservedContainer(), dead('c1', { sandboxId: 'old' })] },
+      [],
+      [],
+    ],
+    [
+      'one whose containers go, goes with them',
+      {
+        sandboxes: [aSandbox(), old],
+        containers: [anObservedContainer(), dead('c1'), dead('c0', { sandboxId: 'old' })],
+      },
+      ['c0'],
+      ['old'],
+    ],
+    ['the newest sandbox stays, dead or not', { sandboxes: [old], containers: [] }, [], []],
+    ['a ready one is not touched', { sandboxes: [aSandbox(), aSandbox({ id: asSandboxId('s2') })] }, [], []],
+  ];
+  for (const [name, over, containers, sandboxes] of cases) {
+    test(name, () => {
+      const garbage = computeGarbage(anObservedPod(over));
+      expect(garbage.containers.map(({ id }) => id)).toEqual(containers);
+      expect(garbage.sandboxes.map(({ id }) => id)).toEqual(sandboxes);
+      expect(isEmpty(garbage)).toBe(containers.length + sandboxes.length === 0);
+    });
+  }
+});
+
+test('what is gone already is fine; every one is tried before the first failure is told', async () => {
+  const asked: string[] = [];
+  const answer = async (id: string | undefined, what: string): Promise<object> => {
+    asked.push(`${what} ${id}`);
+    if (id === 'gone') throw new KubeletError('not-found', 'NOT_FOUND', 'gone');
+    if (id === 'stuck') throw new KubeletError('internal', 'UNKNOWN', 'stuck');
+    return {};
+  };
+  const cri = {
+    removeContainer: ({ containerId }: { containerId?: string | undefined }) => answer(containerId, 'remove'),
+    stopPodSandbox: ({ podSandboxId }: { podSandboxId?: string | undefined }) => answer(podSandboxId, 'stop'),
+    removePodSandbox: ({ podSandboxId }: { podSandboxId?: string | undefined }) =>
+      answer(podSandboxId, 'remove'),
+  };
+  const { signal } = new AbortController();
+  const refusals = new Refusals({ clock: new FakeClock(), log: silentLogger });
+  const deps = { cri, refusals };
+  const others = [dead('gone'), dead('c0')];
+  await expect(removeContainers(deps, [dead('stuck'), ...others], signal)).rejects.toThrow('stuck');
+  expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
+  const cut = { reason: 'StartError', startedAtMs: 0, message: 'failed to get task pid: context canceled' };
+  const ended = [dead('stuck', cut), ...others];
+  // Refused for good: no failure, and not asked again at once.
+  expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
+  expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
+  expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0', 'remove gone', 'remove c0']);
+  const sandboxes = ['gone', 'a'].map((id) => aSandbox({ id: asSandboxId(id) }));
+  await removeSandboxes({ cri }, sandboxes, signal);
+  expect(asked).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);
+});
+
+test('a log goes with its container only when no other container of the pod has it', () => {
+  const logPath = '/var/log/pods/p/c/0.log';
+  const [never, before, other] = [
+    dead('never', { logPath }),
+    dead('before', { logPath }),
+    dead('other', { logPath: `${logPath}.1` }),
+  ];
+  const seen = anObservedPod({ containers: [anObservedContainer(), before, never, other] });
+  expect(withOwnLogs(seen, [never, other])).toEqual([other]);
+  expect(withOwnLogs(seen, [before, never])).toEqual([before, never]);
+});
+
+test('as many dead ones are kept as the operator says, and young ones', () => {
+  const containers = [
+    dead('c3', { createdAtMs: 4_000 }),
+    dead('c2', { createdAtMs: 3_000 }),
+    dead('c1', { createdAtMs: 2_000 }),
+    dead('c0', { createdAtMs: 1_000 }),
+  ];
+  const ids = (perContainer: number, minAgeMs: number, first = containers): readonly string[] =>
+    computeGarbage(
+      anObservedPod({ containers: first }),
+      { perContainer, minAgeMs, total: -1 },
+      5_000,
+    ).containers.map(({ id }) => id);
+  expect(ids(2, 0)).toEqual(['c1', 'c0']);
+  expect(ids(-1, 0)).toEqual([]);
+  expect(ids(1, 3_500)).toEqual(['c0']);
+  // The newest of a name is what its status is made of.
+  expect(ids(0, 0)).toEqual(['c2', 'c1', 'c0']);
+  expect(ids(0, 0, [anObservedContainer(), ...containers])).toEqual(['c3', 'c2', 'c1', 'c0']);
+});
+
+test('logs go with their container, rotated ones too, and only those in our directory', async () => {
+  const removed: string[] = [];
+  const files = {
+    listNames: async () => ['0.log', '0.log.20261115', '1.log', '10.log'],
+    removeFile: async (path: string) => void removed.push(path),
+  };
+  const paths = ['/var/log/pods/ns_p_u/c/0.log', '/etc/c/0.log', '/var/log/pods/../x/0.log', ''];
+  await removeLogs(
+    files,
+    '/var/log/pods',
+    paths.map((logPath) => ({ logPath })),
+  );
+  expect(removed).toEqual(['/var/log/pods/ns_p_u/c/0.log', '/var/log/pods/ns_p_u/c/0.log.20261115']);
+});

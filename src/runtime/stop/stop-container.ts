@@ -1,0 +1,146 @@
+// Ends one container: its preStop hook, its turn, then the signal and, after the rest of the grace period, the kill.
+// Upstream: killContainer and setTerminationGracePeriod in kuberuntime_container.go.
+// Invariants: hook, turn and signal share one grace period; there are always two seconds between SIGTERM and SIGKILL; a hook
+// that fails or takes too long never keeps the container from ending.
+import type { CriRuntime } from '../../api/cri/runtime.ts';
+import type { LifecycleHandler, Pod } from '../../api/k8s/types.ts';
+import type { ObservedContainer } from '../../api/pod/observed.ts';
+import { podRef } from '../../api/pod/pod-ref.ts';
+import { containerFieldPath, type EventSink } from '../../api/ports/events.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
+import type { Clock } from '../../base/clock.ts';
+import { isKind } from '../../base/errors.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { type HookDeps, runHook } from '../container/hooks.ts';
+import { containerSpec } from '../decide/container-actions.ts';
+import type { StopCause } from '../decide/pod-action.ts';
+import type { TerminationOrder } from './termination-order.ts';
+
+export interface StopDeps extends HookDeps {
+  readonly cri: Pick<CriRuntime, 'stopContainer' | 'stopPodSandbox' | 'execSync'>;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface StopOptions {
+  /** Undefined: nobody knows its spec any more, only what is written on its containers. */
+  readonly pod: Pod | undefined;
+  /** Wins over what pod and containers say. */
+  readonly graceSeconds: number | undefined;
+  readonly cause?: StopCause;
+  /** Why, for the log. */
+  readonly why: string;
+  /** What the Killing event says; that the container is stopped, unless told. */
+  readonly message?: string;
+  readonly podIp: string | undefined;
+  readonly order?: TerminationOrder | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Always enough to see SIGTERM before SIGKILL. */
+export const minimumGraceSeconds = 2;
+
+/** What is asked for, which may be less than the minimum: then there is no time for a hook. */
+export function computeGraceSeconds(
+  container: ObservedContainer,
+  options: Pick<StopOptions, 'pod' | 'graceSeconds' | 'cause'>,
+): number {
+  const { pod } = options;
+  return (
+    options.graceSeconds ??
+    pod?.metadata?.deletionGracePeriodSeconds ??
+    probeGraceSeconds(container, options) ??
+    pod?.spec?.terminationGracePeriodSeconds ??
+    container.deletionGraceSeconds ??
+    container.terminationGraceSeconds ??
+    minimumGraceSeconds
+  );
+}
+
+export async function stopContainer(
+  deps: StopDeps,
+  container: ObservedContainer,
+  options: StopOptions,
+): Promise<void> {
+  const { clock, cri, log } = deps;
+  const { order, pod, signal } = options;
+  const spec = containerSpec(pod, container.name);
+  let graceSeconds = computeGraceSeconds(container, options);
+  tellKilling(deps, container, options);
+  const spend = async (work: () => Promise<void>): Promise<void> => {
+    const beganMs = clock.monotonic();
+    await work();
+    graceSeconds -= Math.floor((clock.monotonic() - beganMs) / 1_000);
+  };
+  const preStop = spec === undefined ? container.preStop : spec.lifecycle?.preStop;
+  if (preStop !== undefined && graceSeconds > 0) {
+    await spend(() => runPreStop(deps, container, preStop, graceSeconds, options));
+  }
+  await spend(async () => await order?.turn(container.name, graceSeconds * 1_000, signal));
+  const timeout = Math.max(graceSeconds, minimumGraceSeconds);
+  log.info('Stopping container', {
+    ...(pod === undefined ? {} : { pod: podRef(pod) }),
+    container: container.name,
+    containerID: container.id,
+    graceSeconds: timeout,
+    why: options.why,
+  });
+  await unlessGone(cri.stopContainer({ containerId: container.id, timeout }, { signal }));
+  order?.ended(container.name);
+}
+
+export async function unlessGone(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (err) {
+    if (!isKind(err, 'not-found')) throw err;
+  }
+}
+
+/** A probe that fails may ask for another grace period than the pod does. */
+function probeGraceSeconds(
+  { name }: ObservedContainer,
+  { cause, pod }: Pick<StopOptions, 'pod' | 'cause'>,
+): number | undefined {
+  if (pod?.spec?.terminationGracePeriodSeconds === undefined) return undefined;
+  const spec = containerSpec(pod, name);
+  if (cause === 'liveness') return spec?.livenessProbe?.terminationGracePeriodSeconds;
+  return cause === 'startup' ? spec?.startupProbe?.terminationGracePeriodSeconds : undefined;
+}
+
+function tellKilling({ events }: StopDeps, { name }: ObservedContainer, options: StopOptions): void {
+  const { message = `Stopping container ${name}`, pod } = options;
+  if (pod === undefined) return;
+  const fieldPath = containerFieldPath(pod, name);
+  if (fieldPath !== undefined) events.pod(pod, { type: 'Normal', reason: 'Killing', message }, fieldPath);
+}
+
+async function runPreStop(
+  deps: StopDeps,
+  observed: ObservedContainer,
+  handler: LifecycleHandler,
+  graceSeconds: number,
+  options: StopOptions,
+): Promise<void> {
+  const { podIp, signal } = options;
+  const container = containerSpec(options.pod, observed.name) ?? { name: observed.name };
+  const pod = options.pod ?? { metadata: {} };
+  const run = { pod, container, containerId: observed.id, handler, podIp, when: 'preStop' as const };
+  const fields = { pod: podRef(pod), container: observed.name, containerID: observed.id };
+  try {
+    const deadline = { clock: deps.clock, ms: graceSeconds * 1_000, signal, what: 'preStop hook' };
+    await withDeadline(deadline, async (inner) => await runHook(deps, run, inner));
+  } catch (err) {
+    signal.throwIfAborted();
+    const isLate = isKind(err, 'timeout');
+    if (isLate) deps.log.info('preStop hook took longer than the grace period', { ...fields, graceSeconds });
+    else deps.log.error('preStop hook failed', { ...fields, err });
+    // A command or a request ends with its container and has failed then; a pause has not.
+    if (isLate && handler.sleep !== undefined) return;
+    const fieldPath = containerFieldPath(pod, observed.name);
+    // The message may carry what the hook printed, so the event does not have it.
+    const event = { type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' } as const;
+    if (fieldPath !== undefined) deps.events.pod(pod, event, fieldPath);
+  }
+}

@@ -1,0 +1,272 @@
+import { expect, test } from 'vitest';
+import {
+  aContainer,
+  anObservedContainer,
+  anObservedPod,
+  aPod,
+  aSandbox,
+} from '../../../test/builders/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import type { LifecycleHandler, Pod } from '../../api/k8s/types.ts';
+import { asContainerId } from '../../api/pod/pod-ref.ts';
+import { noEvents } from '../../api/ports/events.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { Ongoing } from '../../base/ongoing.ts';
+import { computeGraceSeconds, type StopDeps, type StopOptions } from './stop-container.ts';
+import { stopContainers, stopSandboxes } from './stop-pod.ts';
+import { TerminationOrder } from './termination-order.ts';
+
+const deleted = (seconds: number, pod = aPod()): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, deletionGracePeriodSeconds: seconds },
+});
+const probed = aPod({
+  containers: [
+    aContainer({
+      livenessProbe: { terminationGracePeriodSeconds: 40 },
+      startupProbe: { terminationGracePeriodSeconds: 50 },
+    }),
+  ],
+});
+
+const graces: readonly (readonly [
+  string,
+  Pick<StopOptions, 'pod' | 'graceSeconds' | 'cause'>,
+  object,
+  number,
+])[] = [
+  ["the pod's", { pod: aPod({ terminationGracePeriodSeconds: 7 }), graceSeconds: undefined }, {}, 7],
+  ['that of its deletion before it', { pod: deleted(5), graceSeconds: undefined }, {}, 5],
+  ['the caller overrules all', { pod: deleted(5), graceSeconds: 3 }, {}, 3],
+  ["a liveness probe's own", { pod: probed, graceSeconds: undefined, cause: 'liveness' }, {}, 40],
+  ["a startup probe's own", { pod: probed, graceSeconds: undefined, cause: 'startup' }, {}, 50],
+  [
+    "a probe without one takes the pod's",
+    { pod: aPod(), graceSeconds: undefined, cause: 'liveness' },
+    {},
+    30,
+  ],
+  [
+    'a deletion overrules a probe',
+    { pod: deleted(5, probed), graceSeconds: undefined, cause: 'liveness' },
+    {},
+    5,
+  ],
+  ['another cause does not ask the probe', { pod: probed, graceSeconds: undefined, cause: 'other' }, {}, 30],
+  [
+    'without a pod what is written on the container',
+    { pod: undefined, graceSeconds: undefined },
+    { terminationGraceSeconds: 9 },
+    9,
+  ],
+  [
+    'there too that of the deletion first',
+    { pod: undefined, graceSeconds: undefined },
+    { terminationGraceSeconds: 9, deletionGraceSeconds: 4 },
+    4,
+  ],
+  [
+    'nothing is known',
+    { pod: undefined, graceSeconds: undefined },
+    { terminationGraceSeconds: undefined },
+    2,
+  ],
+];
+for (const [name, options, over, want] of graces) {
+  test(`computeGraceSeconds: ${name}`, () =>
+    expect(computeGraceSeconds(anObservedContainer(over), options)).toBe(want));
+}
+
+class Scene {
+  readonly clock = new FakeClock();
+  readonly beganMs = this.clock.monotonic();
+  /** `12s stop c 18`: what was asked of the runtime, when, with which grace period. */
+  readonly done: string[] = [];
+  readonly told: string[] = [];
+  execSeconds = 0;
+  execFails = false;
+  stopSeconds: Record<string, number> = {};
+  readonly abort = new AbortController();
+
+  get deps(): StopDeps {
+    return {
+      activities: new Ongoing(),
+      cri: {
+        stopContainer: async ({ containerId = '', timeout }, options) => {
+          this.#note(`stop ${containerId} ${timeout}`);
+          if (containerId === 'gone') throw new KubeletError('not-found', 'NOT_FOUND', 'gone');
+          if (containerId === 'stuck') throw new KubeletError('timeout', 'DeadlineExceeded', 'stuck');
+          await this.clock.sleep((this.stopSeconds[containerId] ?? 0) * 1_000, options?.signal);
+          return {};
+        },
+        stopPodSandbox: async ({ podSandboxId }) => {
+          this.#note(`stop sandbox ${podSandboxId}`);
+          return {};
+        },
+        execSync: async ({ containerId, cmd }, options) => {
+          this.#note(`exec ${cmd?.join(' ')} in ${containerId}`);
+          await this.clock.sleep(this.execSeconds * 1_000, options?.signal);
+          const exitCode = this.execFails ? 1 : 0;
+          return { exitCode, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+        },
+      },
+      hookHttp: async ({ host, path, port }) => this.#note(`get ${host}:${port}${path}`),
+      events: {
+        ...noEvents,
+        pod: (_pod, { type, reason, message }, path) => {
+          this.told.push(`${type} ${reason} ${path}: ${message}`);
+        },
+      },
+      clock: this.clock,
+      log: silentLogger,
+    };
+  }
+
+  /** Runs the stop to its end. */
+  async stop(pod: Pod | undefined, ids: readonly string[], over: Partial<StopOptions> = {}): Promise<void> {
+    const containers = ids.map((id) => anObservedContainer({ id: asContainerId(id), name: id }));
+    const order = new TerminationOrder(this.clock, pod, ids);
+    const { signal } = this.abort;
+    const work = stopContainers(this.deps, containers, {
+      pod,
+      graceSeconds: undefined,
+      why: 'test',
+      podIp: '10.88.0.2',
+      order,
+      signal,
+      ...over,
+    });
+    await this.clock.until(work, 3_600_000);
+  }
+
+  #note(what: string): void {
+    this.done.push(`${(this.clock.monotonic() - this.beganMs) / 1_000}s ${what}`);
+  }
+}
+
+const hooked = (preStop: LifecycleHandler, grace = 30): Pod =>
+  aPod({
+    terminationGracePeriodSeconds: grace,
+    containers: [aContainer({ lifecycle: { preStop }, ports: [{ name: 'web', containerPort: 81 }] })],
+  });
+const exec = hooked({ exec: { command: ['bye'] } });
+
+test('containers end side by side; one that is gone counts as ended, a failure is told after all were tried', async () => {
+  const it = new Scene();
+  it.stopSeconds = { c: 5, d: 5 };
+  await expect(it.stop(undefined, ['stuck', 'gone', 'c', 'd'])).rejects.toThrow('stuck');
+  expect(it.done.splice(0)).toEqual(['0s stop stuck 30', '0s stop gone 30', '0s stop c 30', '0s stop d 30']);
+  await it.stop(undefined, ['gone', 'c']);
+  await stopSandboxes(it.deps, anObservedPod({ sandboxes: [aSandbox()] }), it.abort.signal);
+  expect(it.done).toEqual(['5s stop gone 30', '5s stop c 30', '10s stop sandbox sandbox-1']);
+});
+
+test('never less than two seconds between SIGTERM and SIGKILL, not even for the caller', async () => {
+  const it = new Scene();
+  await it.stop(aPod({ terminationGracePeriodSeconds: 0 }), ['c']);
+  await it.stop(aPod(), ['c'], { graceSeconds: 1 });
+  expect(it.done).toEqual(['0s stop c 2', '0s stop c 2']);
+});
+
+test('a hook comes before the signal and takes its time from the grace period, in whole seconds', async () => {
+  const it = new Scene();
+  it.execSeconds = 4.9;
+  await it.stop(exec, ['c']);
+  expect(it.done).toEqual(['0s exec bye in c', '4.9s stop c 26']);
+  expect(it.told).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
+});
+
+test('a hook that hangs is given up with the grace period; the two seconds stay', async () => {
+  const it = new Scene();
+  it.execSeconds = 1e6;
+  await it.stop(exec, ['c']);
+  expect(it.done).toEqual(['0s exec bye in c', '30s stop c 2']);
+  expect(it.told).toEqual([
+    'Normal Killing spec.containers{c}: Stopping container c',
+    'Warning FailedPreStopHook spec.containers{c}: PreStopHook failed',
+  ]);
+});
+
+test('a pause that is longer than the grace period is cut short, which is no failure', async () => {
+  const it = new Scene();
+  await it.stop(aPod({ containers: [aContainer({ lifecycle: { preStop: { sleep: { seconds: 90 } } } })] }), [
+    'c',
+  ]);
+  expect(it.done).toEqual(['30s stop c 2']);
+  expect(it.told).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
+});
+
+test('a hook that fails is told without what it printed, and the container ends all the same', async () => {
+  const it = new Scene();
+  it.execFails = true;
+  await it.stop(exec, ['c']);
+  expect(it.done).toEqual(['0s exec bye in c', '0s stop c 30']);
+  expect(it.told[1]).toBe('Warning FailedPreStopHook spec.containers{c}: PreStopHook failed');
+});
+
+test('no time for a hook: none is run', async () => {
+  const it = new Scene();
+  await it.stop(hooked({ exec: { command: ['bye'] } }, 0), ['c']);
+  expect(it.done).toEqual(['0s stop c 2']);
+});
+
+test('hooks by sleep and by request', async () => {
+  const it = new Scene();
+  await it.stop(hooked({ sleep: { seconds: 7 } }), ['c']);
+  await it.stop(hooked({ httpGet: { path: '/bye', port: 'web' } }), ['c']);
+  expect(it.done).toEqual(['7s stop c 23', '7s get 10.88.0.2:81/bye', '7s stop c 30']);
+});
+
+test('without a spec the hook that is written on the container is run, and nobody is told', async () => {
+  const it = new Scene();
+  const preStop = { exec: { command: ['bye'] } };
+  const container = anObservedContainer({ id: asContainerId('c'), preStop });
+  const { signal } = it.abort;
+  const options = { pod: undefined, graceSeconds: undefined, why: 'test', podIp: undefined, signal };
+  await it.clock.until(stopContainers(it.deps, [container], options), 60_000);
+  expect([it.done, it.told]).toEqual([['0s exec bye in c', '0s stop c 30'], []]);
+});
+
+test('what the event says may be told', async () => {
+  const it = new Scene();
+  await it.stop(aPod(), ['c'], { message: 'Container c failed liveness probe, will be restarted' });
+  expect(it.told).toEqual([
+    'Normal Killing spec.containers{c}: Container c failed liveness probe, will be restarted',
+  ]);
+});
+
+const side = (name: string): ReturnType<typeof aContainer> => aContainer({ name, restartPolicy: 'Always' });
+const sided = aPod({
+  initContainers: [side('s1'), aContainer({ name: 'i' }), side('s2')],
+  containers: [aContainer({ name: 'a' }), aContainer({ name: 'b' })],
+});
+
+test('sidecars end after the regular containers, the last one first', async () => {
+  const it = new Scene();
+  it.stopSeconds = { a: 3, b: 5, s2: 2 };
+  await it.stop(sided, ['s1', 's2', 'a', 'b']);
+  expect(it.done).toEqual(['0s stop a 30', '0s stop b 30', '5s stop s2 25', '7s stop s1 23']);
+});
+
+test('sidecars wait for what runs only', async () => {
+  const it = new Scene();
+  await it.stop(sided, ['s1', 's2']);
+  expect(it.done.toSorted()).toEqual(['0s stop s1 30', '0s stop s2 30']);
+});
+
+test('a container that ignores SIGTERM takes the time of the sidecars; they have their two seconds', async () => {
+  const it = new Scene();
+  it.stopSeconds = { a: 31 };
+  await it.stop(sided, ['s1', 's2', 'a']);
+  expect(it.done).toEqual(['0s stop a 30', '30s stop s1 2', '30s stop s2 2']);
+});
+
+test('given up in the middle: nobody is stopped after it', async () => {
+  const it = new Scene();
+  it.stopSeconds = { a: 20 };
+  const work = it.stop(sided, ['s1', 'a']);
+  it.clock.setTimer(5_000, () => it.abort.abort(new Error('shorter')));
+  await expect(work).rejects.toThrow('shorter');
+  expect(it.done).toEqual(['0s stop a 30']);
+});

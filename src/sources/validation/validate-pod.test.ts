@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import { violationsOf, withBase } from '../../../test/builders/validation-cases.ts';
+import { defaultPodValidation } from './validate-pod.ts';
+import { violationText } from './violation.ts';
+
+function lines(base: object, options = defaultPodValidation): string[] {
+  return violationsOf(withBase(base), options).map(violationText);
+}
+
+describe('a pod', () => {
+  test('that breaks no rule passes', () => {
+    expect(lines({})).toEqual([]);
+  });
+
+  test('has all its violations reported, in the form of the API', () => {
+    const containers = [
+      {
+        name: 'X',
+        ports: [{ containerPort: 80, protocol: 'ICMP' }],
+        volumeMounts: [{ name: 'v', mountPath: '/' }],
+      },
+      { name: 'y', image: 'i', resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } },
+      { name: 'y', image: 'i' },
+    ];
+    expect(
+      lines({
+        spec: { containers, restartPolicy: 'Sometimes', ephemeralContainers: [{ name: 'd', image: 'i' }] },
+      }),
+    ).toEqual([
+      expect.stringMatching(/^spec\.containers\[0\]\.name: Invalid value: "X": must be lower-case/),
+      'spec.containers[0].image: Required value',
+      'spec.containers[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"',
+      'spec.containers[0].volumeMounts[0].name: Not found: "v"',
+      'spec.containers[1].resources.requests: Invalid value: "2": must not be more than the cpu limit of 1',
+      'spec.containers[2].name: Duplicate value: "y"',
+      'spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"',
+      'spec.ephemeralContainers: Forbidden: cannot be set when the pod is created',
+    ]);
+  });
+
+  test('with an endless value has it shortened', () => {
+    const [line = ''] = lines({ spec: { hostname: 'x'.repeat(10_000) } });
+    expect(line.length).toBeLessThan(400);
+  });
+
+  test('that takes a name too long for its kind says how long it may be', () => {
+    expect(lines({ spec: { hostnameOverride: 'x'.repeat(65) } })).toEqual([
+      expect.stringMatching(/^spec\.hostnameOverride: Too long: may not be more than 64 bytes$/),
+    ]);
+  });
+});
+
+describe('gates', () => {
+  const rules = { containerRestartRules: true, seLinuxMount: false };
+  const container = (more: object): object => ({
+    spec: { containers: [{ name: 'app', image: 'i', ...more }] },
+  });
+  const init = (more: object): object => ({
+    spec: { initContainers: [{ name: 'init', image: 'i', ...more }] },
+  });
+  const rule = { action: 'Restart', exitCodes: { operator: 'In', values: [42] } };
+
+  const cases: readonly (readonly [string, object, readonly string[]])[] = [
+    ['a policy of its own', container({ restartPolicy: 'Never', restartPolicyRules: [rule] }), []],
+    [
+      'rules without a policy',
+      container({ restartPolicyRules: [rule] }),
+      ['spec.containers[0].restartPolicy: Required value: must be given with restartPolicyRules'],
+    ],
+    [
+      'an unknown policy',
+      container({ restartPolicy: 'Later' }),
+      [
+        'spec.containers[0].restartPolicy: Unsupported value: "Later": supported values: "Always", "Never", "OnFailure"',
+      ],
+    ],
+    [
+      'a rule without anything',
+      container({ restartPolicy: 'Never', restartPolicyRules: [{}] }),
+      [
+        'spec.containers[0].restartPolicyRules[0].action: Unsupported value: "": supported values: "Restart"',
+        'spec.containers[0].restartPolicyRules[0].exitCodes: Required value: must be given',
+      ],
+    ],
+    [
+      'an unknown operator',
+      container({
+        restartPolicy: 'Never',
+        restartPolicyRules: [{ ...rule, exitCodes: { operator: 'Like' } }],
+      }),
+      [
+        'spec.containers[0].restartPolicyRules[0].exitCodes.operator: Unsupported value: "Like": supported values: "In", "NotIn"',
+      ],
+    ],
+    [
+      'too many rules',
+      container({ restartPolicy: 'Never', restartPolicyRules: Array.from({ length: 21 }, () => rule) }),
+      ['spec.containers[0].restartPolicyRules: Too many: 21: must have at most 20 items'],
+    ],
+    [
+      'too many exit codes',
+      container({
+        restartPolicy: 'Never',
+        restartPolicyRules: [
+          { ...rule, exitCodes: { operator: 'In', values: Array.from({ length: 256 }, (_, code) => code) } },
+        ],
+      }),
+      [
+        'spec.containers[0].restartPolicyRules[0].exitCodes.values: Too many: 256: must have at most 255 items',
+      ],
+    ],
+    ['an init container that is never restarted', init({ restartPolicy: 'Never' }), []],
+    [
+      'a sidecar with rules',
+      init({ restartPolicy: 'Always', restartPolicyRules: [rule] }),
+      [
+        'spec.initContainers[0].restartPolicyRules: Forbidden: an init container with restartPolicy Always has no rules',
+      ],
+    ],
+  ];
+  for (const [name, base, want] of cases)
+    test(`ContainerRestartRules: ${name}`, () => expect(lines(base, rules)).toEqual(want));
+
+  test('SELinuxMount allows to mount with a label', () => {
+    const base = { spec: { securityContext: { seLinuxChangePolicy: 'MountOption' } } };
+    expect(lines(base)).toHaveLength(1);
+    expect(lines(base, { containerRestartRules: false, seLinuxMount: true })).toEqual([]);
+  });
+});

@@ -1,0 +1,96 @@
+// Whether the API server would take this pod. Given with its defaults, as the API server checks it; every rule that it
+// breaks is reported, each with the path of the field.
+// Pure. Invariant: a pod that passes is complete enough for the rest of the kubelet to rely on its required fields.
+// Upstream: pkg/apis/core/validation (ValidatePodCreate).
+import type { Pod, PodSpec } from '../../api/k8s/types.ts';
+import { checkPodAnnotations } from './annotations.ts';
+import { type ContainerContext, checkContainers } from './containers.ts';
+import { checkMetadata } from './metadata.ts';
+import { checkOperatingSystem } from './operating-system.ts';
+import { checkDns, checkHostNamespaces, checkSpecFields } from './pod-spec.ts';
+import { checkPodClaims, checkPodResources } from './resources.ts';
+import { checkAffinity, checkTolerations } from './scheduling.ts';
+import { checkPodSecurity } from './security.ts';
+import { checkTopologySpread } from './topology-spread.ts';
+import { type Violation, Violations } from './violation.ts';
+import { checkVolumes } from './volumes.ts';
+import { checkHostProcesses } from './windows-options.ts';
+
+/** Gates that change what is allowed; the others are on, as they are in a cluster of this version by default. */
+export interface PodValidationOptions {
+  /** ContainerRestartRules. */
+  readonly containerRestartRules: boolean;
+  /** SELinuxMount. */
+  readonly seLinuxMount: boolean;
+}
+
+// differs from upstream: there the kubelet checks static pods as if all gates were off, so that it refuses some that
+// the API server takes (a variable called "a.b c", a hook that sleeps for 0 s) and does not look at pod-level resources.
+export const defaultPodValidation: PodValidationOptions = {
+  containerRestartRules: false,
+  seLinuxMount: false,
+};
+
+export function validatePod(
+  pod: Pod,
+  options: PodValidationOptions = defaultPodValidation,
+): readonly Violation[] {
+  const v = new Violations();
+  const spec = pod.spec ?? { containers: [] };
+  checkMetadata(v, 'metadata', pod.metadata ?? {});
+  checkPodAnnotations(v, pod, spec);
+  const volumes = checkVolumes(v, 'spec.volumes', spec.volumes ?? [], pod.metadata?.name ?? '');
+  const claims = spec.resourceClaims ?? [];
+  checkPodClaims(v, 'spec.resourceClaims', claims);
+  const context: ContainerContext = {
+    volumes,
+    claimNames: new Set(claims.map((claim) => claim.name).filter((name) => name !== '')),
+    podRestartPolicy: spec.restartPolicy,
+    hostUsers: spec.hostUsers !== false,
+    graceSeconds: spec.terminationGracePeriodSeconds,
+    os: spec.os === undefined ? undefined : (spec.os.name ?? ''),
+    restartRules: options.containerRestartRules,
+  };
+  checkContainers(v, spec, context);
+  checkPodResources(v, 'spec.resources', spec);
+  checkSpecFields(v, spec);
+  checkPodSecurity(v, 'spec.securityContext', spec, options.seLinuxMount);
+  checkAffinity(v, 'spec.affinity', spec.affinity);
+  checkTolerations(v, 'spec.tolerations', spec.tolerations ?? []);
+  checkTopologySpread(v, 'spec.topologySpreadConstraints', spec.topologySpreadConstraints ?? []);
+  checkDns(v, spec);
+  checkHostNamespaces(v, spec);
+  checkHostProcesses(v, spec);
+  checkOperatingSystem(v, spec);
+  checkEnvFiles(v, spec);
+  checkTokens(v, spec);
+  if ((spec.ephemeralContainers ?? []).length > 0)
+    v.forbidden('spec.ephemeralContainers', 'cannot be set when the pod is created');
+  return v.found;
+}
+
+/** Variables that are read from a file need an emptyDir volume with that file. */
+function checkEnvFiles(v: Violations, spec: PodSpec): void {
+  const { containers, initContainers = [], ephemeralContainers = [], volumes = [] } = spec;
+  for (const [list, each] of Object.entries({ containers, initContainers, ephemeralContainers }))
+    for (const [index, { env = [] }] of each.entries())
+      for (const [place, { valueFrom }] of env.entries()) {
+        if (valueFrom?.fileKeyRef === undefined) continue;
+        const name = valueFrom.fileKeyRef.volumeName ?? '';
+        const field = `spec.${list}[${index}].env[${place}].valueFrom.fileKeyRef.volumeName`;
+        const volume = volumes.findLast((candidate) => candidate.name === name);
+        if (volume === undefined) v.notFound(field, name);
+        else if (volume.emptyDir === undefined) v.invalid(field, name, 'must be an emptyDir volume');
+      }
+}
+
+function checkTokens(v: Violations, spec: PodSpec): void {
+  if (spec.serviceAccountName) return;
+  for (const [index, { projected }] of (spec.volumes ?? []).entries())
+    for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries())
+      if (serviceAccountToken !== undefined)
+        v.forbidden(
+          `spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`,
+          'must not be given without a serviceAccountName',
+        );
+}

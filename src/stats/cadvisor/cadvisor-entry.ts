@@ -1,0 +1,43 @@
+// One cgroup as /metrics/cadvisor shows it, with all that was learnt of it. Types only.
+import type { CgroupDetails, CgroupUsage } from '../../api/ports/cgroup-usage.ts';
+import type { DeviceFileSystem, InterfaceUsage, ProcessDetails } from '../../api/ports/host-usage.ts';
+
+export interface CadvisorEntry {
+  readonly path: string;
+  /** Empty for what is no container. */
+  readonly container: string;
+  readonly image: string;
+  /** The ID of the container or sandbox. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly usage: CgroupUsage;
+  readonly details: CgroupDetails;
+  readonly processes: ProcessDetails;
+  /** Of the first process; -1: unlimited; undefined: unknown. */
+  readonly softOpenFiles: number | undefined;
+  /** Of sandboxes and of the machine: what shares a network is not counted twice. */
+  readonly interfaces: readonly InterfaceUsage[];
+  /** Of the machine. */
+  readonly fileSystems: readonly DeviceFileSystem[];
+}
+
+export interface MachineEntry {
+  readonly bootId: string;
+  readonly machineId: string;
+  readonly systemUuid: string;
+  readonly cores: number;
+  readonly physicalCores: number;
+  readonly sockets: number;
+  readonly memoryBytes: number;
+  readonly swapBytes: number;
+  readonly kernelVersion: string;
+  readonly osVersion: string;
+}
+
+export interface CadvisorScrape {
+  readonly machine: MachineEntry;
+  readonly entries: readonly CadvisorEntry[];
+  readonly atMs: number;
+  readonly failed: boolean;
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import type { ContainerState, Pod } from '../../api/k8s/types.ts';
+import { container, pod, status } from '../fixtures/builders.ts';
+import { illegalTransition } from './illegal-transition.ts';
+
+const ended = (exitCode: number): ContainerState => ({ terminated: { exitCode } });
+const up: ContainerState = { running: {} };
+const initPod = (restartPolicy: string, initPolicy?: string): Pod =>
+  pod({
+    restartPolicy,
+    initContainers: [container('c', initPolicy === undefined ? {} : { restartPolicy: initPolicy })],
+    containers: [container('app')],
+  });
+
+type Case = readonly [string, Pod, 'app' | 'init', ContainerState, ContainerState, string | undefined];
+
+const cases: readonly Case[] = [
+  ['Always may restart', pod(), 'app', ended(0), up, undefined],
+  ['OnFailure may restart a failure', pod({ restartPolicy: 'OnFailure' }), 'app', ended(1), up, undefined],
+  ['OnFailure never restarts a success', pod({ restartPolicy: 'OnFailure' }), 'app', ended(0), up, 'c'],
+  ['Never restarts nothing', pod({ restartPolicy: 'Never' }), 'app', ended(1), up, 'c'],
+  ['not even to waiting', pod({ restartPolicy: 'Never' }), 'app', ended(1), { waiting: {} }, 'c'],
+  ['what stays ended is fine', pod({ restartPolicy: 'Never' }), 'app', ended(1), ended(2), undefined],
+  ['what ran may do anything', pod({ restartPolicy: 'Never' }), 'app', up, { waiting: {} }, undefined],
+  ['init containers too', initPod('Never'), 'init', ended(0), up, 'c'],
+  ['sidecars always may', initPod('Never', 'Always'), 'init', ended(0), up, undefined],
+];
+
+for (const [name, spec, kind, before, after, want] of cases) {
+  test(`illegalTransition: ${name}`, () => {
+    const key = kind === 'app' ? 'containerStatuses' : 'initContainerStatuses';
+    const of = (state: ContainerState): object => ({ [key]: [status('c', { state })] });
+    expect(illegalTransition(spec, of(before), of(after), false)).toBe(want);
+  });
+}
+
+test('illegalTransition: what its own rules restart may seem alive again', () => {
+  const spec = pod({
+    restartPolicy: 'Never',
+    containers: [
+      container('c', {
+        restartPolicy: 'Never',
+        restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'NotIn', values: [0, 1] } }],
+      }),
+    ],
+  });
+  const of = (state: ContainerState): object => ({ containerStatuses: [status('c', { state })] });
+  expect(illegalTransition(spec, of(ended(2)), of(up), true)).toBeUndefined();
+  expect(illegalTransition(spec, of(ended(1)), of(up), true)).toBe('c');
+  expect(illegalTransition(spec, of(ended(2)), of(up), false)).toBe('c');
+});
+
+test('illegalTransition: a container that left the spec is nobody', () => {
+  const before = { containerStatuses: [status('gone', { state: ended(0) })] };
+  expect(
+    illegalTransition(pod({ restartPolicy: 'Never' }), before, { containerStatuses: [] }, false),
+  ).toBeUndefined();
+});

@@ -1,0 +1,30 @@
+// Guards against a container that ended for good and seems alive again: such a status is a mistake and is not published.
+// Pure. Upstream: checkContainerStateTransition in pkg/kubelet/status/status_manager.go.
+import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
+import { type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
+import { isSidecar, statusOf } from '../pod-traits.ts';
+
+/** The name of the offending container, or undefined when all is well. */
+export function illegalTransition(
+  pod: Pod,
+  before: PodStatus,
+  after: PodStatus,
+  restartRules: boolean,
+): string | undefined {
+  const view: RestartView = { podPolicy: pod.spec?.restartPolicy, rules: restartRules };
+  const specs = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const revived = (old: readonly ContainerStatus[], now: readonly ContainerStatus[]): string | undefined =>
+    old.find(({ name, state }) => {
+      if (state?.terminated === undefined) return false;
+      const spec = specs.find((container) => container.name === name) ?? {};
+      if (restartsAfter(view, spec, state.terminated.exitCode)) return false;
+      const status = statusOf(now, name);
+      return status !== undefined && status.state?.terminated === undefined;
+    })?.name;
+  const sidecars = new Set((pod.spec?.initContainers ?? []).filter(isSidecar).map(({ name }) => name));
+  const plainInit = (before.initContainerStatuses ?? []).filter(({ name }) => !sidecars.has(name));
+  return (
+    revived(before.containerStatuses ?? [], after.containerStatuses ?? []) ??
+    revived(plainInit, after.initContainerStatuses ?? [])
+  );
+}

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import type { PodCondition, PodStatus } from '../../api/k8s/types.ts';
+import {
+  laterMs,
+  laterText,
+  pod,
+  sandbox,
+  seen,
+  startMs,
+  startText,
+  syncing,
+  terminated,
+  terminating,
+} from '../fixtures/builders.ts';
+import { couldHaveRunningContainers, mergePodStatus } from './merge-status.ts';
+
+const ready = (is: string): PodCondition[] => [
+  { type: 'Ready', status: is, lastTransitionTime: startText },
+  { type: 'ContainersReady', status: is, lastTransitionTime: startText },
+];
+const merge = (api: PodStatus, status: PodStatus, couldHaveRunning = false): PodStatus =>
+  mergePodStatus({ pod: pod(), api, status, couldHaveRunningContainers: couldHaveRunning, nowMs: laterMs });
+
+describe('mergePodStatus', () => {
+  const failed: PodStatus = { phase: 'Failed', reason: 'Evicted', message: 'low on memory', conditions: [] };
+
+  test('an end is held back while something may run', () => {
+    expect(merge({ phase: 'Running' }, failed, true)).toEqual({ phase: 'Running' });
+    expect(merge({ phase: 'Running' }, failed)).toEqual({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'low on memory',
+    });
+  });
+
+  test('an end that was sent is not taken back', () => {
+    expect(merge({ phase: 'Failed' }, failed, true).phase).toBe('Failed');
+  });
+
+  test('conditions of others stay in front of ours, which replace the old ones', () => {
+    const foreign = { type: 'example.com/x', status: 'True' };
+    const merged = merge({ conditions: [...ready('False'), foreign] }, { conditions: ready('True') });
+    expect(merged.conditions).toEqual([foreign, ...ready('True')]);
+  });
+
+  test('Ready never goes with an end', () => {
+    const over = {
+      status: 'False',
+      reason: 'PodCompleted',
+      lastProbeTime: null,
+      lastTransitionTime: laterText,
+    };
+    expect(merge({}, { phase: 'Succeeded', conditions: ready('True') }).conditions).toEqual([
+      { type: 'Ready', ...over },
+      { type: 'ContainersReady', ...over },
+    ]);
+  });
+
+  test('claims belong to others', () => {
+    const claims = [{ name: 'gpu', resourceClaimName: 'gpu-1' }];
+    expect(
+      merge({ resourceClaimStatuses: claims }, { resourceClaimStatuses: [] }).resourceClaimStatuses,
+    ).toEqual(claims);
+  });
+
+  describe('a disruption is told together with the end', () => {
+    const disruption = { type: 'DisruptionTarget', status: 'True', lastTransitionTime: startText };
+    const ending: PodStatus = { phase: 'Failed', conditions: [disruption] };
+    const other = { type: 'example.com/x', status: 'True' };
+    const cases = [
+      ['while something runs: not yet', { phase: 'Running', conditions: [other] }, true, [other]],
+      [
+        'with the end: as of now',
+        { phase: 'Running', conditions: [other] },
+        false,
+        [other, { ...disruption, lastTransitionTime: laterText }],
+      ],
+      [
+        'known before: since then',
+        { phase: 'Running', conditions: [disruption, other] },
+        false,
+        [disruption, other],
+      ],
+      ['after the end: not again', { phase: 'Failed', conditions: [other] }, false, [other]],
+    ] as const;
+    for (const [name, api, couldRun, want] of cases) {
+      test(name, () =>
+        expect(merge({ ...api, conditions: [...api.conditions] }, ending, couldRun).conditions).toEqual(want),
+      );
+    }
+  });
+});
+
+test('couldHaveRunningContainers', () => {
+  const down = seen([], [sandbox({ ready: false })]);
+  const rejected = { state: 'rejected', startedAtMs: startMs, reason: '', message: '' } as const;
+  expect([
+    couldHaveRunningContainers(syncing(), down),
+    couldHaveRunningContainers(terminating, seen()),
+    couldHaveRunningContainers(terminating, down),
+    couldHaveRunningContainers(terminated, seen()),
+    couldHaveRunningContainers(rejected, undefined),
+    couldHaveRunningContainers(undefined, undefined),
+  ]).toEqual([true, true, false, false, false, false]);
+});

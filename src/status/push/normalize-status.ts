@@ -1,0 +1,104 @@
+// Brings a status into the one form in which it is stored, compared and sent. Pure.
+// Upstream: normalizeStatus in pkg/kubelet/status/status_manager.go.
+import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/k8s/types.ts';
+import { inOrder } from '../api-fields.ts';
+
+/** For all containers of a pod together. */
+const terminationMessageBytes = 12 * 1024;
+
+const statusOrder: readonly (keyof PodStatus)[] = [
+  'observedGeneration',
+  'phase',
+  'conditions',
+  'message',
+  'reason',
+  'nominatedNodeName',
+  'hostIP',
+  'hostIPs',
+  'podIP',
+  'podIPs',
+  'startTime',
+  'initContainerStatuses',
+  'containerStatuses',
+  'qosClass',
+  'ephemeralContainerStatuses',
+  'resize',
+  'resourceClaimStatuses',
+  'extendedResourceClaimStatus',
+];
+
+const containerOrder: readonly (keyof ContainerStatus)[] = [
+  'name',
+  'state',
+  'lastState',
+  'ready',
+  'restartCount',
+  'image',
+  'imageID',
+  'containerID',
+  'started',
+  'allocatedResources',
+  'resources',
+  'volumeMounts',
+  'user',
+  'allocatedResourcesStatus',
+  'stopSignal',
+];
+
+const conditionOrder: readonly (keyof PodCondition)[] = [
+  'type',
+  'observedGeneration',
+  'status',
+  'lastProbeTime',
+  'lastTransitionTime',
+  'reason',
+  'message',
+];
+
+export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
+  const spec = pod.spec;
+  const count =
+    (spec?.containers.length ?? 0) +
+    (spec?.initContainers?.length ?? 0) +
+    (spec?.ephemeralContainers?.length ?? 0);
+  const bytesEach = count === 0 ? terminationMessageBytes : Math.floor(terminationMessageBytes / count);
+  const containers = (statuses: ContainerStatus[]): ContainerStatus[] =>
+    statuses.map((each) => normalizeContainer(each, bytesEach));
+  const { conditions, initContainerStatuses, containerStatuses, ephemeralContainerStatuses } = status;
+  return inOrder(
+    {
+      ...status,
+      ...(conditions && { conditions: conditions.map((each) => inOrder(each, conditionOrder)) }),
+      ...(initContainerStatuses && { initContainerStatuses: containers(initContainerStatuses) }),
+      ...(containerStatuses && { containerStatuses: containers(containerStatuses) }),
+      ...(ephemeralContainerStatuses && {
+        ephemeralContainerStatuses: containers(ephemeralContainerStatuses),
+      }),
+    },
+    statusOrder,
+  );
+}
+
+function normalizeContainer(status: ContainerStatus, bytes: number): ContainerStatus {
+  const shortened: ContainerStatus = {
+    ...status,
+    state: shortenState(status.state, bytes),
+    lastState: shortenState(status.lastState, bytes),
+  };
+  return inOrder(shortened, containerOrder);
+}
+
+function shortenState(state: ContainerState | undefined, bytes: number): ContainerState {
+  const message = state?.terminated?.message;
+  // No text needs more than three bytes for a UTF-16 unit: the short ones are let through unmeasured.
+  if (state?.terminated === undefined || message === undefined || message.length * 3 <= bytes)
+    return state ?? {};
+  return { terminated: { ...state.terminated, message: cutBytes(message, bytes) } };
+}
+
+/** At most so many bytes of UTF-8, never half a character. */
+function cutBytes(text: string, bytes: number): string {
+  const room = new Uint8Array(bytes);
+  const { read } = new TextEncoder().encodeInto(text, room);
+  return text.slice(0, read);
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { asPodUid } from '../../api/pod/pod-ref.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { MountedVolumes } from '../mounted-volumes.ts';
+import { plainPlugin, type VolumePlugin, type VolumeStats } from '../plugin.ts';
+import { VolumeStatsReader } from './volume-stats.ts';
+
+const periodMs = 60_000;
+const uid = asPodUid('u1');
+const { signal } = new AbortController();
+const usage = (usedBytes: number): VolumeStats => ({
+  usedBytes,
+  capacityBytes: 1,
+  availableBytes: 1,
+  inodesUsed: 1,
+  inodes: 1,
+  inodesFree: 1,
+});
+
+/** A volume whose measurements end when the test says so. */
+function slowVolume() {
+  const clock = new FakeClock(0);
+  const mounts = new MountedVolumes();
+  const ends: ((stats: VolumeStats) => void)[] = [];
+  const plugin: VolumePlugin = {
+    ...plainPlugin,
+    name: 'slow',
+    canServe: () => true,
+    setUp: () => Promise.reject(new Error('not here')),
+    stats: () => new Promise((resolve) => ends.push(resolve)),
+  };
+  const spec = {
+    name: 'data',
+    directoryName: 'data',
+    source: { emptyDir: {} },
+    readOnly: false,
+    mountOptions: [],
+    persistent: undefined,
+    isBlock: false,
+  };
+  const place = { kind: 'path', path: '/data' } as const;
+  mounts.set(uid, { spec, plugin, place, readOnly: false, managed: true, mountedAtMs: 0 });
+  const log = silentLogger;
+  const reader = new VolumeStatsReader({ mounts, clock, log, periodMs, onMeasured: () => undefined });
+  const used = async (): Promise<readonly number[]> =>
+    (await reader.ofPod(uid, signal)).map(({ usedBytes }) => usedBytes);
+  return { clock, ends, used };
+}
+
+test('a measurement that takes longer than the period is reported, and not begun again beside itself', async () => {
+  const { clock, ends, used } = slowVolume();
+  const first = used();
+  await clock.advance(2 * periodMs);
+  const second = used();
+  expect(ends).toHaveLength(1);
+  ends[0]?.(usage(1));
+  expect([await first, await second]).toEqual([[1], [1]]);
+  await clock.advance(periodMs - 1);
+  expect(await used()).toEqual([1]);
+  expect(ends).toHaveLength(1);
+});
+
+test('a measurement is repeated when the period after it is over', async () => {
+  const { clock, ends, used } = slowVolume();
+  const first = used();
+  await clock.advance(0);
+  ends[0]?.(usage(1));
+  await first;
+  await clock.advance(periodMs);
+  const second = used();
+  await clock.advance(0);
+  ends[1]?.(usage(2));
+  expect(await second).toEqual([2]);
+});

@@ -1,0 +1,224 @@
+// The API server as tests have it: behaves like a real one as far as kubelets and kubectl can tell, in memory, on the
+// test's clock, with the Node authorizer and NodeRestriction on. Fronts: memory-transport.ts and http-front.ts.
+// Invariant: whatever a request is, exactly one answer comes of it, and the log of requests has it.
+import type { Clock } from '../../src/base/clock.ts';
+import { isAbort } from '../../src/base/errors.ts';
+import { ApiError, badRequest } from './api-error.ts';
+import { authorize } from './authorize.ts';
+import type { CertificateOptions } from './certificate-controllers.ts';
+import { ClusterObjects } from './cluster-objects.ts';
+import { type Controllers, startControllers } from './controllers.ts';
+import { discovery } from './discovery.ts';
+import { Faults } from './faults.ts';
+import { ObjectStore } from './object-store.ts';
+import type { Call, RawRequest, RawResponse, User } from './request.ts';
+import { fieldsOfQuery, isTrue, parsePath, selectedName, verbOf } from './request.ts';
+import { ResourceHandler } from './resource-handler.ts';
+import { Tokens } from './tokens.ts';
+import type { WatchStream } from './watch-stream.ts';
+import { Writes } from './writes.ts';
+
+export interface ApiServerDoubleOptions {
+  readonly clock: Clock;
+  /** Bearer tokens and whose they are. */
+  readonly users?: Readonly<Record<string, User>>;
+  /** Whether pods get the volume with their service account's token, as in a real cluster; yes unless told. */
+  readonly automount?: boolean;
+  /** Whether pods without a node are bound to one that is ready; yes unless told. */
+  readonly schedule?: boolean;
+  /** Whether CSRs of kubelets are approved and signed; needs `sign`. */
+  readonly sign?: (csrPem: string, signerName: string, seconds: number) => string;
+  readonly certificates?: CertificateOptions;
+  /** The root certificate that pods are given. */
+  readonly caPem?: string;
+  /** How often watches get bookmarks. */
+  readonly bookmarkMs?: number;
+  /** In [0, 1); for names and UIDs. */
+  readonly random?: () => number;
+}
+
+export interface LoggedRequest {
+  readonly user: string;
+  readonly verb: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly query: string;
+  readonly code: number;
+  readonly atMs: number;
+}
+
+const keptRequests = 10_000;
+const json = { 'content-type': 'application/json' } as const;
+
+export const adminUser: User = {
+  name: 'kubernetes-admin',
+  groups: ['system:masters', 'system:authenticated'],
+};
+
+export function nodeUser(name: string): User {
+  return { name: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] };
+}
+
+/** Whom a bootstrap token stands for. */
+export function bootstrapUser(id: string): User {
+  return { name: `system:bootstrap:${id}`, groups: ['system:bootstrappers', 'system:authenticated'] };
+}
+
+export class ApiServerDouble {
+  readonly store = new ObjectStore();
+  readonly faults: Faults;
+  /** For the test itself, as an administrator. */
+  readonly objects: ClusterObjects;
+  readonly requests: LoggedRequest[] = [];
+  readonly watches = new Set<WatchStream>();
+  /** What others than masters may do to kubelets: `USER VERB SUBRESOURCE`. */
+  readonly grants = new Set<string>();
+  readonly #clock: Clock;
+  readonly #tokens: Tokens;
+  readonly #handler: ResourceHandler;
+  readonly #controllers: Controllers;
+
+  constructor(options: ApiServerDoubleOptions) {
+    const { clock } = options;
+    const { store, watches } = this;
+    this.#clock = clock;
+    this.faults = new Faults(clock, watches);
+    const users = new Map(Object.entries(options.users ?? {}));
+    this.#tokens = new Tokens({ store, clock, users });
+    const writes = new Writes({
+      store,
+      clock,
+      random: options.random ?? Math.random,
+      automount: options.automount ?? true,
+    });
+    this.#handler = new ResourceHandler({
+      store,
+      clock,
+      writes,
+      tokens: this.#tokens,
+      grants: this.grants,
+      watches,
+      bookmarkMs: options.bookmarkMs ?? 60_000,
+    });
+    this.objects = new ClusterObjects(writes, store);
+    this.#controllers = startControllers({
+      store,
+      objects: this.objects,
+      schedule: options.schedule ?? true,
+      sign: options.sign,
+      certificates: options.certificates ?? {},
+      caPem: options.caPem ?? 'no certificate',
+      now: () => writes.now(),
+    });
+  }
+
+  async handle(request: RawRequest): Promise<RawResponse> {
+    let call: Call | undefined;
+    let user: User | undefined;
+    let response: RawResponse;
+    try {
+      user = this.#tokens.authenticate(request);
+      const url = new URL(request.path, 'http://double');
+      const plain = discovery(url.pathname);
+      if (plain !== undefined) return { status: 200, headers: json, body: JSON.stringify(plain) };
+      call = callOf(request, url, user ?? anonymous);
+      authorize(call, this.store);
+      await this.faults.apply(call, 'before');
+      response = await this.#handler.handle(call);
+      await this.faults.apply(call, 'after');
+    } catch (err) {
+      if (isAbort(err) || request.signal.aborted) throw err;
+      response = errorResponse(err);
+    }
+    if (call !== undefined) this.#note(call, response.status);
+    return response;
+  }
+
+  /** What was asked for, as `verb resource[/subresource] [namespace/]name`; for assertions. */
+  requestLines(): readonly string[] {
+    return this.requests.map(({ verb, resource, subresource, namespace, name }) => {
+      const what = subresource === '' ? resource : `${resource}/${subresource}`;
+      const which = [namespace, name].filter(Boolean).join('/');
+      return which === '' ? `${verb} ${what}` : `${verb} ${what} ${which}`;
+    });
+  }
+
+  /** Ends every watch; nothing of it stays behind on the clock. */
+  close(): void {
+    this.#controllers.stop();
+    this.faults.cutWatches();
+  }
+
+  #note(call: Call, code: number): void {
+    this.requests.push({
+      user: call.user.name,
+      verb: call.verb,
+      resource: call.type.plural,
+      subresource: call.subresource,
+      namespace: call.namespace,
+      name: call.name,
+      query: call.query.toString(),
+      code,
+      atMs: this.#clock.now(),
+    });
+    if (this.requests.length > keptRequests) this.requests.shift();
+  }
+}
+
+const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+export function callOf(request: RawRequest, url: URL, user: User): Call {
+  const place = parsePath(url.pathname);
+  if (place === undefined) {
+    throw new ApiError(404, 'NotFound', 'the server could not find the requested resource');
+  }
+  // Some clients send protobuf where a server takes it; this one does not, and says so.
+  if ((request.headers['content-type'] ?? '').includes('protobuf')) {
+    throw new ApiError(
+      415,
+      'UnsupportedMediaType',
+      'the body of the request was in an unknown format: send JSON',
+    );
+  }
+  const query = url.searchParams;
+  const fields = fieldsOfQuery(query);
+  const verb = verbOf(request.method, place.name !== '', isTrue(query.get('watch')));
+  if (verb === 'create' && place.name !== '' && place.subresource === '') {
+    throw new ApiError(
+      405,
+      'MethodNotAllowed',
+      'the server does not allow this method on the requested resource',
+    );
+  }
+  if (place.type.namespaced && place.namespace === '' && !['list', 'watch'].includes(verb)) {
+    throw badRequest('namespace is required');
+  }
+  return {
+    user,
+    verb,
+    type: place.type,
+    namespace: place.namespace,
+    name: place.name === '' ? selectedName(fields) : place.name,
+    subresource: place.subresource,
+    query,
+    fields,
+    headers: request.headers,
+    body: request.body,
+    signal: request.signal,
+  };
+}
+
+export function errorResponse(err: unknown): RawResponse {
+  const error =
+    err instanceof ApiError
+      ? err
+      : new ApiError(500, 'InternalError', `Internal error occurred: ${String(err)}`);
+  const after = error.details?.retryAfterSeconds;
+  return {
+    status: error.code,
+    headers: { ...json, ...(after === undefined ? {} : { 'retry-after': String(after) }) },
+    body: JSON.stringify(error.status()),
+  };
+}

@@ -1,0 +1,76 @@
+// The double as the client's transport, without sockets: for tests on the fake clock. Upstream has no counterpart.
+
+import { KubeletError } from '../../src/base/errors.ts';
+import type { Transport, TransportRequest, TransportResponse } from '../../src/edge/apiserver/transport.ts';
+import type { ApiServerDouble } from './double.ts';
+import type { User } from './request.ts';
+
+export class MemoryTransport implements Transport {
+  readonly host = 'double:6443';
+  readonly #double: ApiServerDouble;
+  readonly #user: User | undefined;
+  /** Aborted when the connections are closed; exchanges under way end with it. */
+  #connection = new AbortController();
+  unauthorizedCount = 0;
+
+  constructor(double: ApiServerDouble, user?: User) {
+    this.#double = double;
+    this.#user = user;
+    double.faults.onAway(() => this.closeConnections());
+  }
+
+  async send(request: TransportRequest): Promise<TransportResponse> {
+    request.signal.throwIfAborted();
+    if (this.#double.faults.isAway) throw unreachable('connect ECONNREFUSED');
+    const connection = this.#connection.signal;
+    const signal = AbortSignal.any([request.signal, connection]);
+    const gone = new Promise<never>((_, reject) => {
+      signal.addEventListener(
+        'abort',
+        () =>
+          reject(
+            request.signal.aborted ? (request.signal.reason as Error) : unreachable('connection closed'),
+          ),
+        { once: true },
+      );
+    });
+    gone.catch(() => undefined);
+    const answer = await Promise.race([
+      this.#double.handle({
+        method: request.method,
+        path: request.path,
+        headers: request.headers,
+        body: request.body ?? '',
+        user: this.#user,
+        signal,
+      }),
+      gone,
+    ]);
+    const { body, headers, status } = answer;
+    return { status, headers, body: bytes(typeof body === 'string' ? [body] : body, signal, request.signal) };
+  }
+
+  unauthorized(): void {
+    this.unauthorizedCount++;
+  }
+
+  closeConnections(): void {
+    this.#connection.abort();
+    this.#connection = new AbortController();
+  }
+}
+
+async function* bytes(
+  parts: Iterable<string> | AsyncIterable<string>,
+  signal: AbortSignal,
+  asked: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  for await (const part of parts) yield Buffer.from(part);
+  // The stream ended since its connection did: that is not how a server ends it.
+  if (asked.aborted) throw asked.reason;
+  if (signal.aborted) throw unreachable('connection closed');
+}
+
+function unreachable(why: string): KubeletError {
+  return new KubeletError('unavailable', 'ConnectionFailed', `the API server is not reachable: ${why}`);
+}

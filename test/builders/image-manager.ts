@@ -1,0 +1,42 @@
+// An image manager for tests, with nobody to tell and no credentials unless the test says so.
+import type { CriImages } from '../../src/api/cri/runtime.ts';
+import { type EventText, noEvents } from '../../src/api/ports/events.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { ImageManager, type ImageManagerDeps } from '../../src/images/image-manager.ts';
+import { SharedPulls } from '../../src/images/shared-pulls.ts';
+
+export interface ManagerOver extends Partial<Omit<ImageManagerDeps, 'images' | 'pulls' | 'clock'>> {
+  readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
+  readonly clock: Clock;
+  readonly parallelPulls?: number;
+  readonly pullQps?: number;
+  readonly pullBurst?: number;
+}
+
+export function anImageManager(over: ManagerOver): ImageManager {
+  const { clock, images, parallelPulls = 1, pullBurst = 10, pullQps = 0, ...deps } = over;
+  const pulls = new SharedPulls({ images, clock, log: silentLogger, parallelPulls, pullQps, pullBurst });
+  return new ImageManager({
+    images,
+    pulls,
+    clock,
+    credentials: { find: async () => [], checkSecrets: async () => undefined },
+    history: undefined,
+    events: noEvents,
+    log: silentLogger,
+    observePull: () => undefined,
+    ...deps,
+  });
+}
+
+/** Collects events as one line each: `Normal Pulled spec.containers{c} text`. */
+export function collectEvents(): { readonly events: ImageManagerDeps['events']; readonly told: string[] } {
+  const told: string[] = [];
+  const line = ({ message, reason, type }: EventText, path = ''): number =>
+    told.push([type, reason, path, message].filter((part) => part !== '').join(' '));
+  return {
+    told,
+    events: { pod: (_, event, path) => void line(event, path), node: (event) => void line(event) },
+  };
+}

@@ -1,0 +1,136 @@
+// A short way to write tables for the decider: pods by their container names, observations by container, actions as text.
+import { expect, test } from 'vitest';
+import type { Container, Pod, ResourceRequirements } from '../../src/api/k8s/types.ts';
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../src/api/pod/observed.ts';
+import { asContainerId, asSandboxId } from '../../src/api/pod/pod-ref.ts';
+import type { ProbeKind, ProbeOutcome } from '../../src/api/ports/probe-results.ts';
+import { computePodActions } from '../../src/runtime/decide/compute-pod-actions.ts';
+import type { PodAction } from '../../src/runtime/decide/pod-action.ts';
+import {
+  aContainer,
+  anObservedContainer,
+  anObservedPod,
+  aPod,
+  aSandbox,
+  exited,
+  type PodOver,
+} from './builders.ts';
+
+export type Spec = string | Container;
+
+export function named(each: Spec): Container {
+  return typeof each === 'string' ? aContainer({ name: each }) : each;
+}
+
+export function sidecar(name: string, over: Partial<Container> = {}): Container {
+  return aContainer({ name, restartPolicy: 'Always', ...over });
+}
+
+export interface PodParts extends Omit<PodOver, 'initContainers' | 'containers' | 'ephemeralContainers'> {
+  readonly init?: readonly Spec[];
+  readonly apps?: readonly Spec[];
+  readonly debug?: readonly string[];
+  readonly deleted?: boolean;
+}
+
+/** Regular containers a, b and c unless told. */
+export function podOf(parts: PodParts = {}): Pod {
+  const { apps = ['a', 'b', 'c'], debug = [], deleted = false, init = [], ...over } = parts;
+  const pod = aPod({
+    ...over,
+    containers: apps.map(named),
+    ...(init.length === 0 ? {} : { initContainers: init.map(named) }),
+    ...(debug.length === 0 ? {} : { ephemeralContainers: debug.map(named) }),
+  });
+  if (!deleted) return pod;
+  return { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-11-15T00:00:00Z' } };
+}
+
+export const runs = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
+  anObservedContainer({ name, ...over });
+export const ended = (name: string, code: number, over: Partial<ObservedContainer> = {}): ObservedContainer =>
+  exited(code, { name, ...over });
+export const made = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
+  anObservedContainer({ name, state: 'created', startedAtMs: 0, ...over });
+export const lost = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
+  anObservedContainer({ name, state: 'unknown', ...over });
+export const cut = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
+  exited(128, {
+    name,
+    reason: 'StartError',
+    startedAtMs: 0,
+    message: 'failed to create containerd task: failed to create shim task: context canceled: unknown',
+    ...over,
+  });
+
+export const older = asSandboxId('older');
+
+/** In a ready sandbox. */
+export const up = (...containers: ObservedContainer[]): ObservedPod => anObservedPod({ containers });
+export const down = (
+  containers: readonly ObservedContainer[],
+  over: Partial<ObservedSandbox> = {},
+): ObservedPod => anObservedPod({ containers, sandboxes: [aSandbox({ ready: false, ...over })] });
+
+/** One line per action, with all that it says. */
+export function text(action: PodAction): string {
+  switch (action.do) {
+    case 'stop-pod':
+      return `stop pod: ${action.why}`;
+    case 'remove-containers':
+      return `remove ${action.ids.join(' ')}`;
+    case 'create-sandbox':
+      return `${action.changed ? 'next' : 'first'} sandbox ${action.attempt}`;
+    case 'stop-container':
+      return `stop ${action.id} of ${action.name}: ${action.why} (${action.cause})`;
+    case 'resize-pod': {
+      const list = (resizes: typeof action.cpu): string =>
+        resizes.map(({ name }) => name).join(' ') || 'none';
+      const restarts = action.restarts ? ', with restarts' : '';
+      return `resize: memory of ${list(action.memory)}, cpu of ${list(action.cpu)}${restarts}`;
+    }
+    case 'start-container':
+      return `start ${action.kind} ${action.name}${action.replaces === undefined ? '' : ` for ${action.replaces}`}`;
+    case 'start-created':
+      return `go ${action.kind} ${action.name} ${action.id}`;
+    case 'finish-start':
+      return `finish ${action.kind} ${action.name} ${action.id}`;
+  }
+}
+
+/** `a-1 liveness`: what that container's probe says. */
+export type Probes = Readonly<Record<string, ProbeOutcome>>;
+
+export type Row = readonly [
+  name: string,
+  pod: Pod,
+  seen: ObservedPod | undefined,
+  want: readonly string[],
+  options?: {
+    readonly probes?: Probes;
+    readonly rules?: boolean;
+    /** What containers were given; without it they cannot be resized. */
+    readonly given?: Readonly<Record<string, ResourceRequirements>>;
+    /** Containers whose postStart hook has not succeeded. */
+    readonly unfinished?: readonly string[];
+  },
+];
+
+export function checkActions(title: string, rows: readonly Row[]): void {
+  for (const [name, pod, seen, want, { given, probes = {}, rules = false, unfinished = [] } = {}] of rows) {
+    test(`${title}: ${name}`, () => {
+      const view = {
+        get: (id: string, kind: ProbeKind): ProbeOutcome | undefined => probes[`${id} ${kind}`],
+      };
+      const resize = given && { actuated: (container: string) => given[container] };
+      const unfinishedHooks = { has: (container: string) => unfinished.includes(container) };
+      const options = { probes: view, restartRules: rules, resize, unfinishedHooks };
+      expect(computePodActions(pod, seen, options).map(text)).toEqual(want);
+    });
+  }
+}
+
+export const id = asContainerId;
+export const allEnded = 'stop pod: all containers have ended and none is to be started again';
+export const initFailed = 'stop pod: an init container failed and is not to be started again';
+export const notReady = 'stop pod: Pod sandbox changed: the sandbox is not ready';

@@ -1,0 +1,196 @@
+// What the cases of the CRI contract stand on: a subject (fake or real), pods with names of their own, and waiting that
+// advances a fake clock and waits on a real one.
+// Invariant: a case leaves no sandbox behind, however it ends.
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { test } from 'vitest';
+import {
+  type ContainerConfig,
+  ContainerState,
+  type ContainerStatus,
+  NamespaceMode,
+  type PodSandboxConfig,
+} from '../../src/api/cri/generated/runtime/v1/api.ts';
+import type { CriImages, CriRequest, CriRuntime } from '../../src/api/cri/runtime.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+
+export interface CriSubject {
+  readonly runtime: CriRuntime;
+  readonly images: CriImages;
+  /** The name of a busybox that is in the store. */
+  readonly image: string;
+  /** Sandboxes can be run at once: the pause image is there. */
+  readonly pauseReady: true;
+  /** Whether there is a GetContainerEvents. */
+  readonly hasEvents: boolean;
+  /** A fake lets time pass, a real one waits. */
+  advance(ms: number): Promise<void>;
+  close(): Promise<void>;
+  /** Where cgroups may be made; the runtime's own place unless told. */
+  readonly cgroupParent?: string;
+  /** Where logs go; none are written unless told. */
+  readonly logDirectory?: string;
+  /** The host's file of that name unless told. */
+  readonly readLog?: (path: string) => Promise<string>;
+}
+
+export const absentId = 'f'.repeat(64);
+
+export type ContractCase = (subject: CriSubject, kit: Kit) => Promise<void>;
+export type DefineCase = (name: string, body: ContractCase) => void;
+
+export function defineCases(subject: () => CriSubject): DefineCase {
+  return (name, body) =>
+    test(name, { timeout: 60_000 }, async () => {
+      const kit = new Kit(subject());
+      try {
+        await body(subject(), kit);
+      } finally {
+        await kit.cleanUp();
+      }
+    });
+}
+
+/** The error that a call fails with. */
+export async function refused(promise: Promise<unknown>): Promise<KubeletError> {
+  const outcome = await promise.then(
+    (value) => new Error(`expected a refusal, got ${JSON.stringify(value)}`),
+    (err: unknown) => err,
+  );
+  if (outcome instanceof KubeletError) return outcome;
+  throw outcome;
+}
+
+export interface ContainerOptions {
+  readonly command?: readonly string[];
+  readonly attempt?: number;
+  readonly image?: string;
+  /** Whether it shares the PID namespace of its pod; it has one of its own unless told. */
+  readonly podPid?: boolean;
+  readonly memoryBytes?: number;
+  readonly labels?: Record<string, string>;
+}
+
+export class Kit {
+  readonly #subject: CriSubject;
+  readonly #sandboxes: string[] = [];
+
+  constructor(subject: CriSubject) {
+    this.#subject = subject;
+  }
+
+  /** Names that no other case has. */
+  podConfig(extra: CriRequest<PodSandboxConfig> = {}): CriRequest<PodSandboxConfig> {
+    const name = `contract-${randomUUID().slice(0, 13)}`;
+    const { cgroupParent = '', logDirectory } = this.#subject;
+    return {
+      metadata: { name, namespace: 'contract', uid: `uid-of-${name}`, attempt: 0 },
+      hostname: 'contract',
+      logDirectory: logDirectory === undefined ? '' : `${logDirectory}/${name}`,
+      labels: { pod: name, suite: 'contract' },
+      annotations: { 'example.com/note': 'as it is' },
+      linux: { cgroupParent, securityContext: { namespaceOptions: { pid: NamespaceMode.CONTAINER } } },
+      ...extra,
+    };
+  }
+
+  async runPod(config: CriRequest<PodSandboxConfig> = this.podConfig()): Promise<Pod> {
+    const { podSandboxId } = await this.#subject.runtime.runPodSandbox({ config });
+    this.#sandboxes.push(podSandboxId);
+    return new Pod(this.#subject, podSandboxId, config);
+  }
+
+  async cleanUp(): Promise<void> {
+    for (const podSandboxId of this.#sandboxes)
+      await this.#subject.runtime.removePodSandbox({ podSandboxId });
+  }
+
+  /** Lets time pass until it holds. */
+  async until(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
+    for (let passedMs = 0; passedMs <= withinMs; passedMs += 50) {
+      if (await holds()) return;
+      await this.#subject.advance(50);
+    }
+    throw new Error(`after ${withinMs} ms there is still not: ${what}`);
+  }
+
+  /** Lets time pass until the call is answered; says how long that took, in the subject's time. */
+  async during<T>(call: Promise<T>): Promise<{ readonly value: T; readonly tookMs: number }> {
+    const state = { settled: false };
+    const mark = (): void => {
+      state.settled = true;
+    };
+    call.then(mark, mark);
+    let tookMs = 0;
+    await this.#subject.advance(0);
+    while (!state.settled && tookMs < 30_000) {
+      await this.#subject.advance(50);
+      tookMs += 50;
+    }
+    return { value: await call, tookMs };
+  }
+}
+
+export class Pod {
+  readonly id: string;
+  readonly config: CriRequest<PodSandboxConfig>;
+  readonly #subject: CriSubject;
+
+  constructor(subject: CriSubject, id: string, config: CriRequest<PodSandboxConfig>) {
+    this.#subject = subject;
+    this.id = id;
+    this.config = config;
+  }
+
+  containerConfig(name: string, options: ContainerOptions = {}): CriRequest<ContainerConfig> {
+    const pid = options.podPid === true ? NamespaceMode.POD : NamespaceMode.CONTAINER;
+    return {
+      metadata: { name, attempt: options.attempt ?? 0 },
+      image: { image: options.image ?? this.#subject.image },
+      command: options.command ?? ['sleep', '1000'],
+      labels: { container: name, ...options.labels },
+      annotations: { 'example.com/hash': '1' },
+      logPath: `${name}.log`,
+      linux: {
+        resources: { memoryLimitInBytes: options.memoryBytes ?? 0 },
+        securityContext: { namespaceOptions: { pid } },
+      },
+    };
+  }
+
+  async create(name: string, options: ContainerOptions = {}): Promise<string> {
+    const { containerId } = await this.#subject.runtime.createContainer({
+      podSandboxId: this.id,
+      config: this.containerConfig(name, options),
+      sandboxConfig: this.config,
+    });
+    return containerId;
+  }
+
+  async start(name: string, options: ContainerOptions = {}): Promise<string> {
+    const containerId = await this.create(name, options);
+    await this.#subject.runtime.startContainer({ containerId });
+    // A shell needs a moment to set its traps.
+    await this.#subject.advance(150);
+    return containerId;
+  }
+
+  async status(containerId: string): Promise<ContainerStatus> {
+    const { status } = await this.#subject.runtime.containerStatus({ containerId });
+    if (status === undefined) throw new Error('no status');
+    return status;
+  }
+
+  async exited(kit: Kit, containerId: string): Promise<ContainerStatus> {
+    const isExited = async (): Promise<boolean> =>
+      (await this.status(containerId)).state === ContainerState.CONTAINER_EXITED;
+    await kit.until(`container ${containerId} exited`, isExited);
+    return this.status(containerId);
+  }
+
+  async readLog(containerId: string): Promise<readonly string[]> {
+    const { logPath } = await this.status(containerId);
+    const read = this.#subject.readLog ?? ((path: string) => readFile(path, 'utf8'));
+    return (await read(logPath)).split('\n').filter((line) => line !== '');
+  }
+}

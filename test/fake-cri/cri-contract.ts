@@ -1,0 +1,34 @@
+// What everybody may expect of a container runtime, as cases that run unchanged on the fake runtime and on a real
+// containerd: whatever holds of one holds of the other.
+import { afterAll, beforeAll, describe } from 'vitest';
+import { containerCases } from './contract-containers.ts';
+import { execCases } from './contract-exec.ts';
+import { generalCases } from './contract-general.ts';
+import { type CriSubject, defineCases } from './contract-kit.ts';
+import { sandboxCases } from './contract-sandboxes.ts';
+import { stopCases } from './contract-stop.ts';
+
+export type { CriSubject } from './contract-kit.ts';
+
+/** Defines the suite; one subject is made for all of its cases. */
+export function criContract(name: string, makeSubject: () => Promise<CriSubject>): void {
+  describe(`CRI contract: ${name}`, () => {
+    let subject: CriSubject | undefined;
+    const current = (): CriSubject => {
+      if (subject === undefined) throw new Error('the subject could not be made');
+      return subject;
+    };
+    beforeAll(async () => {
+      subject = await makeSubject();
+    }, 120_000);
+    afterAll(async () => {
+      await subject?.close();
+    }, 120_000);
+    const define = defineCases(current);
+    describe('in general', () => generalCases(define));
+    describe('sandboxes', () => sandboxCases(define));
+    describe('containers', () => containerCases(define));
+    describe('stopping', () => stopCases(define));
+    describe('inside', () => execCases(define));
+  });
+}

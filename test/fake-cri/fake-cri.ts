@@ -1,0 +1,301 @@
+// A container runtime in memory that behaves as containerd does, on the injected clock. The contract suite runs on it
+// and on a real containerd, so that it cannot lie.
+// Invariants: answers are copies; every call passes the gate (faults, deadline, signal, record); nothing happens by
+// itself except what its processes do in time.
+
+import {
+  type ContainerEventResponse,
+  type ContainerEventType,
+  type GetEventsRequest,
+  ImageServiceDefinition,
+  type MessageFns,
+  RuntimeServiceDefinition,
+} from '../../src/api/cri/generated/runtime/v1/api.ts';
+import type { CallOptions, CriImages, CriRuntime } from '../../src/api/cri/runtime.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { imageOperations, type Operation, runtimeOperations } from '../../src/edge/cri/operations.ts';
+import { toContainerStatus } from './container-view.ts';
+import { FakeContainers, type HeldStart } from './containers.ts';
+import { FakeEvents } from './events.ts';
+import { Faults } from './faults.ts';
+import { type CallRecord, Gate } from './gate.ts';
+import { type Condition, type Handlers, handlersOf, type UnaryMethod } from './handlers.ts';
+import type { FakeImageSpec } from './image-spec.ts';
+import { FakeImages } from './images.ts';
+import type { Program } from './process.ts';
+import { rpcError } from './rpc-error.ts';
+import { FakeSandboxes, toSandboxStatus } from './sandboxes.ts';
+import { type FakeContainer, type FakeSandbox, FakeState } from './state.ts';
+import { FakeStats, type FakeUsage } from './stats.ts';
+import { FakeStreaming } from './streaming.ts';
+
+export interface FakeCriOptions {
+  readonly clock: Clock;
+  /** Images in the store; the tests' busybox unless told. */
+  readonly images?: readonly FakeImageSpec[];
+  /** Whether there is a GetContainerEvents; containerd before 1.7 has none. True unless told. */
+  readonly events?: boolean;
+  /** With it there is a RuntimeConfig, as in containerd from 2.0 on. */
+  readonly cgroupDriver?: 'systemd' | 'cgroupfs';
+  /** RuntimeClass handlers beside the default one. */
+  readonly handlers?: readonly string[];
+  /** Deadline of calls that have no rule of their own, as the client has it. */
+  readonly requestTimeoutMs?: number;
+  /** Another seed makes other ids. */
+  readonly seed?: string;
+  /** Gets the lines of logs, for who keeps them in files. */
+  readonly writeLog?: (path: string, line: string) => void;
+  /** Told of every log file that a start makes, before anything is written to it. */
+  readonly openLog?: (path: string) => void;
+}
+
+export const fakeBusybox: FakeImageSpec = {
+  name: 'docker.io/library/busybox:1',
+  cmd: ['sh'],
+  sizeBytes: 2_131_572,
+};
+
+const definitions = { ...RuntimeServiceDefinition.methods, ...ImageServiceDefinition.methods };
+const operations = { ...runtimeOperations, ...imageOperations };
+
+/** What only looks is not recorded. */
+const looking = /^(?:list|version$|status$|runtimeConfig$|imageFsInfo$)|(?:Status|Stats)$/;
+
+export class FakeCri implements CriRuntime, CriImages {
+  readonly faults: Faults;
+  readonly #options: FakeCriOptions;
+  readonly #state: FakeState;
+  readonly #gate: Gate;
+  readonly #events: FakeEvents;
+  readonly #images: FakeImages;
+  readonly #containers: FakeContainers;
+  readonly #sandboxes: FakeSandboxes;
+  readonly #stats: FakeStats;
+  readonly #handlers: Handlers;
+  readonly #programs = new Map<string, Program>();
+  readonly #conditions = new Map<string, Condition>();
+  /** What clients were promised, for who serves them. */
+  readonly streaming: FakeStreaming;
+
+  constructor(options: FakeCriOptions) {
+    this.#options = options;
+    const state = new FakeState(options.clock, options.seed ?? 'fake-cri');
+    this.streaming = new FakeStreaming(state);
+    const emit = this.#emit.bind(this);
+    this.#state = state;
+    this.#gate = new Gate(options.clock, () => this.faults);
+    this.#events = new FakeEvents(this.#gate);
+    this.faults = new Faults(this.#faultTarget());
+    this.#images = new FakeImages(state);
+    for (const image of options.images ?? [fakeBusybox]) this.#images.add(image);
+    this.#stats = new FakeStats(state);
+    this.#containers = new FakeContainers({
+      state,
+      images: this.#images,
+      programs: this.#programs,
+      writeLog: options.writeLog ?? (() => undefined),
+      openLog: options.openLog ?? (() => undefined),
+      emit,
+    });
+    this.#sandboxes = new FakeSandboxes({
+      state,
+      containers: this.#containers,
+      networkFault: () => this.#networkFault(),
+      handlers: new Set(['', 'runc', ...(options.handlers ?? [])]),
+      emit,
+    });
+    this.#handlers = handlersOf({
+      state,
+      images: this.#images,
+      containers: this.#containers,
+      sandboxes: this.#sandboxes,
+      stats: this.#stats,
+      streaming: this.streaming,
+      conditions: () => ['RuntimeReady', 'NetworkReady'].map((type) => this.#condition(type)),
+      cgroupDriver: options.cgroupDriver,
+    });
+  }
+
+  // ---- what a test does to the runtime ----
+
+  /** Every call that changes something (and ExecSync), in the order made. */
+  get calls(): readonly CallRecord[] {
+    return this.#gate.calls;
+  }
+
+  /** Containers of this name run this from their next start on, whatever their command says. */
+  setProgram(containerName: string, program: Program): void {
+    this.#programs.set(containerName, program);
+  }
+
+  setUsage(containerName: string, usage: Partial<FakeUsage>): void {
+    this.#stats.usage.set(containerName, usage);
+  }
+
+  /** Puts an image into the store; returns its id. */
+  addImage(spec: FakeImageSpec): string {
+    return this.#images.add(spec).id;
+  }
+
+  /** Makes an image pullable. */
+  publishImage(spec: FakeImageSpec): void {
+    this.#images.publish(spec);
+  }
+
+  /** RuntimeReady and NetworkReady hold until told otherwise. Without a network only host-network sandboxes run. */
+  setCondition(type: 'RuntimeReady' | 'NetworkReady', status: boolean, reason = '', message = ''): void {
+    this.#conditions.set(type, { type, status, reason, message });
+  }
+
+  /** The container's process ends by itself. */
+  exitContainer(idOrName: string, code: number, options: { readonly oomKilled?: boolean } = {}): void {
+    this.container(idOrName).process?.end(code, options.oomKilled ?? false);
+  }
+
+  /**
+   * The next start of a container of this name is cut off at the one moment at which containerd forgets what it has made:
+   * the container has ended without having run, and cannot be removed before the runtime was restarted.
+   */
+  loseStart(containerName: string): void {
+    this.#containers.lost.add(containerName);
+  }
+
+  /**
+   * The next start of a container of this name hangs until its caller has gone. The runtime then works on it for a while,
+   * in which the container can be neither started nor removed.
+   */
+  holdStart(containerName: string, held: Partial<HeldStart> = {}): void {
+    this.#containers.held.set(containerName, { worksOnMs: 100, becomes: 'start-error', ...held });
+  }
+
+  /** The sandbox's own process is killed: not ready any more. */
+  killSandbox(podSandboxId: string): void {
+    this.#sandboxes.die(podSandboxId);
+  }
+
+  /** The log so far, in the CRI's format. */
+  logs(idOrName: string): readonly string[] {
+    return this.container(idOrName).log.lines;
+  }
+
+  /** The files that the container's programs see and make. */
+  files(idOrName: string): Map<string, string> {
+    return this.container(idOrName).files;
+  }
+
+  /** A look inside; the newest of that name when it is not an id. */
+  container(idOrName: string): Readonly<FakeContainer> {
+    const all = [...this.#state.containers.values()];
+    const named = all.findLast((container) => container.config.metadata?.name === idOrName);
+    return named ?? this.#state.container(idOrName, (text) => `fake runtime has no container "${text}"`);
+  }
+
+  /** Ends every process, so that no timer is left. */
+  close(): void {
+    for (const container of this.#state.containers.values()) this.#containers.kill(container);
+  }
+
+  // ---- RuntimeService and ImageService ----
+
+  readonly version = this.#rpc('version');
+  readonly status = this.#rpc('status');
+  readonly runtimeConfig = this.#rpc('runtimeConfig');
+  readonly updateRuntimeConfig = this.#rpc('updateRuntimeConfig');
+  readonly runPodSandbox = this.#rpc('runPodSandbox');
+  readonly stopPodSandbox = this.#rpc('stopPodSandbox');
+  readonly removePodSandbox = this.#rpc('removePodSandbox');
+  readonly podSandboxStatus = this.#rpc('podSandboxStatus');
+  readonly listPodSandbox = this.#rpc('listPodSandbox');
+  readonly updatePodSandboxResources = this.#rpc('updatePodSandboxResources');
+  readonly createContainer = this.#rpc('createContainer');
+  readonly startContainer = this.#rpc('startContainer');
+  readonly stopContainer = this.#rpc('stopContainer');
+  readonly removeContainer = this.#rpc('removeContainer');
+  readonly containerStatus = this.#rpc('containerStatus');
+  readonly listContainers = this.#rpc('listContainers');
+  readonly updateContainerResources = this.#rpc('updateContainerResources');
+  readonly reopenContainerLog = this.#rpc('reopenContainerLog');
+  readonly checkpointContainer = this.#rpc('checkpointContainer');
+  readonly execSync = this.#rpc('execSync');
+  readonly exec = this.#rpc('exec');
+  readonly attach = this.#rpc('attach');
+  readonly portForward = this.#rpc('portForward');
+  readonly containerStats = this.#rpc('containerStats');
+  readonly listContainerStats = this.#rpc('listContainerStats');
+  readonly podSandboxStats = this.#rpc('podSandboxStats');
+  readonly listPodSandboxStats = this.#rpc('listPodSandboxStats');
+  readonly listMetricDescriptors = this.#rpc('listMetricDescriptors');
+  readonly listPodSandboxMetrics = this.#rpc('listPodSandboxMetrics');
+  readonly pullImage = this.#rpc('pullImage');
+  readonly imageStatus = this.#rpc('imageStatus');
+  readonly listImages = this.#rpc('listImages');
+  readonly removeImage = this.#rpc('removeImage');
+  readonly imageFsInfo = this.#rpc('imageFsInfo');
+
+  async *getContainerEvents(
+    _request: GetEventsRequest,
+    options: CallOptions,
+  ): AsyncGenerator<ContainerEventResponse> {
+    if (this.#options.events === false) {
+      throw rpcError('UNIMPLEMENTED', 'method GetContainerEvents not implemented', {
+        method: 'GetContainerEvents',
+      });
+    }
+    await this.faults.apply('getContainerEvents', {}, 'before');
+    yield* this.#events.stream(options);
+  }
+
+  #rpc<K extends UnaryMethod>(method: K): (CriRuntime & CriImages)[K] {
+    const { name, requestType, responseType } = definitions[method];
+    const requests = requestType as unknown as MessageFns<unknown>;
+    const responses = responseType as unknown as MessageFns<unknown>;
+    const operation = operations[method] as Operation<unknown, unknown>;
+    const call = async (partial: unknown, options: CallOptions = {}): Promise<unknown> => {
+      const request = requests.fromPartial(partial as object);
+      const base = this.#options.requestTimeoutMs ?? 120_000;
+      const timeoutMs = options.timeoutMs ?? operation.timeoutMs?.(request, base) ?? base;
+      const handler = this.#handlers[method] as (request: unknown, signal: AbortSignal) => unknown;
+      const changing = !looking.test(method);
+      return this.#gate.pass({ method, name, request, changing, timeoutMs, options }, async (signal) =>
+        responses.fromPartial((await handler(request, signal)) as object),
+      );
+    };
+    return call as unknown as (CriRuntime & CriImages)[K];
+  }
+
+  #faultTarget(): ConstructorParameters<typeof Faults>[0] {
+    return {
+      goDown: () => this.#gate.goDown(),
+      comeUp: () => {
+        for (const container of this.#state.containers.values()) container.stuck = false;
+        this.#gate.comeUp();
+      },
+      loseEvents: (lost) => {
+        this.#events.lost = lost;
+      },
+      after: (ms, fn) => {
+        this.#options.clock.setTimer(ms, fn);
+      },
+    };
+  }
+
+  #condition(type: string): Condition {
+    return this.#conditions.get(type) ?? { type, status: true, reason: '', message: '' };
+  }
+
+  #networkFault(): string | undefined {
+    const { status, message } = this.#condition('NetworkReady');
+    return status ? undefined : message || 'cni plugin not initialized';
+  }
+
+  #emit(type: ContainerEventType, containerId: string, sandbox: FakeSandbox): void {
+    const containers = this.#state.containersOf(sandbox);
+    this.#events.push({
+      containerId,
+      containerEventType: type,
+      createdAt: this.#state.nowNs(),
+      podSandboxStatus: toSandboxStatus(sandbox),
+      containersStatuses: containers.map((container) => toContainerStatus(container, this.#images)),
+    });
+  }
+}

@@ -1,0 +1,23 @@
+// What the fake runtime refuses with: a gRPC status and containerd's words, as the client would have turned them.
+
+import type { RpcFailureCode } from '../../src/api/cri/runtime.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+import { errorKindOf } from '../../src/edge/cri/status-map.ts';
+
+export type StatusName = RpcFailureCode;
+
+export function rpcError(
+  code: StatusName,
+  message: string,
+  details: Record<string, unknown> = {},
+): KubeletError {
+  return new KubeletError(errorKindOf(code), code, message, { details });
+}
+
+export const notFound = (message: string): KubeletError => rpcError('NOT_FOUND', message);
+
+/** Most of containerd's errors have no code of their own. */
+export const unknownError = (message: string): KubeletError => rpcError('UNKNOWN', message);
+
+export const unavailable = (): KubeletError =>
+  rpcError('UNAVAILABLE', 'runtime is not reachable: connect ECONNREFUSED /run/fake-cri.sock');

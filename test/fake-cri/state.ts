@@ -1,0 +1,143 @@
+// What the fake runtime holds: sandboxes, containers, reserved names; and how things in it are found and timed.
+// Invariant: ids are 64 hex digits, the same in every run; times are of the injected wall clock, no two alike.
+import { createHash } from 'node:crypto';
+import type {
+  ContainerConfig,
+  ContainerState,
+  LinuxContainerResources,
+  PodSandboxConfig,
+} from '../../src/api/cri/generated/runtime/v1/api.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+import type { ContainerLog } from './container-log.ts';
+import type { FakeImage } from './image-spec.ts';
+import type { FakeProcess } from './process.ts';
+import { notFound, unknownError } from './rpc-error.ts';
+
+export interface FakeSandbox {
+  readonly id: string;
+  /** Reserved while it exists, ready or not. */
+  readonly name: string;
+  readonly config: PodSandboxConfig;
+  readonly runtimeHandler: string;
+  readonly createdAtNs: bigint;
+  readonly pid: number;
+  ready: boolean;
+  ip: string;
+}
+
+export interface FakeContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly sandbox: FakeSandbox;
+  readonly config: ContainerConfig;
+  readonly image: FakeImage;
+  readonly args: readonly string[];
+  readonly env: ReadonlyMap<string, string>;
+  readonly logPath: string;
+  readonly createdAtNs: bigint;
+  readonly files: Map<string, string>;
+  readonly log: ContainerLog;
+  readonly resources: LinuxContainerResources;
+  state: ContainerState;
+  startedAtNs: bigint;
+  finishedAtNs: bigint;
+  exitCode: number;
+  reason: string;
+  message: string;
+  process: FakeProcess | undefined;
+  stopSignalled: boolean;
+  /** A start of it is under way: it can be neither started nor removed. */
+  starting: boolean;
+  /** Nobody can remove it as long as the runtime lives. */
+  stuck: boolean;
+  /** Told once, when it has exited. */
+  readonly whenExited: Set<() => void>;
+}
+
+export class FakeState {
+  readonly clock: Clock;
+  readonly sandboxes = new Map<string, FakeSandbox>();
+  readonly containers = new Map<string, FakeContainer>();
+  readonly #seed: string;
+  readonly #names = new Map<string, string>();
+  #made = 0;
+  #times = 0;
+
+  constructor(clock: Clock, seed: string) {
+    this.clock = clock;
+    this.#seed = seed;
+  }
+
+  newId(): string {
+    return createHash('sha256')
+      .update(`${this.#seed}/${this.#made++}`)
+      .digest('hex');
+  }
+
+  newPid(): number {
+    return 1000 + this.#made;
+  }
+
+  nowNs(): bigint {
+    return BigInt(this.clock.now()) * 1_000_000n + BigInt(this.#times++ % 1_000_000);
+  }
+
+  reserve(what: 'sandbox' | 'container', name: string, id: string): void {
+    const key = `${what}/${name}`;
+    const holder = this.#names.get(key);
+    if (holder !== undefined) {
+      throw unknownError(
+        `failed to reserve ${what} name "${name}": name "${name}" is reserved for "${holder}"`,
+      );
+    }
+    this.#names.set(key, id);
+  }
+
+  release(what: 'sandbox' | 'container', name: string): void {
+    this.#names.delete(`${what}/${name}`);
+  }
+
+  containersOf(sandbox: FakeSandbox): readonly FakeContainer[] {
+    return [...this.containers.values()].filter((container) => container.sandbox === sandbox);
+  }
+
+  /** By id or a prefix that only one has; the caller says in whose words it is not found. */
+  sandbox(id: string, prefix: (id: string) => string): FakeSandbox {
+    return find(this.sandboxes, id, prefix);
+  }
+
+  container(id: string, prefix: (id: string) => string): FakeContainer {
+    return find(this.containers, id, prefix);
+  }
+
+  /** The full id that a filter means, or the given text when there is none. */
+  fullId(map: ReadonlyMap<string, { readonly id: string }>, id: string): string {
+    if (id === '') return '';
+    try {
+      return find(map, id, () => '').id;
+    } catch (err) {
+      if (err instanceof KubeletError) return id;
+      throw err;
+    }
+  }
+}
+
+function find<T>(map: ReadonlyMap<string, T>, id: string, prefix: (id: string) => string): T {
+  const exact = map.get(id);
+  if (exact !== undefined) return exact;
+  if (id === '') throw unknownError(`${prefix(id)}: Prefix can't be empty`);
+  const [found, another] = [...map].filter(([key]) => key.startsWith(id));
+  if (another !== undefined)
+    throw unknownError(`${prefix(id)}: Multiple IDs found with provided prefix: ${id}`);
+  if (found === undefined) throw notFound(`${prefix(id)}: not found`);
+  return found[1];
+}
+
+/** Whether all pairs of the selector are among the labels. */
+export function selects(
+  selector: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>>,
+): boolean {
+  return Object.entries(selector).every(([key, value]) => labels[key] === value);
+}

@@ -1,0 +1,50 @@
+// A machine without control groups, for kubelets in memory: what their containers use only the runtime can tell.
+import type { StatsEdge } from '../../src/assemble/stats.ts';
+
+const space = {
+  capacityBytes: 100_000,
+  availableBytes: 60_000,
+  usedBytes: 40_000,
+  inodes: 1_000,
+  inodesFree: 900,
+};
+
+export const fakeStatsEdge: StatsEdge = {
+  cgroups: undefined,
+  bootedAtMs: Date.UTC(2026, 10, 15, 11),
+  pause: () => Promise.resolve(),
+  own: {
+    version: 'v0',
+    read: () => ({
+      cpuSeconds: 1.5,
+      residentBytes: 1,
+      virtualBytes: 2,
+      virtualMaxBytes: 3,
+      openFiles: 4,
+      maxFiles: 5,
+      startedAtSeconds: 6,
+      receivedBytes: 7,
+      sentBytes: 8,
+      heapTotalBytes: 9,
+      heapUsedBytes: 10,
+      externalBytes: 11,
+      loopUtilization: 0.5,
+      loopDelay: undefined,
+    }),
+    watchCollections: () => undefined,
+    close: () => undefined,
+  },
+  host: {
+    interfaces: () => [],
+    defaultInterface: () => undefined,
+    tasks: () => ({ max: 32_768, current: 7 }),
+    processDetails: () => ({ descriptors: 0, sockets: 0 }),
+    softOpenFiles: () => undefined,
+    deviceFileSystems: () => Promise.resolve([]),
+    space: () => Promise.resolve(space),
+    filesIn: () => Promise.resolve({ bytes: 4096, inodes: 1 }),
+    file: () => Promise.resolve(undefined),
+    ownCgroup: () => undefined,
+    topology: async () => ({ cores: 2, physicalCores: 1, sockets: 1 }),
+  },
+};

@@ -1,0 +1,258 @@
+// A machine in memory as volumes see it: directories, mounts and contents that behave, and faults that a test orders.
+// Invariant: the same refusals as on a real one: nothing outside the pods' directory is removed, nothing through a mount.
+import type {
+  Content,
+  DeviceMap,
+  DeviceMount,
+  DiskUsage,
+  FileKind,
+  MountPoint,
+  OwnershipRequest,
+  OwnershipResult,
+  SubPathRequest,
+  VolumeHost,
+} from '../../src/api/ports/volume-host.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+
+type Method = keyof VolumeHost;
+
+export class FakeVolumeHost implements VolumeHost {
+  readonly entries = new Map<string, FileKind>();
+  readonly mounts: (MountPoint & { readonly options: string })[] = [];
+  /** Links to devices, with what they lead to. */
+  readonly links = new Map<string, string>();
+  readonly contents = new Map<string, Content>();
+  /** Directories that are counted by a project. */
+  readonly counted = new Set<string>();
+  readonly owned: OwnershipRequest[] = [];
+  readonly calls: string[] = [];
+  readonly podsDir: string;
+  readonly #faults = new Map<Method, () => Promise<void>>();
+
+  constructor(podsDir: string) {
+    this.podsDir = podsDir;
+  }
+
+  /** Every call of this method waits for `fault` first, which may reject or never settle. */
+  breaks(method: Method, fault: (() => Promise<void>) | undefined): void {
+    if (fault === undefined) this.#faults.delete(method);
+    else this.#faults.set(method, fault);
+  }
+
+  /** What a container would read: the text of a file of a volume. */
+  text(volume: string, file: string): string | undefined {
+    const data = this.contents.get(volume)?.get(file)?.data;
+    return data === undefined ? undefined : Buffer.from(data).toString();
+  }
+
+  async makeDirectory(path: string): Promise<boolean> {
+    await this.#called('makeDirectory', path);
+    const made = !this.entries.has(path);
+    const parts = path.split('/');
+    for (let at = 2; at <= parts.length; at++) {
+      const each = parts.slice(0, at).join('/');
+      if (!this.entries.has(each)) this.entries.set(each, 'directory');
+    }
+    return made;
+  }
+
+  async setMode(path: string): Promise<void> {
+    await this.#called('setMode', path);
+  }
+
+  async makeFile(path: string): Promise<void> {
+    await this.#called('makeFile', path);
+    await this.makeDirectory(path.slice(0, path.lastIndexOf('/')));
+    this.entries.set(path, 'file');
+  }
+
+  async kindOf(path: string): Promise<FileKind | undefined> {
+    await this.#called('kindOf', path);
+    return this.entries.get(path);
+  }
+
+  async listDirectories(path: string): Promise<readonly string[]> {
+    await this.#called('listDirectories', path);
+    const names = [...this.entries]
+      .filter(([each, kind]) => kind === 'directory' && each.startsWith(`${path}/`))
+      .map(([each]) => each.slice(path.length + 1));
+    return names.filter((name) => !name.includes('/'));
+  }
+
+  async listLinks(path: string): Promise<readonly string[]> {
+    await this.#called('listLinks', path);
+    const links = [...this.links.keys()].filter((each) => each.startsWith(`${path}/`));
+    return links.map((each) => each.slice(path.length + 1));
+  }
+
+  async mapDevice(device: string, { link, target }: DeviceMap): Promise<void> {
+    await this.#called('mapDevice', link);
+    await this.makeDirectory(link.slice(0, link.lastIndexOf('/')));
+    this.links.set(link, device);
+    if (!this.mounts.some(({ path }) => path === target))
+      this.mounts.push({ path: target, fsType: 'devtmpfs', options: device });
+  }
+
+  async unmapDevice({ link, target }: DeviceMap): Promise<void> {
+    await this.#called('unmapDevice', link);
+    this.links.delete(link);
+    await this.unmount(target);
+  }
+
+  async mountDevice({ device, target, fsType }: DeviceMount): Promise<void> {
+    await this.#called('mountDevice', target);
+    await this.makeDirectory(target);
+    this.mounts.push({ path: target, fsType: fsType === '' ? 'ext4' : fsType, options: device });
+  }
+
+  async unmountDevice(target: string): Promise<void> {
+    await this.#called('unmountDevice', target);
+    await this.unmount(target);
+    this.entries.delete(target);
+  }
+
+  async isMountedAs(path: string, fsType: string): Promise<boolean> {
+    await this.#called('isMountedAs', path);
+    return this.mounts.some((mount) => mount.path === path && mount.fsType === fsType);
+  }
+
+  async mountsBelow(path: string): Promise<readonly MountPoint[]> {
+    await this.#called('mountsBelow', path);
+    return this.mounts.filter((mount) => `${mount.path}/`.startsWith(`${path}/`));
+  }
+
+  async mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
+    await this.#called('mountTmpfs', path);
+    this.mounts.push({ path, fsType: 'tmpfs', options: `size=${sizeBytes}` });
+  }
+
+  async mountHugePages(path: string, pageSizeBytes: bigint): Promise<void> {
+    await this.#called('mountHugePages', path);
+    this.mounts.push({ path, fsType: 'hugetlbfs', options: `pagesize=${pageSizeBytes}` });
+  }
+
+  async bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void> {
+    await this.#called('bind', target);
+    this.mounts.push({ path: target, fsType: 'ext4', options: `${source}${options.readOnly ? ',ro' : ''}` });
+  }
+
+  async mountWithHelper(
+    request: { readonly source: string; readonly target: string; readonly options: readonly string[] },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    await Promise.race([this.#called('mountWithHelper', request.target), aborted]);
+    this.mounts.push({ path: request.target, fsType: 'nfs4', options: request.options.join(',') });
+  }
+
+  async unmount(path: string): Promise<void> {
+    await this.#called('unmount', path);
+    for (let at = this.mounts.length - 1; at >= 0; at--)
+      if (this.mounts[at]?.path === path) this.mounts.splice(at, 1);
+  }
+
+  async unmountWithHelper(path: string): Promise<void> {
+    await this.#called('unmountWithHelper', path);
+    await this.unmount(path);
+  }
+
+  async writeContent(path: string, content: Content): Promise<boolean> {
+    await this.#called('writeContent', path);
+    const before = this.contents.get(path);
+    this.contents.set(path, content);
+    const texts = (each: Content | undefined): string =>
+      JSON.stringify([...(each ?? [])].map(([name, { data }]) => [name, Buffer.from(data).toString()]));
+    return texts(before) !== texts(content);
+  }
+
+  async changeOwnership(request: OwnershipRequest): Promise<OwnershipResult> {
+    await this.#called('changeOwnership', request.path);
+    this.owned.push(request);
+    return { entries: 1, failed: 0, firstFailure: undefined };
+  }
+
+  async bindSubPath({ target, volumePath, subPath }: SubPathRequest): Promise<void> {
+    await this.#called('bindSubPath', target);
+    await this.makeDirectory(target);
+    this.mounts.push({ path: target, fsType: 'ext4', options: `${volumePath}/${subPath}` });
+  }
+
+  async answers(path: string): Promise<boolean> {
+    await this.#called('answers', path);
+    return true;
+  }
+
+  async removeTree(path: string): Promise<void> {
+    await this.#called('removeTree', path);
+    this.#checkRemoval(path);
+    for (const each of this.entries.keys()) if (`${each}/`.startsWith(`${path}/`)) this.entries.delete(each);
+    this.contents.delete(path);
+  }
+
+  async removePodDirectory(uid: string): Promise<void> {
+    await this.removeTree(`${this.podsDir}/${uid}`);
+  }
+
+  async removeEmpty(path: string): Promise<void> {
+    await this.#called('removeEmpty', path);
+    this.#checkRemoval(path);
+    if ([...this.entries.keys(), ...this.links.keys()].some((each) => each.startsWith(`${path}/`)))
+      throw new KubeletError('conflict', 'ENOTEMPTY', `${path} is not empty`);
+    this.entries.delete(path);
+  }
+
+  async removeVolume(path: string): Promise<void> {
+    await this.#called('removeVolume', path);
+    await this.unmount(path);
+    await this.removeTree(path);
+  }
+
+  async removeFiles(directory: string, names: readonly string[]): Promise<void> {
+    await this.#called('removeFiles', directory);
+    for (const name of names) this.entries.delete(`${directory}/${name}`);
+    await this.removeEmpty(directory);
+  }
+
+  async removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void> {
+    await this.#called('removeEmptyDirectories', directory);
+    for (const name of names) await this.removeEmpty(`${directory}/${name}`);
+    await this.removeEmpty(directory);
+  }
+
+  async countByProject(path: string): Promise<boolean> {
+    await this.#called('countByProject', path);
+    this.counted.add(path);
+    return true;
+  }
+
+  async endCounting(path: string): Promise<void> {
+    await this.#called('endCounting', path);
+    this.counted.delete(path);
+  }
+
+  async usage(path: string): Promise<DiskUsage> {
+    await this.#called('usage', path);
+    const files = [...(this.contents.get(path)?.values() ?? [])];
+    const bytes = files.reduce((sum, { data }) => sum + data.length, 0);
+    return { bytes, inodes: files.length + 1, source: this.counted.has(path) ? 'fsquota' : 'du' };
+  }
+
+  async space(path: string) {
+    await this.#called('space', path);
+    return { capacityBytes: 1_000, availableBytes: 600, usedBytes: 400, inodes: 100, inodesFree: 90 };
+  }
+
+  #checkRemoval(path: string): void {
+    if (!path.startsWith(`${this.podsDir}/`))
+      throw new KubeletError('invalid', 'OutsidePods', `refusing to remove ${path}`);
+    const mount = this.mounts.find((each) => `${each.path}/`.startsWith(`${path}/`));
+    if (mount !== undefined) throw new KubeletError('conflict', 'MountBusy', `${mount.path} is mounted`);
+  }
+
+  async #called(method: Method, path: string): Promise<void> {
+    this.calls.push(`${method} ${path}`);
+    await this.#faults.get(method)?.();
+  }
+}

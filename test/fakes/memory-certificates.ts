@@ -1,0 +1,100 @@
+// Certificates without a disk and without real keys: what a whole kubelet in memory has of them.
+import { generateKeyPairSync } from 'node:crypto';
+import type { CertificatePair } from '../../src/api/ports/certificates.ts';
+import type { CertificateHost } from '../../src/assemble/certs.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+import { Secret } from '../../src/base/log/secret.ts';
+import type { ServingPairFiles } from '../../src/certs/serving-files.ts';
+import { certificateMaker } from '../../src/edge/certs/certificate-host.ts';
+import { readPair } from '../../src/edge/certs/read-x509.ts';
+
+/** In the same turn, so that the fake clock need not wait for a thread. */
+export const memoryMaker: CertificateHost['maker'] = {
+  ...certificateMaker,
+  newKey: async () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    return new Secret(privateKey.export({ type: 'sec1', format: 'pem' }) as string);
+  },
+};
+
+const yearMs = 365 * 24 * 3_600_000;
+
+export class MemoryCertificates implements CertificateHost {
+  /** By the path of the certificate. */
+  readonly pairs = new Map<string, CertificatePair>();
+  readonly #watchers = new Set<() => void>();
+  #made = 0;
+
+  servingFiles({ certFile }: { readonly certFile: string }): ServingPairFiles {
+    return {
+      read: async () => {
+        const pair = this.pairs.get(certFile);
+        if (pair === undefined)
+          throw new KubeletError('invalid', 'InvalidCertificate', `cannot read ${certFile}`);
+        return pair;
+      },
+      write: async (pair) => this.put(certFile, pair),
+      watch: (onChange) => {
+        this.#watchers.add(onChange);
+        return { close: () => void this.#watchers.delete(onChange) };
+      },
+    };
+  }
+
+  /** By directory and prefix. The pair's key and certificate are real: the API server's double signs real requests. */
+  readonly store: CertificateHost['store'] = ({ directory, prefix }) => {
+    const path = `${directory}/${prefix}-current.pem`;
+    return {
+      current: async () => this.pairs.get(path),
+      update: async (certPem, key) => {
+        const pair = readPair(certPem, key);
+        this.pairs.set(path, pair);
+        return pair;
+      },
+    };
+  };
+
+  readonly maker = memoryMaker;
+
+  /** Puts a pair where the kubelet looks for it, as an administrator does. */
+  put(certFile: string, pair: CertificatePair): void {
+    this.pairs.set(certFile, pair);
+    for (const tell of this.#watchers) tell();
+  }
+
+  /** Leaves what cannot be read, as somebody does who has replaced one file of two. */
+  spoil(certFile: string): void {
+    this.pairs.delete(certFile);
+    for (const tell of this.#watchers) tell();
+  }
+
+  readonly selfSigned: CertificateHost['selfSigned'] = async ({ host, ips, nowMs }) => {
+    const stamp = Math.floor(nowMs / 1000);
+    return memoryPair(`self-signed ${++this.#made}`, {
+      commonName: `${host}@${stamp}`,
+      issuer: `${host}-ca@${stamp}`,
+      dnsNames: [host],
+      ips,
+      notBeforeMs: nowMs,
+      notAfterMs: nowMs + yearMs,
+    });
+  };
+}
+
+/** A pair that only looks like one. */
+export function memoryPair(name: string, facts: Partial<CertificatePair['facts']>): CertificatePair {
+  return {
+    certPem: `certificate of ${name}`,
+    key: new Secret(`key of ${name}`),
+    facts: {
+      commonName: name,
+      organizations: [],
+      issuer: 'test-ca',
+      dnsNames: [],
+      ips: [],
+      notBeforeMs: 0,
+      notAfterMs: yearMs,
+      ...facts,
+    },
+  };
+}

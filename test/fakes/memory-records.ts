@@ -1,0 +1,14 @@
+// Small files in memory, for tests of what is written down and read again.
+import type { RecordFiles } from '../../src/images/records/pull-history.ts';
+
+export function memoryRecords(files: Map<string, string>): RecordFiles {
+  return {
+    list: async (directory) =>
+      [...files.keys()]
+        .filter((path) => path.slice(0, path.lastIndexOf('/')) === directory)
+        .map((path) => path.slice(path.lastIndexOf('/') + 1)),
+    read: async (path) => files.get(path),
+    write: async (path, text) => void files.set(path, text),
+    remove: async (path) => void files.delete(path),
+  };
+}

@@ -1,0 +1,80 @@
+// Compares what our kubelet did with a recording. What is left open: times, how two containers' events interleave, a status that
+// only one of the two was quick enough to see, how often a call that fails is made again, and the second stop of a sandbox,
+// which comes before its removal.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { PodStatus } from '../../src/api/k8s/types.ts';
+import {
+  accumulate,
+  type Expectation,
+  expectedStatus,
+  type Scenario,
+} from '../../src/status/fixtures/scenario.ts';
+import { type Recording, wholeCall } from './recording.ts';
+import type { Outcome } from './run.ts';
+import { statusLines } from './status-lines.ts';
+
+const scenarios = join(import.meta.dirname, '..', '..', 'src', 'status', 'fixtures');
+
+/** The statuses of the recording, as the API showed them. */
+export function recordedStates(recording: Recording): readonly PodStatus[] {
+  const scenario = JSON.parse(readFileSync(join(scenarios, `${recording.name}.json`), 'utf8')) as Scenario;
+  let wanted: Expectation = {};
+  return scenario.steps.map((step) => {
+    wanted = accumulate(wanted, step.expect);
+    return expectedStatus(scenario, step, wanted);
+  });
+}
+
+/** The same in lines. */
+export function recordedStatuses(recording: Recording): readonly string[] {
+  return withoutRepetition(recordedStates(recording).map((status) => statusLines(status, (id) => id)));
+}
+
+export function withoutRepetition(list: readonly string[]): readonly string[] {
+  return list.filter((each, index) => each !== list[index - 1]);
+}
+
+/** Events by what they are about, each list in its order. */
+export function byObject(events: readonly string[]): Readonly<Record<string, readonly string[]>> {
+  const groups: Record<string, string[]> = {};
+  for (const event of events) {
+    const fieldPath = event.split(' ')[2] ?? '';
+    groups[fieldPath] ??= [];
+    groups[fieldPath].push(event);
+  }
+  return groups;
+}
+
+export function recordedCalls(recording: Recording): readonly unknown[] {
+  return once(recording.calls.map((call) => wholeCall(recording, call)));
+}
+
+export function madeCalls({ calls }: Outcome): readonly unknown[] {
+  return once(calls);
+}
+
+/** Without the calls that are the same as the one before them. */
+function once(calls: readonly (readonly unknown[])[]): readonly unknown[] {
+  return calls.filter((call, index) => !isDeepStrictEqual(call, calls[index - 1]));
+}
+
+/** The recorded statuses that were not seen, in their order, among ours. */
+export function missedStatuses(recorded: readonly string[], ours: readonly string[]): readonly string[] {
+  let from = 0;
+  return recorded.filter((status) => {
+    const at = ours.indexOf(status, from);
+    if (at >= 0) from = at + 1;
+    return at < 0;
+  });
+}
+
+/** Lines of our statuses that are in none of the recorded ones, of whatever generation. */
+export function strangeLines(recorded: readonly string[], ours: readonly string[]): readonly string[] {
+  const linesOf = (statuses: readonly string[]): readonly string[] =>
+    statuses.flatMap((status) => status.replace(/, generation \d+/, '').split('\n'));
+  const known = new Set(linesOf(recorded));
+  const lines = linesOf(ours);
+  return [...new Set(lines.filter((line) => !known.has(line)))];
+}

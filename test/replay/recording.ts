@@ -1,0 +1,52 @@
+// The recordings beside it: what the Go kubelet v1.34.11 did with these pods on containerd, reduced. The statuses of the same
+// recordings are in status/fixtures.
+//   calls:  the requests of the CRI in order, those that remove and repeated probes left out. What a request has beyond (or, null,
+//           without) the plain one of base.json; a path per field. SANDBOX1, CONTAINER2 …: in the order they were made.
+//   events: "TYPE REASON FIELDPATH MESSAGE", once each, in the order in which they first happened.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ConfigMap, Pod, Secret } from '../../src/api/k8s/types.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export type RecordedCall =
+  | readonly ['RunPodSandbox', Fields]
+  | readonly ['CreateContainer', string, Fields]
+  | readonly ['StartContainer' | 'StopPodSandbox' | 'PullImage', string]
+  | readonly ['StopContainer', string, number]
+  | readonly ['ExecSync', string, readonly string[], number];
+
+export interface Recording {
+  readonly name: string;
+  readonly objects?: readonly (ConfigMap | Secret)[];
+  readonly pod: Pick<Pod, 'metadata' | 'spec'>;
+  readonly deleteAtMs: number;
+  readonly graceSeconds: number;
+  readonly events: readonly string[];
+  readonly calls: readonly RecordedCall[];
+}
+
+const base = readJson('base.json') as { readonly sandbox: Fields; readonly container: Fields };
+
+export function readRecordings(): readonly Recording[] {
+  return readdirSync(import.meta.dirname)
+    .filter((file) => file.endsWith('.json') && file !== 'base.json')
+    .map((file) => readJson(file) as Recording);
+}
+
+function readJson(file: string): unknown {
+  return JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
+}
+
+/** The recorded call with its request in full. */
+export function wholeCall(recording: Recording, call: RecordedCall): readonly unknown[] {
+  if (call[0] === 'RunPodSandbox') return [call[0], merged(base.sandbox, call[1], recording.name, '')];
+  if (call[0] !== 'CreateContainer') return call;
+  return [call[0], call[1], merged(base.container, call[2], recording.name, call[1])];
+}
+
+function merged(plain: Fields, special: Fields, podName: string, containerName: string): Fields {
+  const text = JSON.stringify(plain).replaceAll('$POD', podName).replaceAll('$NAME', containerName);
+  const fields = { ...(JSON.parse(text) as Fields), ...special };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}

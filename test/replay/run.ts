@@ -1,0 +1,155 @@
+// Runs a recorded manifest on a whole kubelet in memory that belongs to a cluster in memory: the pod is made on the API server's
+// double, later deleted, and its object goes when the kubelet lets it go. Writes down what the kubelet asked of the runtime and
+// what somebody who watches the API server sees of the pod.
+import type { ConfigMap, Event, Pod, PodStatus, Secret } from '../../src/api/k8s/types.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+import { defaultPod } from '../../src/sources/defaults/pod-defaults.ts';
+import type { ApiServerDouble } from '../api-server/double.ts';
+import { fakeBusybox } from '../fake-cri/fake-cri.ts';
+import { FakeNode } from '../simulate/fake-node.ts';
+import { namesOfIds, plainCalls } from './plain-calls.ts';
+import type { Recording } from './recording.ts';
+import { statusLines } from './status-lines.ts';
+
+export interface Outcome {
+  readonly calls: readonly (readonly unknown[])[];
+  /** As the API had them, one after the other, without repetitions. */
+  readonly statuses: readonly string[];
+  readonly events: readonly string[];
+  /** What is left in the runtime when the pod has gone. */
+  readonly left: number;
+}
+
+/** The one that recorded pods and their objects are in. */
+export const namespace = 'rec';
+const rootDir = '/var/lib/kubelet';
+const recordedImage = 'sha256:9c0d28a8803964981262e2e203b6badd9c48c207cc1eca38b1b25ddecd8109b7';
+const unreachable = '127.0.0.1:1/none/none:1';
+/** On the machine of the recordings the root was no shared mount. */
+const notShared =
+  `failed to generate container "${'0'.repeat(64)}" spec: failed to generate spec: path "/tmp/lab-hostpath" is mounted on "/" ` +
+  'but it is not a shared or slave mount';
+const registerMs = 2_000;
+const endMs = 90_000;
+
+/** About what the runtime took in the recordings: what lasts can be seen. */
+const tookMs = [
+  ['runPodSandbox', 150],
+  ['createContainer', 15],
+  ['startContainer', 80],
+  ['stopPodSandbox', 100],
+] as const;
+
+function newNode(): FakeNode {
+  const node = new FakeNode({
+    cluster: true,
+    images: [fakeBusybox],
+    events: false,
+    config: { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' },
+    machine: {
+      memoryBytes: 25_000_000_000n,
+      cpus: 2,
+      hugePageSizes: ['2MB', '1GB'],
+      addresses: ['192.0.2.2'],
+    },
+  });
+  const refused =
+    `failed to pull and unpack image "${unreachable}": failed to resolve reference "${unreachable}": failed to do request: ` +
+    'Head "http://127.0.0.1:1/v2/none/none/manifests/1": dial tcp 127.0.0.1:1: connect: connection refused';
+  node.cri.faults.fail('pullImage', new KubeletError('internal', 'Unknown', refused), {
+    times: Number.POSITIVE_INFINITY,
+    match: ({ image }) => image?.image === unreachable,
+  });
+  node.cri.faults.fail('createContainer', new KubeletError('internal', 'Unknown', notShared), {
+    times: Number.POSITIVE_INFINITY,
+    match: ({ config }) => config?.mounts.some(({ hostPath }) => hostPath === '/tmp/lab-hostpath') === true,
+  });
+  for (const [method, ms] of tookMs) node.cri.faults.latency(method, ms);
+  return node;
+}
+
+/** The objects that the scenario has; the one service of the cluster is there. */
+export function makeObjects(api: ApiServerDouble, { objects = [] }: Pick<Recording, 'objects'>): void {
+  api.objects.create('namespaces', { metadata: { name: namespace } });
+  for (const object of objects) {
+    const metadata = { ...object.metadata, namespace };
+    if (object.kind === 'Secret') api.objects.create('secrets', asStored({ ...object, metadata }));
+    else api.objects.create('configmaps', { ...(object as ConfigMap), metadata });
+  }
+}
+
+/** The API server keeps a secret's texts as data. */
+function asStored({ stringData = {}, ...secret }: Secret): Secret {
+  const data = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
+}
+
+/** Returns the UID that the API server gave it. */
+export function makePod(
+  api: ApiServerDouble,
+  { pod: { metadata, spec } }: Pick<Recording, 'pod'>,
+  nodeName = 'n',
+): string {
+  const { metadata: meta, spec: whole } = defaultPod({
+    metadata: { ...metadata, namespace },
+    spec: { ...(spec ?? { containers: [] }), nodeName },
+  });
+  const made = api.objects.create('pods', { ...(meta && { metadata: meta }), ...(whole && { spec: whole }) });
+  return made.metadata?.uid ?? '';
+}
+
+/** Every status that the pod had on the API server, as a watch would have shown it. */
+function watchStatuses(api: ApiServerDouble): readonly PodStatus[] {
+  const seen: PodStatus[] = [];
+  api.store.subscribe(({ after }) => {
+    if (after?.metadata?.namespace !== namespace || after.kind !== 'Pod') return;
+    const { status } = after as Pod;
+    // What it has before any kubelet spoke of it is not told.
+    if (status?.startTime !== undefined) seen.push(status);
+  });
+  return seen;
+}
+
+export async function runRecording(recording: Recording): Promise<Outcome> {
+  const node = newNode();
+  const { api, clock } = node;
+  if (api === undefined) throw new Error('there is no cluster');
+  makeObjects(api, recording);
+  await node.start();
+  await clock.advance(registerMs);
+  const seen = watchStatuses(api);
+  const uid = makePod(api, recording);
+  await clock.advance(recording.deleteAtMs);
+  const { name, graceSeconds: gracePeriodSeconds } = recording;
+  api.objects.delete('pods', namespace, name, { gracePeriodSeconds });
+  for (let waitedMs = 0; waitedMs < endMs && isThere(api, name); waitedMs += 500) await clock.advance(500);
+  if (isThere(api, name)) throw new Error(`pod ${name} has not gone: ${node.log.slice(-15).join('')}`);
+  await clock.advance(10_000);
+  const names = namesOfIds(node.cri.calls);
+  const image = (await node.cri.imageStatus({ image: { image: fakeBusybox.name } })).image?.id;
+  const calls = plainCalls(node.cri.calls, {
+    uid,
+    rootDir,
+    imageId: (text) => (text === image ? recordedImage : text),
+  });
+  const left =
+    (await node.cri.listPodSandbox({})).items.length + (await node.cri.listContainers({})).containers.length;
+  const named = (text: string): string => text.replaceAll(uid, 'UID').replaceAll(/[0-9a-f]{64}/g, 'ID');
+  const events = api.objects.list('events', namespace).map((event) => named(eventLine(event)));
+  await node.stop();
+  api.close();
+  const statuses = seen.map((status) => named(statusLines(status, (id) => names.get(id) ?? id)));
+  return { calls, statuses: withoutRepetition(statuses), events: [...new Set(events)], left };
+}
+
+function isThere(api: ApiServerDouble, name: string): boolean {
+  return api.objects.get('pods', namespace, name) !== undefined;
+}
+
+function withoutRepetition(list: readonly string[]): readonly string[] {
+  return list.filter((each, index) => each !== list[index - 1]);
+}
+
+export function eventLine({ type, reason, involvedObject, message = '' }: Event): string {
+  return `${type} ${reason} ${involvedObject.fieldPath ?? '-'} ${message.replaceAll('\n', '\\n')}`;
+}

@@ -1,0 +1,51 @@
+// A status in a few lines without its times, so that two can be compared and their difference read.
+import type { ContainerState, ContainerStatus, PodStatus } from '../../src/api/k8s/types.ts';
+
+/** `nameId` gives a container's identity the name that both sides know. */
+export function statusLines(status: PodStatus, nameId: (containerId: string) => string): string {
+  const { phase, reason, message, conditions = [], podIP } = status;
+  const words = [phase, reason, message].filter((word) => word !== undefined).join(' ');
+  const containers = [
+    ...(status.initContainerStatuses ?? []),
+    ...(status.containerStatuses ?? []),
+    ...(status.ephemeralContainerStatuses ?? []),
+  ];
+  return [
+    `${words}${podIP === undefined ? '' : ' with an address'}, generation ${status.observedGeneration}`,
+    ...conditions.map((each) =>
+      [`  ${each.type} ${each.status}`, each.reason, each.message]
+        .filter((word) => word !== undefined)
+        .join(' '),
+    ),
+    ...containers.map((each) => `  ${containerLine(each, nameId)}`),
+  ]
+    .join('\n')
+    .replaceAll(/[0-9a-f]{64}/g, 'ID');
+}
+
+function containerLine(status: ContainerStatus, nameId: (containerId: string) => string): string {
+  const { name, state, lastState, restartCount, ready, started, containerID } = status;
+  const id = (text: string | undefined): string =>
+    text === undefined || text === '' ? '-' : nameId(text.replace('containerd://', ''));
+  return [
+    `${name}:`,
+    stateText(state, id),
+    `last ${stateText(lastState, id)}`,
+    id(containerID),
+    `x${restartCount}`,
+    ready ? 'ready' : 'unready',
+    started === true ? 'started' : 'not started',
+  ].join(' | ');
+}
+
+function stateText(state: ContainerState | undefined, id: (text: string | undefined) => string): string {
+  if (state?.running !== undefined) return 'running';
+  if (state?.waiting !== undefined) {
+    return ['waiting', state.waiting.reason, state.waiting.message].filter(Boolean).join(' ');
+  }
+  if (state?.terminated === undefined) return '-';
+  const { exitCode, reason, message, containerID } = state.terminated;
+  return ['terminated', exitCode, reason, message, id(containerID)]
+    .filter((word) => word !== undefined)
+    .join(' ');
+}

@@ -1,0 +1,85 @@
+// A cluster of one node in memory: the API server's double, the real loops, FakeCri, the fake clock.
+import type { Node, Pod, PodStatus } from '../../src/api/k8s/types.ts';
+import type { ApiServerDouble } from '../api-server/double.ts';
+import { aPod, type PodOver } from '../builders/builders.ts';
+import { FakeNode, type FakeNodeOptions } from './fake-node.ts';
+
+export class ClusterWorld {
+  readonly node: FakeNode;
+  readonly api: ApiServerDouble;
+
+  constructor(options: Omit<FakeNodeOptions, 'cluster'> = {}) {
+    this.node = new FakeNode({ ...options, cluster: true });
+    if (this.node.api === undefined) throw new Error('there is no cluster');
+    this.api = this.node.api;
+  }
+
+  async close(): Promise<void> {
+    await this.node.stop();
+    this.api.close();
+  }
+
+  advance(ms: number): Promise<void> {
+    return this.node.clock.advance(ms);
+  }
+
+  /** Makes a pod that is bound to the node already. */
+  run(name: string, over: PodOver & { readonly finalizers?: string[] } = {}): Pod {
+    const { finalizers, ...rest } = over;
+    const { metadata, spec } = aPod({ name, nodeName: 'n', ...rest });
+    return this.api.objects.create('pods', {
+      metadata: { ...metadata, ...(finalizers === undefined ? {} : { finalizers }) },
+      ...(spec === undefined ? {} : { spec }),
+    });
+  }
+
+  delete(name: string, gracePeriodSeconds?: number): void {
+    this.api.objects.delete(
+      'pods',
+      'default',
+      name,
+      gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
+    );
+  }
+
+  /** Changes a pod's object, as somebody with every right would. */
+  change(name: string, mutate: (pod: Pod) => Pod): void {
+    const pod = this.pod(name);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    this.api.objects.update('pods', mutate(pod));
+  }
+
+  pod(name: string): Pod | undefined {
+    return this.api.objects.get('pods', 'default', name);
+  }
+
+  phase(name: string): string | undefined {
+    return this.pod(name)?.status?.phase;
+  }
+
+  ready(name: string): string | undefined {
+    return readyOf(this.pod(name)?.status);
+  }
+
+  self(): Node | undefined {
+    return this.api.objects.get('nodes', '', 'n');
+  }
+
+  /** How often this was asked for: `patch pods/status default/web`. */
+  asked(line: string): number {
+    return this.api.requestLines().filter((each) => each === line).length;
+  }
+
+  /** How often the runtime was told to do this. */
+  did(method: string): number {
+    return this.node.calls().filter((each) => each.toLowerCase() === method.toLowerCase()).length;
+  }
+
+  forbidden(): readonly object[] {
+    return this.api.requests.filter(({ code }) => code === 403);
+  }
+}
+
+export function readyOf(status: PodStatus | Node['status']): string | undefined {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+}

@@ -1,0 +1,461 @@
+// A whole kubelet in memory: the real stores, loops and deciders on a FakeCri and the fake clock. For tests of what they do together.
+// Invariant: nothing real is touched, so that time, faults and restarts are the test's alone.
+
+import type { CallOptions } from '../../src/api/cri/runtime.ts';
+import type { Pod, PodStatus } from '../../src/api/k8s/types.ts';
+import { asPodUid } from '../../src/api/pod/pod-ref.ts';
+import { staticPodUid } from '../../src/api/pod/static-pod-hash/compute.ts';
+import type { HttpAnswer, HttpHandler, HttpRequest } from '../../src/api/ports/http.ts';
+import type { PodKill } from '../../src/api/ports/pod-kill.ts';
+import type { PodObjects } from '../../src/api/ports/pod-objects.ts';
+import type { ProbeAnswer } from '../../src/api/ports/probe-requests.ts';
+import type { AssembleInput, Edges } from '../../src/assemble/input.ts';
+import { assemble, type Kubelet } from '../../src/assemble/kubelet.ts';
+import type { NodeHost } from '../../src/assemble/node-facts.ts';
+import { Channel } from '../../src/base/channel.ts';
+import { KubeletError } from '../../src/base/errors.ts';
+import { type Logger, Verbosity } from '../../src/base/log/log.ts';
+import { textLogger } from '../../src/base/log/log-text.ts';
+import { Supervisor } from '../../src/base/supervisor.ts';
+import { parseArgs } from '../../src/config/command-line/parse-args.ts';
+import { defaultGates, type FeatureGates } from '../../src/config/gates/feature-gates.ts';
+import { legacyConfiguration } from '../../src/config/load/complete.ts';
+import { defaultsOf } from '../../src/config/schema.ts';
+import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
+import { kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
+import type { MachineFacts } from '../../src/edge/machine/machine.ts';
+import { makeParts } from '../../src/sources/make-pods.ts';
+import type { CertificateOptions } from '../api-server/certificate-controllers.ts';
+import { ApiServerDouble, nodeUser } from '../api-server/double.ts';
+import { memoryClient } from '../api-server/memory-client.ts';
+import { TestAuthority } from '../api-server/pki.ts';
+import { FakeCri, type FakeCriOptions } from '../fake-cri/fake-cri.ts';
+import { FakeCgroups } from '../fakes/fake-cgroups.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
+import { FakeVolumeHost } from '../fakes/fake-volume-host.ts';
+import { MemoryCertificates } from '../fakes/memory-certificates.ts';
+import { memoryLogs } from '../fakes/memory-logs.ts';
+import { memoryRecords } from '../fakes/memory-records.ts';
+
+const fakeHost: NodeHost = {
+  architecture: () => 'amd64',
+  identity: async () => ({
+    machineID: 'm1',
+    systemUUID: 's1',
+    bootID: 'b1',
+    kernelVersion: '6.1.0',
+    osImage: 'Memory',
+    swapBytes: 0,
+  }),
+  network: async () => ({
+    hostAddresses: ['192.0.2.2'],
+    nameAddresses: [],
+    defaultAddresses: ['192.0.2.2'],
+  }),
+};
+
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // There is none.
+}
+
+interface Manifest {
+  readonly text: string;
+  readonly stamp: string;
+}
+
+export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
+  /** Whether there is an API server. */
+  readonly cluster?: boolean;
+  /** What becomes of requests for certificates; nothing signs them unless told. */
+  readonly certificates?: CertificateOptions;
+  readonly config?: Partial<KubeletConfiguration>;
+  readonly machine?: Partial<MachineFacts>;
+  readonly objects?: PodObjects;
+  readonly gates?: Partial<FeatureGates>;
+}
+
+export class FakeNode {
+  readonly clock = new FakeClock(Date.UTC(2026, 10, 15, 12));
+  readonly cri: FakeCri;
+  readonly log: string[] = [];
+  /** Directories that were made and not removed. */
+  readonly directories = new Set<string>();
+  /** Files the kubelet has written, and links, as `-> target`. */
+  readonly files = new Map<string, string>();
+  /** Directories and mounts of volumes. */
+  readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
+  /** They outlive a kubelet, as the kernel's do. */
+  readonly cgroups = new FakeCgroups();
+  /** The node's small files, by path: records of pulls, Docker's configuration. */
+  readonly records = new Map<string, string>();
+  /** Keys and certificates; they outlive a kubelet. */
+  readonly certs = new MemoryCertificates();
+  /** State that outlives a kubelet, by path. */
+  readonly stateFiles = new Map<string, string>();
+  /** What probes over the network hear; to be replaced by a test. */
+  readonly probes = {
+    http: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
+    tcp: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
+    grpc: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
+  };
+  /** What one life of the kubelet leaves for the next. */
+  probeResultFile: string | undefined;
+  /** What the machine has; a test may give it less before the next start. */
+  capacity = { cpus: 2, memoryBytes: 8_000_000_000n };
+  /** The manifest directory cannot be read. */
+  silent = false;
+  readonly #manifests = new Map<string, Manifest>();
+  readonly #watchers = new Set<() => void>();
+  /** Manifests that were removed since the kubelet last asked. */
+  readonly #removed = new Set<string>();
+  readonly #options: FakeNodeOptions;
+  #stamp = 0;
+  #kubelet: Kubelet | undefined;
+  #stop: (() => Promise<void>) | undefined;
+  #life = new AbortController();
+  #secure: HttpHandler | undefined;
+  /** Told when the secure port opens. */
+  opened: () => void = () => undefined;
+
+  /** The cluster this node belongs to, if it is told to belong to one. */
+  readonly api: ApiServerDouble | undefined;
+
+  constructor({ cluster, ...options }: FakeNodeOptions = {}) {
+    this.#options = options;
+    this.cri = new FakeCri({ clock: this.clock, ...options });
+    const { certificates } = options;
+    const now = (): number => this.clock.now();
+    const signs = certificates && { certificates, sign: new TestAuthority({ now }).sign };
+    if (cluster === true) this.api = new ApiServerDouble({ clock: this.clock, automount: false, ...signs });
+  }
+
+  get stores(): Kubelet['stores'] {
+    return this.#running.stores;
+  }
+
+  get #running(): Kubelet {
+    if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
+    return this.#kubelet;
+  }
+
+  /** Starts a kubelet on what is there: the first one, or the next life after stop() or kill(). */
+  async start(): Promise<void> {
+    const stop = new AbortController();
+    this.#life = new AbortController();
+    this.#kubelet = this.#assemble(this.#logger());
+    const supervisor = new Supervisor({
+      components: this.#kubelet.components,
+      clock: this.clock,
+      log: this.#logger(),
+      startDeadlineMs: 60_000,
+      stopDeadlineMs: 10_000,
+    });
+    const ended = supervisor.run(stop.signal);
+    this.#stop = async () => {
+      stop.abort();
+      await this.clock.until(ended, 30_000);
+    };
+    await this.clock.advance(0);
+  }
+
+  /** Ends the kubelet cleanly; the runtime goes on. */
+  async stop(): Promise<void> {
+    await this.#stop?.();
+    this.#stop = undefined;
+    this.#kubelet = undefined;
+  }
+
+  /** Ends it as a kill -9 does: calls under way are cut off, nothing more is said to the runtime. */
+  async kill(): Promise<void> {
+    this.#life.abort(new KubeletError('unavailable', 'Killed', 'the kubelet was killed'));
+    await this.stop();
+  }
+
+  /** Puts a manifest into the directory, or changes it. */
+  write(name: string, pod: Pod | string): void {
+    const text = typeof pod === 'string' ? pod : JSON.stringify(pod);
+    this.#manifests.set(`/manifests/${name}`, { text, stamp: String(++this.#stamp) });
+    for (const changed of this.#watchers) changed();
+  }
+
+  remove(name: string): void {
+    this.#manifests.delete(`/manifests/${name}`);
+    this.#removed.add(`/manifests/${name}`);
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** Removes a manifest and writes it again before anybody can look. */
+  recreate(name: string): void {
+    const path = `/manifests/${name}`;
+    const manifest = this.#manifests.get(path);
+    if (manifest === undefined) throw new Error(`there is no manifest ${name}`);
+    this.#manifests.set(path, { text: manifest.text, stamp: String(++this.#stamp) });
+    this.#removed.add(path);
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** What the API server's source says it wants, all of it. */
+  wantFromApi(...pods: readonly Pod[]): void {
+    this.stores.desired.set('api', pods);
+  }
+
+  /** Somebody inside the kubelet ends a pod; resolves when it has ended. */
+  killPod(uid: string, kill: PodKill): Promise<void> {
+    return this.#running.workers.kill(asPodUid(uid), kill);
+  }
+
+  /** The sentence on where the pod is. */
+  explained(uid: string): string | undefined {
+    return this.#kubelet?.explain().pods.find((pod) => pod.uid === uid)?.explanation;
+  }
+
+  /** `Killing c: Stopping container c`, in order; repeated ones once. */
+  told(uid: string): readonly string[] {
+    const events = this.#running.events.recent(asPodUid(uid));
+    return events.map(({ reason, message }) => `${reason}: ${message}`);
+  }
+
+  /** What the secure port answers. */
+  async ask(request: HttpRequest): Promise<HttpAnswer> {
+    if (this.#secure === undefined) throw new Error('the secure port is closed');
+    return await this.#secure(request);
+  }
+
+  /** By the UID that the manifest gave. */
+  status(uid: string): PodStatus | undefined {
+    return this.stores.statuses.get(asPodUid(uid));
+  }
+
+  /** What was said about the pod, in the order in which it last happened. */
+  events(uid: string): ReturnType<Kubelet['events']['recent']> {
+    if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
+    return this.#kubelet.events.recent(uid);
+  }
+
+  /** CRI calls that changed something, by name, in order. */
+  calls(): readonly string[] {
+    return this.cri.calls.map(({ method }) => method);
+  }
+
+  logged(part: string): readonly string[] {
+    return this.log.filter((line) => line.includes(part));
+  }
+
+  #openApi(api: ApiServerDouble): NonNullable<AssembleInput['cluster']> {
+    return () => {
+      const opened = memoryClient(api, this.clock, nodeUser('n'));
+      return { ...opened, close: () => opened.transport.closeConnections() };
+    };
+  }
+
+  #assemble(log: Logger): Kubelet {
+    const config = {
+      ...legacyConfiguration({}),
+      staticPodPath: '/manifests',
+      healthzPort: 0,
+      readOnlyPort: 0,
+      tlsCertFile: '/var/lib/kubelet/pki/kubelet.crt',
+      tlsPrivateKeyFile: '/var/lib/kubelet/pki/kubelet.key',
+      ...this.#options.config,
+    };
+    return assemble({
+      config,
+      flags: defaultsOf(kubeletFlags),
+      gates: { ...defaultGates, ...this.#options.gates },
+      args: parseArgs([]),
+      machine: {
+        hostname: 'n',
+        addresses: ['192.0.2.2'],
+        memoryBytes: 8_000_000_000n,
+        hugePageSizes: ['2MB'],
+        cgroupVersion: 1,
+        ...this.#options.machine,
+      },
+      capacity: {
+        ...this.capacity,
+        storageBytes: 100_000_000_000n,
+        hugePages: [],
+        maxProcesses: 32_768n,
+      },
+      nodeName: 'n',
+      cluster: this.api && this.#openApi(this.api),
+      ...(this.#options.objects === undefined ? {} : { objects: this.#options.objects }),
+      clock: this.clock,
+      log,
+      edges: {
+        cri: () => this.#connect(),
+        files: {
+          makeDirectory: async (path) => {
+            const isNew = !this.directories.has(path);
+            this.directories.add(path);
+            return isNew;
+          },
+          readText: async () => 'nameserver 192.0.2.53\n',
+          listNames: async (path) => this.#namesIn(path),
+          readTextIfAny: async (path) => this.files.get(path),
+          writeText: async (path, text) => void this.files.set(path, text),
+          link: async (target, path) => void this.files.set(path, `-> ${target}`),
+          removeFile: async (path) => void this.files.delete(path),
+          exists: async (path) => path.endsWith('.log') || this.files.has(path),
+          removeTree: async (path) => {
+            for (const each of this.directories)
+              if (`${each}/`.startsWith(`${path}/`)) this.directories.delete(each);
+            for (const each of this.files.keys()) if (each.startsWith(`${path}/`)) this.files.delete(each);
+          },
+        },
+        cgroups: () => this.cgroups,
+        systemProcesses: () => undefined,
+        kernelLog: async () => ({ close: () => undefined }),
+        manifests: this.#manifestFiles(),
+        decode: async (work) => [...makeParts(work, staticPodUid)],
+        stateFiles: this.#stateFiles(),
+        probes: this.probes,
+        probeResultFile: () => ({
+          read: async () => this.probeResultFile,
+          write: async (text) => {
+            if (!this.#life.signal.aborted) this.probeResultFile = text;
+          },
+        }),
+        tails: {
+          readTail: async (path) => this.#wholeFile(path),
+          readLogTail: async (path) => this.#wholeFile(path),
+        },
+        idRange: async () => ({ first: 65_536, length: 2 ** 32 - 65_536 }),
+        hookHttp: () => Promise.reject(new Error('no network in memory')),
+        imageHost: this.#imageHost(),
+        httpGet: () => Promise.reject(new Error('no network in memory')),
+        giveBackMemory: () => undefined,
+        listen: () => Promise.reject(new Error('no ports in memory')),
+        upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
+        listenSecure: async ({ handler, host, port }) => {
+          this.#secure = handler;
+          this.opened();
+          return { host, port, close: async () => undefined };
+        },
+        logs: {
+          files: memoryLogs(this.files),
+          nextTurn: (fn) => void this.clock.setTimer(0, fn),
+        },
+        systemLogs: {
+          files: () => ({ open: async () => undefined }),
+          journal: { units: async () => undefined, read: nothing },
+        },
+        loopDelay: {
+          start: () => undefined,
+          stop: () => undefined,
+          watch: () => undefined,
+          maxSinceMs: () => 0,
+        },
+        profiler: {
+          cpu: async () => '{}',
+          allocations: async () => '{}',
+          heap: nothing,
+          resources: () => [],
+          commandLine: ['kubelet'],
+        },
+        nodeVersion: 'v0',
+        textFile: {
+          read: async (path) => this.files.get(path) ?? '',
+          watch: () => ({ close: () => undefined }),
+        },
+        nodeHost: fakeHost,
+        certs: this.certs,
+        volumes: () => this.volumes,
+        stats: () => fakeStatsEdge,
+      },
+    });
+  }
+
+  #wholeFile(path: string): { readonly bytes: Uint8Array; readonly whole: boolean } | undefined {
+    const text = this.files.get(path);
+    return text === undefined ? undefined : { bytes: new TextEncoder().encode(text), whole: true };
+  }
+
+  #namesIn(path: string): readonly string[] {
+    const below = [...this.directories, ...this.files.keys()].filter((each) => each.startsWith(`${path}/`));
+    return [...new Set(below.map((each) => each.slice(path.length + 1).split('/')[0] ?? ''))];
+  }
+
+  /** The runtime as this life sees it: cut off when the life ends. */
+  #connect(): ReturnType<Edges['cri']> {
+    const { signal: life } = this.#life;
+    const runtime = this.cri as unknown as Record<
+      string,
+      (request: object, options?: CallOptions) => unknown
+    >;
+    const own: Record<string, unknown> = {
+      connectionChanged: new Channel<boolean>(),
+      close: () => undefined,
+    };
+    return new Proxy(own, {
+      get: (target, name: string) =>
+        target[name] ??
+        ((request: object, options: CallOptions = {}) => {
+          const signal = options.signal === undefined ? life : AbortSignal.any([options.signal, life]);
+          return runtime[name]?.call(this.cri, request, { ...options, signal });
+        }),
+    }) as unknown as ReturnType<Edges['cri']>;
+  }
+
+  #manifestFiles(): Edges['manifests'] {
+    return {
+      list: async () => {
+        if (this.silent) throw new KubeletError('unavailable', 'EIO', 'the disk does not answer');
+        const entries = [...this.#manifests]
+          .map(([path, { stamp }]) => ({ path, kind: 'file' as const, stamp }))
+          .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+        return { kind: 'directory', entries };
+      },
+      read: async (path) => {
+        const manifest = this.#manifests.get(path);
+        if (manifest === undefined) throw new KubeletError('not-found', 'NotFound', `${path} is not there`);
+        const bytes = new TextEncoder().encode(manifest.text);
+        return { bytes, stamp: manifest.stamp, changedAtMs: this.clock.now() - 60_000 };
+      },
+      watch: (_path, onChange) => {
+        this.#watchers.add(onChange);
+        const takeRemoved = async (): Promise<readonly string[]> => {
+          const removed = [...this.#removed];
+          this.#removed.clear();
+          return removed;
+        };
+        return { close: () => void this.#watchers.delete(onChange), takeRemoved };
+      },
+    };
+  }
+
+  #stateFiles(): Edges['stateFiles'] {
+    const { signal: life } = this.#life;
+    const write = async (path: string, text: string): Promise<void> => {
+      if (!life.aborted) this.stateFiles.set(path, text);
+    };
+    return {
+      read: async (path) => this.stateFiles.get(path),
+      write,
+      replace: write,
+      settle: async () => undefined,
+    };
+  }
+
+  #imageHost(): Edges['imageHost'] {
+    return {
+      records: memoryRecords(this.records),
+      programs: () => ({
+        check: () => Promise.resolve(),
+        run: () => Promise.reject(new Error('no programs in memory')),
+      }),
+      workingDirectory: '/',
+      home: '/root',
+    };
+  }
+
+  #logger(): Logger {
+    return textLogger({
+      write: (line) => void this.log.push(line),
+      clock: this.clock,
+      verbosity: new Verbosity(2),
+      pid: 1,
+    });
+  }
+}

@@ -1,0 +1,135 @@
+// A node with one pod whose container's log is a file in a temporary directory, and the handler of `kubectl logs` over it: what
+// the tests and the measurement of reading logs stand on. Everything but the pod is the real thing.
+import { mkdirSync } from 'node:fs';
+import { appendFile, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { ContainerStatus, Pod, PodStatus } from '../../src/api/k8s/types.ts';
+import type { ObservedContainer, ObservedPod } from '../../src/api/pod/observed.ts';
+import { asContainerId, asPodUid, type PodUid } from '../../src/api/pod/pod-ref.ts';
+import { logHandlers } from '../../src/assemble/logs.ts';
+import { Channel } from '../../src/base/channel.ts';
+import { type Clock, realClock } from '../../src/base/clock.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { type LogEdges, logEdges } from '../../src/edge/logs/log-edges.ts';
+import type { HttpResponse } from '../../src/server/http-message.ts';
+import { aContainer, anObservedContainer, anObservedPod, aPod } from '../builders/builders.ts';
+
+const uid = asPodUid('u1');
+const containerID = 'containerd://c1';
+
+export class LogNode {
+  readonly path: string;
+  /** What the API would show of the container. */
+  status: Partial<ContainerStatus> = { state: { running: {} }, containerID };
+  state: ObservedContainer['state'] = 'running';
+  readonly #changed = new Channel<PodUid>();
+  readonly #handle: NonNullable<ReturnType<typeof logHandlers>['containerLogs']>;
+  readonly #pod: Pod = aPod({ name: 'web', containers: [aContainer({ name: 'c' })] });
+
+  constructor(
+    root: string,
+    over: { readonly splitStreams?: boolean; readonly clock?: Clock; readonly edges?: LogEdges } = {},
+  ) {
+    this.path = join(root, 'pods', 'default_web_u1', 'c', '0.log');
+    mkdirSync(dirname(this.path), { recursive: true });
+    const { containerLogs } = logHandlers({
+      desired: { all: () => [{ uid, pod: this.#pod }] },
+      statuses: { get: () => this.#status() },
+      observed: { get: () => this.#observed(), changed: this.#changed },
+      gates: { PodLogsQuerySplitStreams: over.splitStreams ?? false },
+      edges: over.edges ?? logEdges(),
+      clock: over.clock ?? realClock,
+      log: silentLogger,
+    });
+    if (containerLogs === undefined) throw new Error('nobody answers');
+    this.#handle = containerLogs;
+  }
+
+  #status(): PodStatus {
+    const status = { name: 'c', image: 'i', imageID: '', ready: true, restartCount: 0, ...this.status };
+    return { containerStatuses: [status] };
+  }
+
+  #observed(): ObservedPod {
+    const containers = [
+      anObservedContainer({ id: asContainerId('c1'), name: 'c', state: this.state, logPath: this.path }),
+    ];
+    return anObservedPod({ uid, containers });
+  }
+
+  async ask(query: string, signal: AbortSignal, path = 'default/web/c'): Promise<HttpResponse> {
+    const [podNamespace = '', podID = '', containerName = ''] = path.split('/');
+    const answer = await this.#handle({
+      method: 'GET',
+      path: `/containerLogs/${path}`,
+      query: new URLSearchParams(query),
+      headers: {},
+      signal,
+      upgrade: false,
+      certificate: undefined,
+      readBody: async () => new Uint8Array(),
+      params: { podNamespace, podID, containerName },
+    });
+    if (!('body' in answer)) throw new Error('not an answer');
+    return answer;
+  }
+
+  /** The container ends, and the kubelet sees it. */
+  end(): void {
+    this.state = 'exited';
+    this.#changed.push(uid);
+  }
+
+  async write(...texts: readonly string[]): Promise<void> {
+    await appendFile(this.path, texts.map((text) => logLine(text)).join(''));
+  }
+
+  /** As the kubelet rotates: the runtime makes the new file later, when it is told. */
+  async rotate(suffix: string): Promise<string> {
+    const rotated = `${this.path}.${suffix}`;
+    await rename(this.path, rotated);
+    return rotated;
+  }
+}
+
+export function logLine(text: string, time = '2024-01-01T00:00:01.5Z', tag = 'F'): string {
+  return `${time} stdout ${tag} ${text}\n`;
+}
+
+/** Everything that an answer's body has, as text. */
+export async function bodyText({ body }: HttpResponse): Promise<string> {
+  if (typeof body === 'string') return body;
+  if (body instanceof Uint8Array) return Buffer.from(body).toString();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** Reads an answer as it comes. */
+export class LogReader {
+  text = '';
+  readonly ended: Promise<void>;
+  #onText: () => void = () => undefined;
+
+  constructor({ body }: HttpResponse) {
+    if (typeof body === 'string' || body instanceof Uint8Array) throw new Error(`not a stream: ${body}`);
+    this.ended = this.#read(body);
+  }
+
+  async #read(body: AsyncIterable<Uint8Array>): Promise<void> {
+    for await (const chunk of body) {
+      this.text += Buffer.from(chunk).toString();
+      this.#onText();
+    }
+  }
+
+  /** Waits until the text is this. */
+  async until(text: string): Promise<void> {
+    while (this.text !== text) {
+      if (this.text.length > text.length) throw new Error(`more than expected: ${this.text}`);
+      await new Promise<void>((resolve) => {
+        this.#onText = resolve;
+      });
+    }
+  }
+}

@@ -1,0 +1,29 @@
+// The room of volumes for tests: what a test does not speak of is quiet, empty or not asked for.
+import { type Volumes, type VolumesInput, volumes } from '../../src/assemble/volumes.ts';
+import { silentLogger } from '../../src/base/log/log.ts';
+import { Metrics } from '../../src/base/metrics.ts';
+import { VolumeMetrics } from '../../src/metrics/volume-metrics.ts';
+
+export function volumeRoom(
+  input: Partial<VolumesInput> & Pick<VolumesInput, 'host' | 'objects' | 'clock'>,
+): Volumes {
+  return volumes({
+    rootDir: '/root',
+    syncFrequencyMs: 60_000,
+    statsPeriodMs: 60_000,
+    metrics: new VolumeMetrics(new Metrics()),
+    isOrphan: () => false,
+    isEnding: () => false,
+    imageVolumes: false,
+    countByProject: false,
+    events: { pod: () => undefined, node: () => undefined },
+    cri: { status: () => Promise.reject(new Error('not asked')) },
+    images: {
+      find: async () => undefined,
+      ensure: async ({ container }) => ({ ref: `sha256:${container.image}`, uid: undefined, username: '' }),
+    },
+    allocatable: () => ({ cpu: '2', memory: '1Gi' }),
+    log: silentLogger,
+    ...input,
+  });
+}
