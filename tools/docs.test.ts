@@ -31,7 +31,9 @@ function filesBelow(directory: string): readonly string[] {
   );
 }
 
-const tests = ['src', 'test', 'integration', 'tools'].flatMap(filesBelow).filter((path) => path.endsWith('.test.ts'));
+const tests = ['src', 'test', 'integration', 'tools']
+  .flatMap(filesBelow)
+  .filter((path) => path.endsWith('.test.ts'));
 
 function matching(pattern: string): readonly string[] {
   const source = pattern

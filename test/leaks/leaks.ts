@@ -78,9 +78,7 @@ function followTimers(): { open(): string[]; stop(): void } {
 /** The innermost frame that is neither Node's nor this file's. */
 function callerPlace(stack: string): string {
   const frames = stack.split('\n').slice(1);
-  const caller = frames.find(
-    (frame) => !frame.includes('node:') && !/[/\\]leaks[/\\]leaks\.ts/.test(frame),
-  );
+  const caller = frames.find((frame) => !frame.includes('node:') && !/[/\\]leaks[/\\]leaks\.ts/.test(frame));
   return caller?.trim() ?? 'at an unknown place';
 }
 
