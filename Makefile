@@ -4,7 +4,7 @@
 # make build  the kubelet command: bin/kubelet
 # make bench  pod start against the container runtime's own time; what following logs and scraping cost
 # make clean  away with all that was built
-.PHONY: run test check static build bench clean setup types lint format layers regexes unit integration fix
+.PHONY: run test check static build bench clean setup types lint format layers exports regexes unit integration fix
 
 bin := node_modules/.bin
 script := node tools/run-ts.mjs
@@ -16,11 +16,11 @@ test: setup
 	@$(script) tools/test.ts
 
 check: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target unit types lint format layers regexes
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target unit types lint format layers exports regexes
 
 # What needs no test to run.
 static: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers regexes
+	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers exports regexes
 
 types: setup
 	@$(bin)/tsc -p .
@@ -33,6 +33,10 @@ format: setup
 
 layers: setup
 	@$(script) tools/check-layers.ts
+
+# Every export is imported by another file.
+exports: setup
+	@$(script) tools/check-exports.ts
 
 # Every regular expression under src/ is tried on hostile text: each has to be linear.
 regexes: setup

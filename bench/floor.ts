@@ -14,7 +14,7 @@ import { generateContainerConfig } from '../src/runtime/container/container-conf
 import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox/sandbox-config.ts';
 import { benchPod, startedAtMs, wallMs } from './pods.ts';
 
-export interface FloorPods {
+interface FloorPods {
   /** From the first call to the start of each container, in the order in which they were asked for. */
   readonly startMs: readonly number[];
   remove(): Promise<void>;

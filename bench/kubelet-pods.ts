@@ -4,7 +4,7 @@ import type { Rig } from '../integration/rig/rig.ts';
 import { waitFor } from '../integration/rig/wait.ts';
 import { benchPod, waitForStarts, wallMs } from './pods.ts';
 
-export interface KubeletPods {
+interface KubeletPods {
   readonly startMs: readonly number[];
   /** CPU time of the kubelet from the manifests until now; asked a while after the last start, it has all the work. */
   cpuMs(): number;

@@ -1,7 +1,7 @@
 // What `npm audit --json` means for a test run. Pure. Invariant: only a report of the registry passes or fails; whatever else
 // comes, such as a registry without audits or without a network, is skipped with a reason.
 
-export type Verdict = { readonly kind: 'passed' | 'failed' | 'skipped'; readonly line: string };
+type Verdict = { readonly kind: 'passed' | 'failed' | 'skipped'; readonly line: string };
 
 interface Finding {
   readonly name?: unknown;

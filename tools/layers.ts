@@ -42,7 +42,7 @@ const purePackages: ReadonlySet<string> = new Set([
 
 const testPackages: ReadonlySet<string> = new Set(['vitest', 'fast-check']);
 
-export function placeOf(path: string): Place {
+function placeOf(path: string): Place {
   const isTest = path.endsWith('.test.ts');
   const [top, folder = '', ...rest] = path.split('/');
   if (top === 'test') return { layer: 'test', folder: 'test', isTest };

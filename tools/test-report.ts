@@ -7,7 +7,7 @@ export interface Counts {
   readonly skipped: number;
 }
 
-export interface TestReport {
+interface TestReport {
   readonly counts: Counts;
   /** As the runner names them: absolute paths. */
   readonly failedFiles: readonly string[];
@@ -65,7 +65,7 @@ export function filesToRunAgain(report: TestReport): readonly string[] {
   return report.failedFiles.length <= mostFilesAgain ? report.failedFiles : [];
 }
 
-export interface Settled {
+interface Settled {
   readonly counts: Counts;
   /** Failed in the first run and not in the second. */
   readonly unsteady: readonly string[];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { identify, type ProcessId } from './process.ts';
 
 /** Where hierarchies are mounted. */
-export function cgroupMounts(): readonly string[] {
+function cgroupMounts(): readonly string[] {
   const mounts = readFileSync('/proc/mounts', 'utf8').split('\n');
   return mounts
     .map((line) => line.split(' '))

@@ -9,7 +9,7 @@ import type { Ground } from './ground.ts';
 import { identify, mustRun, type ProcessId, run, signalProcess } from './process.ts';
 import { waitFor } from './wait.ts';
 
-export interface ContainerdPaths {
+interface ContainerdPaths {
   readonly root: string;
   readonly state: string;
   readonly socket: string;
@@ -32,7 +32,7 @@ export function containerdPaths(ground: Ground): ContainerdPaths {
   };
 }
 
-export interface ContainerdOptions {
+interface ContainerdOptions {
   readonly sandboxImage: string;
   /** Whether pods can reach beyond the machine. */
   readonly masquerade: boolean;

@@ -25,7 +25,7 @@ function busyboxPath(): string {
   return path;
 }
 
-export async function buildPauseImage(): Promise<OciImage> {
+async function buildPauseImage(): Promise<OciImage> {
   const entries: LayerEntry[] = [
     { path: 'bin', folder: true },
     { path: 'bin/sh', content: readFileSync(busyboxPath()), mode: 0o755 },

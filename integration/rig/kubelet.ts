@@ -40,7 +40,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface KubeletUsage {
+interface KubeletUsage {
   readonly cpuSeconds: number;
   readonly rssBytes: number;
 }

@@ -15,7 +15,7 @@ export interface LayerEntry {
   readonly folder?: boolean;
 }
 
-export interface ImageSpec {
+interface ImageSpec {
   readonly layers: readonly (readonly LayerEntry[])[];
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];

@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Blob, OciImage } from './oci.ts';
 
-export interface Credentials {
+interface Credentials {
   readonly username: string;
   readonly password: string;
 }
 
 /** How the registry wants to be asked. Tokens are handed out by the registry itself, for the same credentials. */
-export interface RegistryAuth extends Credentials {
+interface RegistryAuth extends Credentials {
   readonly scheme: 'basic' | 'token';
 }
 
@@ -25,9 +25,9 @@ export type RegistryFault =
   /** Never answers. */
   | { readonly do: 'hang'; readonly on?: RequestKind };
 
-export type RequestKind = 'manifest' | 'blob';
+type RequestKind = 'manifest' | 'blob';
 
-export interface RegistryRequest {
+interface RegistryRequest {
   readonly method: string;
   readonly path: string;
   readonly status: number;

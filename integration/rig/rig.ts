@@ -14,7 +14,7 @@ import { clearGround, findLeftovers, findTraces, sweepDeadRigs, type Traces } fr
 import { Registry } from './registry.ts';
 import { slowness, waitFor } from './wait.ts';
 
-export interface RigOptions {
+interface RigOptions {
   /** Whether pods can reach beyond the machine; it costs packet filter rules for each pod. */
   readonly masquerade?: boolean;
   /** Without the rig's own registry, pulls go to the registries that images name. */
@@ -23,7 +23,7 @@ export interface RigOptions {
   readonly ground?: Ground;
 }
 
-export interface RigTimings {
+interface RigTimings {
   readonly containerdMs: number;
   readonly importMs: number;
 }

@@ -2,14 +2,14 @@
 import { join } from 'node:path';
 import type { Rig } from './rig.ts';
 
-export interface RunPodOptions {
+interface RunPodOptions {
   readonly image?: string;
   readonly command?: readonly string[];
   /** Forwarded to port 80 of the pod. */
   readonly hostPort?: number;
 }
 
-export interface RunningPod {
+interface RunningPod {
   readonly podSandboxId: string;
   readonly containerId: string;
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** How many times longer than usual everything may take, as on a machine that is emulated (tools/vm.sh). */
 export const slowness = Math.max(1, Number(process.env['RIG_SLOWNESS'] ?? 1) || 1);
 
-export interface WaitOptions {
+interface WaitOptions {
   readonly timeoutMs?: number;
   readonly everyMs?: number;
 }

@@ -157,7 +157,7 @@ export function isReady(status: PodStatus | Node['status']): boolean {
 /** What kubeadm gives a machine that is to join. */
 export const bootstrapToken = 'abcdef.0123456789abcdef';
 
-export interface ClusterSettings {
+interface ClusterSettings {
   readonly certificates?: CertificateOptions;
   /** By their tokens. */
   readonly users?: Readonly<Record<string, User>>;

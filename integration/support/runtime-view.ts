@@ -5,14 +5,14 @@ import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';
 
-export interface HeldSandbox {
+interface HeldSandbox {
   readonly id: string;
   readonly uid: string;
   readonly attempt: number;
   readonly ready: boolean;
 }
 
-export interface HeldContainer {
+interface HeldContainer {
   readonly id: string;
   readonly uid: string;
   readonly name: string;

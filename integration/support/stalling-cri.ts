@@ -11,7 +11,7 @@ import { type Rig, startRig } from '../rig/rig.ts';
 type Call = (request: unknown, options?: CallOptions) => unknown;
 type Message = Readonly<Record<string, unknown>>;
 
-export class StallingCri {
+class StallingCri {
   /** Where orders are given. */
   readonly faults = new Faults({
     goDown: () => undefined,

@@ -14,7 +14,7 @@ export function buildFlooder(): string {
   return join(cwd, 'dist', 'scripts', 'flooder.mjs');
 }
 
-export interface FloodOptions {
+interface FloodOptions {
   /** As buildFlooder() returned it. */
   readonly program: string;
   readonly shape: string;

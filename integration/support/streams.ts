@@ -7,13 +7,13 @@ import { WebSocket } from 'ws';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { type Cluster, kubectlProgram } from './cluster.ts';
 
-export interface Ended {
+interface Ended {
   readonly code: number | null;
   readonly stdout: Buffer;
   readonly stderr: string;
 }
 
-export interface Running {
+interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
 }
@@ -44,7 +44,7 @@ export function kubectl(cluster: Cluster, args: readonly string[], stdin?: Buffe
   return startKubectl(cluster, args, stdin).ended;
 }
 
-export interface Channels {
+interface Channels {
   /** 1 and 2 are the outputs, 3 says how it ended. */
   readonly said: Readonly<Record<number, string>>;
   readonly protocol: string;

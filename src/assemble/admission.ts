@@ -14,7 +14,7 @@ import type { MachineFacts } from '../edge/machine/machine.ts';
 import { Admission } from '../pods/admission/admission.ts';
 import { appArmorRefusal, podLevelRefusal, sysctlRefusal } from '../pods/admission/node-security.ts';
 
-export interface AdmissionInput {
+interface AdmissionInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;

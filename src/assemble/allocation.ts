@@ -28,7 +28,7 @@ import type { RuntimeResizes } from '../runtime/sync-context.ts';
 import type { StatusResizes } from '../status/status-loop.ts';
 import type { WorkerResizes } from '../workers/worker-deps.ts';
 
-export interface AllocationInput<W extends { readonly uid: PodUid; readonly pod: Pod }> {
+interface AllocationInput<W extends { readonly uid: PodUid; readonly pod: Pod }> {
   readonly config: KubeletConfiguration;
   readonly rootDir: string;
   readonly gates: FeatureGates;
@@ -41,7 +41,7 @@ export interface AllocationInput<W extends { readonly uid: PodUid; readonly pod:
 }
 
 /** What only those know that are built later. */
-export interface ResizeInput {
+interface ResizeInput {
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   readonly lifecycles: {
     get(uid: PodUid): PodLifecycle | undefined;
@@ -57,7 +57,7 @@ export interface ResizeInput {
   readonly events: EventSink;
 }
 
-export interface AssembledAllocation<W extends { readonly uid: PodUid; readonly pod: Pod }> {
+interface AssembledAllocation<W extends { readonly uid: PodUid; readonly pod: Pod }> {
   /** The pods as they are run, counted and told. */
   readonly wanted: WantedPods<W>;
   readonly runtime: RuntimeResizes | undefined;
@@ -72,7 +72,7 @@ export interface AssembledAllocation<W extends { readonly uid: PodUid; readonly 
   resizes(input: ResizeInput): AssembledResizes;
 }
 
-export interface AssembledResizes {
+interface AssembledResizes {
   readonly workers: WorkerResizes | undefined;
   /** The pod was admitted with what it has now. */
   admitted(pod: Pod): void;

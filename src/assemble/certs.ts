@@ -35,7 +35,7 @@ export interface CertificateHost {
   readonly maker: CertificateMaker;
 }
 
-export interface ServingInput {
+interface ServingInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
@@ -50,7 +50,7 @@ export interface ServingInput {
   readonly log: Logger;
 }
 
-export interface Serving {
+interface Serving {
   readonly certificate: ServingCertificate;
   /** To be started before the secure port. */
   readonly components: readonly Component[];

@@ -16,7 +16,7 @@ import { certificateHost } from '../edge/certs/certificate-host.ts';
 import { readPair } from '../edge/certs/read-x509.ts';
 import { requestApi } from './cluster-api.ts';
 
-export interface IdentityInput {
+interface IdentityInput {
   readonly config: Pick<KubeletConfiguration, 'rotateCertificates'>;
   readonly flags: Pick<KubeletFlags, 'bootstrapKubeconfig' | 'certDir' | 'kubeconfig'>;
   readonly nodeName: string;
@@ -26,7 +26,7 @@ export interface IdentityInput {
   readonly log: Logger;
 }
 
-export interface Identity {
+interface Identity {
   readonly access: ClusterAccess;
   /** Undefined: the kubeconfig is all there is. */
   readonly manager: CertificateManager | undefined;

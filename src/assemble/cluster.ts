@@ -44,7 +44,7 @@ export interface ClusterApi {
   close(): void;
 }
 
-export interface ClusterInput {
+interface ClusterInput {
   readonly api: ClusterApi;
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
@@ -65,7 +65,7 @@ export interface ClusterInput {
   readonly log: Logger;
 }
 
-export interface Cluster {
+interface Cluster {
   /** Before all others, so that they stop last: the lease, then what statuses still have to be sent through. */
   readonly first: readonly Component[];
   /** The node and the pictures of its static pods. */

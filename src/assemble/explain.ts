@@ -15,7 +15,7 @@ interface PodName {
 
 type ActivitySource = Ongoing<PodActivity> | { activities(uid: PodUid): readonly PodActivity[] };
 
-export interface ExplainInput {
+interface ExplainInput {
   readonly desired: { all(): readonly { readonly uid: PodUid; readonly pod: Pod }[] };
   readonly lifecycles: { all(): ReadonlyMap<PodUid, PodLifecycle> };
   readonly observed: { get(uid: PodUid): { readonly namespace: string; readonly name: string } | undefined };
@@ -24,7 +24,7 @@ export interface ExplainInput {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-export interface ExplainedPod {
+interface ExplainedPod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: PodUid;

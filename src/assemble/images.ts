@@ -32,7 +32,7 @@ export interface ImageHost {
   readonly home: string;
 }
 
-export interface ImagesInput {
+interface ImagesInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
@@ -46,7 +46,7 @@ export interface ImagesInput {
   readonly log: Logger;
 }
 
-export interface Images {
+interface Images {
   readonly manager: ImageManager;
   /** Undefined unless KubeletEnsureSecretPulledImages is on. Image GC prunes it. */
   readonly history: PullHistory | undefined;

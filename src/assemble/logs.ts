@@ -11,7 +11,7 @@ export interface LogHost extends Pick<TurnsDeps, 'nextTurn'> {
   readonly files: LogFiles;
 }
 
-export interface LogsInput extends Pick<ContainerLogsDeps, 'desired' | 'statuses' | 'observed'> {
+interface LogsInput extends Pick<ContainerLogsDeps, 'desired' | 'statuses' | 'observed'> {
   readonly gates: { readonly PodLogsQuerySplitStreams: boolean };
   readonly edges: LogHost;
   readonly clock: Clock;

@@ -31,7 +31,7 @@ export interface NodeFeatureFacts {
   problems?(): readonly string[];
 }
 
-export interface GatherDeps {
+interface GatherDeps {
   readonly host: NodeHost;
   readonly cri: Pick<CriRuntime, 'version'> & Pick<CriImages, 'listImages'>;
   readonly runtime: RuntimeState;

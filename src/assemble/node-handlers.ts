@@ -16,7 +16,7 @@ import { type SystemLogsDeps, systemLogsHandler } from '../server/node/system-lo
 import { statuszHandler } from '../server/node/zpages.ts';
 import type { RouteHandlers } from '../server/routes.ts';
 
-export interface NodeHandlersInput extends Pick<CheckpointDeps, 'desired' | 'cri'> {
+interface NodeHandlersInput extends Pick<CheckpointDeps, 'desired' | 'cri'> {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;

@@ -14,7 +14,7 @@ import type { PodLifecycles } from '../workers/pod-lifecycles.ts';
 import type { ClusterApi } from './cluster.ts';
 import { standaloneObjects } from './standalone-objects.ts';
 
-export interface ObjectsInput {
+interface ObjectsInput {
   /** Instead of the API server's. */
   readonly objects?: PodObjects | undefined;
   readonly cluster?: ClusterApi | undefined;

@@ -13,7 +13,7 @@ import { Probes, type ProbesDeps } from '../probes/probes.ts';
 import { runProbe } from '../probes/run-probe.ts';
 import { computeAddresses } from '../status/pod-ips.ts';
 
-export interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles'> {
+interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles'> {
   readonly results: ProbeResults;
   readonly edges: {
     readonly probes: ProbeEdges;

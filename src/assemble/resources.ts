@@ -39,7 +39,7 @@ interface Announced<K, V> {
   get(key: K): V | undefined;
 }
 
-export interface ResourcesInput {
+interface ResourcesInput {
   readonly config: KubeletConfiguration;
   readonly flags: Pick<KubeletFlags, 'experimentalAllocatableIgnoreEviction'>;
   readonly gates: FeatureGates;
@@ -66,7 +66,7 @@ export interface ResourcesInput {
   readonly log: Logger;
 }
 
-export interface AssembledResources {
+interface AssembledResources {
   /** As the node tells it, without how many pods. */
   capacity(): ResourceAmounts;
   /** What of it is kept from scheduling. */

@@ -14,7 +14,7 @@ import type { PodRuntimeDeps, RuntimeCgroups } from '../runtime/sync-context.ts'
 import type { AssembleInput } from './input.ts';
 import { crashBackoff, garbagePolicy } from './workers.ts';
 
-export interface RuntimeInput
+interface RuntimeInput
   extends Pick<AssembleInput, 'config' | 'flags' | 'gates' | 'machine'>,
     Pick<
       PodRuntimeDeps,

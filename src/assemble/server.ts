@@ -27,7 +27,7 @@ import { route } from '../server/router.ts';
 import { type RouteHandlers, routesOf } from '../server/routes.ts';
 import { tlsSettings } from '../server/tls-settings.ts';
 
-export interface ServerInput {
+interface ServerInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;

@@ -11,7 +11,7 @@ import { FileSource, type ManifestFiles } from '../sources/file-source.ts';
 import { HttpSource, type HttpSourceDeps } from '../sources/http-source.ts';
 import { type Elsewhere, makePodsBySize } from '../sources/make-pods.ts';
 
-export interface SourcesInput {
+interface SourcesInput {
   readonly config: KubeletConfiguration;
   readonly gates: Pick<FeatureGates, 'PreventStaticPodAPIReferences'>;
   readonly nodeName: string;

@@ -48,7 +48,7 @@ export interface StatsEdge {
   pause(): Promise<void>;
 }
 
-export interface StatsInput {
+interface StatsInput {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
@@ -78,7 +78,7 @@ export interface StatsInput {
   readonly log: Logger;
 }
 
-export interface AssembledStats {
+interface AssembledStats {
   readonly handlers: RouteHandlers;
   /** For who decides by what is used. */
   readonly load: NodeLoadSource;

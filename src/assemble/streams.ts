@@ -5,13 +5,13 @@ import type { ProxyUpgrade } from '../edge/http/http-exchange.ts';
 import type { UpgradeProxyOptions } from '../edge/http/upgrade-proxy.ts';
 import { type StreamDeps, type StreamHandlers, streamHandlers } from '../server/streams/stream-handlers.ts';
 
-export interface StreamsInput extends StreamDeps {
+interface StreamsInput extends StreamDeps {
   readonly config: { readonly streamingConnectionIdleTimeout: { readonly ms: number } };
   readonly edges: { readonly upgradeProxy: (options: UpgradeProxyOptions) => ProxyUpgrade };
   readonly log: Logger;
 }
 
-export interface Streams {
+interface Streams {
   readonly handlers: StreamHandlers;
   readonly proxyUpgrade: ProxyUpgrade;
 }

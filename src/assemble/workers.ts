@@ -13,8 +13,7 @@ import { Housekeeping, Leftovers } from '../workers/housekeeping.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
 import type { PodWorkersDeps, WorkerPolicy } from '../workers/worker-deps.ts';
 
-export interface WorkersInput
-  extends Omit<PodWorkersDeps, 'runtime' | 'policy' | 'leftovers' | 'settings' | 'log'> {
+interface WorkersInput extends Omit<PodWorkersDeps, 'runtime' | 'policy' | 'leftovers' | 'settings' | 'log'> {
   readonly runtime: PodRuntime;
   readonly policy: Omit<WorkerPolicy, 'hasEndedForGood'>;
   readonly restartRules: boolean;

@@ -3,7 +3,7 @@
 // Invariant: the first event gives initialMs, each further one `factor` times the last up to maxMs; a key whose last
 // event lies further back than expireMs begins anew.
 
-export interface BackoffOptions {
+interface BackoffOptions {
   readonly initialMs: number;
   readonly maxMs: number;
   /** 2 unless told. */

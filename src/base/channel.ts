@@ -9,7 +9,7 @@ interface Subscription<T> {
   active: boolean;
 }
 
-export interface ChannelOptions {
+interface ChannelOptions {
   /** Gets what a listener threw. Otherwise it becomes an uncaught exception, after the push: a bug is not hidden. */
   readonly onError?: (err: unknown) => void;
 }

@@ -11,7 +11,7 @@ export type ErrorKind =
   | 'timeout'
   | 'internal';
 
-export interface KubeletErrorOptions {
+interface KubeletErrorOptions {
   readonly cause?: unknown;
   readonly details?: Record<string, unknown>;
 }

@@ -2,16 +2,16 @@
 // Invariants: a series exists from its first touch, and a counter or histogram without labels from the beginning; rendering reads
 // and changes nothing; an observation costs one map look-up.
 
-export interface MetricSpec<L extends string> {
+interface MetricSpec<L extends string> {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly L[];
 }
 
-export type LabelValues<L extends string> = Readonly<Record<L, string>>;
+type LabelValues<L extends string> = Readonly<Record<L, string>>;
 
 /** What a family is, without what it holds. */
-export interface FamilyDescription {
+interface FamilyDescription {
   readonly name: string;
   readonly type: string;
   readonly labels: readonly string[];
@@ -110,7 +110,7 @@ class Values<L extends string> {
   }
 }
 
-export class Counter<L extends string> extends Values<L> {
+class Counter<L extends string> extends Values<L> {
   constructor(spec: MetricSpec<L>) {
     super(spec, 'counter');
     if (this.labels.length === 0) this.values.set('', 0);
@@ -149,7 +149,7 @@ interface Series {
   sum: number;
 }
 
-export class Histogram<L extends string> {
+class Histogram<L extends string> {
   readonly name: string;
   readonly type = 'histogram';
   readonly labels: readonly L[];

@@ -3,7 +3,7 @@
 // tryTake() does not overtake who waits.
 import type { Clock, Timer } from './clock.ts';
 
-export interface TokenBucketOptions {
+interface TokenBucketOptions {
   readonly clock: Clock;
   /** 0 or less: unlimited. */
   readonly qps: number;

@@ -3,7 +3,7 @@
 // then by arrival. A holder that outlives its lease goes on, but no longer counts: one stuck call never blocks the rest.
 import type { Clock } from './clock.ts';
 
-export interface SlotsOptions {
+interface SlotsOptions {
   readonly clock: Clock;
   readonly count: number;
   /** Infinity: a holder counts until it releases. */

@@ -7,7 +7,7 @@ import type { Component } from './component.ts';
 import { Aborted, isAbortOf, KubeletError } from './errors.ts';
 import type { Logger } from './log/log.ts';
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   readonly components: readonly Component[];
   readonly clock: Clock;
   readonly log: Logger;

@@ -18,7 +18,7 @@ export interface RequestApi {
   ): Promise<void>;
 }
 
-export interface AskInput {
+interface AskInput {
   readonly api: RequestApi;
   /** PKCS #10 in PEM. */
   readonly request: string;

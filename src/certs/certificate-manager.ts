@@ -23,7 +23,7 @@ export interface PairStore {
 }
 
 /** A key that is kept on disk until its certificate is there. */
-export interface PendingKey {
+interface PendingKey {
   /** The one that is there, or a new one. */
   take(): Promise<Secret>;
   drop(): Promise<void>;

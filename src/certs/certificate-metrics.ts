@@ -2,7 +2,7 @@
 import type { Metrics } from '../base/metrics.ts';
 import type { CertificateManager } from './certificate-manager.ts';
 
-export type Measured = Pick<CertificateManager, 'ttlSeconds' | 'renewed' | 'failed'>;
+type Measured = Pick<CertificateManager, 'ttlSeconds' | 'renewed' | 'failed'>;
 
 const rotationBuckets = [
   60, 3_600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000,

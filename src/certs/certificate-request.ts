@@ -64,7 +64,7 @@ export function sameTemplate(
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-export type Verdict =
+type Verdict =
   | { readonly is: 'waiting'; readonly approved: boolean }
   | { readonly is: 'issued'; readonly certPem: string }
   | { readonly is: 'refused'; readonly err: KubeletError };

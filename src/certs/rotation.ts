@@ -2,7 +2,7 @@
 // Upstream: client-go/util/certificate/certificate_manager.go (nextRotationDeadline, certSatisfiesTemplate).
 import type { CertificateFacts, CertificateTemplate } from '../api/ports/certificates.ts';
 
-export type Rotation =
+type Rotation =
   | { readonly rotate: 'now'; readonly why: string }
   | { readonly rotate: 'later'; readonly atMs: number };
 
@@ -10,7 +10,7 @@ export type Rotation =
 const earliest = 0.7;
 const spreadOver = 0.2;
 
-export interface RotationInput {
+interface RotationInput {
   readonly facts: CertificateFacts | undefined;
   /** What would be asked for; undefined while that is not known. */
   readonly template: CertificateTemplate | undefined;
@@ -52,7 +52,7 @@ export function isExpired({ notAfterMs }: CertificateFacts, nowMs: number): bool
   return nowMs > notAfterMs;
 }
 
-export type ClockDoubt = 'not-yet-valid' | 'expired-when-issued';
+type ClockDoubt = 'not-yet-valid' | 'expired-when-issued';
 
 /** Why a certificate that was just issued cannot be right by this machine's clock. */
 export function doubtClock(facts: CertificateFacts, nowMs: number): ClockDoubt | undefined {

@@ -2,7 +2,7 @@
 import type { CertificateFacts } from '../api/ports/certificates.ts';
 import { computeRotation, isExpired } from './rotation.ts';
 
-export type SelfSignedStep =
+type SelfSignedStep =
   | { readonly do: 'make'; readonly why: string }
   /** `renewAtMs` is undefined for a pair that somebody else put there. */
   | { readonly do: 'use'; readonly renewAtMs: number | undefined };
@@ -28,6 +28,6 @@ export function computeSelfSigned({ facts, why }: FoundPair, chance: number, now
 }
 
 /** As kubelets name the certificates they sign themselves: the host, its authority, and the second of their making. */
-export function isOwnMake({ commonName, issuer }: CertificateFacts): boolean {
+function isOwnMake({ commonName, issuer }: CertificateFacts): boolean {
   return /@\d+$/.test(commonName) && /-ca@\d+$/.test(issuer);
 }

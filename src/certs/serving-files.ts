@@ -18,7 +18,7 @@ export interface ServingPairFiles {
   watch(onChange: () => void, onError: (err: unknown) => void): { close(): void };
 }
 
-export interface ServingFilesDeps {
+interface ServingFilesDeps {
   readonly files: ServingPairFiles;
   /** Makes a pair for this host; undefined when the files are somebody else's. */
   readonly make: ((nowMs: number) => Promise<CertificatePair>) | undefined;

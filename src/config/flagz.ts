@@ -6,7 +6,7 @@ import type { ParsedArgs } from './command-line/parse-args.ts';
 import { isSecret, isUrl } from './command-line/redact-arguments.ts';
 import { Duration } from './duration.ts';
 
-export type FlagValue = readonly [name: string, value: string];
+type FlagValue = readonly [name: string, value: string];
 
 /** In alphabetical order; a flag that was not given has its default. */
 export function flagValues(args: ParsedArgs): readonly FlagValue[] {

@@ -2,7 +2,7 @@
 // A test holds it against package.json.
 
 export const upstreamVersion = 'v1.34.11';
-export const ourVersion = '0.1.0';
+const ourVersion = '0.1.0';
 export const kubeletVersion = `${upstreamVersion}+ts.${ourVersion}`;
 
 const [major = '', minor = ''] = upstreamVersion.slice(1).split('.');

@@ -47,11 +47,11 @@ export function eventName(objectName: string, unixNanos: bigint): string {
 }
 
 /** The API's times have whole seconds. */
-export function eventTime(ms: number): string {
+function eventTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
-export interface NewEvent {
+interface NewEvent {
   readonly object: ObjectReference;
   readonly text: EventText;
   readonly nodeName: string;

@@ -15,7 +15,7 @@ import { EventHistory, type PastEvent } from './event-history.ts';
 import { makeEvent, nodeReference, podReference } from './event-object.ts';
 import { type EventPost, EventSender } from './event-sender.ts';
 
-export interface EventRecorderDeps {
+interface EventRecorderDeps {
   /** Undefined on a node without an API server. */
   readonly post: EventPost | undefined;
   readonly nodeName: string;

@@ -19,7 +19,7 @@ export interface EventPost {
   patch(name: string, namespace: string, patch: EventPatch, signal: AbortSignal): Promise<unknown>;
 }
 
-export interface EventSenderDeps {
+interface EventSenderDeps {
   readonly post: EventPost;
   readonly bucket: TokenBucket;
   readonly clock: Clock;

@@ -56,12 +56,12 @@ export interface PresentImage {
 }
 
 /** Who wants an image. The container gives name and policy; one that the pod does not have stands for the pod itself. */
-export interface ImageAsker {
+interface ImageAsker {
   readonly pod: Pod;
   readonly container: Container;
 }
 
-export interface ImageRequest extends ImageAsker {
+interface ImageRequest extends ImageAsker {
   readonly sandboxConfig: CriRequest<PodSandboxConfig>;
 }
 

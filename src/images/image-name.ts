@@ -13,7 +13,7 @@ const maxPathLength = 255;
 const bareId = /^[a-f0-9]{64}$/;
 const digestLengths: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-export interface ImageName {
+interface ImageName {
   /** With its registry, without tag and digest: `docker.io/library/busybox`. What credentials are looked up by. */
   readonly repository: string;
   /** `latest` where neither tag nor digest is given. */

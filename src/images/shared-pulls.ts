@@ -14,7 +14,7 @@ import { Slots } from '../base/slots.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { joinedFailure } from './pull-error.ts';
 
-export interface SharedPullsDeps {
+interface SharedPullsDeps {
   readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
   readonly clock: Clock;
   readonly log: Logger;

@@ -5,7 +5,7 @@ import type { Gauge, Metrics } from '../base/metrics.ts';
 
 const syncBuckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60];
 
-export interface ClusterMetricsDeps {
+interface ClusterMetricsDeps {
   readonly registry: Metrics;
   readonly mirrorPods: () => number;
   readonly clock: Pick<Clock, 'now'>;

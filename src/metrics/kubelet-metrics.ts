@@ -10,7 +10,7 @@ import { StartMetrics } from './start-metrics.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { WorkMetrics } from './work-metrics.ts';
 
-export interface KubeletMetricsDeps {
+interface KubeletMetricsDeps {
   readonly desired: { all(): readonly { readonly source: string }[] };
   readonly observed: {
     all(): ReadonlyMap<
@@ -26,7 +26,7 @@ export interface KubeletMetricsDeps {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
 }
 
-export interface RuntimeObservation {
+interface RuntimeObservation {
   readonly operation: string;
   /** Of a sandbox. */
   readonly runtimeHandler?: string;

@@ -14,7 +14,7 @@ const buildLabels = [
   'platform',
 ] as const;
 
-export interface NodeInfo {
+interface NodeInfo {
   readonly cgroupVersion: number;
   readonly build: Readonly<Record<(typeof buildLabels)[number], string>>;
 }

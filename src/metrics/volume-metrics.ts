@@ -3,7 +3,7 @@
 import type { UsageSource } from '../api/ports/volume-host.ts';
 import type { Metrics } from '../base/metrics.ts';
 
-export interface VolumeOperation {
+interface VolumeOperation {
   readonly plugin: string;
   readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
   readonly seconds: number;
@@ -11,7 +11,7 @@ export interface VolumeOperation {
 }
 
 /** Volumes by the name of their plugin, once per volume. */
-export interface VolumeCounts {
+interface VolumeCounts {
   readonly wanted: readonly string[];
   readonly mounted: readonly string[];
 }

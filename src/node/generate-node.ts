@@ -19,7 +19,7 @@ const cloudTaint: Taint = {
 };
 const maxNamesPerImage = 5;
 
-export interface GeneratedNode {
+interface GeneratedNode {
   readonly node: Node;
   /** To be told once the object was written. */
   readonly events: readonly EventText[];
@@ -157,6 +157,6 @@ export function statusEvent(nodeName: string, reason: string): EventText {
 }
 
 /** RFC 3339 in UTC, cut to the second, since that is all the API keeps. */
-export function apiTime(ms: number): string {
+function apiTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

@@ -6,9 +6,9 @@ import type { NodeSettings } from './node-settings.ts';
 
 export const providedIpAnnotation = 'alpha.kubernetes.io/provided-node-ip';
 
-export type AddressSettings = Pick<NodeSettings, 'hostname' | 'nodeIps' | 'externalCloudProvider'>;
+type AddressSettings = Pick<NodeSettings, 'hostname' | 'nodeIps' | 'externalCloudProvider'>;
 
-export interface AddressResult {
+interface AddressResult {
   readonly addresses: readonly NodeAddress[];
   /** For an external cloud provider: the addresses that were asked for. */
   readonly providedIps: string | undefined;

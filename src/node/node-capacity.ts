@@ -6,7 +6,7 @@ import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts
 import type { NodeResources } from './node-facts.ts';
 import type { NodeSettings } from './node-settings.ts';
 
-export interface NodeAmounts {
+interface NodeAmounts {
   readonly capacity: ResourceList;
   readonly allocatable: ResourceList;
 }

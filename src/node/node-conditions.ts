@@ -4,7 +4,7 @@
 import type { NodeCondition, ResourceList } from '../api/k8s/types.ts';
 import type { NodePressure } from './node-facts.ts';
 
-export interface ConditionInput {
+interface ConditionInput {
   readonly before: readonly NodeCondition[];
   readonly pressure: NodePressure;
   readonly problems: readonly string[];
@@ -13,7 +13,7 @@ export interface ConditionInput {
   readonly now: string;
 }
 
-export interface ConditionResult {
+interface ConditionResult {
   readonly conditions: readonly NodeCondition[];
   /** Reasons of the events "Node … status is now: …". */
   readonly turned: readonly string[];
@@ -110,7 +110,7 @@ function readyVerdict({ problems, capacity, localStorageIsolation }: ConditionIn
 }
 
 /** One problem as it is; several as `[a, b]`, each once. */
-export function aggregate(problems: readonly string[]): string {
+function aggregate(problems: readonly string[]): string {
   const distinct = [...new Set(problems)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
 }

@@ -16,7 +16,7 @@ export interface LeaseApi {
   node(signal: AbortSignal): Promise<Node>;
 }
 
-export interface NodeLeaseDeps {
+interface NodeLeaseDeps {
   readonly api: LeaseApi;
   readonly nodeName: string;
   readonly durationSeconds: number;

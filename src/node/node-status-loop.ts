@@ -27,7 +27,7 @@ export interface NodeApi {
   patchStatus(patch: JsonObject, signal: AbortSignal): Promise<Node>;
 }
 
-export interface NodeStatusDeps {
+interface NodeStatusDeps {
   readonly api: NodeApi;
   readonly own: {
     get(): Node | undefined;

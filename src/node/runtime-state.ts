@@ -12,7 +12,7 @@ import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface RuntimeStateDeps {
+interface RuntimeStateDeps {
   readonly runtime: {
     status(request: object, options: { signal: AbortSignal; timeoutMs: number }): Promise<StatusResponse>;
   };

@@ -9,7 +9,7 @@ import { isKind } from '../base/errors.ts';
 import { References } from './references.ts';
 import type { NamedObject, ObjectStrategy } from './strategy.ts';
 
-export interface CachedObjectsDeps<T> {
+interface CachedObjectsDeps<T> {
   /** `fromCache`: the server may answer from its memory. */
   readonly get: (
     namespace: string,

@@ -31,7 +31,7 @@ import type { NamedObject, ObjectKind, ObjectStrategy } from './strategy.ts';
 import { TrustBundles } from './trust-bundles.ts';
 import { WatchedObjects } from './watched-objects.ts';
 
-export interface ClusterObjectsDeps {
+interface ClusterObjectsDeps {
   readonly client: Pick<ApiClient, 'get' | 'create'>;
   readonly follow: Follow;
   /** configMapAndSecretChangeDetectionStrategy: Watch, Cache or Get. */

@@ -1,7 +1,7 @@
 // Counts which owners refer to which objects. Invariant: `first` and `last` alternate per object, beginning with `first`;
 // an object that an owner goes on referring to is not dropped in between.
 
-export interface ReferencesOptions {
+interface ReferencesOptions {
   /** Somebody refers to it who did not before; nobody else does. */
   first(namespace: string, name: string): void;
   /** Nobody refers to it any more. */

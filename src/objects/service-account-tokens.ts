@@ -8,7 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface ServiceAccountTokensDeps {
+interface ServiceAccountTokensDeps {
   readonly create: (
     namespace: string,
     serviceAccount: string,

@@ -13,7 +13,7 @@ import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import { ListedObjects } from './listed-objects.ts';
 import { normalizeTrustAnchors } from './trust-anchors.ts';
 
-export interface TrustBundlesDeps {
+interface TrustBundlesDeps {
   readonly client: Pick<ApiClient, 'get'>;
   readonly follow: Follow;
   /** The gate ClusterTrustBundleProjection. */

@@ -10,7 +10,7 @@ import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { References } from './references.ts';
 import type { NamedObject, ObjectKind, ObjectStrategy } from './strategy.ts';
 
-export interface WatchedObjectsDeps<T extends NamedObject> {
+interface WatchedObjectsDeps<T extends NamedObject> {
   readonly kind: ObjectKind;
   readonly follow: Follow;
   /** For what no pod refers to by name, such as the secret of a volume's driver. */

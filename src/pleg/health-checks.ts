@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { RuntimeHealth } from './pleg.ts';
 
-export interface HealthChecksInput {
+interface HealthChecksInput {
   readonly pleg: { health(): RuntimeHealth };
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly relistMs: number;

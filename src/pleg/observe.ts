@@ -189,7 +189,7 @@ function observedResources({ resources }: ContainerStatus): ObservedResources | 
 }
 
 /** Where a pod's name is found. */
-export interface NamedPod {
+interface NamedPod {
   readonly sandboxes: readonly Pick<PodSandbox, 'metadata'>[];
   readonly containers: readonly Pick<Container, 'labels'>[];
 }

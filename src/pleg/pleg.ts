@@ -16,7 +16,7 @@ import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';
 import type { TailFiles } from './termination-message.ts';
 
-export interface PlegDeps {
+interface PlegDeps {
   readonly runtime: InspectRuntime & Pick<CriRuntime, 'version'>;
   /** For the last words of containers; without it only the runtime's own are told. */
   readonly files?: TailFiles;

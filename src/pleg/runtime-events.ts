@@ -11,7 +11,7 @@ import type { Component } from '../base/component.ts';
 import { isKind } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface RuntimeEventsDeps {
+interface RuntimeEventsDeps {
   readonly runtime: Pick<CriRuntime, 'getContainerEvents'>;
   readonly poke: (uid: PodUid) => void;
   /** Told how the stream does. */

@@ -41,7 +41,7 @@ async function lastWords(status: ContainerStatus, files: TailFiles): Promise<str
 }
 
 /** On the node, by the container's own mounts: the kubelet that made it may not have been this one. */
-export function messageFile(status: Pick<ContainerStatus, 'annotations' | 'mounts'>): string | undefined {
+function messageFile(status: Pick<ContainerStatus, 'annotations' | 'mounts'>): string | undefined {
   const asked = status.annotations[criAnnotations.terminationMessagePath] ?? '';
   if (asked === '') return undefined;
   const containerPath = resolve('/', asked);

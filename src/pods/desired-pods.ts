@@ -8,7 +8,7 @@ import { Channel } from '../base/channel.ts';
 
 export type SourceName = 'file' | 'http' | 'api';
 
-export interface DesiredPod {
+interface DesiredPod {
   readonly uid: PodUid;
   readonly pod: Pod;
   readonly source: SourceName;

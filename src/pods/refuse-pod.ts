@@ -3,7 +3,7 @@
 import type { Container, Pod, PodSpec, Volume } from '../api/k8s/types.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly reason: string;
   readonly message: string;
 }
@@ -70,7 +70,7 @@ function unknownVolumes(volumes: readonly Volume[], imageVolumes: boolean): read
 }
 
 /** What only means something with a feature gate that is off unless it is asked for. */
-export interface RefuseGates {
+interface RefuseGates {
   readonly HostnameOverride: boolean;
   readonly ContainerStopSignals: boolean;
 }

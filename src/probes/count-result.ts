@@ -12,12 +12,12 @@ export interface Run {
 
 export const noRun: Run = { last: undefined, length: 0 };
 
-export interface Thresholds {
+interface Thresholds {
   readonly successThreshold: number;
   readonly failureThreshold: number;
 }
 
-export interface CountStep {
+interface CountStep {
   readonly run: Run;
   /** The result that holds from now on; undefined while it is below its threshold. */
   readonly publish: Counted | undefined;

@@ -8,7 +8,7 @@ import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export type KeptKind = Exclude<ProbeKind, 'liveness'>;
+type KeptKind = Exclude<ProbeKind, 'liveness'>;
 
 export interface KeptFile {
   /** Undefined when there is none yet. */
@@ -17,7 +17,7 @@ export interface KeptFile {
   write(text: string): Promise<void>;
 }
 
-export interface KeptResultsDeps {
+interface KeptResultsDeps {
   readonly file: KeptFile;
   readonly clock: Clock;
   readonly log: Logger;

@@ -9,7 +9,7 @@ import type { ProbedContainer, ProbeMetrics } from './probe-metrics.ts';
 import { probeTitles } from './probe-spec.ts';
 import type { ProbeVerdict } from './run-probe.ts';
 
-export interface ProbeReportsDeps {
+interface ProbeReportsDeps {
   readonly events: EventSink;
   readonly metrics: ProbeMetrics;
   readonly log: Logger;

@@ -8,7 +8,7 @@ export interface ProbeSpec {
   readonly probe: Probe;
 }
 
-export interface ProbeTiming {
+interface ProbeTiming {
   readonly initialDelayMs: number;
   readonly periodMs: number;
   readonly timeoutSeconds: number;
@@ -16,7 +16,7 @@ export interface ProbeTiming {
   readonly failureThreshold: number;
 }
 
-export const probeKinds: readonly ProbeKind[] = ['startup', 'readiness', 'liveness'];
+const probeKinds: readonly ProbeKind[] = ['startup', 'readiness', 'liveness'];
 
 /** As events, logs and metrics name them. */
 export const probeTitles: Readonly<Record<ProbeKind, string>> = {
@@ -36,7 +36,7 @@ export function probesOf(pod: Pod): readonly ProbeSpec[] {
   );
 }
 
-export function probeOf(container: Container, kind: ProbeKind): Probe | undefined {
+function probeOf(container: Container, kind: ProbeKind): Probe | undefined {
   if (kind === 'startup') return container.startupProbe;
   return kind === 'liveness' ? container.livenessProbe : container.readinessProbe;
 }

@@ -13,7 +13,7 @@ export type ProbeTarget =
   | { readonly by: 'tcp'; readonly request: TcpProbeRequest }
   | { readonly by: 'grpc'; readonly request: GrpcProbeRequest };
 
-export const userAgent = 'kube-probe/1.34';
+const userAgent = 'kube-probe/1.34';
 /** differs from upstream: a command that expands to more is not sent to the runtime. Linux runs none above it. */
 const longestCommandBytes = 6 * 1024 * 1024;
 
@@ -80,7 +80,7 @@ export function probeHeaders(action: HTTPGetAction): readonly (readonly [string,
 }
 
 /** A number, the name of one of the container's ports, or a number that was written as text. */
-export function containerPort(port: number | string, container: Container): number {
+function containerPort(port: number | string, container: Container): number {
   const named = container.ports?.find(({ name }) => name === port)?.containerPort;
   const number = typeof port === 'number' ? port : (named ?? textAsPort(port));
   if (number > 0 && number < 65_536) return number;

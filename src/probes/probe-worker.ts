@@ -28,7 +28,7 @@ export interface ProbeWorkerDeps {
   readonly random: () => number;
 }
 
-export interface WorkerView {
+interface WorkerView {
   readonly pod: Pod;
   readonly spec: ProbeSpec;
   /** The newest of its name; undefined while there is none. */

@@ -11,7 +11,7 @@ import type { Clock } from '../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { ProbeTarget } from './probe-target.ts';
 
-export interface RunProbeDeps {
+interface RunProbeDeps {
   readonly edges: ProbeEdges;
   readonly cri: Pick<CriRuntime, 'execSync'>;
   /** The gate ExecProbeTimeout: a command that is too slow has failed. Without it, nothing can be said. */

@@ -38,7 +38,7 @@ import { stopContainers, stopSandboxes } from './stop/stop-pod.ts';
 import { TerminationOrder } from './stop/termination-order.ts';
 import type { PodRuntimeDeps, SyncContext } from './sync-context.ts';
 
-export interface PodIdentity {
+interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
   readonly uid: PodUid;
@@ -48,7 +48,7 @@ export interface PodIdentity {
 const mostLeftovers = 100_000;
 
 /** What a sync came to. */
-export interface SyncResult {
+interface SyncResult {
   /** Whether anything was done that an inspection should look at. */
   readonly acted: boolean;
   /** All that the runtime has of a new pod; undefined when that is not sure. */

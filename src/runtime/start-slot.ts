@@ -7,7 +7,7 @@ import type { Slot, Slots } from '../base/slots.ts';
 /** Between two calls of a start there are a few files to write; who takes longer waits for somebody else. */
 const keepMs = 250;
 
-export interface StartPass {
+interface StartPass {
   /** Order of arrival: lower is served first. */
   readonly order: number;
   /** Sandboxes and containers that are to be made or started in it. */

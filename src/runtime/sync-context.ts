@@ -83,7 +83,7 @@ export interface RuntimeCgroups {
 }
 
 /** The pod's own cgroup, for who gives it limits of its own. */
-export interface PodCgroups {
+interface PodCgroups {
   /** Made, or brought to the pod's spec, before its sandbox is. */
   ensure(pod: Pod, signal: AbortSignal): Promise<void>;
   /** What it is to have by its spec; what is not said is not limited by it. */
@@ -112,7 +112,7 @@ export interface RuntimeResizes {
   took(ms: number, success: boolean): void;
 }
 
-export interface PodUsers {
+interface PodUsers {
   /** Whose users the pod's processes are. `handler`: of the pod's runtime class. */
   of(pod: Pod, handler: string, signal: AbortSignal): Promise<Users>;
   /** The pod and its directory have gone. */
@@ -120,7 +120,7 @@ export interface PodUsers {
 }
 
 /** How often starts were tried and failed. */
-export interface StartCounts {
+interface StartCounts {
   pod(ownUsers: boolean): void;
   podFailed(ownUsers: boolean): void;
   /** `kind`: container, init_container or ephemeral_container; `code`: the waiting reason. */

@@ -12,7 +12,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-export interface HttpServerDeps {
+interface HttpServerDeps {
   readonly name: string;
   readonly handler: HttpHandler;
   readonly listen: (handler: HttpHandler) => Promise<Listening>;

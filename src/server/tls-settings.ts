@@ -1,8 +1,8 @@
 // tlsMinVersion and tlsCipherSuites in the words of Node and OpenSSL. Pure. Upstream: cliflag.TLSVersion, TLSCipherSuites.
 
-export type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
+type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
-export interface TlsSettings {
+interface TlsSettings {
   readonly minVersion: TlsVersion;
   readonly ciphers: string;
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface ApiSourceDeps {
+interface ApiSourceDeps {
   readonly follow: Follow;
   readonly node: {
     readonly name: string;

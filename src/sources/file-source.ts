@@ -57,7 +57,7 @@ export interface ManifestWatch {
   takeRemoved(): Promise<readonly string[]>;
 }
 
-export interface FileSourceDeps {
+interface FileSourceDeps {
   readonly files: ManifestFiles;
   readonly makePods: MakePods;
   readonly publish: (source: 'file', pods: readonly Pod[]) => void;

@@ -3,7 +3,7 @@
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
 
-export interface UniquePods {
+interface UniquePods {
   readonly pods: readonly Pod[];
   /** By origin: why a pod of it does not count. */
   readonly refused: ReadonlyMap<string, readonly string[]>;

@@ -4,7 +4,7 @@
 import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../api/k8s/ip-address.ts';
 import { KubeletError } from '../base/errors.ts';
 
-export interface NodeIps {
+interface NodeIps {
   /** None, one, or one of each family with the preferred first. Canonical. 0.0.0.0 or :: alone prefers a family. */
   readonly ips: readonly string[];
   /** What was given and is no address. Upstream goes on without it, and so do clusters that got used to that. */

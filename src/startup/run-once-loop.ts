@@ -19,7 +19,7 @@ interface Announcements {
   subscribe(listener: () => void): () => void;
 }
 
-export interface RunOnceDeps {
+interface RunOnceDeps {
   readonly desired: {
     all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
     sourcesReady(): boolean;

@@ -7,13 +7,13 @@ import { isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Closable, StartupFacts, StartupStep, StepResult } from './startup-step.ts';
 
-export interface RunStartupOptions {
+interface RunStartupOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-export interface StartedUp extends StartupFacts {
+interface StartedUp extends StartupFacts {
   readonly kind: 'ready';
   /** Lets go of what start-up holds. The end of the process does the same. */
   close(): void;

@@ -5,7 +5,7 @@ import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface SystemdReadyDeps {
+interface SystemdReadyDeps {
   /** False when there is no socket to notify. */
   readonly notify: (state: string) => Promise<boolean>;
   readonly log: Logger;

@@ -17,7 +17,7 @@ import {
 } from './container-state.ts';
 import { isSidecar, statusOf } from './pod-traits.ts';
 
-export type ContainerKind = 'app' | 'init' | 'ephemeral';
+type ContainerKind = 'app' | 'init' | 'ephemeral';
 
 /** What the probes say of a container; undefined while they have not said anything. */
 export interface ProbeView {

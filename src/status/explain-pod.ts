@@ -4,7 +4,7 @@
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 
-export interface ExplainInput {
+interface ExplainInput {
   /** Undefined: nobody has looked at the pod yet. */
   readonly lifecycle: PodLifecycle | undefined;
   /** What goes on for it: pulls, mounts, hooks. */
@@ -12,7 +12,7 @@ export interface ExplainInput {
   readonly nowMs: number;
 }
 
-export interface Explanation {
+interface Explanation {
   readonly explanation: string;
   /** Absent when nothing was begun. */
   readonly sinceMs?: number;

@@ -4,9 +4,9 @@ import { restartsAfter } from '../api/pod/restart-policy.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
 import { isSidecar, statusOf } from './pod-traits.ts';
 
-export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
-export interface PhaseView {
+interface PhaseView {
   readonly pod: Pod;
   /** App, init and sidecar containers. */
   readonly statuses: readonly ContainerStatus[];

@@ -3,7 +3,7 @@
 import type { HostIP, PodIP, PodStatus } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 
-export interface PodAddresses {
+interface PodAddresses {
   readonly hostIP?: string;
   readonly hostIPs?: HostIP[];
   readonly podIP?: string;

@@ -38,7 +38,7 @@ export interface StatusResizes {
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
 }
 
-export interface StatusLoopDeps {
+interface StatusLoopDeps {
   readonly desired: { get(uid: PodUid): Pod | undefined };
   readonly observed: {
     get(uid: PodUid): ObservedPod | undefined;

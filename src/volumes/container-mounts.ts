@@ -30,7 +30,7 @@ export interface ContainerMountsDeps {
   ) => Promise<string>;
 }
 
-export interface MountRequest {
+interface MountRequest {
   readonly pod: Pod;
   readonly container: Container;
   readonly mounted: (name: string) => MountedVolume | undefined;

@@ -12,7 +12,7 @@ import type { Logger } from '../base/log/log.ts';
 import type { MountedVolumes } from './mounted-volumes.ts';
 import type { VolumeManager } from './volume-manager.ts';
 
-export interface ContentUpdatesDeps {
+interface ContentUpdatesDeps {
   readonly manager: Pick<VolumeManager, 'refresh' | 'objectChanged' | 'podChanged' | 'stop'>;
   readonly mounts: Pick<MountedVolumes, 'ofPod' | 'changed'>;
   readonly objects: {

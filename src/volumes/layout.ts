@@ -77,7 +77,7 @@ export function subPathTarget(
   return `${subPathsDir(layout, uid)}/${oneElement(directoryName)}/${oneElement(container)}/${index}`;
 }
 
-export function oneElement(name: string): string {
+function oneElement(name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name))
     throw new KubeletError(
       'invalid',

@@ -10,7 +10,7 @@ import type { Logger } from '../base/log/log.ts';
 import { releaseLeftovers } from './devices/device-steps.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 
-export interface OrphansDeps {
+interface OrphansDeps {
   readonly taking: TearDownDeps;
   /** Whether it is certain that nobody knows this pod. */
   readonly isOrphan: (uid: PodUid) => boolean;

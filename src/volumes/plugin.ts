@@ -42,7 +42,7 @@ export interface SetUpRequest {
 }
 
 /** What containers get. */
-export type VolumePlace =
+type VolumePlace =
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'device'; readonly path: string }
   | { readonly kind: 'image'; readonly reference: string; readonly pullPolicy: string };
@@ -73,7 +73,7 @@ export interface VolumeStats {
 }
 
 /** For kinds whose volumes containers may get as a device. The link in the pod's directory is made by who calls. */
-export interface BlockDevices {
+interface BlockDevices {
   /** Makes the device present on the node and says where it is. May be called again at any time. */
   setUp(request: SetUpRequest, signal: AbortSignal): Promise<string>;
   /** When the pod's link is gone; from what is on disk alone. `path` is where the link was. */
@@ -81,7 +81,7 @@ export interface BlockDevices {
 }
 
 /** For kinds that make something once per node for all its pods, in setUp: a device that is staged, a mount for all. */
-export interface NodeStep {
+interface NodeStep {
   /** Which one a pod's volume belongs to, from what is on disk: the key that deviceKey gives for it. */
   keyOf(volume: VolumeOnDisk): Promise<string | undefined>;
   /** The keys of those that are on this node now, from what is on disk. */

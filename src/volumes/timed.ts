@@ -1,7 +1,7 @@
 // How long an operation on a volume took, told to whoever counts. Failing is an end like any other.
 import type { Clock } from '../base/clock.ts';
 
-export interface OperationName {
+interface OperationName {
   readonly plugin: string;
   readonly operation: 'volume_mount' | 'volume_unmount' | 'map_volume' | 'unmap_volume';
 }

@@ -30,7 +30,7 @@ import { type ClaimObjects, resolveVolume } from './spec/resolve-volume.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 import { type ObserveOperation, timed } from './timed.ts';
 
-export interface VolumeManagerDeps {
+interface VolumeManagerDeps {
   readonly mounts: MountedVolumes;
   readonly taking: TearDownDeps;
   readonly containers: ContainerMountsDeps;

@@ -4,7 +4,7 @@ import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
 import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
 import type { WorkerRecords } from './worker-records.ts';
 
-export interface RivalInput {
+interface RivalInput {
   readonly desired: Pick<PodWorkersDeps['desired'], 'get' | 'all'>;
   readonly observed: Pick<PodWorkersDeps['observed'], 'all'>;
   readonly records: Pick<WorkerRecords, 'all'>;

@@ -10,7 +10,7 @@ import { Aborted } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface Leftover {
+interface Leftover {
   readonly uid: PodUid;
   /** Empty where only a directory of the pod's volumes is left. */
   readonly namespace: string;
@@ -34,7 +34,7 @@ export class Leftovers {
   }
 }
 
-export interface HousekeepingDeps {
+interface HousekeepingDeps {
   readonly desired: {
     sourcesReady(): boolean;
     readonly ready: { subscribe(listener: () => void): () => void };

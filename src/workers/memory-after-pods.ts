@@ -5,7 +5,7 @@ import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 
-export interface MemoryAfterPodsDeps {
+interface MemoryAfterPodsDeps {
   readonly desired: {
     readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
     get(uid: PodUid): unknown;

@@ -11,7 +11,7 @@ import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
 
 /** What the steps ask of the loop that runs them. */
-export interface StepLoop {
+interface StepLoop {
   wakeAfter(uid: PodUid, ms: number): void;
   poke(uid: PodUid): void;
   /** The pod has ended: nothing of it runs. */

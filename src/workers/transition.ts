@@ -16,7 +16,7 @@ export interface Ending {
   readonly why: string;
 }
 
-export interface Rejection {
+interface Rejection {
   readonly reason: string;
   readonly message: string;
   /** It was not admitted, and will not be; otherwise its manifest may be mended under its UID. */
@@ -33,7 +33,7 @@ export type WorkerState =
   /** Given back; it stays as it is as long as it is wanted. */
   | ({ readonly state: 'finished' } & Ending);
 
-export type Step =
+type Step =
   | { readonly step: 'wait'; readonly explain: string }
   | { readonly step: 'reject' }
   | { readonly step: 'sync' }

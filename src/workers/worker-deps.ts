@@ -25,7 +25,7 @@ export interface WantedPod {
   readonly source?: string;
 }
 
-export interface WorkerDesired {
+interface WorkerDesired {
   get(uid: PodUid): WantedPod | undefined;
   all(): readonly WantedPod[];
   sourcesReady(): boolean;
@@ -33,13 +33,13 @@ export interface WorkerDesired {
   readonly ready: Subscribable<void>;
 }
 
-export interface WorkerObserved {
+interface WorkerObserved {
   get(uid: PodUid): ObservedPod | undefined;
   all(): ReadonlyMap<PodUid, ObservedPod>;
   readonly changed: Subscribable<PodUid>;
 }
 
-export interface WorkerPleg {
+interface WorkerPleg {
   isSeen(uid: PodUid): boolean;
   /** `anew`: also what is not known to have changed. `made`: all there is of a pod that was started just now. */
   refresh(
@@ -61,7 +61,7 @@ export interface WorkerSync {
   readonly failure: unknown;
 }
 
-export interface WorkerRuntime {
+interface WorkerRuntime {
   sync(pod: Pod, seen: ObservedPod | undefined, order: number, signal: AbortSignal): Promise<WorkerSync>;
   stopPod(
     pod: Pod | undefined,

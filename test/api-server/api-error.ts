@@ -43,7 +43,7 @@ export class ApiError extends Error {
 }
 
 /** `pods`, `leases.coordination.k8s.io`. */
-export function qualified({ group, plural }: Pick<ResourceType, 'group' | 'plural'>): string {
+function qualified({ group, plural }: Pick<ResourceType, 'group' | 'plural'>): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
 

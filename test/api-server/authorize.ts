@@ -9,7 +9,7 @@ import type { Call, User } from './request.ts';
 type Attributes = Pick<Call, 'user' | 'verb' | 'type' | 'subresource' | 'namespace' | 'name' | 'fields'>;
 
 /** '' when allowed, else why not. */
-export function whyNot(call: Attributes, store: ObjectStore): string {
+function whyNot(call: Attributes, store: ObjectStore): string {
   const { user, verb, type } = call;
   if (user.groups.includes('system:masters')) return '';
   if (

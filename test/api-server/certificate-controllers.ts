@@ -12,7 +12,7 @@ export interface CertificateOptions {
   readonly seconds?: number;
 }
 
-export interface CertificateControllersDeps {
+interface CertificateControllersDeps {
   readonly objects: ClusterObjects;
   readonly sign: (csrPem: string, signerName: string, seconds: number) => string;
   readonly options: CertificateOptions;

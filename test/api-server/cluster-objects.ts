@@ -28,7 +28,7 @@ import type { DeleteBody, Writes } from './writes.ts';
 
 const admin: User = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 
-export interface Kinds {
+interface Kinds {
   readonly certificatesigningrequests: CertificateSigningRequest;
   readonly clustertrustbundles: ClusterTrustBundle;
   readonly configmaps: ConfigMap;

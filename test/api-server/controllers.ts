@@ -7,7 +7,7 @@ import { type CertificateOptions, handleRequest } from './certificate-controller
 import type { ClusterObjects } from './cluster-objects.ts';
 import type { Change, ObjectStore } from './object-store.ts';
 
-export interface ControllersDeps {
+interface ControllersDeps {
   readonly store: ObjectStore;
   readonly objects: ClusterObjects;
   readonly schedule: boolean;

@@ -1,6 +1,6 @@
 // Just enough of a DER reader for certificate requests, whose makers are ours or openssl.
 
-export interface DerNode {
+interface DerNode {
   readonly tag: number;
   readonly content: Buffer;
   /** With tag and length. */

@@ -18,7 +18,7 @@ import { Tokens } from './tokens.ts';
 import type { WatchStream } from './watch-stream.ts';
 import { Writes } from './writes.ts';
 
-export interface ApiServerDoubleOptions {
+interface ApiServerDoubleOptions {
   readonly clock: Clock;
   /** Bearer tokens and whose they are. */
   readonly users?: Readonly<Record<string, User>>;
@@ -37,7 +37,7 @@ export interface ApiServerDoubleOptions {
   readonly random?: () => number;
 }
 
-export interface LoggedRequest {
+interface LoggedRequest {
   readonly user: string;
   readonly verb: string;
   readonly resource: string;

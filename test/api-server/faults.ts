@@ -7,7 +7,7 @@ import type { Call, Verb } from './request.ts';
 import type { WatchStream } from './watch-stream.ts';
 
 /** Which calls are meant; what is not given matches everything. */
-export interface CallFilter {
+interface CallFilter {
   readonly verb?: Verb;
   readonly resource?: string;
   readonly subresource?: string;
@@ -15,7 +15,7 @@ export interface CallFilter {
   readonly name?: string;
 }
 
-export interface FailureOptions {
+interface FailureOptions {
   readonly code: number;
   readonly reason?: string;
   readonly message?: string;
@@ -34,7 +34,7 @@ interface Order {
   left: number;
 }
 
-export function matchesCall(filter: CallFilter, call: Call): boolean {
+function matchesCall(filter: CallFilter, call: Call): boolean {
   return (
     (filter.verb ?? call.verb) === call.verb &&
     (filter.resource ?? call.type.plural) === call.type.plural &&

@@ -105,7 +105,7 @@ function secureServer(
   return server;
 }
 
-export function userOf(request: AnyRequest): User | undefined {
+function userOf(request: AnyRequest): User | undefined {
   const socket = request.socket as Partial<TLSSocket>;
   if (socket.authorized !== true || socket.getPeerCertificate === undefined) return undefined;
   const subject = socket.getPeerCertificate().subject as unknown as

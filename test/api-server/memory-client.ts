@@ -9,7 +9,7 @@ import type { ApiServerDouble } from './double.ts';
 import { MemoryTransport } from './memory-transport.ts';
 import type { User } from './request.ts';
 
-export interface MemoryClient {
+interface MemoryClient {
   readonly client: ApiServerClient;
   readonly follow: Follow;
   readonly transport: MemoryTransport;

@@ -10,7 +10,7 @@ import type { Call } from './request.ts';
 import { resourceOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
 
-export interface Write {
+interface Write {
   readonly call: Pick<Call, 'user' | 'type' | 'subresource' | 'name' | 'namespace'>;
   readonly operation: 'create' | 'update' | 'delete';
   readonly before: StoredObject | undefined;

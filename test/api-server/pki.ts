@@ -17,7 +17,7 @@ export interface KeyPair {
   readonly key: string;
 }
 
-export interface Leaf {
+interface Leaf {
   readonly commonName: string;
   readonly organizations?: readonly string[];
   readonly hosts?: readonly string[];
@@ -30,7 +30,7 @@ const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
 const yearSeconds = 365 * 24 * 3600;
 const usages = { server: serverAuth, client: clientAuth } as const;
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   /** By which requests are signed; the real time unless told. */
   readonly now?: () => number;
   /** How long before the present the life of what is signed begins; a minute unless told. */

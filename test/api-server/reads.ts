@@ -8,7 +8,7 @@ import type { Call } from './request.ts';
 import { fieldsOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
 
-export interface Page {
+interface Page {
   readonly items: readonly StoredObject[];
   readonly metadata: {
     readonly resourceVersion: string;

@@ -14,7 +14,7 @@ import type { Tokens } from './tokens.ts';
 import { WatchStream } from './watch-stream.ts';
 import type { DeleteBody, Writes } from './writes.ts';
 
-export interface ResourceHandlerDeps {
+interface ResourceHandlerDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly writes: Writes;

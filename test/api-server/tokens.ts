@@ -27,7 +27,7 @@ interface Claims {
   };
 }
 
-export interface TokensDeps {
+interface TokensDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly users: ReadonlyMap<string, User>;

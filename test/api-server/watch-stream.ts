@@ -7,7 +7,7 @@ import type { Change, ObjectStore } from './object-store.ts';
 import { apiVersionOf, type ResourceType } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly type: ResourceType;
   readonly namespace: string;
   readonly matches: (object: StoredObject) => boolean;

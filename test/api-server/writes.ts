@@ -23,7 +23,7 @@ import type { Call } from './request.ts';
 import { apiVersionOf, resourceOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
 
-export interface WritesDeps {
+interface WritesDeps {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly random: () => number;

@@ -5,7 +5,7 @@ import { containerHashText } from '../../src/api/pod/container-hash.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../src/api/pod/observed.ts';
 import { asContainerId, asPodUid, asSandboxId } from '../../src/api/pod/pod-ref.ts';
 
-export const busybox = 'docker.io/library/busybox:1';
+const busybox = 'docker.io/library/busybox:1';
 
 export function aContainer(over: Partial<Container> = {}): Container {
   return {

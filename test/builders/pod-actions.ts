@@ -16,9 +16,9 @@ import {
   type PodOver,
 } from './builders.ts';
 
-export type Spec = string | Container;
+type Spec = string | Container;
 
-export function named(each: Spec): Container {
+function named(each: Spec): Container {
   return typeof each === 'string' ? aContainer({ name: each }) : each;
 }
 
@@ -26,7 +26,7 @@ export function sidecar(name: string, over: Partial<Container> = {}): Container 
   return aContainer({ name, restartPolicy: 'Always', ...over });
 }
 
-export interface PodParts extends Omit<PodOver, 'initContainers' | 'containers' | 'ephemeralContainers'> {
+interface PodParts extends Omit<PodOver, 'initContainers' | 'containers' | 'ephemeralContainers'> {
   readonly init?: readonly Spec[];
   readonly apps?: readonly Spec[];
   readonly debug?: readonly string[];
@@ -73,7 +73,7 @@ export const down = (
 ): ObservedPod => anObservedPod({ containers, sandboxes: [aSandbox({ ready: false, ...over })] });
 
 /** One line per action, with all that it says. */
-export function text(action: PodAction): string {
+function text(action: PodAction): string {
   switch (action.do) {
     case 'stop-pod':
       return `stop pod: ${action.why}`;
@@ -99,7 +99,7 @@ export function text(action: PodAction): string {
 }
 
 /** `a-1 liveness`: what that container's probe says. */
-export type Probes = Readonly<Record<string, ProbeOutcome>>;
+type Probes = Readonly<Record<string, ProbeOutcome>>;
 
 export type Row = readonly [
   name: string,

@@ -8,9 +8,9 @@ import { type PodValidationOptions, validatePod } from '../../src/sources/valida
 import type { Violation } from '../../src/sources/validation/violation.ts';
 
 /** Where, in dotted form; what; and each violation as `field: type`, in the order in which they are found. */
-export type Case = readonly [path: string, value: unknown, want: readonly string[]];
+type Case = readonly [path: string, value: unknown, want: readonly string[]];
 
-export interface CaseGroup {
+interface CaseGroup {
   readonly name: string;
   /** Laid over a pod with one container `app`. */
   readonly base: object;
@@ -61,7 +61,7 @@ function merged(under: unknown, over: unknown): unknown {
 }
 
 /** A copy with the field set; undefined takes it away. */
-export function withField(target: object, path: string, value: unknown): object {
+function withField(target: object, path: string, value: unknown): object {
   const copy: unknown = structuredClone(target);
   const keys = path.split('.');
   let at = copy as Record<string, unknown>;

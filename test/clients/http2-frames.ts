@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { mutated, pieced } from './raw-clients.ts';
 
-export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 const types = {
   data: 0,

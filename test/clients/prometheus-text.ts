@@ -1,7 +1,7 @@
 // Reads Prometheus' text format, and takes nothing that is not exactly it. Upstream: prometheus/common/expfmt.
 // Invariant: what is read without a throw has every family once, together, with a type, and no series twice.
 
-export interface ParsedSample {
+interface ParsedSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;

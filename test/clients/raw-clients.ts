@@ -37,7 +37,7 @@ const mostMs = 8_000;
 /** Connections at once. */
 const atOnce = 128;
 
-export interface Exchanged {
+interface Exchanged {
   readonly sent: Buffer;
   readonly got: Buffer;
 }

@@ -1,10 +1,10 @@
 // A container's log in the format of the CRI, a line per line of output: time, stream, F (full) or P (partial), text.
 // Invariant: output without a line end waits for its rest; what is still waiting at the end is written as partial.
 
-export type LogStream = 'stdout' | 'stderr';
+type LogStream = 'stdout' | 'stderr';
 
 /** RFC 3339 with nanoseconds, without trailing zeros. */
-export function logTime(ns: bigint): string {
+function logTime(ns: bigint): string {
   const seconds = new Date(Number(ns / 1_000_000_000n) * 1000).toISOString().slice(0, 19);
   const fraction = (ns % 1_000_000_000n).toString().padStart(9, '0').replace(/0+$/, '');
   return `${seconds}${fraction === '' ? '' : `.${fraction}`}Z`;

@@ -18,7 +18,7 @@ import { findProgram } from './programs.ts';
 import { notFound, rpcError, unknownError } from './rpc-error.ts';
 import type { FakeContainer, FakeSandbox, FakeState } from './state.ts';
 
-export interface ContainerDeps {
+interface ContainerDeps {
   readonly state: FakeState;
   readonly images: FakeImages;
   readonly programs: ReadonlyMap<string, Program>;

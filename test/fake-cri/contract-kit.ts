@@ -36,7 +36,7 @@ export interface CriSubject {
 
 export const absentId = 'f'.repeat(64);
 
-export type ContractCase = (subject: CriSubject, kit: Kit) => Promise<void>;
+type ContractCase = (subject: CriSubject, kit: Kit) => Promise<void>;
 export type DefineCase = (name: string, body: ContractCase) => void;
 
 export function defineCases(subject: () => CriSubject): DefineCase {
@@ -61,7 +61,7 @@ export async function refused(promise: Promise<unknown>): Promise<KubeletError> 
   throw outcome;
 }
 
-export interface ContainerOptions {
+interface ContainerOptions {
   readonly command?: readonly string[];
   readonly attempt?: number;
   readonly image?: string;
@@ -131,7 +131,7 @@ export class Kit {
   }
 }
 
-export class Pod {
+class Pod {
   readonly id: string;
   readonly config: CriRequest<PodSandboxConfig>;
   readonly #subject: CriSubject;

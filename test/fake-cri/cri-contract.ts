@@ -8,8 +8,6 @@ import { type CriSubject, defineCases } from './contract-kit.ts';
 import { sandboxCases } from './contract-sandboxes.ts';
 import { stopCases } from './contract-stop.ts';
 
-export type { CriSubject } from './contract-kit.ts';
-
 /** Defines the suite; one subject is made for all of its cases. */
 export function criContract(name: string, makeSubject: () => Promise<CriSubject>): void {
   describe(`CRI contract: ${name}`, () => {

@@ -15,7 +15,7 @@ export type CriMethodName = CriRuntimeMethod | CriImagesMethod;
 export type RequestOf<K extends CriMethodName> = Message<Methods[K]['requestType']>;
 export type ResponseOf<K extends CriMethodName> = Message<Methods[K]['responseType']>;
 
-export interface FaultOptions<Request> {
+interface FaultOptions<Request> {
   /** How many calls it hits; one unless told. */
   readonly times?: number;
   readonly match?: (request: Request) => boolean;
@@ -39,7 +39,7 @@ interface Rule {
 }
 
 /** What the faults need of the runtime. */
-export interface FaultTarget {
+interface FaultTarget {
   goDown(): void;
   comeUp(): void;
   loseEvents(lost: boolean): void;

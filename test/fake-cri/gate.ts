@@ -20,7 +20,7 @@ export interface CallRecord {
   error?: unknown;
 }
 
-export interface GateCall {
+interface GateCall {
   readonly method: CriMethodName;
   readonly name: string;
   readonly request: unknown;

@@ -30,7 +30,7 @@ export interface Condition {
   readonly message: string;
 }
 
-export interface HandlerDeps {
+interface HandlerDeps {
   readonly state: FakeState;
   readonly images: FakeImages;
   readonly containers: FakeContainers;

@@ -7,7 +7,7 @@ import type { Clock } from '../../src/base/clock.ts';
 /** What a program may do; the shell interpreter is one, a test may bring its own. Resolves to the exit code. */
 export type Program = (process: FakeProcess) => Promise<number>;
 
-export interface ProcessDeps {
+interface ProcessDeps {
   readonly clock: Clock;
   readonly program: Program;
   readonly args: readonly string[];

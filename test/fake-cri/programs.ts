@@ -4,7 +4,7 @@ import { applets } from './applets.ts';
 import type { Program } from './process.ts';
 import { runShell } from './shell-run.ts';
 
-export type Found = { readonly program: Program } | { readonly error: string };
+type Found = { readonly program: Program } | { readonly error: string };
 
 const shells = new Set(['sh', 'ash']);
 

@@ -4,7 +4,7 @@ import type { RpcFailureCode } from '../../src/api/cri/runtime.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 import { errorKindOf } from '../../src/edge/cri/status-map.ts';
 
-export type StatusName = RpcFailureCode;
+type StatusName = RpcFailureCode;
 
 export function rpcError(
   code: StatusName,

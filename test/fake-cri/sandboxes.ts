@@ -14,7 +14,7 @@ import type { FakeContainers } from './containers.ts';
 import { notFound, unknownError } from './rpc-error.ts';
 import { type FakeSandbox, type FakeState, selects } from './state.ts';
 
-export interface SandboxDeps {
+interface SandboxDeps {
   readonly state: FakeState;
   readonly containers: FakeContainers;
   readonly networkFault: () => string | undefined;

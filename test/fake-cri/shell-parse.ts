@@ -2,7 +2,7 @@
 // Invariant: what is not understood is an error that names it; nothing is guessed.
 
 /** A piece of a word. Only what is not in single quotes is expanded, only what is in no quotes is split. */
-export interface Part {
+interface Part {
   readonly text: string;
   readonly expand: boolean;
   readonly quoted: boolean;

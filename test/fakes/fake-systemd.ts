@@ -4,7 +4,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import dbus, { type DBusConnection, type Message } from 'dbus-native';
 
-export type UnitState = Readonly<Record<string, unknown>>;
+type UnitState = Readonly<Record<string, unknown>>;
 
 const manager = 'org.freedesktop.systemd1.Manager';
 const path = '/org/freedesktop/systemd1';

@@ -15,7 +15,7 @@ export interface LeakCheck {
   assertNone(): Promise<void>;
 }
 
-export interface LeakCheckOptions {
+interface LeakCheckOptions {
   /** How long closing things may take. */
   readonly settleMs?: number;
   /** The names of the open resources; for testing the check itself. */

@@ -32,7 +32,7 @@ export function recordedStatuses(recording: Recording): readonly string[] {
   return withoutRepetition(recordedStates(recording).map((status) => statusLines(status, (id) => id)));
 }
 
-export function withoutRepetition(list: readonly string[]): readonly string[] {
+function withoutRepetition(list: readonly string[]): readonly string[] {
   return list.filter((each, index) => each !== list[index - 1]);
 }
 

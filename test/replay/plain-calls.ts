@@ -46,7 +46,7 @@ export function namesOfIds(calls: readonly CallRecord[]): ReadonlyMap<string, st
   return names;
 }
 
-export interface PlainOptions {
+interface PlainOptions {
   readonly uid: string;
   readonly rootDir: string;
   /** The recording's name of the image that the fake has by another id. */

@@ -9,7 +9,7 @@ import type { ConfigMap, Pod, Secret } from '../../src/api/k8s/types.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export type RecordedCall =
+type RecordedCall =
   | readonly ['RunPodSandbox', Fields]
   | readonly ['CreateContainer', string, Fields]
   | readonly ['StartContainer' | 'StopPodSandbox' | 'PullImage', string]

@@ -4,7 +4,7 @@ import type { Pod } from '../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../builders/builders.ts';
 import { ClusterWorld } from './cluster-world.ts';
 
-export const mirrorAnnotation = 'kubernetes.io/config.mirror';
+const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
 export async function started(): Promise<ClusterWorld> {
   const world = new ClusterWorld();

@@ -28,7 +28,7 @@ export function memoryUsage(over: Partial<MemoryUsage> = {}): MemoryUsage {
   };
 }
 
-export interface FakeCgroup extends Partial<Omit<CgroupUsage, 'path' | 'atMs' | 'processes'>> {
+interface FakeCgroup extends Partial<Omit<CgroupUsage, 'path' | 'atMs' | 'processes'>> {
   readonly pids?: readonly number[];
 }
 

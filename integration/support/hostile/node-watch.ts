@@ -18,7 +18,7 @@ const shownFaults = 10;
 /** Memory is given back some ten quiet seconds after pods have gone; most attacks need none of this time. */
 const settleMs = 40_000;
 
-export interface Findings {
+interface Findings {
   readonly loopBlockedMs: number;
   readonly rssGrowthMib: number;
   readonly peakGrowthMib: number;

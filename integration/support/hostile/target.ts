@@ -16,14 +16,14 @@ import { podTraces } from '../pod-traces.ts';
 import { Canary } from './canary.ts';
 import { leaseSeconds, NodeWatch, neighbourName } from './node-watch.ts';
 
-export const nodeName = 'node1';
+const nodeName = 'node1';
 export const pidsLimit = 100;
 const waitMs = 45_000;
 
 /** What a hostile container may use, so that an attack is on the kubelet and not on the machine's two CPUs. */
 const limits = { cpu: '500m', memory: '256Mi' } as const;
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   /** How many came, of which `text` has at most the first MiB. */
   readonly bytes: number;
@@ -32,7 +32,7 @@ export interface Answer {
   readonly complete: boolean;
 }
 
-export interface AskOptions {
+interface AskOptions {
   readonly method?: string;
   /** Ends the connection after so long. */
   readonly forMs?: number;
@@ -44,7 +44,7 @@ export interface AskOptions {
   readonly agent?: Agent;
 }
 
-export interface TargetOptions {
+interface TargetOptions {
   /** Whether pods of hostileNode() can run, which need an image that takes seconds to build. */
   readonly hasNodeImage?: boolean;
 }

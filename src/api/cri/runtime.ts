@@ -25,7 +25,7 @@ export type CriRequest<T> = T extends bigint
         : { readonly [K in keyof T]?: CriRequest<T[K]> | undefined };
 
 /** One RPC of a generated service definition. */
-export interface CriMethod {
+interface CriMethod {
   readonly name: string;
   readonly requestType: { fromPartial(object: never): unknown };
   readonly responseType: { fromPartial(object: never): unknown };

@@ -10,7 +10,7 @@ export interface ContainerRestartRule {
   exitCodes?: ContainerRestartRuleOnExitCodes;
 }
 
-export interface ContainerRestartRuleOnExitCodes {
+interface ContainerRestartRuleOnExitCodes {
   /** `In` or `NotIn`. */
   operator: string;
   values?: Array<number>;
@@ -41,7 +41,7 @@ export interface PodCertificateProjection {
 }
 
 /** A key of an env file that lies in an emptyDir volume of the pod. */
-export interface FileKeySelector {
+interface FileKeySelector {
   volumeName: string;
   path: string;
   key: string;
@@ -53,31 +53,31 @@ export interface ContainerUser {
   linux?: LinuxContainerUser;
 }
 
-export interface LinuxContainerUser {
+interface LinuxContainerUser {
   uid: number;
   gid: number;
   supplementalGroups?: Array<number>;
 }
 
 /** The health of the devices that were given to a container for one resource name. */
-export interface ResourceStatus {
+interface ResourceStatus {
   name: string;
   resources?: Array<ResourceHealth>;
 }
 
-export interface ResourceHealth {
+interface ResourceHealth {
   resourceID: string;
   /** `Healthy`, `Unhealthy` or `Unknown`. */
   health?: string;
 }
 
 /** The resource claim that stands behind extended resources which DRA serves. */
-export interface PodExtendedResourceClaimStatus {
+interface PodExtendedResourceClaimStatus {
   requestMappings: Array<ContainerExtendedResourceRequest>;
   resourceClaimName: string;
 }
 
-export interface ContainerExtendedResourceRequest {
+interface ContainerExtendedResourceRequest {
   containerName: string;
   resourceName: string;
   requestName: string;
@@ -87,7 +87,7 @@ export interface NodeFeatures {
   supplementalGroupsPolicy?: boolean;
 }
 
-export interface NodeSwapStatus {
+interface NodeSwapStatus {
   capacity?: number;
 }
 

@@ -2,7 +2,7 @@
 // Upstream: k8s.io/utils/net (ParseIPSloppy) and Go's net.IP. Invariants: an IPv4 part with leading zeros is decimal;
 // an IPv4 address written as IPv6 (::ffff:1.2.3.4) is the IPv4 address; a zone (fe80::1%eth0) is no address.
 
-export interface IpAddress {
+interface IpAddress {
   readonly family: 4 | 6;
   readonly bytes: readonly number[];
   /** Canonical (RFC 5952). */

@@ -2,7 +2,7 @@
 // does, and must not take the watch's older state for somebody else's change.
 import type { ObjectMeta } from './types.ts';
 
-export interface Versioned {
+interface Versioned {
   readonly metadata?: Pick<ObjectMeta, 'uid' | 'resourceVersion'>;
 }
 

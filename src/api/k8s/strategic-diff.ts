@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** By the path of a list ("status.conditions"), the field that names its elements. Any other list is replaced as a whole. */
-export type MergeKeys = Readonly<Record<string, string>>;
+type MergeKeys = Readonly<Record<string, string>>;
 
 /** Undefined when there is nothing to change. */
 export function strategicDiff(before: object, after: object, keys: MergeKeys): JsonObject | undefined {

@@ -5,7 +5,7 @@
 import { goJsonString } from '../k8s/go-json.ts';
 import { fnv1a32 } from './fnv.ts';
 
-export interface HashedContainer {
+interface HashedContainer {
   readonly name: string;
   readonly image?: string | undefined;
 }

@@ -2,13 +2,13 @@
 import type { Container, Pod } from '../k8s/types.ts';
 
 /** An ephemeral container has all fields of an ordinary one, and one of its own. */
-export interface FoundContainer {
+interface FoundContainer {
   readonly container: Container;
   /** Of an ephemeral container: whose processes it is to see. */
   readonly targetName: string | undefined;
 }
 
-export type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
+type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
 
 /** By the list it is in, as metrics name it. */
 export function containerType({ spec }: Pod, name: string): ContainerType {

@@ -23,7 +23,7 @@ export interface ObservedResources {
   readonly memoryLimitBytes?: bigint;
 }
 
-export interface ObservedUser {
+interface ObservedUser {
   readonly uid: number;
   readonly gid: number;
   readonly supplementalGroups: readonly number[];
@@ -97,10 +97,6 @@ export function firstTakenUpMs(pod: ObservedPod | undefined): number | undefined
 
 export function readySandbox(pod: ObservedPod | undefined): ObservedSandbox | undefined {
   return pod?.sandboxes.find((sandbox) => sandbox.ready);
-}
-
-export function runningContainers(pod: ObservedPod | undefined): readonly ObservedContainer[] {
-  return pod?.containers.filter((container) => container.state === 'running') ?? [];
 }
 
 /** Nothing of this pod runs: every container ended and no sandbox is ready. */

@@ -16,7 +16,7 @@ export type SandboxId = string & { readonly [sandboxIdBrand]: true };
 /** The runtime's identity of one container, without a `containerd://` scheme. */
 export type ContainerId = string & { readonly [containerIdBrand]: true };
 
-export interface PodLike {
+interface PodLike {
   readonly metadata?: Pick<ObjectMeta, 'name' | 'namespace' | 'uid'>;
 }
 

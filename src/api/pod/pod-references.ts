@@ -2,7 +2,7 @@
 // Upstream: pkg/api/v1/pod (VisitPodSecretNames, VisitPodConfigmapNames) and the graph of the Node authorizer.
 import type { Container, Pod, Volume } from '../k8s/types.ts';
 
-export type References = Readonly<Record<string, readonly string[]>>;
+type References = Readonly<Record<string, readonly string[]>>;
 
 export function podReferences(pod: Pod): References {
   const spec = pod.spec;

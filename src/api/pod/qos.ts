@@ -9,10 +9,10 @@ import {
   type ResourceAmounts,
 } from '../quantity/resource-amounts.ts';
 
-export const qosClasses = ['Guaranteed', 'Burstable', 'BestEffort'] as const;
+const qosClasses = ['Guaranteed', 'Burstable', 'BestEffort'] as const;
 export type QosClass = (typeof qosClasses)[number];
 
-export interface QosOptions {
+interface QosOptions {
   /** Ignore spec.resources, as without the PodLevelResources feature. */
   readonly skipPodLevelResources?: boolean;
 }

@@ -21,7 +21,7 @@ export interface PodResourcesOptions {
 }
 
 /** What the pod needs while this container starts or runs; for an init container with the sidecars before it. */
-export interface ContainerAmounts {
+interface ContainerAmounts {
   readonly kind: 'container' | 'init-container';
   readonly amounts: ResourceAmounts;
 }

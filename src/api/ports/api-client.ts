@@ -4,7 +4,7 @@
 // Upstream: staging/src/k8s.io/client-go (rest, tools/cache/reflector.go).
 import type { ObjectMeta } from '../k8s/types.ts';
 
-export type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
  * Whose rate limit a request counts against: kubeAPIQPS, eventRecordQPS, or none, so that a node that is busy stays alive.

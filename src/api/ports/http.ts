@@ -47,7 +47,7 @@ export interface HttpResponse {
 }
 
 /** Instead of an answer: connect this client with the server at that URL, which speaks the protocol it asks for. */
-export interface ProxyAnswer {
+interface ProxyAnswer {
   readonly proxyTo: string;
 }
 

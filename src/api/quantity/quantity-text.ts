@@ -6,7 +6,7 @@ import { KubeletError } from '../../base/errors.ts';
 /** How a quantity is written: 1500m or 2G; 512Ki; 5e3. It is remembered from what was read. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
-export interface ReadQuantity {
+interface ReadQuantity {
   readonly nanos: bigint;
   readonly format: QuantityFormat;
   /** The text itself where upstream takes it for canonical without looking closer, and so writes it unchanged. */

@@ -4,7 +4,7 @@
 import type { Clock } from '../clock.ts';
 import { KubeletError } from '../errors.ts';
 
-export interface DeadlineOptions {
+interface DeadlineOptions {
   readonly clock: Clock;
   /** Infinity: no deadline, only the signal. */
   readonly ms: number;

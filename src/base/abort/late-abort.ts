@@ -2,7 +2,7 @@
 // Invariants: work that ends within the time is not disturbed; no timer and no listener stays behind, however it ends.
 import type { Clock, Timer } from '../clock.ts';
 
-export interface LateAbortOptions {
+interface LateAbortOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** From the signal's abort to that of the work. */

@@ -13,7 +13,7 @@ export interface LogEntry {
 }
 
 /** Returns the whole entry with its line end. May throw: then the entry comes out without its fields. */
-export type LogFormat = (entry: LogEntry) => string;
+type LogFormat = (entry: LogEntry) => string;
 
 export function makeLogger(options: LogWriterOptions, format: LogFormat): Logger {
   return bindLogger(options, format, undefined, {});

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-export interface VerboseLogger {
+interface VerboseLogger {
   /** Ask before computing costly fields. */
   readonly enabled: boolean;
   info(message: string, fields?: LogFields): void;

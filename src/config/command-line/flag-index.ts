@@ -74,12 +74,7 @@ export const flagByShort: ReadonlyMap<string, FlagEntry> = new Map(
   allFlags.flatMap((entry) => (entry.short === undefined ? [] : [[entry.short, entry] as const])),
 );
 
-export interface FlagUse {
-  readonly entry: FlagEntry;
-  readonly text: string;
-}
-
-export interface AppliedFlags {
+interface AppliedFlags {
   readonly value: unknown;
   readonly faults: readonly string[];
 }

@@ -6,7 +6,7 @@ import { parseQuantity } from '../quantity.ts';
 /** What a flag's text means, or what is wrong with it. */
 export type Parsed = { readonly value: unknown } | { readonly fault: string };
 
-export const taintEffects: readonly string[] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
+const taintEffects: readonly string[] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 /** key=value:Effect,key:Effect. A trailing "-" asks for a removal, which says nothing here and is passed over. */
 export function parseTaints(text: string): Parsed {

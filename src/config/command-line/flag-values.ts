@@ -188,7 +188,7 @@ function readInteger(text: string, bits: 32 | 64): Parsed {
 }
 
 /** One record of comma separated values with Go's quoting rules; undefined when quotes are out of place. */
-export function parseCsv(text: string): readonly string[] | undefined {
+function parseCsv(text: string): readonly string[] | undefined {
   if (text === '') return [];
   const fields: string[] = [];
   const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;

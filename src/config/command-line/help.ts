@@ -71,7 +71,7 @@ export function flagDefault(entry: FlagEntry): string {
   return entry.type === 'ip' ? value : JSON.stringify(value);
 }
 
-export function wrap(text: string, columns: number): readonly string[] {
+function wrap(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/\s+/)) {

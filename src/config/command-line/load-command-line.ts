@@ -9,7 +9,7 @@ import { kubeletVersion, rawVersion } from '../version.ts';
 import { helpText, usageHint } from './help.ts';
 import { type ParsedArgs, parseArgs } from './parse-args.ts';
 
-export interface CommandLineDeps {
+interface CommandLineDeps {
   /** Without the program's own name. */
   readonly argv: readonly string[];
   readonly files: ConfigurationFiles;

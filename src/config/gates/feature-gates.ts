@@ -8,7 +8,7 @@ export type FeatureGates = Readonly<Record<GateName, boolean>>;
 const specs: ReadonlyMap<string, GateSpec> = new Map(Object.entries(gateTable));
 const names = Object.keys(gateTable) as readonly GateName[];
 
-export interface ResolvedGates {
+interface ResolvedGates {
   readonly gates: FeatureGates;
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
@@ -57,7 +57,7 @@ const gateWhere = 'featureGates (--feature-gates)';
 
 export const defaultGates: FeatureGates = resolveGates({}).gates;
 
-export interface GateSample {
+interface GateSample {
   readonly name: GateName;
   readonly stage: GateSpec['stage'];
   readonly enabled: boolean;

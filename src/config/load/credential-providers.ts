@@ -64,7 +64,7 @@ function providersOf(given: Given): readonly CredentialProvider[] {
   return (given['providers'] ?? []) as readonly CredentialProvider[];
 }
 
-export function checkProviders(
+function checkProviders(
   where: string,
   providers: readonly CredentialProvider[],
   gates: FeatureGates,

@@ -11,7 +11,7 @@ import type { Path } from './document.ts';
 export type Given = { readonly [name: string]: unknown };
 
 /** Called for everything that is wrong. */
-export type Report = (path: Path, message: string) => void;
+type Report = (path: Path, message: string) => void;
 
 export function decodeObject(schema: Schema, value: unknown, path: Path, report: Report): Given {
   if (!isObject(value)) {

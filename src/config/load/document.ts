@@ -6,7 +6,7 @@ import type { Problem } from '../problem.ts';
 
 export type Path = readonly (string | number)[];
 
-export interface ParsedDocument {
+interface ParsedDocument {
   /** Undefined when the text is no document at all. */
   readonly value: unknown;
   readonly problems: readonly Problem[];

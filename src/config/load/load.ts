@@ -39,7 +39,7 @@ export function readFlags(args: ParsedArgs, findings: Findings): KubeletFlags {
   return flags;
 }
 
-export interface LoadResult extends Loaded {
+interface LoadResult extends Loaded {
   /** What is wrong in the configuration file and the drop-ins: with these, the rest means little. */
   readonly fileProblems: readonly Problem[];
   /** What is wrong with gates and credential providers. */

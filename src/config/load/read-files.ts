@@ -100,7 +100,7 @@ export async function readText(
   return undefined;
 }
 
-export interface TypedText {
+interface TypedText {
   readonly name: string;
   readonly text: string;
   readonly apiVersions: readonly string[];

@@ -67,5 +67,5 @@ export const credentialProviderConfig = {
   ),
 };
 
-export type CredentialProviderConfig = InferConfig<typeof credentialProviderConfig>;
+type CredentialProviderConfig = InferConfig<typeof credentialProviderConfig>;
 export type CredentialProvider = CredentialProviderConfig['providers'][number];

@@ -1,7 +1,7 @@
 // Settings of eviction, kernel, gates and swap: evictionHard … memorySwap, in upstream's order.
 import { boolean, booleanMap, choice, duration, int32, object, stringMap } from '../schema.ts';
 
-export const defaultEvictionHard = {
+const defaultEvictionHard = {
   'imagefs.available': '15%',
   'imagefs.inodesFree': '5%',
   'memory.available': '100Mi',

@@ -1,7 +1,7 @@
 // Settings of rates, health, node status and image collection: registryPullQPS … volumeStatsAggPeriod, in upstream's order.
 import { boolean, choice, duration, int32, strings, text } from '../schema.ts';
 
-export const imagePullVerificationPolicies = [
+const imagePullVerificationPolicies = [
   'NeverVerify',
   'NeverVerifyPreloadedImages',
   'NeverVerifyAllowlistedImages',

@@ -31,7 +31,7 @@ const outputRouting = (format: 'text' | 'json') => ({
   }),
 });
 
-export const taintFields = {
+const taintFields = {
   key: text({ required: true, doc: 'Key of the taint.' }),
   value: text({ doc: 'Value of the taint.' }),
   effect: choice(['NoSchedule', 'PreferNoSchedule', 'NoExecute'], {

@@ -52,7 +52,7 @@ export const reservedCpuRules: Rule = ({ config, fail }) => {
 };
 
 /** 0-3,8 */
-export function isCpuList(text: string): boolean {
+function isCpuList(text: string): boolean {
   return text.split(',').every((part) => {
     const range = /^\+?([0-9]{1,9})(?:-\+?([0-9]{1,9}))?$/.exec(part);
     return range !== null && Number(range[1]) <= Number(range[2] ?? range[1]);

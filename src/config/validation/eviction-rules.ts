@@ -5,7 +5,7 @@ import { parseQuantity } from '../quantity.ts';
 import type { StringMap } from '../schema.ts';
 import { listWords, quote, type Rule, type RuleContext } from './context.ts';
 
-export const evictionSignals: readonly string[] = [
+const evictionSignals: readonly string[] = [
   'memory.available',
   'allocatableMemory.available',
   'nodefs.available',

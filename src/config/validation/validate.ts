@@ -54,12 +54,12 @@ const rules: readonly Rule[] = [
   flagRules,
 ];
 
-export interface Verdict {
+interface Verdict {
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
 }
 
-export interface Subject {
+interface Subject {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;

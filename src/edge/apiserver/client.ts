@@ -21,7 +21,7 @@ import { readAll, readLines } from './json-lines.ts';
 import { fromAnswer, fromStatus } from './status-error.ts';
 import type { Transport, TransportResponse } from './transport.ts';
 
-export interface RequestObservation {
+interface RequestObservation {
   readonly method: string;
   readonly host: string;
   /** The HTTP status, or `<error>` when there was no answer. */

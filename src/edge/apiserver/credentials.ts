@@ -18,7 +18,7 @@ export interface TlsMaterial {
   readonly key: Secret | undefined;
 }
 
-export interface CredentialsDeps {
+interface CredentialsDeps {
   readonly access: ClusterAccess;
   readonly clock: Clock;
   readonly log: Logger;

@@ -8,7 +8,7 @@ import { KubeletError } from '../../base/errors.ts';
 import type { TlsMaterial } from './credentials.ts';
 import type { ClusterAccess } from './kubeconfig.ts';
 
-export interface Dialled {
+interface Dialled {
   readonly socket: Socket | TLSSocket;
   /** What both sides agreed on: HTTP/2, or HTTP/1.1. */
   readonly protocol: 'h2' | 'http/1.1';

@@ -12,7 +12,7 @@ import type { ClusterAccess } from './kubeconfig.ts';
 import { proxyFromEnvironment } from './proxy-environment.ts';
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts';
 
-export interface HttpTransportDeps {
+interface HttpTransportDeps {
   readonly access: ClusterAccess;
   readonly clock: Clock;
   readonly log: Logger;

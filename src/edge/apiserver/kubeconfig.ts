@@ -19,7 +19,7 @@ export interface ExecPlugin {
   readonly provideClusterInfo: boolean;
 }
 
-export interface LiveCertificate {
+interface LiveCertificate {
   pair(): CertificatePair | undefined;
   readonly changed: Pick<Channel<void>, 'subscribe'>;
 }

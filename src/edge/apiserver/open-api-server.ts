@@ -12,7 +12,7 @@ import { HttpTransport } from './http-transport.ts';
 import { type ClusterAccess, parseKubeconfig } from './kubeconfig.ts';
 import { reflector } from './reflector.ts';
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   readonly access: ClusterAccess;
   readonly clock: Clock;
   readonly log: Logger;

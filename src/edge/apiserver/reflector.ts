@@ -16,7 +16,7 @@ import { isAbortOf, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { statusCodeOf } from './status-error.ts';
 
-export interface ReflectorDeps {
+interface ReflectorDeps {
   readonly client: Pick<ApiClient, 'list' | 'watch'>;
   readonly clock: Clock;
   readonly log: Logger;

@@ -13,7 +13,7 @@ import { writeWhole } from './serving-pair-files.ts';
  * The cluster of the bootstrap kubeconfig, with the certificate instead of the token.
  * differs from upstream: proxy-url and tls-server-name, without which the server cannot be reached, are kept.
  */
-export function joinedKubeconfig(bootstrap: ClusterAccess, pemPath: string): string {
+function joinedKubeconfig(bootstrap: ClusterAccess, pemPath: string): string {
   const { ca, insecureSkipTlsVerify, proxyUrl, server, tlsServerName } = bootstrap;
   const cluster = {
     ...(ca === undefined

@@ -9,7 +9,7 @@ import { PairStore, type PairStoreOptions, PendingKeyFile } from './pair-store.t
 import { isKey, keyKind, readPair } from './read-x509.ts';
 import { ServingPairFiles, type ServingPairPaths } from './serving-pair-files.ts';
 
-export type StorePlace = Omit<PairStoreOptions, 'now'>;
+type StorePlace = Omit<PairStoreOptions, 'now'>;
 
 export function certificateHost(clock: Clock) {
   return {

@@ -11,7 +11,7 @@ import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from '.
 import type { CgroupKind } from './cgroup-kind.ts';
 import { words } from './hierarchies.ts';
 
-export interface CgroupV2Options {
+interface CgroupV2Options {
   readonly root: string;
   /** Of those a kubelet uses, what the kernel has. */
   readonly controllers: ReadonlySet<string>;

@@ -14,12 +14,12 @@ export type Hierarchies =
     }
   | { readonly version: 2; readonly root: string; readonly controllers: ReadonlySet<string> };
 
-export const usualPlace = '/sys/fs/cgroup';
+const usualPlace = '/sys/fs/cgroup';
 
 /** What a kubelet uses; the kernel may lack some. */
-export const usedControllers: readonly string[] = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
+const usedControllers: readonly string[] = ['cpu', 'cpuset', 'memory', 'hugetlb', 'pids'];
 
-export interface HierarchySources {
+interface HierarchySources {
   readonly mounts: () => Promise<readonly MountEntry[]>;
   readonly readText: (path: string) => Promise<string>;
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { isGone, readCgroupFile, writeCgroupFile } from './cgroup-files.ts';
 import { processesBelow } from './cgroup-tree.ts';
 
-export interface KillPlaces {
+interface KillPlaces {
   /** Wherever the group lies. */
   readonly all: readonly string[];
   /** Where it can be frozen: the freezer's hierarchy on v1, the group itself on v2. */

@@ -5,7 +5,7 @@ import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroup
 import type { UnitProperty } from '../systemd/unit-properties.ts';
 import { newSliceProperties, resourceProperties } from '../systemd/unit-properties.ts';
 
-export interface Units {
+interface Units {
   version(): Promise<number>;
   start(unit: string, properties: readonly UnitProperty[]): Promise<void>;
   set(unit: string, properties: readonly UnitProperty[]): Promise<void>;

@@ -22,7 +22,7 @@ export interface CriObservation {
   readonly error?: KubeletError;
 }
 
-export interface CallerDeps {
+interface CallerDeps {
   readonly connection: CriConnection;
   readonly clock: Clock;
   readonly requestTimeoutMs: number;

@@ -25,7 +25,7 @@ export interface GrpcRequest {
   readonly userAgent?: string;
 }
 
-export interface GrpcCall {
+interface GrpcCall {
   /** Ends it as CANCELLED. Without effect when it has ended. */
   cancel(): void;
 }
@@ -75,7 +75,7 @@ export function unaryCall(
   return { cancel: () => stop(cancelled) };
 }
 
-export interface GrpcStream extends GrpcCall {
+interface GrpcStream extends GrpcCall {
   /** Ends with a GrpcError, or when the server has said all. To be read once. */
   messages(): AsyncGenerator<Buffer>;
 }

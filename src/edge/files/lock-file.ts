@@ -17,7 +17,7 @@ export interface HeldLock {
   close(): void;
 }
 
-export interface AcquireOptions {
+interface AcquireOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called once, when somebody else has the lock. */

@@ -15,7 +15,7 @@ export interface NodeDirectoriesOptions {
   readonly checkpoints: boolean;
 }
 
-export interface NodeDirectory {
+interface NodeDirectory {
   readonly path: string;
   readonly mode: number;
 }

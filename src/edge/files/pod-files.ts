@@ -18,7 +18,7 @@ import {
   rewriteFile,
 } from './small-files.ts';
 
-export interface PodFilesOptions {
+interface PodFilesOptions {
   /** The mounts of this machine; read from the kernel when absent. */
   readonly mounts?: () => Promise<readonly Pick<MountEntry, 'mountPoint'>[]>;
 }

@@ -9,7 +9,7 @@ import { stat } from 'node:fs/promises';
 import { directoryIdentity } from '../manifests/watch-dir-targets.ts';
 import { inotifyMasks, loadSyscalls, type NameEvents, type Syscalls } from '../syscalls/syscalls.ts';
 
-export interface NamesRequest {
+interface NamesRequest {
   /** The real directory. */
   readonly directory: string;
   readonly identity: string;

@@ -180,7 +180,7 @@ export async function readKernelValue(path: string): Promise<string> {
   }
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** A longer file is refused with TooLarge. */
   readonly limitBytes: number;
   /** Whether the path may be a link: only where no pod can put one, as in /etc. */
@@ -193,7 +193,7 @@ export async function readSmallFile(path: string, options: ReadOptions): Promise
 }
 
 /** The same, as it is. */
-export async function readSmallBytes(path: string, options: ReadOptions): Promise<Buffer> {
+async function readSmallBytes(path: string, options: ReadOptions): Promise<Buffer> {
   const { followLinks = false, limitBytes } = options;
   const fd = followLinks ? await openFile(path, O_RDONLY | O_NONBLOCK) : (await openRegular(path)).fd;
   try {

@@ -6,7 +6,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { KubeletError } from '../../base/errors.ts';
 
-export interface AnswerLimits {
+interface AnswerLimits {
   /** Everything on the connection, after decryption. */
   readonly totalBytes: number;
   /** Also the parser's own limit on each block of headers: `maxHeaderSize`. */

@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import { callbackify } from 'node:util';
 import { type ResolvConf, readHosts, readResolvConf, resolveCandidates } from '../machine/resolv-conf.ts';
 
-export type LookupCallback = (
+type LookupCallback = (
   err: NodeJS.ErrnoException | null,
   address: string | LookupAddress[],
   family?: number,
@@ -18,7 +18,7 @@ export type LookupCallback = (
 /** As `lookup` of net.connect() has it. */
 export type Lookup = (name: string, options: LookupOptions, callback: LookupCallback) => void;
 
-export interface PodLookupOptions {
+interface PodLookupOptions {
   readonly hostsFile?: string;
   readonly resolvConfFile?: string;
   /** Instead of those that the machine is configured with. */

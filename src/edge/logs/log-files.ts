@@ -79,7 +79,7 @@ function leadsOut(path: string): KubeletError {
   return new KubeletError('forbidden', 'LinkLeadsOut', `${path} leads out of the pod's log directory`);
 }
 
-export class PlainLog {
+class PlainLog {
   readonly compressed = false;
   readonly identity: string;
   readonly #handle: FileHandle;
@@ -108,7 +108,7 @@ export class PlainLog {
 }
 
 /** Reads forwards; who asks for an earlier place has it unpacked from the beginning again. */
-export class GzipLog {
+class GzipLog {
   readonly compressed = true;
   readonly identity: string;
   readonly #handle: FileHandle;

@@ -11,7 +11,7 @@ import { openRegular, readInto } from '../files/small-files.ts';
 import { realPathOf } from '../volumes/descriptors.ts';
 import { openLogFile } from './log-files.ts';
 
-export interface Tail {
+interface Tail {
   readonly bytes: Uint8Array;
   /** Whether that is all of the file. */
   readonly whole: boolean;

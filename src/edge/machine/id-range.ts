@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { KubeletError } from '../../base/errors.ts';
 
-export interface IdRange {
+interface IdRange {
   readonly first: number;
   readonly length: number;
 }

@@ -4,7 +4,7 @@ import { readdir, readFile, statfs } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 
-export interface MachineCapacityFacts {
+interface MachineCapacityFacts {
   readonly cpus: number;
   readonly memoryBytes: bigint;
   readonly storageBytes: bigint | undefined;
@@ -12,7 +12,7 @@ export interface MachineCapacityFacts {
   readonly maxProcesses: bigint | undefined;
 }
 
-export interface MachineCapacitySources {
+interface MachineCapacitySources {
   readonly proc: string;
   readonly sys: string;
   readonly cpus: () => number;

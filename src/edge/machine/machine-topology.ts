@@ -4,14 +4,14 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseCpuList } from '../../api/quantity/cpu-list.ts';
 
-export interface MachineThread {
+interface MachineThread {
   readonly id: number;
   /** Of the kernel; alike in two sockets. */
   readonly core: number;
   readonly socket: number;
 }
 
-export interface MachineCache {
+interface MachineCache {
   readonly level: number;
   /** Data, Instruction, Unified. */
   readonly type: string;
@@ -19,7 +19,7 @@ export interface MachineCache {
   readonly threads: readonly number[];
 }
 
-export interface NumaNode {
+interface NumaNode {
   readonly id: number;
   readonly memoryBytes: bigint;
   readonly hugePages: readonly { readonly sizeBytes: bigint; readonly count: bigint }[];
@@ -29,7 +29,7 @@ export interface NumaNode {
   readonly caches: readonly MachineCache[];
 }
 
-export interface MachineTopology {
+interface MachineTopology {
   readonly sockets: number;
   readonly cores: number;
   readonly threads: number;

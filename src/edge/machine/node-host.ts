@@ -6,7 +6,7 @@ import { networkInterfaces, release } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultRouteAddresses } from './machine.ts';
 
-export interface HostIdentity {
+interface HostIdentity {
   readonly machineID: string;
   readonly systemUUID: string;
   readonly bootID: string;

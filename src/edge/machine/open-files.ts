@@ -4,7 +4,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { loadSyscalls } from '../syscalls/syscalls.ts';
 import { hostError } from '../syscalls/syscalls-errors.ts';
 
-export interface OpenFileLimits {
+interface OpenFileLimits {
   readonly soft: number;
   readonly hard: number;
 }

@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { describeError } from '../../base/errors.ts';
 
 /** One word instead of another type per direction: `next` asks for the next part. */
-export type WorkerRequest = { readonly is: 'work'; readonly work: unknown } | { readonly is: 'next' };
+type WorkerRequest = { readonly is: 'work'; readonly work: unknown } | { readonly is: 'next' };
 
 export type WorkerAnswer =
   | { readonly is: 'part'; readonly part: unknown }

@@ -7,18 +7,18 @@ import { join } from 'node:path';
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 import { openFile, readInto } from '../files/small-files.ts';
 
-export interface HostManifestEntry {
+interface HostManifestEntry {
   readonly path: string;
   readonly kind: 'file' | 'directory' | 'other' | 'missing' | 'unreadable';
   readonly stamp: string;
   readonly reason?: string;
 }
 
-export type HostManifestListing =
+type HostManifestListing =
   | { readonly kind: 'missing' | 'other' }
   | { readonly kind: 'directory' | 'file'; readonly entries: readonly HostManifestEntry[] };
 
-export interface HostManifestContent {
+interface HostManifestContent {
   readonly bytes: Uint8Array;
   readonly stamp: string;
   readonly changedAtMs: number;

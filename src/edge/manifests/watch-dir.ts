@@ -9,7 +9,7 @@ import { KubeletError } from '../../base/errors.ts';
 import type { RemovedNames } from '../files/removed-names.ts';
 import { findWatchTargets, type WatchTarget } from './watch-dir-targets.ts';
 
-export interface WatchPathOptions {
+interface WatchPathOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly onChange: () => void;

@@ -5,7 +5,7 @@ import type { DeviceMount } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** Runs one of the machine's programs; resolves to what it wrote. */
-export type RunProgram = (program: string, args: readonly string[]) => Promise<string>;
+type RunProgram = (program: string, args: readonly string[]) => Promise<string>;
 
 const nothingFound = 2;
 /** fsck: errors were found and are still there. */

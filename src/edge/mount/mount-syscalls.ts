@@ -4,7 +4,7 @@
 import { errnoError } from '../syscalls/syscalls-errors.ts';
 import { type AsyncCall, type Koffi, loadPool } from '../volumes/pool-calls.ts';
 
-export interface MountCall {
+interface MountCall {
   readonly source: string;
   readonly target: string;
   readonly fsType: string | null;

@@ -8,7 +8,7 @@ import { hostError } from '../syscalls/syscalls-errors.ts';
 import { type MountEntry, readMountTable } from './mount-table.ts';
 
 /** What had to be done: nothing; only the kind of the mount that was there; a bind mount on itself. */
-export type Sharing = 'was-shared' | 'made-shared' | 'bound';
+type Sharing = 'was-shared' | 'made-shared' | 'bound';
 
 export async function shareMount(directory: string): Promise<Sharing> {
   const path = await realpath(directory).catch((err: unknown) => {

@@ -54,7 +54,7 @@ export function requestText(
   return dialText(err, host, port);
 }
 
-export const plainAnswerText = 'http: server gave HTTP response to HTTPS client';
+const plainAnswerText = 'http: server gave HTTP response to HTTPS client';
 
 /** Whether a server that was asked for TLS answered without. OpenSSL says so in words only: these bytes are no TLS record. */
 export function isPlainAnswer(err: unknown): boolean {

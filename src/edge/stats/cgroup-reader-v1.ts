@@ -11,7 +11,7 @@ import { type DiskNames, deviceIo } from './disk-names.ts';
 import { fieldOf, type KernelFiles } from './kernel-files.ts';
 import { readMachinePressure, readPressure } from './pressure.ts';
 
-export interface CgroupReaderV1Options {
+interface CgroupReaderV1Options {
   readonly files: KernelFiles;
   /** By controller. */
   readonly mountPoints: ReadonlyMap<string, string>;
@@ -165,7 +165,7 @@ export class CgroupReaderV1 implements CgroupReader {
 }
 
 /** Lines are `8:0 Read 4096`. */
-export function v1Io(bytes: string, counts: string, disks: DiskNames): readonly DeviceIo[] {
+function v1Io(bytes: string, counts: string, disks: DiskNames): readonly DeviceIo[] {
   const found = new Map<string, Record<string, number>>();
   for (const [text, unit] of [
     [bytes, 'Bytes'],

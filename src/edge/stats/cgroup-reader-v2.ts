@@ -13,7 +13,7 @@ import { type DiskNames, deviceIo } from './disk-names.ts';
 import { fieldOf, type KernelFiles } from './kernel-files.ts';
 import { readMachinePressure, readPressure } from './pressure.ts';
 
-export interface CgroupReaderV2Options {
+interface CgroupReaderV2Options {
   readonly files: KernelFiles;
   readonly root: string;
   readonly disks: DiskNames;
@@ -135,7 +135,7 @@ function cpuDetails(stat: string, max: string, weight: number) {
 }
 
 /** Lines are `8:0 rbytes=1 wbytes=2 rios=3 wios=4 …`; a device that was never used has its numbers and a space. */
-export function v2Io(text: string, disks: DiskNames): readonly DeviceIo[] {
+function v2Io(text: string, disks: DiskNames): readonly DeviceIo[] {
   return text.split('\n').flatMap((line) => {
     const [device = '', ...pairs] = line.trim().split(' ');
     if (pairs.length === 0) return [];

@@ -7,7 +7,7 @@ export interface DiskNames {
   nameOf(numbers: string): string;
 }
 
-export interface Disk {
+interface Disk {
   readonly numbers: string;
   readonly name: string;
   readonly counters: DiskCounters;

@@ -22,7 +22,7 @@ const blockBytes = 512;
 /** Descriptors whose kind is looked up, of one process: one that holds more is not counted to the last socket. */
 const mostLinks = 10_000;
 
-export interface HostReaderOptions {
+interface HostReaderOptions {
   readonly files: KernelFiles;
   /** Where the kernel shows its processes. */
   readonly proc?: string;

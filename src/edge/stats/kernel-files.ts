@@ -22,7 +22,7 @@ const absent: ReadonlySet<string> = new Set([
 /** Processes of others may be closed to a kubelet that is confined. */
 const foreign: ReadonlySet<string> = new Set([...absent, 'EACCES', 'EPERM']);
 
-export interface KernelFilesOptions {
+interface KernelFilesOptions {
   /** Told of what is there and cannot be read. */
   readonly onUnreadable?: (path: string, err: unknown) => void;
 }

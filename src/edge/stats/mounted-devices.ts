@@ -1,6 +1,6 @@
 // The devices that hold file systems of this machine. Upstream: cadvisor's fs package (partitions).
 
-export interface DeviceMount {
+interface DeviceMount {
   readonly device: string;
   /** `254:0` */
   readonly numbers: string;

@@ -5,7 +5,7 @@ import type { KernelFiles } from './kernel-files.ts';
 
 const none: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
 
-export function parsePressure(text: string): Pressure {
+function parsePressure(text: string): Pressure {
   return { some: lineOf(text, 'some'), full: lineOf(text, 'full') };
 }
 

@@ -15,8 +15,6 @@ export interface StatsHostOptions {
   readonly onUnreadable: (path: string, err: unknown) => void;
 }
 
-export type StatsHost = ReturnType<typeof statsHost>;
-
 export function statsHost(
   clock: Clock,
   hierarchies: Hierarchies | undefined,

@@ -6,7 +6,7 @@ import { readSync } from 'node:fs';
 import type * as KoffiModule from 'koffi';
 import { errnoError, errorCode } from './syscalls-errors.ts';
 
-export interface MountRequest {
+interface MountRequest {
   readonly source: string;
   readonly target: string;
   readonly flags: number;
@@ -30,7 +30,7 @@ export interface Syscalls {
   sendDatagram(address: Uint8Array, message: string): void;
 }
 
-export interface NameEvent {
+interface NameEvent {
   readonly mask: number;
   /** The same for both halves of a rename within the directory. */
   readonly cookie: number;

@@ -19,7 +19,7 @@ export const usualPlaces: BusPlaces = {
   privateSocket: '/run/systemd/private',
 };
 
-export const manager = 'org.freedesktop.systemd1.Manager';
+const manager = 'org.freedesktop.systemd1.Manager';
 const destination = 'org.freedesktop.systemd1';
 const path = '/org/freedesktop/systemd1';
 const callMs = 10_000;

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { loadSyscalls, unixAddress } from '../syscalls/syscalls.ts';
 
-export interface SdNotifyOptions {
+interface SdNotifyOptions {
   /** NOTIFY_SOCKET. Empty or absent: nobody is to be told. */
   readonly socket: string | undefined;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ import {
 } from './bus-connection.ts';
 import { systemdVersionOf, type UnitProperty } from './unit-properties.ts';
 
-export interface SystemdUnitsOptions {
+interface SystemdUnitsOptions {
   readonly clock: Clock;
   readonly places?: BusPlaces;
 }

@@ -22,7 +22,7 @@ const quotaPeriodSince = 242;
 const allowedCpusSince = 244;
 const cpuIdleSince = 252;
 
-export interface PropertyTarget {
+interface PropertyTarget {
   readonly cgroupVersion: 1 | 2;
   /** -1: not known, so that nothing newer is used. */
   readonly systemdVersion: number;

@@ -20,7 +20,7 @@ const removeLeaf = promisify(rmdir);
 const removeFile = promisify(unlink);
 const resolve = promisify(realpath.native);
 
-export interface PodTreeOptions {
+interface PodTreeOptions {
   /** `<root>/pods`. */
   readonly podsDir: string;
   /** The mount points at and below a real path. */

@@ -29,7 +29,7 @@ class Gate {
 }
 
 /** Runs one call in the pool. Gives its result, or the errno it left as a negative number. */
-export type InPool = <A extends unknown[]>(call: AsyncCall<A>, ...args: A) => Promise<number>;
+type InPool = <A extends unknown[]>(call: AsyncCall<A>, ...args: A) => Promise<number>;
 
 // One for all: it is the same pool.
 const gate = new Gate();

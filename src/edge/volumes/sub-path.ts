@@ -13,7 +13,7 @@ import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 const openPath = 0o10000000;
 
-export interface SubPathDeps {
+interface SubPathDeps {
   readonly syscalls: MountSyscalls;
   /** Makes what is missing above a path, then what is to be there; false when something was there already. */
   readonly within: (path: string, make: () => Promise<void>) => Promise<boolean>;

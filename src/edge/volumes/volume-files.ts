@@ -41,7 +41,7 @@ import { UsageThread } from './usage/usage-thread-client.ts';
 import { type MountCommands, mostLayers, VolumeMounts } from './volume-mounts.ts';
 import { writeContent } from './write-content.ts';
 
-export interface VolumeFilesOptions {
+interface VolumeFilesOptions {
   /** `<root>/pods`: nothing outside it is ever removed or unmounted. */
   readonly podsDir: string;
   readonly now: () => number;

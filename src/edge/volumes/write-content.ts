@@ -16,7 +16,7 @@ const longestPath = 4096;
 const longestName = 255;
 const stampedName = /^\.\.\d{4}_/;
 
-export interface WriteContentHooks {
+interface WriteContentHooks {
   /** How the file system that the directory is in is called. */
   readonly calls: FileCalls;
   /** Whether nothing can be in the directory, and nobody looks at it. */

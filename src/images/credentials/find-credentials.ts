@@ -6,7 +6,7 @@ import type { NodeDockerConfig } from './node-docker-config.ts';
 import type { PluginProvider } from './plugin-provider.ts';
 import { type PullSecretsDeps, pullSecretNames, pullSecretsKeyring } from './pull-secrets.ts';
 
-export interface CredentialFinderDeps {
+interface CredentialFinderDeps {
   readonly secrets: PullSecretsDeps;
   readonly node: Pick<NodeDockerConfig, 'keyring'>;
   readonly plugins: readonly Pick<PluginProvider, 'provide'>[];

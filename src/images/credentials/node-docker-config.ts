@@ -7,7 +7,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { type DockerConfig, type DockerFormat, parseDockerConfig } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
 
-export interface NodeDockerConfigDeps {
+interface NodeDockerConfigDeps {
   /** Undefined when there is no such file. */
   readonly read: (path: string) => Promise<string | undefined>;
   readonly places: DockerConfigPlaces;
@@ -15,7 +15,7 @@ export interface NodeDockerConfigDeps {
   readonly log: Logger;
 }
 
-export interface DockerConfigPlaces {
+interface DockerConfigPlaces {
   readonly rootDir: string;
   readonly workingDirectory: string;
   /** Empty when the kubelet has none. */

@@ -6,13 +6,13 @@ import { KubeletError } from '../../base/errors.ts';
 import { Secret } from '../../base/log/secret.ts';
 import type { DockerConfig, DockerCredential } from './docker-config.ts';
 
-export interface PluginRequest {
+interface PluginRequest {
   readonly image: string;
   readonly serviceAccountToken?: Secret | undefined;
   readonly serviceAccountAnnotations?: Readonly<Record<string, string>> | undefined;
 }
 
-export type CacheKeyType = 'Image' | 'Registry' | 'Global';
+type CacheKeyType = 'Image' | 'Registry' | 'Global';
 
 export interface PluginResponse {
   readonly cacheKeyType: CacheKeyType;

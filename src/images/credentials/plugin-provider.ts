@@ -37,7 +37,7 @@ export interface PluginRun {
   readonly input: Secret;
 }
 
-export interface PluginProviderDeps {
+interface PluginProviderDeps {
   readonly config: PluginConfig;
   /** Runs the program to its end and gives what it wrote; rejects without repeating any of it. */
   readonly run: (run: PluginRun, signal: AbortSignal) => Promise<string>;
@@ -47,7 +47,7 @@ export interface PluginProviderDeps {
   readonly observe: (plugin: string, seconds: number, failed: boolean) => void;
 }
 
-export interface PluginAnswer {
+interface PluginAnswer {
   readonly auth: DockerConfig;
   /** Undefined: it was asked without a token, so that what it says counts for every pod. */
   readonly source: CredentialSource | undefined;

@@ -33,7 +33,7 @@ export interface RecordFiles {
   remove(path: string): Promise<void>;
 }
 
-export interface PullHistoryDeps {
+interface PullHistoryDeps {
   readonly files: RecordFiles;
   readonly images: Pick<CriImages, 'listImages'>;
   readonly rootDir: string;

@@ -10,7 +10,7 @@ import { isAbort } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { admitPod } from './admit-pod.ts';
 
-export interface AdmissionDeps {
+interface AdmissionDeps {
   /** Pods this node was given and that have not ended. */
   readonly active: () => readonly Pod[];
   /** Whether something of the pod runs already. */

@@ -11,7 +11,7 @@ import { matchesNode } from './node-affinity.ts';
 import { namesAnotherNode, portsTaken, untoleratedTaint } from './node-constraints.ts';
 import { podsToPreempt } from './preemption.ts';
 
-export interface AdmissionInput extends RequestOptions {
+interface AdmissionInput extends RequestOptions {
   readonly pod: Pod;
   /** Pods that are admitted and have not ended. */
   readonly others: readonly Pod[];
@@ -19,7 +19,7 @@ export interface AdmissionInput extends RequestOptions {
   readonly node: Node;
 }
 
-export type Admission =
+type Admission =
   | { readonly admit: true; readonly preempt: readonly Pod[]; readonly shortOf?: string }
   | { readonly admit: false; readonly reason: string; readonly message: string };
 

@@ -7,7 +7,7 @@ import { askedAppArmorProfile } from '../../api/pod/app-armor.ts';
 import { hasPodLevelResources } from '../../api/pod/resources.ts';
 import { normalizeSysctl } from '../../api/pod/sysctl-name.ts';
 
-export interface Refused {
+interface Refused {
   readonly reason: string;
   readonly message: string;
 }
@@ -28,7 +28,7 @@ const safeSysctls: readonly (readonly [name: string, sinceKernel: string])[] = [
   ['net.ipv4.tcp_wmem', '4.15'],
 ];
 
-export interface SysctlSettings {
+interface SysctlSettings {
   /** As uname says it: 6.1.0-31-amd64. */
   readonly kernelRelease: string;
   /** allowedUnsafeSysctls of the configuration: names, or prefixes that end in `*`. */

@@ -66,7 +66,7 @@ export function podCapacity(
 }
 
 /** systemReserved and kubeReserved; where CPUs are reserved by number, these count instead of both amounts. */
-export function reservedAmounts(settings: ReservationSettings): ResourceAmounts {
+function reservedAmounts(settings: ReservationSettings): ResourceAmounts {
   return addAmounts(systemReserved(settings), kubeReserved(settings));
 }
 

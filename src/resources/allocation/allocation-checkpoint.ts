@@ -11,7 +11,7 @@ import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 
 /** By container name. */
 export type PodAllocation = ReadonlyMap<string, ResourceRequirements>;
-export type PodAllocations = ReadonlyMap<PodUid, PodAllocation>;
+type PodAllocations = ReadonlyMap<PodUid, PodAllocation>;
 
 export function encodeAllocations(pods: PodAllocations): string {
   const entries = sorted(pods).map(([uid, containers]) => {

@@ -16,7 +16,7 @@ import { CheckpointFile, cannotRestore, type StateFiles } from '../checkpoint/ch
 import { allocationOf, podWithAllocation } from './allocated-pod.ts';
 import { decodeAllocations, encodeAllocations, type PodAllocation } from './allocation-checkpoint.ts';
 
-export interface AllocationsDeps {
+interface AllocationsDeps {
   readonly files: Pick<StateFiles, 'read' | 'replace' | 'settle'>;
   readonly rootDir: string;
   /** The gate InPlacePodVerticalScaling: without it every pod has what it asks for, and nothing is written. */

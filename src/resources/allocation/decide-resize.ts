@@ -19,7 +19,7 @@ export interface ResizeRules {
   readonly maySwap: (pod: Pod, container: Container) => boolean;
 }
 
-export interface Infeasible {
+interface Infeasible {
   readonly message: string;
   /** As the metric names it. */
   readonly detail: string;

@@ -26,7 +26,7 @@ import { type RequestedResize, requestedResizes } from './requested-resizes.ts';
 import { alreadySized, completionMessage, isInProgress } from './resize-progress.ts';
 
 /** What has a waiting resize tried again, as the metric names it. */
-export type RetryTrigger = 'pod_resized' | 'pod_updated' | 'pods_added' | 'pods_removed' | 'periodic_retry';
+type RetryTrigger = 'pod_resized' | 'pod_updated' | 'pods_added' | 'pods_removed' | 'periodic_retry';
 
 export interface ResizeAdmission {
   /** Whether the pod was admitted in this life. */
@@ -35,13 +35,13 @@ export interface ResizeAdmission {
   resize(pod: Pod, signal: AbortSignal): Promise<{ readonly message: string } | undefined>;
 }
 
-export interface ResizeCounts {
+interface ResizeCounts {
   requested(resize: RequestedResize): void;
   infeasible(detail: string): void;
   acceptedAfterWait(trigger: RetryTrigger): void;
 }
 
-export interface PodResizesDeps {
+interface PodResizesDeps {
   /** As they are asked for. */
   readonly desired: WantedPods<{ readonly uid: PodUid; readonly pod: Pod }>;
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };

@@ -205,7 +205,7 @@ export class NodeCgroups implements Component {
 }
 
 /** Amounts of a node or of a reservation, as a cgroup takes them. */
-export function limitSettings(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
+function limitSettings(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
   const cpu = amounts.has('cpu')
     ? { cpuShares: milliCpuToShares(amountOf(amounts, 'cpu').milliValue()) }
     : {};

@@ -9,7 +9,7 @@ import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroup
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { type PodCgroupPolicy, podCgroupSettings } from './pod-cgroup-settings.ts';
 
-export interface PodCgroupsDeps {
+interface PodCgroupsDeps {
   readonly cgroups: Pick<
     Cgroups,
     | 'begin'

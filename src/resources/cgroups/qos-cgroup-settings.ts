@@ -18,7 +18,7 @@ export interface QosPolicy {
   readonly hugePageSizes: readonly string[];
 }
 
-export interface QosSettings {
+interface QosSettings {
   readonly guaranteed: CgroupSettings;
   readonly burstable: CgroupSettings;
   readonly bestEffort: CgroupSettings;

@@ -16,7 +16,7 @@ export interface StateFiles {
   settle(path: string): Promise<void>;
 }
 
-export interface CheckpointFileOptions {
+interface CheckpointFileOptions {
   readonly files: Pick<StateFiles, 'read' | 'replace' | 'settle'>;
   readonly path: string;
   readonly clock: Pick<Clock, 'setTimer'>;

@@ -5,7 +5,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 import { isObject, parseObject, printedChecksum, printMap } from '../checkpoint/printed.ts';
 
-export interface CpuState {
+interface CpuState {
   readonly policyName: string;
   /** CPUs that nobody has of their own: `0-3,7`. */
   readonly defaultCpuSet: string;

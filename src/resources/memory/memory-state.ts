@@ -5,7 +5,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 import { isObject, parseObject, printedChecksum, printList, printMap } from '../checkpoint/printed.ts';
 
-export interface MemoryTable {
+interface MemoryTable {
   readonly total: number;
   readonly systemReserved: number;
   readonly allocatable: number;
@@ -13,7 +13,7 @@ export interface MemoryTable {
   readonly free: number;
 }
 
-export interface NumaNodeState {
+interface NumaNodeState {
   readonly numberOfAssignments: number;
   /** By resource: memory, hugepages-2Mi. */
   readonly memoryMap: Readonly<Record<string, MemoryTable>>;
@@ -21,13 +21,13 @@ export interface NumaNodeState {
   readonly cells: readonly number[];
 }
 
-export interface MemoryBlock {
+interface MemoryBlock {
   readonly numaAffinity: readonly number[];
   readonly type: string;
   readonly size: number;
 }
 
-export interface MemoryState {
+interface MemoryState {
   readonly policyName: string;
   readonly machineState: Readonly<Record<string, NumaNodeState>>;
   /** By pod UID and container name. */

@@ -3,7 +3,7 @@
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 
-export interface TopologyHint {
+interface TopologyHint {
   /** Undefined: any NUMA node will do. */
   readonly numaNodes: readonly number[] | undefined;
   /** Whether this is as few nodes as it could be. */

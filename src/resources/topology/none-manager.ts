@@ -11,7 +11,7 @@ import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
 import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';
 import type { HintProvider } from './hint-provider.ts';
 
-export interface NoneManagerDeps {
+interface NoneManagerDeps {
   readonly files: Pick<StateFiles, 'read' | 'write'>;
   readonly rootDir: string;
   /** As it is configured. */
@@ -56,7 +56,7 @@ const memory: Kind = {
 export const cpuManager = (deps: NoneManagerDeps): NoneManager => new NoneManager(deps, cpu);
 export const memoryManager = (deps: NoneManagerDeps): NoneManager => new NoneManager(deps, memory);
 
-export class NoneManager implements Component, HintProvider {
+class NoneManager implements Component, HintProvider {
   readonly name: string;
   readonly #deps: NoneManagerDeps;
   readonly #kind: Kind;

@@ -7,12 +7,12 @@ import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { HintProvider } from './hint-provider.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly reason: string;
   readonly message: string;
 }
 
-export interface PodEnds {
+interface PodEnds {
   readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
   get(uid: PodUid): PodLifecycle | undefined;
 }

@@ -6,7 +6,7 @@ import type { Container, Pod } from '../../api/k8s/types.ts';
 import { askedAppArmorProfile, localhostPrefix } from '../../api/pod/app-armor.ts';
 import { KubeletError } from '../../base/errors.ts';
 
-export interface AppArmorFields {
+interface AppArmorFields {
   readonly apparmor?: CriRequest<SecurityProfile>;
   /** The older form of the same, for runtimes that know no other. */
   readonly apparmorProfile?: string;

@@ -20,7 +20,7 @@ import type { ContainerOptions } from './container-options.ts';
 import { containerResources } from './linux-resources.ts';
 import { containerSecurityContext, type SecurityInput, type Users } from './security-context.ts';
 
-export interface ContainerConfigInput extends SecurityInput {
+interface ContainerConfigInput extends SecurityInput {
   readonly restartCount: number;
   /** What the runtime calls the image that is present. */
   readonly imageRef: string;

@@ -18,7 +18,7 @@ import { isKind, KubeletError } from '../../base/errors.ts';
 import { envFieldText, envResourceText, type PodPlace } from './env-fields.ts';
 import { serviceEnv } from './service-env.ts';
 
-export interface EnvInput {
+interface EnvInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly place: PodPlace;

@@ -21,7 +21,7 @@ export interface ContainerOptions {
   readonly devices: readonly CriRequest<Device>[];
 }
 
-export interface OptionsInput {
+interface OptionsInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;

@@ -26,7 +26,7 @@ export interface HookDeps {
   readonly clock: Clock;
 }
 
-export interface HookRun {
+interface HookRun {
   readonly pod: Pod;
   readonly container: Container;
   readonly containerId: string;

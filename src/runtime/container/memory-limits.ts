@@ -8,14 +8,14 @@ import { isCriticalPod } from '../../api/pod/critical-pods.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 
-export interface SwapSettings {
+interface SwapSettings {
   readonly behavior: 'NoSwap' | 'LimitedSwap';
   /** Whether the kernel can limit swap by cgroup at all. */
   readonly controller: boolean;
   readonly capacityBytes: bigint;
 }
 
-export interface MemoryQosSettings {
+interface MemoryQosSettings {
   /** How much of what lies between request and limit a container gets before it is slowed down. */
   readonly throttlingFactor: number;
   readonly pageBytes: bigint;

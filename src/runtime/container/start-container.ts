@@ -15,7 +15,7 @@ import { linkLog } from './log-links.ts';
 import { runPostStart } from './post-start.ts';
 import { podFormat } from './security-context.ts';
 
-export interface StartOptions {
+interface StartOptions {
   /** A container that exists already and only has to be started. */
   readonly created?: ContainerId;
   /** A container that never ran: its name has to be freed first. */

@@ -11,7 +11,7 @@ import type { Component } from '../../base/component.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { oneElement } from '../paths.ts';
 
-export interface UnfinishedHooksDeps {
+interface UnfinishedHooksDeps {
   readonly files: {
     listNames(path: string): Promise<readonly string[]>;
     writeText(path: string, text: string, mode: number): Promise<void>;

@@ -21,7 +21,7 @@ import {
 } from './container-actions.ts';
 import type { DecideOptions, StartAction, StopCause, StopContainer } from './pod-action.ts';
 
-export interface InitActions {
+interface InitActions {
   readonly stops: readonly StopContainer[];
   readonly starts: readonly StartAction[];
   /** Of sidecars that run. */

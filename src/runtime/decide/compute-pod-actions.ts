@@ -24,7 +24,7 @@ import {
 } from './container-actions.ts';
 import type { DecideOptions, PodAction, StartAction, StopCause, StopContainer } from './pod-action.ts';
 
-export interface SandboxChange {
+interface SandboxChange {
   readonly recreate: boolean;
   readonly attempt: number;
   readonly id: SandboxId | undefined;
@@ -46,7 +46,7 @@ export function computePodActions(
 }
 
 /** Whether the pod needs another sandbox, and which attempt that would be. */
-export function computeSandboxChange(pod: Pod, seen: ObservedPod | undefined): SandboxChange {
+function computeSandboxChange(pod: Pod, seen: ObservedPod | undefined): SandboxChange {
   const latest = seen?.sandboxes[0];
   if (latest === undefined) return { recreate: true, attempt: 0, id: undefined, why: 'no sandbox yet' };
   const again = (why: string): SandboxChange => ({

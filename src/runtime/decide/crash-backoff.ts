@@ -11,12 +11,12 @@ import { Backoff } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
 import { podFormat } from '../container/security-context.ts';
 
-export interface CrashWait {
+interface CrashWait {
   readonly message: string;
   readonly retryInMs: number;
 }
 
-export interface CrashLimits {
+interface CrashLimits {
   readonly initialMs: number;
   readonly maxMs: number;
 }

@@ -9,7 +9,7 @@ import { lettingFinish } from '../stop/letting-finish.ts';
 import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
 
-export interface SandboxOptions {
+interface SandboxOptions {
   readonly attempt: number;
   /** The containers that will be started in it first. */
   readonly first: readonly Container[];

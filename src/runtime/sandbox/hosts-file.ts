@@ -2,7 +2,7 @@
 // Invariant: the texts are upstream's to the byte; programs look for the header to know whose file it is.
 import type { HostAlias } from '../../api/k8s/types.ts';
 
-export interface HostsFileInput {
+interface HostsFileInput {
   readonly podIps: readonly string[];
   readonly hostname: string;
   /** Empty without a subdomain. */

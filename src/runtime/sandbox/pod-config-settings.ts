@@ -6,7 +6,7 @@ import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
 const defaultThrottlingFactor = 0.9;
 const pageBytes = 4096n;
 
-export interface PodConfigSettingsInput {
+interface PodConfigSettingsInput {
   readonly config: {
     readonly podLogsDir: string;
     readonly clusterDNS: readonly string[];

@@ -9,7 +9,7 @@ import type { PodRuntimeDeps } from '../sync-context.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import { generateSandboxConfig } from './sandbox-config.ts';
 
-export interface SandboxPlan {
+interface SandboxPlan {
   readonly config: CriRequest<PodSandboxConfig>;
   /** Empty: the runtime's own default. */
   readonly runtimeHandler: string;

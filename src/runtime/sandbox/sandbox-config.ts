@@ -39,7 +39,7 @@ export interface RuntimeGates {
   readonly HostnameOverride: boolean;
 }
 
-export interface SandboxInput {
+interface SandboxInput {
   readonly pod: Pod;
   readonly attempt: number;
   /** The node's resolver file. */
@@ -84,7 +84,7 @@ export function generateSandboxConfig(
   };
 }
 
-export interface PodHostname {
+interface PodHostname {
   readonly hostname: string;
   /** Empty without a subdomain. */
   readonly domain: string;

@@ -22,7 +22,7 @@ export interface UserNamespacesDeps {
   readonly idRange: () => Promise<IdRange>;
 }
 
-export interface IdRange {
+interface IdRange {
   readonly first: number;
   readonly length: number;
 }

@@ -14,12 +14,12 @@ import { isRefusal, type Refusals } from './refusals.ts';
 import { unlessGone } from './stop-container.ts';
 import { rethrowFirst } from './stop-pod.ts';
 
-export interface Garbage {
+interface Garbage {
   readonly containers: readonly ObservedContainer[];
   readonly sandboxes: readonly ObservedSandbox[];
 }
 
-export interface RemoveDeps {
+interface RemoveDeps {
   readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
   readonly refusals: Refusals;
 }
@@ -34,7 +34,7 @@ export interface GarbagePolicy {
   readonly total: number;
 }
 
-export const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0, total: -1 };
+const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0, total: -1 };
 
 /** For a pod that is still wanted: dead containers beyond those that are kept of each name, and sandboxes left empty by a newer one. */
 export function computeGarbage(

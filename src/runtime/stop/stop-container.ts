@@ -39,7 +39,7 @@ export interface StopOptions {
 }
 
 /** Always enough to see SIGTERM before SIGKILL. */
-export const minimumGraceSeconds = 2;
+const minimumGraceSeconds = 2;
 
 /** What is asked for, which may be less than the minimum: then there is no time for a hook. */
 export function computeGraceSeconds(

@@ -17,7 +17,7 @@ export interface Access {
   readonly path: string;
 }
 
-export interface AccessReviewsDeps extends ReviewDeps {
+interface AccessReviewsDeps extends ReviewDeps {
   readonly nodeName: string;
   readonly allowedTtlMs: number;
   readonly deniedTtlMs: number;

@@ -92,7 +92,7 @@ function tokenProtocol(request: HttpRequest): string | undefined {
 }
 
 /** The protocols a client offers, without those that are tokens: what may be told to others. */
-export function splitProtocols(header: string | readonly string[] | undefined): {
+function splitProtocols(header: string | readonly string[] | undefined): {
   readonly kept: readonly string[];
   readonly tokens: readonly string[];
 } {

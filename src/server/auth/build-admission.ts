@@ -8,7 +8,7 @@ import { AccessReviews } from './access-reviews.ts';
 import { type AdmitDeps, admission } from './admit.ts';
 import { TokenReviews } from './token-reviews.ts';
 
-export interface AuthConfiguration {
+interface AuthConfiguration {
   readonly authentication: {
     readonly x509: { readonly clientCAFile: string };
     readonly webhook: { readonly enabled: boolean; readonly cacheTTL: { readonly ms: number } };
@@ -23,7 +23,7 @@ export interface AuthConfiguration {
   };
 }
 
-export interface BuildAuthDeps {
+interface BuildAuthDeps {
   readonly config: AuthConfiguration;
   /** Undefined on a node that stands alone. */
   readonly api: Pick<ApiClient, 'create'> | undefined;

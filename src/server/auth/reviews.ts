@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 /** Whose budget at the API server a review counts against: not that of the node's own work. */
-export type ReviewLimiter = 'token-reviews' | 'access-reviews';
+type ReviewLimiter = 'token-reviews' | 'access-reviews';
 
 export interface ReviewDeps {
   readonly api: Pick<ApiClient, 'create'>;
@@ -16,7 +16,7 @@ export interface ReviewDeps {
 }
 
 /** The whole review, asking again included. */
-export const reviewDeadlineMs = 10_000;
+const reviewDeadlineMs = 10_000;
 const attempts = 5;
 const firstWaitMs = 500;
 const factor = 1.5;

@@ -11,7 +11,7 @@ import { keptAnswers } from './answers.ts';
 import { type ReviewDeps, review } from './reviews.ts';
 import type { UserInfo } from './user.ts';
 
-export interface TokenReviewsDeps extends ReviewDeps {
+interface TokenReviewsDeps extends ReviewDeps {
   /** How long an answer is kept; 0 keeps none. */
   readonly ttlMs: number;
   /** Keys the hashes under which answers are kept. */

@@ -2,7 +2,7 @@
 // Upstream: validateContainerLogStatus in pkg/kubelet/kubelet_pods.go and GetContainerSpec in pkg/kubelet/container.
 import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
 
-export type ChosenContainer = { readonly id: string } | { readonly why: string };
+type ChosenContainer = { readonly id: string } | { readonly why: string };
 
 export function hasContainer({ spec }: Pod, name: string): boolean {
   const lists = [spec?.containers, spec?.initContainers, spec?.ephemeralContainers];

@@ -21,7 +21,7 @@ export interface ContainerLogsDeps extends ReadLogDeps {
   readonly splitStreams: boolean;
 }
 
-export interface ContainerLogsRequest {
+interface ContainerLogsRequest {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;

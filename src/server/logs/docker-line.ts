@@ -7,7 +7,7 @@
 /** Docker cuts at 16 KiB, of which escapes make six times as much. A longer line is none. */
 export const longestDockerLineBytes = 128 * 1024;
 
-export interface DockerLine {
+interface DockerLine {
   readonly log: string;
   readonly stream: string | undefined;
   readonly time: string | undefined;

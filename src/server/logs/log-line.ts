@@ -14,7 +14,7 @@ const stderrText = 'stderr ';
 /** Go's zero time, which a JSON line without a time has. */
 const yearOneSeconds = -62_135_596_800;
 
-export type LogStream = 'stdout' | 'stderr';
+type LogStream = 'stdout' | 'stderr';
 
 /** The most bytes that have to be seen to know a line's time, stream and tag. */
 export const longestHeaderBytes = 128;

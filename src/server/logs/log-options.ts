@@ -14,7 +14,7 @@ export interface LogOptions {
   readonly stderr: boolean;
 }
 
-export interface LogRefusal {
+interface LogRefusal {
   readonly status: number;
   readonly message: string;
 }
@@ -23,7 +23,7 @@ const streams: readonly (string | null)[] = ['All', 'Stdout', 'Stderr'];
 const maxInt64 = 2n ** 63n - 1n;
 
 /** Either what is asked for or why it cannot be; a refused stream is told apart, since it is noticed later than the rest. */
-export type ParsedLogOptions =
+type ParsedLogOptions =
   | { readonly options: LogOptions; readonly refusedStream?: LogRefusal }
   | { readonly refusal: LogRefusal };
 

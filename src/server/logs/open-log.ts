@@ -13,7 +13,7 @@ import type { Instant } from './timestamp.ts';
 import type { Turns } from './turns.ts';
 
 /** Oldest first; the last one is what the container writes to, as far as that is there. */
-export interface OpenedLog {
+interface OpenedLog {
   readonly files: readonly LogFile[];
   /** Where in the first one. */
   readonly startAt: number;
@@ -26,7 +26,7 @@ const firstPieceBytes = 16 * 1024;
 /** As much of a file as is searched for its first line. */
 const beginningBytes = 8 * 1024;
 
-export interface OpenLogDeps {
+interface OpenLogDeps {
   readonly files: LogFiles;
   readonly turns: Pick<Turns, 'take'>;
   readonly clock: { monotonic(): number };

@@ -20,7 +20,7 @@ export interface ReadLogDeps {
   readonly log: Logger;
 }
 
-export interface LogRequest extends LogTarget {
+interface LogRequest extends LogTarget {
   readonly options: LogOptions;
   /** Whether the container can still write. */
   readonly isRunning: () => boolean;

@@ -11,7 +11,7 @@ export interface LogQuery {
   readonly pattern: string;
 }
 
-export type ParsedQuery =
+type ParsedQuery =
   /** Nothing is queried: a path is asked for. */
   | { readonly kind: 'none' }
   | { readonly kind: 'query'; readonly query: LogQuery }

@@ -35,7 +35,7 @@ const snapshotsOff = errorResponse(
   'Heap snapshots contain every secret that the kubelet holds and are disabled (--enable-heap-snapshots).',
 );
 
-export interface ProfileSettings {
+interface ProfileSettings {
   /** --enable-heap-snapshots */
   readonly heapSnapshots: boolean;
 }

@@ -2,14 +2,14 @@
 // Upstream: kubelet/pkg/cri/streaming/remotecommand (NewOptions) and portforward (NewV4Options).
 import type { HttpRequest } from '../../api/ports/http.ts';
 
-export interface ExecStreams {
+interface ExecStreams {
   readonly stdin: boolean;
   readonly stdout: boolean;
   readonly stderr: boolean;
   readonly tty: boolean;
 }
 
-export type Parsed<T> = { readonly value: T } | { readonly wrong: string };
+type Parsed<T> = { readonly value: T } | { readonly wrong: string };
 
 export function parseExecStreams(query: URLSearchParams): Parsed<ExecStreams> {
   const isOn = (name: string): boolean => query.get(name) === '1';

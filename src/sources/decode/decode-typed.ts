@@ -6,7 +6,7 @@ import { describeError } from '../../base/errors.ts';
 import { type FieldType, fieldType, type ScalarType } from '../schema/schema.ts';
 import { describeNode, type ManifestNode, type Places } from './manifest-node.ts';
 
-export interface TypedResult {
+interface TypedResult {
   readonly value: Readonly<Record<string, unknown>>;
   /** `line 7: spec.containers: must be a list, not a string` */
   readonly problems: readonly string[];

@@ -8,7 +8,7 @@ export type ManifestNode =
   | { readonly kind: 'list'; readonly items: readonly ManifestNode[]; readonly offset: number }
   | { readonly kind: 'map'; readonly entries: ReadonlyMap<string, ManifestNode>; readonly offset: number };
 
-export interface Place {
+interface Place {
   readonly line: number;
   readonly column: number;
 }

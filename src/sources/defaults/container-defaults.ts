@@ -4,7 +4,7 @@ import type { Container, HTTPGetAction, Probe } from '../../api/k8s/types.ts';
 import { hasLatestTag } from './image-tag.ts';
 
 /** What ephemeral containers have in common with the others. */
-export type AnyContainer = Omit<Container, 'name'>;
+type AnyContainer = Omit<Container, 'name'>;
 
 export function defaultContainer(container: AnyContainer): void {
   container.imagePullPolicy ||= defaultPullPolicy(container.image ?? '');

@@ -4,7 +4,7 @@ import type { LabelSelector } from '../../api/k8s/types.ts';
 import { checkLabelName } from './metadata.ts';
 import type { Violations } from './violation.ts';
 
-export interface LabelKeys {
+interface LabelKeys {
   readonly labelSelector?: LabelSelector;
   readonly matchLabelKeys?: readonly string[];
   readonly mismatchLabelKeys?: readonly string[];

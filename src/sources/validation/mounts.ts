@@ -4,7 +4,7 @@ import type { Volume, VolumeDevice, VolumeMount } from '../../api/k8s/types.ts';
 import { checkDescendingPath } from './paths.ts';
 import type { Violations } from './violation.ts';
 
-export interface MountingContainer {
+interface MountingContainer {
   readonly volumeMounts?: readonly VolumeMount[];
   readonly volumeDevices?: readonly VolumeDevice[];
   readonly securityContext?: { readonly privileged?: boolean };

@@ -12,7 +12,7 @@ export interface HandlerContext {
   readonly os: string | undefined;
 }
 
-export interface ProbedContainer {
+interface ProbedContainer {
   readonly livenessProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly startupProbe?: Probe;

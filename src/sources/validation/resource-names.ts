@@ -28,7 +28,7 @@ export function isHugePages(name: string): boolean {
 }
 
 /** Without a prefix, or with one of Kubernetes' own. */
-export function isNative(name: string): boolean {
+function isNative(name: string): boolean {
   return !name.includes('/') || name.includes('kubernetes.io/');
 }
 
@@ -38,7 +38,7 @@ export function isOvercommittable(name: string): boolean {
 }
 
 /** A device plugin's or an administrator's resource, counted in whole numbers. */
-export function isExtended(name: string): boolean {
+function isExtended(name: string): boolean {
   return !isNative(name) && !name.startsWith('requests.') && isQualifiedName(`requests.${name}`).length === 0;
 }
 

@@ -17,9 +17,9 @@ import type { Violations } from './violation.ts';
 
 const podLevel = ['cpu', 'hugepages-', 'memory'];
 
-export type ResourceNameRule = (v: Violations, field: string, name: string) => void;
+type ResourceNameRule = (v: Violations, field: string, name: string) => void;
 
-export const containerResourceName: ResourceNameRule = (v, field, name) => {
+const containerResourceName: ResourceNameRule = (v, field, name) => {
   for (const detail of checkContainerResourceName(name)) v.invalid(field, name, detail);
 };
 

@@ -1,7 +1,7 @@
 // One rule of the API that an object breaks, and how it is written: `spec.containers[0].name: Required value`.
 // Upstream: apimachinery/pkg/util/validation/field.
 
-export type ViolationType =
+type ViolationType =
   | 'Required value'
   | 'Invalid value'
   | 'Unsupported value'
@@ -32,7 +32,7 @@ function printed(value: unknown): string {
 }
 
 /** Says what is wrong with a text; empty when nothing is. */
-export type TextCheck = (value: string) => readonly string[];
+type TextCheck = (value: string) => readonly string[];
 
 /** Collects violations along the walk through an object. */
 export class Violations {

@@ -7,9 +7,9 @@ import type { FamilySpec } from '../exposition.ts';
 import type { CadvisorEntry } from './cadvisor-entry.ts';
 
 /** A value with the labels that it has besides those of its container. */
-export type Sample = readonly [value: number, labels?: string];
+type Sample = readonly [value: number, labels?: string];
 
-export interface ContainerFamily extends FamilySpec {
+interface ContainerFamily extends FamilySpec {
   readonly values: (entry: CadvisorEntry) => readonly Sample[];
   /** Without the time at which it was measured: what was set, not what was used. */
   readonly untimed?: boolean;

@@ -35,7 +35,7 @@ export function findContainerCgroups(
 }
 
 /** `…/<id>`, or `…/cri-containerd-<id>.scope` as systemd has it. */
-export function idOf(path: string): string {
+function idOf(path: string): string {
   const last = path.slice(path.lastIndexOf('/') + 1);
   if (!last.endsWith('.scope')) return last;
   const bare = last.slice(0, -'.scope'.length);

@@ -11,7 +11,7 @@ import type { Clock } from '../../base/clock.ts';
 import { describeError } from '../../base/errors.ts';
 import type { PickedPod } from '../pick-pods.ts';
 
-export interface DiskHost {
+interface DiskHost {
   filesIn(directory: string): Promise<FilesUsage | undefined>;
   file(path: string): Promise<FilesUsage | undefined>;
   space(path: string): Promise<FileSystemSpace>;

@@ -1,7 +1,7 @@
 // The shape of /stats/summary. Types only, with their fields in the order in which Go writes them.
 // Upstream: staging/src/k8s.io/kubelet/pkg/apis/stats/v1alpha1.
 
-export interface PsiLineJson {
+interface PsiLineJson {
   readonly total: number;
   readonly avg10: number;
   readonly avg60: number;
@@ -95,7 +95,7 @@ export interface PodJson {
   readonly swap?: SwapJson;
 }
 
-export interface NodeJson {
+interface NodeJson {
   readonly nodeName: string;
   readonly systemContainers?: readonly ContainerJson[];
   readonly startTime: string;

@@ -11,7 +11,7 @@ import { ownedConditions, sharedCondition, stampCondition, terminalVerdict } fro
 import { isTerminalPhase } from '../pod-traits.ts';
 import { normalizeStatus } from './normalize-status.ts';
 
-export interface MergeInput {
+interface MergeInput {
   readonly pod: Pod;
   /** The status as the API has it. */
   readonly api: PodStatus;

@@ -30,7 +30,7 @@ export interface PodStatusApi {
   delete(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
-export interface StatusPusherDeps {
+interface StatusPusherDeps {
   readonly statuses: Pick<PodStatuses, 'get'>;
   readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };

@@ -6,7 +6,7 @@ import { isKind, KubeletError } from '../../base/errors.ts';
 import type { ContentKind } from '../content/content-volume.ts';
 import { apiDefaultMode, keyContent } from '../content/key-content.ts';
 
-export type ConfigMapObjects = Pick<PodObjects, 'configMap'>;
+type ConfigMapObjects = Pick<PodObjects, 'configMap'>;
 
 export function configMapKind(objects: ConfigMapObjects): ContentKind {
   return {

@@ -30,7 +30,7 @@ export interface ContentKind {
   collect(request: SetUpRequest, signal: AbortSignal): Promise<Content>;
 }
 
-export interface ContentVolumeDeps extends OwnDirectoryDeps {
+interface ContentVolumeDeps extends OwnDirectoryDeps {
   readonly allocatableMemoryBytes: () => bigint;
 }
 

@@ -4,7 +4,7 @@ import type { KeyToPath } from '../../api/k8s/types.ts';
 import type { ContentFile } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 
-export interface KeySelection {
+interface KeySelection {
   readonly items: readonly KeyToPath[] | undefined;
   readonly defaultMode: number;
   readonly optional: boolean;

@@ -25,9 +25,9 @@ const hiddenMode = 0o750;
 const mountedTypes = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' } as const;
 
 /** New: made just now. Partial: somebody began it and was cut off. */
-export type DirectoryState = 'new' | 'partial' | 'complete';
+type DirectoryState = 'new' | 'partial' | 'complete';
 
-export interface OwnDirectory {
+interface OwnDirectory {
   /** What names its mark, which differs for wrapped volumes. */
   readonly marker: string;
   readonly medium: Medium;

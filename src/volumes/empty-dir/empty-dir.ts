@@ -15,7 +15,7 @@ import {
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
 import { plainPlugin, type VolumePlugin } from '../plugin.ts';
 
-export interface EmptyDirDeps extends OwnDirectoryDeps, OwnershipDeps {
+interface EmptyDirDeps extends OwnDirectoryDeps, OwnershipDeps {
   /** What pods may use of the node's memory: the most a volume in memory can hold. */
   readonly allocatableMemoryBytes: () => bigint;
   /** Whether the file system may count what is in volumes: the gate LocalStorageCapacityIsolationFSQuotaMonitoring. */

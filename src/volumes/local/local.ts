@@ -8,7 +8,7 @@ import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
 import { plainPlugin, type VolumePlugin, type VolumeSpec } from '../plugin.ts';
 import { mountedStats } from '../stats/mounted-stats.ts';
 
-export interface LocalDeps extends OwnershipDeps {
+interface LocalDeps extends OwnershipDeps {
   readonly layout: VolumeLayout;
   /** Whether another pod on this node has this persistent volume mounted. */
   readonly isMountedElsewhere: (persistentVolume: string, uid: string) => boolean;

@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.ts';
 import { plainPlugin, type VolumePlugin } from '../plugin.ts';
 import { mountedStats } from '../stats/mounted-stats.ts';
 
-export interface NfsDeps {
+interface NfsDeps {
   readonly host: VolumeHost;
   readonly clock: Clock;
 }

@@ -12,7 +12,7 @@ import { downwardContent } from '../downward-api/downward-api.ts';
 import type { VolumeOwner } from '../plugin.ts';
 import { secretContent } from '../secret/secret.ts';
 
-export interface ProjectedDeps {
+interface ProjectedDeps {
   readonly objects: Pick<PodObjects, 'configMap' | 'secret' | 'serviceAccountToken' | 'trustAnchors'>;
   readonly allocatable: () => Allocatable;
 }

@@ -6,7 +6,7 @@ import { isKind, KubeletError } from '../../base/errors.ts';
 import type { ContentKind } from '../content/content-volume.ts';
 import { apiDefaultMode, keyContent } from '../content/key-content.ts';
 
-export type SecretObjects = Pick<PodObjects, 'secret'>;
+type SecretObjects = Pick<PodObjects, 'secret'>;
 
 export function secretKind(objects: SecretObjects): ContentKind {
   return {

@@ -13,7 +13,7 @@ import type { Logger } from '../../base/log/log.ts';
 import { Slots } from '../../base/slots.ts';
 import type { MountedVolume, MountedVolumes } from '../mounted-volumes.ts';
 
-export interface VolumeStatsDeps {
+interface VolumeStatsDeps {
   readonly mounts: MountedVolumes;
   readonly clock: Clock;
   readonly log: Logger;

@@ -11,7 +11,7 @@ import { podTypes } from './types-pod.ts';
 import { metaAndStatusTypes } from './types-status.ts';
 import { volumeTypes } from './types-volumes.ts';
 
-export interface StaticPodOrigin {
+interface StaticPodOrigin {
   /** The node's name as it is registered. */
   readonly nodeName: string;
   /** The path of the manifest's file as the kubelet opened it, or its URL. */

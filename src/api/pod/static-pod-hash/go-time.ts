@@ -5,7 +5,7 @@
 import { KubeletError } from '../../../base/errors.ts';
 import { isAbsent, type Json, plainText } from './json-value.ts';
 
-export interface GoTime {
+interface GoTime {
   /** Nanoseconds within the second. */
   readonly wall: number;
   /** Seconds since the first day of the year 1. */

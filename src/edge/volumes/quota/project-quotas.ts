@@ -20,7 +20,7 @@ import {
 } from './project-tables.ts';
 import { loadQuotaSyscalls, type QuotaSyscalls } from './quota-syscalls.ts';
 
-export interface ProjectQuotasDeps {
+interface ProjectQuotasDeps {
   readonly paths: ProjectPaths;
   /** Volumes lie below it. */
   readonly podsDir: string;

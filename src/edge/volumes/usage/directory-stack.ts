@@ -20,7 +20,7 @@ interface Level {
   fd: number | undefined;
 }
 
-export interface StackCalls {
+interface StackCalls {
   open(path: Buffer, flags: number): Promise<number>;
   fstat(fd: number): Promise<Stats> | Stats;
   /** Throws when a directory that was opened is not to be entered. Called before anything is asked of its file system. */

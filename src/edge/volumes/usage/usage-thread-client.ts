@@ -16,7 +16,7 @@ export type UsageAnswer =
 export const usageState = { current: 0, steps: 1 } as const;
 const stateBytes = 8;
 
-export interface UsageThreadOptions {
+interface UsageThreadOptions {
   readonly script: URL;
   /** How long the thread may make no step before its file system is taken to hang. */
   readonly hangMs?: number;
