@@ -47,6 +47,7 @@ interface ServingInput {
   readonly ownNode: Pick<OwnNode, 'get' | 'changed'> | undefined;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly log: Logger;
 }
 
@@ -66,7 +67,7 @@ export function assembleServing(input: ServingInput): Serving {
 }
 
 function fromFiles(
-  { clock, config, flags, gates, host, machine, nodeName }: ServingInput,
+  { clock, config, flags, gates, host, machine, nodeName, random }: ServingInput,
   log: Logger,
 ): ServingFiles {
   return new ServingFiles({
@@ -75,7 +76,7 @@ function fromFiles(
       ? (nowMs) => host.selfSigned({ host: nodeName, ips: machine.addresses, nowMs })
       : undefined,
     reload: gates.ReloadKubeletServerCertificateFile,
-    random: Math.random,
+    random,
     clock,
     log,
   });
@@ -83,7 +84,7 @@ function fromFiles(
 
 /** By the cluster's authority, for the addresses that the node's object shows. */
 function signed(input: ServingInput, log: Logger): CertificateManager {
-  const { api, clock, config, flags, gates, host, metrics, nodeName, ownNode } = input;
+  const { api, clock, config, flags, gates, host, metrics, nodeName, ownNode, random } = input;
   const manager = new CertificateManager({
     name: 'serving',
     signerName: servingSigner,
@@ -104,7 +105,7 @@ function signed(input: ServingInput, log: Logger): CertificateManager {
     },
     rotate: true,
     exitAfterMs: undefined,
-    random: Math.random,
+    random,
     clock,
     log,
   });

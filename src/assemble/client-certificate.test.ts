@@ -51,7 +51,11 @@ async function world(certificates: CertificateOptions = {}) {
     const flags = { ...defaultsOf(kubeletFlags), kubeconfig, bootstrapKubeconfig, certDir };
     const config = { ...legacyConfiguration({}), rotateCertificates };
     const metrics = new Metrics();
-    const open = await clusterOf({ config, flags, version: 'v1' }, 'n', realClock, silentLogger);
+    const open = await clusterOf({ config, flags, version: 'v1' }, 'n', {
+      clock: realClock,
+      random: Math.random,
+      log: silentLogger,
+    });
     const api = open(observer, metrics);
     const abort = new AbortController();
     const running = await Promise.all((api.components ?? []).map((each) => each.start(abort.signal)));

@@ -23,6 +23,7 @@ interface IdentityInput {
   /** For what is asked with other credentials than the kubelet's own. */
   readonly open: (access: ClusterAccess) => ApiServer;
   readonly clock: Clock;
+  readonly random: () => number;
   readonly log: Logger;
 }
 
@@ -40,7 +41,7 @@ const exitAfterMs = 5 * 60_000;
 
 /** Rejects when a kubeconfig cannot be used. Waits for no server: that is done beside everything else. */
 export async function clientIdentity(input: IdentityInput): Promise<Identity> {
-  const { clock, config, flags, log } = input;
+  const { clock, config, flags, log, random } = input;
   const { bootstrapKubeconfig, kubeconfig } = flags;
   const why = bootstrapKubeconfig === '' ? undefined : await whyBootstrap(kubeconfig, clock.now());
   if (why === undefined && !config.rotateCertificates) {
@@ -68,7 +69,7 @@ export async function clientIdentity(input: IdentityInput): Promise<Identity> {
     },
     rotate: config.rotateCertificates,
     exitAfterMs: config.rotateCertificates ? exitAfterMs : undefined,
-    random: Math.random,
+    random,
     clock,
     log,
   });

@@ -73,6 +73,8 @@ export interface AssembleInput {
   /** The cluster's objects; a node without an API server has none. */
   readonly objects?: PodObjects;
   readonly clock: Clock;
+  /** A number from 0 up to 1, for jitter. */
+  readonly random: () => number;
   readonly log: Logger;
   /** The log's, for who changes it while the kubelet runs. */
   readonly verbosity?: Verbosity;

@@ -12,13 +12,15 @@ import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
 import { clusterOf } from './open-cluster.ts';
 
+const process = { clock: new FakeClock(), random: () => 0.5, log: silentLogger };
+
 function outcome(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>) {
   const flags = { ...defaultsOf(kubeletFlags), ...over };
   return { config: legacyConfiguration({}), flags, version: 'v1.34.11' };
 }
 
 async function failure(over: Parameters<typeof outcome>[0]): Promise<string> {
-  const opened = clusterOf(outcome(over), 'n', new FakeClock(), silentLogger);
+  const opened = clusterOf(outcome(over), 'n', process);
   return await opened.then(() => 'no error', describeError);
 }
 
@@ -37,7 +39,7 @@ test('a server that does not answer is no reason not to begin', async () => {
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const kubeconfig = join(directory, 'kubelet.conf');
   writeFileSync(kubeconfig, kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' }));
-  const open = await clusterOf(outcome({ kubeconfig }), 'n', new FakeClock(), silentLogger);
+  const open = await clusterOf(outcome({ kubeconfig }), 'n', process);
   const nobody = (): undefined => undefined;
   const api = open({ request: nobody, answered: nobody, waited: nobody, retried: nobody }, new Metrics());
   api.close();

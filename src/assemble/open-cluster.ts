@@ -19,8 +19,7 @@ export type OpenCluster = (observer: ApiClientObserver, metrics: Metrics) => Clu
 export async function clusterOf(
   { config, flags, version }: Pick<RunOutcome, 'config' | 'flags' | 'version'>,
   nodeName: string,
-  clock: Clock,
-  log: Logger,
+  { clock, random, log }: { readonly clock: Clock; readonly random: () => number; readonly log: Logger },
 ): Promise<OpenCluster> {
   const { eventBurst, eventRecordQPS, kubeAPIBurst, kubeAPIQPS } = config;
   const { nodeLeaseDurationSeconds, nodeStatusUpdateFrequency } = config;
@@ -39,7 +38,7 @@ export async function clusterOf(
       ...(observer === undefined ? {} : { observer }),
     });
   const certs = log.with({ component: 'certs' });
-  const identity = await clientIdentity({ config, flags, nodeName, open, clock, log: certs });
+  const identity = await clientIdentity({ config, flags, nodeName, open, clock, random, log: certs });
   return (observer, metrics) => {
     const server = open(identity.access, observer);
     const { manager } = identity;

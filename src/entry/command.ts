@@ -39,6 +39,7 @@ const startDeadlineMs = 60_000;
 const stopDeadlineMs = 10_000;
 const runtimeAnswerMs = 5_000;
 const clock = realClock;
+const random = Math.random;
 
 /**
  * The exit code. `stop` is aborted by signals; the command aborts it itself when it is done by itself. `beside` is the
@@ -97,7 +98,7 @@ async function startAndServe(
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
   const { nodeIps, nodeName, standalone } = started;
-  const cluster = standalone ? undefined : await clusterOf(outcome, nodeName, clock, log);
+  const cluster = standalone ? undefined : await clusterOf(outcome, nodeName, { clock, random, log });
   const cgroupDriver = await runtimesCgroupDriver(config, stop.signal, log);
   const kubelet = assemble({
     args,
@@ -112,6 +113,7 @@ async function startAndServe(
     capacity: await readMachineCapacity(flags.rootDir),
     edges: realEdges(clock, beside, mounted),
     clock,
+    random,
     log,
     verbosity,
   });
@@ -170,7 +172,7 @@ function systemdWatchdog(
       notify: (state, signal) => notifier.notify(state, signal),
       clock,
       log,
-      random: Math.random,
+      random,
     }),
   ];
 }

@@ -282,6 +282,7 @@ export class FakeNode {
       cluster: this.api && this.#openApi(this.api),
       ...(this.#options.objects === undefined ? {} : { objects: this.#options.objects }),
       clock: this.clock,
+      random: Math.random,
       log,
       edges: {
         cri: () => this.#connect(),
