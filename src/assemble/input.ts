@@ -15,7 +15,7 @@ import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { MachineCapacity } from '../resources/allocatable/node-allocatable.ts';
 import type { RuntimeFiles } from '../runtime/sync-context.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
-import type { Elsewhere } from '../sources/make-pods.ts';
+import type { DecodeInWorker } from '../sources/make-pods.ts';
 import type { CertificateHost } from './certs.ts';
 import type { ImageHost } from './images.ts';
 import type { LogHost } from './logs.ts';
@@ -45,7 +45,7 @@ export interface Edges
   readonly files: RuntimeFiles;
   readonly cgroups: (...args: Parameters<RealEdges['cgroups']>) => Cgroups | undefined;
   readonly manifests: ManifestFiles;
-  readonly decode: Elsewhere;
+  readonly decode: DecodeInWorker;
   readonly imageHost: ImageHost;
   readonly nodeHost: NodeHost;
   readonly certs: CertificateHost;

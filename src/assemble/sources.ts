@@ -9,7 +9,7 @@ import type { KubeletConfiguration } from '../config/table/kubelet-configuration
 import type { DesiredPods, SourceName } from '../pods/desired-pods.ts';
 import { FileSource, type ManifestFiles } from '../sources/file-source.ts';
 import { HttpSource, type HttpSourceDeps } from '../sources/http-source.ts';
-import { type Elsewhere, makePodsBySize } from '../sources/make-pods.ts';
+import { type DecodeInWorker, makePodsBySize } from '../sources/make-pods.ts';
 
 interface SourcesInput {
   readonly config: KubeletConfiguration;
@@ -17,7 +17,7 @@ interface SourcesInput {
   readonly nodeName: string;
   readonly edges: {
     readonly manifests: ManifestFiles;
-    readonly decode: Elsewhere;
+    readonly decode: DecodeInWorker;
     readonly httpGet: HttpSourceDeps['get'];
   };
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export function podSources(input: SourcesInput, desired: DesiredPods): readonly 
   const { clock, config, edges, nodeName } = input;
   const log = input.log.with({ component: 'sources' });
   const staticPods = { nodeName, forbidApiReferences: input.gates.PreventStaticPodAPIReferences };
-  const makePods = makePodsBySize({ computeHash: staticPodUid, elsewhere: edges.decode });
+  const makePods = makePodsBySize({ computeHash: staticPodUid, decodeInWorker: edges.decode });
   const publish = (source: SourceName, pods: readonly Pod[]): void => desired.set(source, pods);
   const sources: Component[] = [];
   if (config.staticPodPath !== '') {

@@ -80,7 +80,7 @@ export function volumes(input: VolumesInput): Volumes {
   const mounts = new MountedVolumes();
   const observe = input.metrics.observe.bind(input.metrics);
   const plugins = input.plugins ?? volumePlugins(input, host, layout, mounts);
-  const taking = { host, layout, clock, observe, plugins, locks: new DeviceLocks() };
+  const teardown = { host, layout, clock, observe, plugins, locks: new DeviceLocks() };
   const containers = {
     host,
     layout,
@@ -94,7 +94,7 @@ export function volumes(input: VolumesInput): Volumes {
   const { isEnding } = input;
   const manager = new VolumeManager({
     mounts,
-    taking,
+    teardown,
     containers,
     objects,
     events,
@@ -118,7 +118,7 @@ export function volumes(input: VolumesInput): Volumes {
     random: Math.random,
   });
   const orphans = new Orphans({
-    taking,
+    teardown,
     isOrphan,
     everyMs: orphansEveryMs,
     onRound: input.onOrphans,

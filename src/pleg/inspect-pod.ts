@@ -6,7 +6,7 @@ import { criLabels } from '../api/cri/labels.ts';
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
-import type { MadePod } from '../api/ports/made-pod.ts';
+import type { StartedPod } from '../api/ports/started-pod.ts';
 import { isKind } from '../base/errors.ts';
 import {
   containerState,
@@ -31,7 +31,7 @@ export interface InspectOptions {
   /** Running containers are asked for although a list does not show them to have changed. */
   readonly anew?: boolean | undefined;
   /** All there can be of it: nothing has to be listed. */
-  readonly made?: MadePod | undefined;
+  readonly started?: StartedPod | undefined;
 }
 
 export async function inspectPod(
@@ -42,8 +42,8 @@ export async function inspectPod(
   signal: AbortSignal,
   options: InspectOptions = {},
 ): Promise<ObservedPod | undefined> {
-  if (options.made !== undefined)
-    return await inspectMade(runtime, uid, options.made, nowMs, signal, options);
+  if (options.started !== undefined)
+    return await inspectStarted(runtime, uid, options.started, nowMs, signal, options);
   const labelSelector = { [criLabels.podUid]: uid };
   const [sandboxList, containerList] = await Promise.all([
     runtime.listPodSandbox({ filter: { labelSelector } }, { signal }),
@@ -58,10 +58,10 @@ export async function inspectPod(
 }
 
 /** A pod that was started just now. What else there might be of it, the next relist shows. */
-async function inspectMade(
+async function inspectStarted(
   runtime: InspectRuntime,
   uid: PodUid,
-  { containerIds, sandbox, sandboxId }: MadePod,
+  { containerIds, sandbox, sandboxId }: StartedPod,
   nowMs: number,
   signal: AbortSignal,
   options: InspectOptions,

@@ -133,7 +133,7 @@ export class Pleg implements Component {
   async refresh(
     uid: PodUid,
     signal: AbortSignal,
-    options: Pick<InspectOptions, 'anew' | 'made'> = {},
+    options: Pick<InspectOptions, 'anew' | 'started'> = {},
   ): Promise<ObservedPod | undefined> {
     const { clock, files, observed, runtime, wasOomKilled } = this.#deps;
 

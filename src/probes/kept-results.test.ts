@@ -66,13 +66,13 @@ describe('kept results', () => {
       expect((await loaded()).get(a, 'readiness')).toBeUndefined();
     });
 
-    test('strangers are forgotten when told, those that were met are not', async () => {
+    test('dropUnclaimed drops the results that no container claimed', async () => {
       const first = await loaded();
       await first.keep(a, 'readiness', 'success');
       await first.keep(b, 'readiness', 'success');
       const second = await loaded();
       expect(second.get(a, 'readiness')).toBe('success');
-      second.forgetStrangers();
+      second.dropUnclaimed();
       expect([second.get(a, 'readiness'), second.get(b, 'readiness')]).toEqual(['success', undefined]);
     });
 

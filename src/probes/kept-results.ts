@@ -35,7 +35,7 @@ export class KeptResults {
   /** Oldest first. */
   readonly #kept = new Map<ContainerId, Kept>();
   /** Read from disk, and not yet seen in this life. */
-  readonly #strangers = new Set<ContainerId>();
+  readonly #unclaimed = new Set<ContainerId>();
   #writing: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #failing = false;
@@ -52,7 +52,7 @@ export class KeptResults {
       );
       for (const [id, kept] of text === undefined ? [] : parseKept(text)) {
         this.#kept.set(id, kept);
-        this.#strangers.add(id);
+        this.#unclaimed.add(id);
       }
     } catch (err) {
       signal.throwIfAborted();
@@ -61,7 +61,7 @@ export class KeptResults {
   }
 
   get(id: ContainerId, kind: KeptKind): ProbeOutcome | undefined {
-    this.#strangers.delete(id);
+    this.#unclaimed.delete(id);
     return this.#kept.get(id)?.[kind];
   }
 
@@ -81,12 +81,12 @@ export class KeptResults {
   /** For a container that has gone. Leaves the disk with the next write: an ID never comes back. */
   drop(id: ContainerId): void {
     this.#kept.delete(id);
-    this.#strangers.delete(id);
+    this.#unclaimed.delete(id);
   }
 
   /** Drops what the last life knew and this one has not met. */
-  forgetStrangers(): void {
-    for (const id of this.#strangers) this.drop(id);
+  dropUnclaimed(): void {
+    for (const id of this.#unclaimed) this.drop(id);
   }
 
   /** Resolves when nothing is being written. */

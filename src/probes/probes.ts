@@ -35,14 +35,14 @@ interface ProbedPod {
 }
 
 /** After this time with an answering runtime, what the last life knew and this one has not met has gone. */
-const strangersMs = 10 * 60_000;
+const unclaimedMs = 10 * 60_000;
 
 export class Probes implements Component {
   readonly name = 'probes';
   readonly #deps: ProbesDeps;
   readonly #pods = new Map<PodUid, ProbedPod>();
   #bornAtMs = 0;
-  #strangers: Timer | undefined;
+  #unclaimedTimer: Timer | undefined;
   #stopped = false;
 
   constructor(deps: ProbesDeps) {
@@ -58,7 +58,7 @@ export class Probes implements Component {
         changed.subscribe((uid) => this.#sync(uid)),
       ),
       observed.changed.subscribe((uid) => {
-        this.#strangers ??= clock.setTimer(strangersMs, () => worker.kept.forgetStrangers());
+        this.#unclaimedTimer ??= clock.setTimer(unclaimedMs, () => worker.kept.dropUnclaimed());
         this.#sync(uid);
       }),
     ];
@@ -70,7 +70,7 @@ export class Probes implements Component {
     await untilAborted(signal);
     this.#stopped = true;
     for (const each of unsubscribe) each();
-    this.#strangers?.cancel();
+    this.#unclaimedTimer?.cancel();
     const workers = [...this.#pods.values()].flatMap((pod) => [...pod.workers.values()]);
     await Promise.all(workers.map((each) => each.stop()));
     await this.#deps.worker.kept.idle();

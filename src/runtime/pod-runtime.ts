@@ -12,7 +12,7 @@ import {
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import { isSidecar } from '../api/pod/restart-policy.ts';
-import type { MadePod } from '../api/ports/made-pod.ts';
+import type { StartedPod } from '../api/ports/started-pod.ts';
 import { unlinkLogs } from './container/log-links.ts';
 import { mayUseSwap } from './container/memory-limits.ts';
 import { finishStart, startContainer } from './container/start-container.ts';
@@ -52,7 +52,7 @@ interface SyncResult {
   /** Whether anything was done that an inspection should look at. */
   readonly acted: boolean;
   /** All that the runtime has of a new pod; undefined when that is not sure. */
-  readonly made: MadePod | undefined;
+  readonly started: StartedPod | undefined;
   /** Running containers may have been given other amounts: what the runtime tells of them has to be asked anew. */
   readonly resized: boolean;
   /** Why a resize failed; undefined when none did. */
@@ -149,7 +149,7 @@ export class PodRuntime {
     }
     return {
       acted: context.acted,
-      made: madeOf(context),
+      started: startedPodOf(context),
       resized: context.resized,
       resizeFailure: context.resizeFailure,
       waiting: context.waiting,
@@ -323,14 +323,14 @@ function without(
 }
 
 /** A pass that failed somewhere may have left something behind that it does not know. */
-function madeOf({
+function startedPodOf({
   containerIds,
   failure,
   madeSandbox,
   sandboxStatus,
   seen,
   waiting,
-}: SyncContext): MadePod | undefined {
+}: SyncContext): StartedPod | undefined {
   if (seen !== undefined || madeSandbox === undefined || failure !== undefined) return undefined;
   if (Object.keys(waiting).length > 0) return undefined;
   return { sandboxId: madeSandbox, sandbox: sandboxStatus, containerIds };

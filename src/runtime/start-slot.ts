@@ -33,14 +33,14 @@ export class StartSlot {
     this.#steps = pass.steps;
   }
 
-  /** Before a heavy step, which `rest` ends. */
+  /** Before a heavy step, which `stepDone` ends. */
   async take(): Promise<void> {
     this.#keeping?.cancel();
     if (this.#slot?.counts !== true) this.#slot = await this.#slots.acquire(this.#order, this.#signal);
   }
 
   /** A step has ended, as it was to or not. The last one gives the place to the next pod. */
-  rest(): void {
+  stepDone(): void {
     this.#steps--;
     this.#keeping?.cancel();
     if (this.#steps <= 0) this.leave();

@@ -46,17 +46,17 @@ describe('makePodsBySize', () => {
   test('reads at once what is small', () => {
     const makePods = makePodsBySize({
       computeHash,
-      elsewhere: () => Promise.reject(new Error('not to be asked')),
+      decodeInWorker: () => Promise.reject(new Error('not to be asked')),
     });
     expect(makePods(podList(1, 10), origin, never)).toMatchObject({ pods: [{ metadata: { name: 'p0-n' } }] });
   });
 
-  test('sends elsewhere what is larger, and joins the parts', async () => {
+  test('decodes larger manifests in the worker and joins the parts', async () => {
     const asked: unknown[] = [];
     const bytes = podList(10, 20_000);
     const makePods = makePodsBySize({
       computeHash: () => 'not asked here',
-      elsewhere: async (work, signal) => {
+      decodeInWorker: async (work, signal) => {
         asked.push([work.bytes === bytes, work.origin, signal === never]);
         return [...makeParts(work, computeHash)];
       },

@@ -18,16 +18,16 @@ export interface ManifestWork {
 }
 
 /** Sends work to another thread, which answers in parts. */
-export type Elsewhere = (work: ManifestWork, signal: AbortSignal) => Promise<readonly MadeManifest[]>;
+export type DecodeInWorker = (work: ManifestWork, signal: AbortSignal) => Promise<readonly MadeManifest[]>;
 
 export function makePodsBySize(deps: {
   readonly computeHash: ComputeHash;
-  readonly elsewhere: Elsewhere;
+  readonly decodeInWorker: DecodeInWorker;
 }): MakePods {
   return (bytes, origin, signal) =>
     bytes.length <= inlineBytes
       ? makeManifest(bytes, { ...origin, computeHash: deps.computeHash })
-      : joinParts(deps.elsewhere({ bytes, origin }, signal));
+      : joinParts(deps.decodeInWorker({ bytes, origin }, signal));
 }
 
 /** For the other thread: the answer in parts that are each quickly taken over. Never throws. */

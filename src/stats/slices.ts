@@ -20,7 +20,7 @@ export class Slices {
     this.#sinceMs = deps.clock.monotonic();
   }
 
-  async breathe(): Promise<void> {
+  async yieldIfDue(): Promise<void> {
     if (this.#deps.clock.monotonic() - this.#sinceMs < sliceMs) return;
     await this.#deps.pause();
     this.#sinceMs = this.#deps.clock.monotonic();

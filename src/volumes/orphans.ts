@@ -11,7 +11,7 @@ import { releaseLeftovers } from './devices/device-steps.ts';
 import { type TearDownDeps, tearDownPod } from './tear-down.ts';
 
 interface OrphansDeps {
-  readonly taking: TearDownDeps;
+  readonly teardown: TearDownDeps;
   /** Whether it is certain that nobody knows this pod. */
   readonly isOrphan: (uid: PodUid) => boolean;
   readonly everyMs: number;
@@ -48,14 +48,14 @@ export class Orphans implements Component {
 
   /** One round over all directories of pods. */
   async clear(signal: AbortSignal): Promise<void> {
-    const { isOrphan, log, onRound, taking } = this.#deps;
-    const names = await taking.host.listDirectories(taking.layout.podsDir);
+    const { isOrphan, log, onRound, teardown } = this.#deps;
+    const names = await teardown.host.listDirectories(teardown.layout.podsDir);
     const cleared: PodUid[] = [];
     for (const uid of names.map(asPodUid)) {
       if (signal.aborted) return;
       if (isOrphan(uid) && (await this.#clearOne(uid, signal))) cleared.push(uid);
     }
-    await releaseLeftovers(taking, taking.plugins, signal);
+    await releaseLeftovers(teardown, teardown.plugins, signal);
     for (const uid of this.#stuck.keys()) if (!names.includes(uid) || !isOrphan(uid)) this.#stuck.delete(uid);
     onRound?.(cleared.length + this.#stuck.size, this.#stuck.size);
     if (cleared.length > 0)
@@ -66,12 +66,12 @@ export class Orphans implements Component {
   }
 
   async #clearOne(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { log, isOrphan, taking } = this.#deps;
+    const { log, isOrphan, teardown } = this.#deps;
     try {
-      await tearDownPod(taking, uid, signal);
+      await tearDownPod(teardown, uid, signal);
       // Unmounting takes a while, in which the pod may have come back.
       if (!isOrphan(uid)) return false;
-      await taking.host.removePodDirectory(uid);
+      await teardown.host.removePodDirectory(uid);
       this.#stuck.delete(uid);
       return true;
     } catch (err) {

@@ -32,7 +32,7 @@ import { type ObserveOperation, timed } from './timed.ts';
 
 interface VolumeManagerDeps {
   readonly mounts: MountedVolumes;
-  readonly taking: TearDownDeps;
+  readonly teardown: TearDownDeps;
   readonly containers: ContainerMountsDeps;
   readonly objects: ClaimObjects & Pick<PodObjects, 'node'>;
   readonly events: EventSink;
@@ -103,11 +103,11 @@ export class VolumeManager implements PodVolumes {
   }
 
   async unmount(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const { clock, mounts, taking } = this.#deps;
+    const { clock, mounts, teardown } = this.#deps;
     await this.#pods.get(uid)?.end(settleMs);
     for (const waitMs of [...busyWaitsMs, undefined]) {
       try {
-        await tearDownPod(taking, uid, signal);
+        await tearDownPod(teardown, uid, signal);
         break;
       } catch (err) {
         if (waitMs === undefined || !isKind(err, 'conflict') || signal.aborted) throw err;
@@ -130,7 +130,7 @@ export class VolumeManager implements PodVolumes {
       // Objects often go with their pods. What changes now reaches one that takes long to end by its next refresh.
       if (this.#deps.isEnding(uid)) continue;
       const volumes = usedVolumes(mounts.pod).filter((volume) =>
-        refersTo(this.#deps.taking.plugins, mounts.pod, volume, changed),
+        refersTo(this.#deps.teardown.plugins, mounts.pod, volume, changed),
       );
       if (volumes.length === 0) continue;
       touched.push(uid);
@@ -155,7 +155,7 @@ export class VolumeManager implements PodVolumes {
 
   /** The names of the plugins of all volumes that pods want, once per volume. */
   wanted(): readonly string[] {
-    const { plugins } = this.#deps.taking;
+    const { plugins } = this.#deps.teardown;
     return [...this.#pods.values()].flatMap(({ pod }) =>
       usedVolumes(pod).flatMap((volume) => pluginOf(plugins, volume)?.name ?? []),
     );
@@ -163,11 +163,11 @@ export class VolumeManager implements PodVolumes {
 
   /** The names of volumes that are attached to this node and wanted or mounted here, for its status. Sorted. */
   inUse(): readonly string[] {
-    const { mounts, taking } = this.#deps;
+    const { mounts, teardown } = this.#deps;
     const wanted = [...this.#pods.values()].flatMap((pod) => pod.specs());
     const mounted = mounts.pods().flatMap((uid) => mounts.ofPod(uid).map(({ spec }) => spec));
     const names = [...wanted, ...mounted].flatMap(
-      (spec) => taking.plugins.find((each) => each.canServe(spec))?.attachName(spec) ?? [],
+      (spec) => teardown.plugins.find((each) => each.canServe(spec))?.attachName(spec) ?? [],
     );
     return [...new Set(names)].sort();
   }
@@ -234,19 +234,19 @@ export class VolumeManager implements PodVolumes {
   }
 
   async #setUp(pod: Pod, spec: MountedVolume['spec'], signal: AbortSignal): Promise<MountedVolume> {
-    const { clock, observe, taking } = this.#deps;
-    const plugin = taking.plugins.find((each) => each.canServe(spec));
+    const { clock, observe, teardown } = this.#deps;
+    const plugin = teardown.plugins.find((each) => each.canServe(spec));
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
-    const path = volumeDir(taking.layout, podUid(pod), plugin.name, spec.directoryName);
+    const path = volumeDir(teardown.layout, podUid(pod), plugin.name, spec.directoryName);
     const again = this.#deps.mounts.get(podUid(pod), spec.name) !== undefined;
     const request = { pod, spec, path, owner: volumeOwner(pod), again };
     const what = `mounting volume "${spec.name}"`;
     const operation = spec.isBlock ? 'map_volume' : 'volume_mount';
     const name = { plugin: plugin.name, operation } as const;
     const done = await withDeadline({ clock, ms: plugin.deadlineMs, signal, what }, (within) =>
-      taking.locks.run(plugin.deviceKey(spec), within, () =>
+      teardown.locks.run(plugin.deviceKey(spec), within, () =>
         timed(clock, observe, name, () =>
-          spec.isBlock ? setUpDevice(taking, plugin, request, within) : plugin.setUp(request, within),
+          spec.isBlock ? setUpDevice(teardown, plugin, request, within) : plugin.setUp(request, within),
         ),
       ),
     ).catch(async (err: unknown) => await this.#keep(plugin, request, err));

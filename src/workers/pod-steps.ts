@@ -69,12 +69,12 @@ export class PodSteps {
   async look(
     uid: PodUid,
     signal: AbortSignal,
-    { made, resized }: Pick<WorkerSync, 'made' | 'resized'> = {},
+    { resized, started }: Pick<WorkerSync, 'resized' | 'started'> = {},
   ): Promise<void> {
     const record = this.#records.get(uid);
     if (record !== undefined) record.mustLook = true;
     try {
-      await this.#deps.pleg.refresh(uid, signal, { anew: resized, made });
+      await this.#deps.pleg.refresh(uid, signal, { anew: resized, started });
     } catch (err) {
       if (!isAbort(err)) this.#tell(record, 'FailedSync', `error determining status: ${describeError(err)}`);
       throw err;

@@ -9,7 +9,7 @@ import type { Component } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
-import { findRival } from './find-rival.ts';
+import { findSameNamePod } from './find-same-name-pod.ts';
 import { PodKills } from './pod-kills.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
 import { computeTransition, type Transition } from './transition.ts';
@@ -191,7 +191,7 @@ export class PodWorkers implements Component {
     const seen = observed.get(uid);
     const record = this.#records.get(uid);
     if (record !== undefined && wanted !== undefined) record.pod = wanted.pod;
-    const rivals = { desired, observed, records: this.#records };
+    const pods = { desired, observed, records: this.#records };
     return computeTransition({
       worker: record?.state ?? { state: 'new' },
       desired: wanted?.pod,
@@ -201,7 +201,7 @@ export class PodWorkers implements Component {
       isSeen: pleg.isSeen(uid),
       sourcesReady: desired.sourcesReady(),
       isLeftOver: leftovers.get(uid) !== undefined,
-      rival: wanted === undefined ? undefined : findRival(wanted, rivals),
+      sameNamePod: wanted === undefined ? undefined : findSameNamePod(wanted, pods),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
       endedForGood: wanted !== undefined && policy.hasEndedForGood(wanted.pod, seen),
       kill: this.#kills.get(uid) ?? this.#overdue(uid, wanted?.pod),

@@ -19,7 +19,7 @@ const base: TransitionInput = {
   isSeen: true,
   sourcesReady: true,
   isLeftOver: false,
-  rival: undefined,
+  sameNamePod: undefined,
   refusal: undefined,
   endedForGood: false,
   kill: undefined,
@@ -79,7 +79,11 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     'new → wait: waiting for the container runtime to say what runs',
   ],
   ['new, refused', { refusal }, 'rejected R → reject'],
-  ['new, rival', { rival: 'u0' }, 'new → wait: waiting for the earlier pod of this name to end (u0)'],
+  [
+    'new, sameNamePod',
+    { sameNamePod: 'u0' },
+    'new → wait: waiting for the earlier pod of this name to end (u0)',
+  ],
   [
     'found again, done already',
     { seen: down, endedForGood: true },
@@ -167,7 +171,7 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     { worker: notAdmitted, isRecreated: true },
     'terminated removal 30 s "the pod was removed from its source and added again" → remove',
   ],
-  ['syncing goes on even with a rival', { worker: syncing, rival: 'u0' }, 'syncing → sync'],
+  ['syncing goes on even with a sameNamePod', { worker: syncing, sameNamePod: 'u0' }, 'syncing → sync'],
   [
     'syncing, lost its source',
     {
@@ -372,7 +376,7 @@ test('no way leads back from the end', () => {
           { refusal },
           { endedForGood: true },
           { isSeen: false },
-          { rival: 'u' },
+          { sameNamePod: 'u' },
         ]) {
           const { next, step } = computeTransition({ ...base, worker, desired, seen, ...over });
           expect(['terminating', 'terminated', 'finished']).toContain(next.state);

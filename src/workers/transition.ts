@@ -64,7 +64,7 @@ export interface TransitionInput {
   /** Nothing runs, but something of it lies on the disk. */
   readonly isLeftOver: boolean;
   /** Another pod of the same name that has to go first. */
-  readonly rival: string | undefined;
+  readonly sameNamePod: string | undefined;
   readonly refusal: { readonly reason: string; readonly message: string } | undefined;
   /** All containers ended and none will be started again. */
   readonly endedForGood: boolean;
@@ -113,8 +113,8 @@ function fromNew(input: TransitionInput): Transition {
   const end = whyItEnds(input);
   if (end !== undefined) return begin(input, end, false);
   if (input.refusal !== undefined) return reject(input.refusal);
-  if (input.rival !== undefined) {
-    return wait({ state: 'new' }, `waiting for the earlier pod of this name to end (${input.rival})`);
+  if (input.sameNamePod !== undefined) {
+    return wait({ state: 'new' }, `waiting for the earlier pod of this name to end (${input.sameNamePod})`);
   }
   return endOrSync(input);
 }

@@ -5,8 +5,8 @@ import type { ObservedPod } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
-import type { MadePod } from '../api/ports/made-pod.ts';
 import type { ProbeResultsView } from '../api/ports/probe-results.ts';
+import type { StartedPod } from '../api/ports/started-pod.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Leftovers } from './housekeeping.ts';
@@ -41,11 +41,11 @@ interface WorkerObserved {
 
 interface WorkerPleg {
   isSeen(uid: PodUid): boolean;
-  /** `anew`: also what is not known to have changed. `made`: all there is of a pod that was started just now. */
+  /** `anew`: also what is not known to have changed. `started`: all there is of a pod that was started just now. */
   refresh(
     uid: PodUid,
     signal: AbortSignal,
-    options?: { readonly anew?: boolean | undefined; readonly made?: MadePod | undefined },
+    options?: { readonly anew?: boolean | undefined; readonly started?: StartedPod | undefined },
   ): Promise<ObservedPod | undefined>;
   readonly answered: Subscribable<void>;
 }
@@ -53,7 +53,7 @@ interface WorkerPleg {
 /** What one sync came to. */
 export interface WorkerSync {
   readonly acted: boolean;
-  readonly made?: MadePod | undefined;
+  readonly started?: StartedPod | undefined;
   readonly resized?: boolean;
   readonly resizeFailure?: string | undefined;
   readonly waiting: Readonly<Record<string, WaitingReason>>;

@@ -76,7 +76,7 @@ function decodeWorker(options: Partial<DecodeWorkerOptions> = {}): DecodeWorker 
 function makePodsBy(worker: DecodeWorker): MakePods {
   return makePodsBySize({
     computeHash: () => 'not made here',
-    elsewhere: (work, signal) => worker.call(work, signal),
+    decodeInWorker: (work, signal) => worker.call(work, signal),
   });
 }
 

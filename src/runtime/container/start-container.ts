@@ -155,7 +155,7 @@ async function createAndStart(
       cri.startContainer({ containerId: id }, { signal: late });
     await withReason('RunContainerError', () => lettingFinish(deps, signal, start), { containerId: id });
   } finally {
-    context.place.rest();
+    context.place.stepDone();
   }
   const { id, restartCount } = made;
   tell('Started', `Started container ${container.name}`);

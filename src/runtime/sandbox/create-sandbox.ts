@@ -48,7 +48,7 @@ export async function createSandbox(
     context.madeSandbox = podSandboxId;
     log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
   } finally {
-    context.place.rest();
+    context.place.stepDone();
   }
 }
 

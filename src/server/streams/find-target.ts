@@ -28,7 +28,7 @@ export function findPod(
 }
 
 /** Whether a path that names a UID means this pod. Of a static pod clients know the mirror pod's. */
-export function isMeant({ source, uid }: TargetPod, wanted: string | undefined): boolean {
+export function matchesUid({ source, uid }: TargetPod, wanted: string | undefined): boolean {
   return wanted === undefined || wanted === uid || source !== 'api';
 }
 

@@ -9,7 +9,7 @@ import { errorResponse, type RoutedRequest, type RouteHandler, refusal } from '.
 import {
   containerSpec,
   findPod,
-  isMeant,
+  matchesUid,
   readySandbox,
   runningContainer,
   type TargetPod,
@@ -64,7 +64,7 @@ async function attach(deps: StreamDeps, request: RoutedRequest): Promise<HttpAns
     const containerId = await runningContainer(deps.cri, target, name, signal);
     const notThere = failed(`container ${name} not found in pod ${fullName}`);
     if (containerId === undefined) return notThere;
-    if (!isMeant(target, request.params['uid'])) return failed(`pod ${fullName} not found`);
+    if (!matchesUid(target, request.params['uid'])) return failed(`pod ${fullName} not found`);
     const spec = containerSpec(target.pod, name);
     if (spec === undefined) return notThere;
     if (!request.upgrade) return upgradeRequired;
@@ -82,7 +82,7 @@ async function portForward(deps: StreamDeps, request: RoutedRequest): Promise<Ht
   if ('wrong' in ports) return refusal(400, ports.wrong);
   const target = targetOf(deps, request);
   if (target === undefined) return noPod;
-  if (!isMeant(target, request.params['uid'])) return refusal(404, 'pod not found');
+  if (!matchesUid(target, request.params['uid'])) return refusal(404, 'pod not found');
   return streamed(request, async (signal) => {
     const podSandboxId = await readySandbox(deps.cri, target, signal);
     if (podSandboxId === undefined) return failed(`pod not found ("${podFullName(target.pod)}")`);
@@ -146,7 +146,7 @@ async function meantContainer(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   // differs from upstream: there exec and run pay no heed to the UID, and run in another pod of that name.
-  if (!isMeant(target, params['uid'])) return undefined;
+  if (!matchesUid(target, params['uid'])) return undefined;
   return await runningContainer(cri, target, params['containerName'] ?? '', signal);
 }
 

@@ -48,7 +48,7 @@ export async function renderCadvisor(
   addMachine(text, machine);
   const families = psi ? [...containerFamilies, ...pressureFamilies] : containerFamilies;
   for (const entry of entries) {
-    await slices.breathe();
+    await slices.yieldIfDue();
     const labels = labelsOf(entry);
     text.add('container_last_seen', labels, Math.trunc(atMs / 1000), atMs);
     for (const { name, untimed, values } of families) {

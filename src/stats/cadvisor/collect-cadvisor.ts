@@ -54,7 +54,7 @@ export async function collectCadvisor(
   const slices = new Slices(deps);
   const entries: CadvisorEntry[] = [];
   for (const each of wanted) {
-    await slices.breathe();
+    await slices.yieldIfDue();
     const entry = await look(deps, cgroups, each, slices);
     if (entry !== undefined) entries.push(entry);
   }
@@ -129,7 +129,7 @@ async function openBy(
 ): Promise<ProcessDetails> {
   const sum = { descriptors: 0, sockets: 0 };
   for (const pid of pids) {
-    await slices.breathe();
+    await slices.yieldIfDue();
     const { descriptors, sockets } = host.processDetails(pid);
     sum.descriptors += descriptors;
     sum.sockets += sockets;

@@ -30,7 +30,7 @@ export async function collectNetwork(
   const slices = new Slices(deps);
   const found = new Map<string, readonly InterfaceUsage[]>();
   for (const parts of pods) {
-    await slices.breathe();
+    await slices.yieldIfDue();
     const pid = firstProcess(deps, parts);
     if (pid !== undefined) found.set(parts.pod.uid, deps.host.interfaces(pid));
   }

@@ -84,7 +84,7 @@ export class CollectUsage {
       cgroups === undefined || places === undefined ? new Map() : findPodCgroups(cgroups, places);
     const pods: PodUsageParts[] = [];
     for (const picked of pickPods(observed.all().values())) {
-      await slices.breathe();
+      await slices.yieldIfDue();
       pods.push(this.#pod(picked, podPaths.get(picked.pod.uid)));
     }
     const { faults, pods: complete } = await this.#askWhatIsMissing(pods);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { anObservedPod, aPod } from '../../test/builders/builders.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import { asPodUid } from '../api/pod/pod-ref.ts';
-import { findRival } from './find-rival.ts';
+import { findSameNamePod } from './find-same-name-pod.ts';
 import type { WantedPod } from './worker-deps.ts';
 import type { WorkerRecord } from './worker-records.ts';
 
@@ -60,10 +60,10 @@ const cases: readonly (readonly [
 ];
 
 for (const [name, { own: asking = own, desired = [], observed = [], records = [] }, want] of cases) {
-  test(`findRival: ${name}`, () => {
+  test(`findSameNamePod: ${name}`, () => {
     const all = [own, ...desired];
     expect(
-      findRival(asking, {
+      findSameNamePod(asking, {
         desired: { get: (uid) => all.find((each) => each.uid === uid), all: () => all },
         observed: { all: () => new Map(observed.map((each) => [each.uid, each])) },
         records: { all: () => new Map(records.map(([uid, each]) => [asPodUid(uid), each])) },

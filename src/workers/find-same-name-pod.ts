@@ -4,14 +4,17 @@ import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
 import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
 import type { WorkerRecords } from './worker-records.ts';
 
-interface RivalInput {
+interface SameNameInput {
   readonly desired: Pick<PodWorkersDeps['desired'], 'get' | 'all'>;
   readonly observed: Pick<PodWorkersDeps['observed'], 'all'>;
   readonly records: Pick<WorkerRecords, 'all'>;
 }
 
 /** Wanted earlier; or wanted no more, but still worked on or on the runtime. */
-export function findRival(own: WantedPod, { desired, observed, records }: RivalInput): PodUid | undefined {
+export function findSameNamePod(
+  own: WantedPod,
+  { desired, observed, records }: SameNameInput,
+): PodUid | undefined {
   // Two objects of the API may follow each other under one name, the first being deleted by force: they do not wait.
   if (own.source === 'api') return undefined;
   const fullName = podFullName(own.pod);
@@ -19,15 +22,16 @@ export function findRival(own: WantedPod, { desired, observed, records }: RivalI
     .all()
     .find(({ uid, pod, order }) => uid !== own.uid && order < own.order && podFullName(pod) === fullName);
   if (earlier !== undefined) return earlier.uid;
-  const isRival = (uid: PodUid, name: string): boolean =>
+  const isSameNamePod = (uid: PodUid, name: string): boolean =>
     uid !== own.uid &&
     name === fullName &&
     desired.get(uid) === undefined &&
     records.all().get(uid)?.isKept !== true;
   // One whose sandbox is still being made is on no list of the runtime yet, but its worker knows of it.
   for (const [uid, { pod }] of records.all()) {
-    if (pod !== undefined && isRival(uid, podFullName(pod))) return uid;
+    if (pod !== undefined && isSameNamePod(uid, podFullName(pod))) return uid;
   }
-  for (const [uid, seen] of observed.all()) if (isRival(uid, podFullName({ metadata: seen }))) return uid;
+  for (const [uid, seen] of observed.all())
+    if (isSameNamePod(uid, podFullName({ metadata: seen }))) return uid;
   return undefined;
 }
