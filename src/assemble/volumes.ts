@@ -14,6 +14,7 @@ import type { Logger } from '../base/log/log.ts';
 import type { ImageManager } from '../images/image-manager.ts';
 import type { VolumeMetrics } from '../metrics/volume-metrics.ts';
 import { configMapKind } from '../volumes/config-map/config-map.ts';
+import { supportsRecursiveReadOnly } from '../volumes/container/recursive-read-only.ts';
 import { contentPlugin } from '../volumes/content/content-volume.ts';
 import { ContentUpdates } from '../volumes/content-updates.ts';
 import { DeviceLocks } from '../volumes/devices/device-locks.ts';
@@ -87,7 +88,8 @@ export function volumes(input: VolumesInput): Volumes {
     clock,
     log,
     seLinux: async () => (await host.kindOf(seLinuxFile)) === 'file',
-    recursiveReadOnly: (pod: Pod) => recursiveReadOnly(input.cri, pod),
+    recursiveReadOnly: (pod: Pod, signal: AbortSignal) =>
+      supportsRecursiveReadOnly({ cri: input.cri, objects }, pod, signal),
     ensureImage: (...args: Parameters<typeof ensureImage> extends [unknown, ...infer Rest] ? Rest : never) =>
       ensureImage(input.images, ...args),
   };
@@ -159,16 +161,6 @@ function volumePlugins(
     nfsPlugin({ host, clock }),
     ...(input.imageVolumes ? [imagePlugin] : []),
   ];
-}
-
-/** Asked each time a container wants it, which is rare: a runtime may have been exchanged meanwhile. */
-async function recursiveReadOnly(cri: Pick<CriRuntime, 'status'>, pod: Pod): Promise<boolean> {
-  // The default handler has no name.
-  const handler = pod.spec?.runtimeClassName ?? '';
-  const { runtimeHandlers } = await cri.status({});
-  return runtimeHandlers.some(
-    ({ name, features }) => name === handler && features?.recursiveReadOnlyMounts === true,
-  );
 }
 
 async function ensureImage(

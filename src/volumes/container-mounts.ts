@@ -21,7 +21,7 @@ export interface ContainerMountsDeps {
   /** Whether the node labels files for containers. */
   readonly seLinux: () => Promise<boolean>;
   /** Whether the runtime can make what is mounted below a read-only mount read-only, too. */
-  readonly recursiveReadOnly: (pod: Pod) => Promise<boolean>;
+  readonly recursiveReadOnly: (pod: Pod, signal: AbortSignal) => Promise<boolean>;
   /** Makes an image present and says what the runtime calls it. */
   readonly ensureImage: (
     pod: Pod,
@@ -85,7 +85,7 @@ async function oneMount(
       ? (mount.subPath ?? '')
       : request.expand(mount.subPathExpr),
   );
-  const rro = await recursiveReadOnly(deps, pod, mount);
+  const rro = await recursiveReadOnly(deps, pod, mount, signal);
   const common = {
     containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
     readonly: mount.readOnly === true || volume.readOnly,
@@ -160,7 +160,12 @@ function checkedSubPath(subPath: string): string {
   return subPath;
 }
 
-async function recursiveReadOnly(deps: ContainerMountsDeps, pod: Pod, mount: VolumeMount): Promise<boolean> {
+async function recursiveReadOnly(
+  deps: ContainerMountsDeps,
+  pod: Pod,
+  mount: VolumeMount,
+  signal: AbortSignal,
+): Promise<boolean> {
   const mode = mount.recursiveReadOnly ?? 'Disabled';
   if (mode === 'Disabled') return false;
   const fail = (why: string): KubeletError =>
@@ -170,7 +175,7 @@ async function recursiveReadOnly(deps: ContainerMountsDeps, pod: Pod, mount: Vol
   const { mountPropagation = 'None' } = mount;
   if (mount.readOnly !== true) throw fail('not read-only');
   if (mountPropagation !== 'None') throw fail(`not compatible with propagation "${mountPropagation}"`);
-  const isSupported = await deps.recursiveReadOnly(pod);
+  const isSupported = await deps.recursiveReadOnly(pod, signal);
   if (mode === 'IfPossible') return isSupported;
   if (mode !== 'Enabled')
     throw refused(`failed to resolve recursive read-only mode: unknown recursive read-only mode "${mode}"`);

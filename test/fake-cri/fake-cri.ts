@@ -37,7 +37,7 @@ export interface FakeCriOptions {
   readonly events?: boolean;
   /** With it there is a RuntimeConfig, as in containerd from 2.0 on. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
-  /** RuntimeClass handlers beside the default one. */
+  /** RuntimeClass handlers beside the default one. Status reports that they support recursive read-only mounts. */
   readonly handlers?: readonly string[];
   /** Deadline of calls that have no rule of their own, as the client has it. */
   readonly requestTimeoutMs?: number;
@@ -113,6 +113,7 @@ export class FakeCri implements CriRuntime, CriImages {
       streaming: this.streaming,
       conditions: () => ['RuntimeReady', 'NetworkReady'].map((type) => this.#condition(type)),
       cgroupDriver: options.cgroupDriver,
+      runtimeHandlers: options.handlers ?? [],
     });
   }
 

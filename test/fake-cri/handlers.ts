@@ -39,6 +39,8 @@ interface HandlerDeps {
   readonly streaming: FakeStreaming;
   readonly conditions: () => readonly Condition[];
   readonly cgroupDriver: 'systemd' | 'cgroupfs' | undefined;
+  /** Handlers whose features Status reports; an older runtime reports none. */
+  readonly runtimeHandlers: readonly string[];
 }
 
 export function handlersOf(deps: HandlerDeps): Handlers {
@@ -50,7 +52,13 @@ export function handlersOf(deps: HandlerDeps): Handlers {
       runtimeVersion: '1.6.20',
       runtimeApiVersion: 'v1',
     }),
-    status: () => ({ status: { conditions: deps.conditions() } }),
+    status: () => ({
+      status: { conditions: deps.conditions() },
+      runtimeHandlers: deps.runtimeHandlers.map((name) => ({
+        name,
+        features: { recursiveReadOnlyMounts: true, userNamespaces: false },
+      })),
+    }),
     runtimeConfig: () => {
       if (deps.cgroupDriver === undefined) throw unknownMethod('RuntimeConfig');
       const isSystemd = deps.cgroupDriver === 'systemd';

@@ -5,8 +5,11 @@ import type { FeatureGates } from '../../src/config/gates/feature-gates.ts';
 import { aContainer } from '../builders/builders.ts';
 import { ClusterWorld } from '../simulate/cluster-world.ts';
 
-async function started(gates: Partial<FeatureGates> = {}): Promise<ClusterWorld> {
-  const world = new ClusterWorld({ gates });
+async function started(
+  gates: Partial<FeatureGates> = {},
+  handlers: readonly string[] = [],
+): Promise<ClusterWorld> {
+  const world = new ClusterWorld({ gates, handlers });
   onTestFinished(() => world.close());
   world.api.objects.create('serviceaccounts', { metadata: { namespace: 'default', name: 'sa' } });
   await world.node.start();
@@ -62,6 +65,22 @@ test('a pod waits for its config map, starts when it comes, and sees it change',
   expect(events.map(({ message }) => message)).toEqual([
     'MountVolume.SetUp failed for volume "config" : configmap "cm" not found',
   ]);
+});
+
+test('mounts recursively read-only when the handler of the RuntimeClass supports it, whatever the class is called', async () => {
+  const world = await started({}, ['kata-qemu']);
+  world.api.objects.create('runtimeclasses', { metadata: { name: 'kata' }, handler: 'kata-qemu' });
+  const volumeMounts = [{ name: 'cache', mountPath: '/cache', readOnly: true, recursiveReadOnly: 'Enabled' }];
+  world.run('web', {
+    runtimeClassName: 'kata',
+    volumes: [{ name: 'cache', emptyDir: {} }],
+    containers: [aContainer({ volumeMounts })],
+  });
+  await world.advance(5_000);
+  expect(world.phase('web')).toBe('Running');
+  const create = world.node.cri.calls.find(({ method }) => method === 'CreateContainer')?.request;
+  const mount: unknown = expect.objectContaining({ containerPath: '/cache', recursiveReadOnly: true });
+  expect(create).toMatchObject({ config: { mounts: expect.arrayContaining([mount]) as unknown } });
 });
 
 test('the API server is away when the kubelet comes back: what is mounted goes on being used', async () => {

@@ -4,6 +4,7 @@
 import type { PodSandboxConfig } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Pod } from '../../api/k8s/types.ts';
+import { lookUpRuntimeHandler } from '../../api/pod/runtime-handler.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../../base/errors.ts';
 import type { PodRuntimeDeps } from '../sync-context.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
@@ -33,14 +34,12 @@ async function lookUpHandler(
   pod: Pod,
   signal: AbortSignal,
 ): Promise<string> {
-  const name = pod.spec?.runtimeClassName ?? '';
-  if (name === '') return '';
   try {
-    return (await objects.runtimeClass(name, signal)).handler;
+    return await lookUpRuntimeHandler(objects, pod, signal);
   } catch (err) {
     if (isAbort(err) || isKind(err, 'not-found')) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
-    const message = `failed to lookup RuntimeClass ${name}: ${describeError(err)}`;
+    const message = `failed to lookup RuntimeClass ${pod.spec?.runtimeClassName}: ${describeError(err)}`;
     throw new KubeletError(kind, 'FailedCreatePodSandBox', message, { cause: err });
   }
 }
