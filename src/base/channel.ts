@@ -14,7 +14,30 @@ interface ChannelOptions {
   readonly onError?: (err: unknown) => void;
 }
 
-export class Channel<T> {
+/** The reading side of a channel. */
+export interface Subscribable<T> {
+  /** Returns the unsubscribe function, which may be called at any time and more than once. */
+  subscribe(listener: (value: T) => void): () => void;
+}
+
+/** Several channels read as one; `sources` are named by docs/wiring.md in its place. */
+interface MergedChannels<T> extends Subscribable<T> {
+  readonly sources: readonly Subscribable<T>[];
+}
+
+export function mergeChannels<T>(...sources: readonly Subscribable<T>[]): MergedChannels<T> {
+  return {
+    sources,
+    subscribe: (listener) => {
+      const ends = sources.map((source) => source.subscribe(listener));
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  };
+}
+
+export class Channel<T> implements Subscribable<T> {
   readonly #onError: (err: unknown) => void;
   // Replaced, never changed, so that a push in progress keeps its list.
   #subscriptions: readonly Subscription<T>[] = [];
@@ -34,7 +57,6 @@ export class Channel<T> {
     }
   }
 
-  /** Returns the way to unsubscribe, which may be called at any time and more than once. */
   subscribe(listener: (value: T) => void): () => void {
     const subscription: Subscription<T> = { listener, active: true };
     this.#subscriptions = [...this.#subscriptions, subscription];

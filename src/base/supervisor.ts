@@ -3,7 +3,7 @@
 // Invariants: a component is started only after all before it are ready; when run() settles, every component that was
 // begun has stopped or was given its stop deadline; the first failure is what run() rejects with, the others are logged.
 import type { Clock } from './clock.ts';
-import type { Component } from './component.ts';
+import { type Component, startComponent } from './component.ts';
 import { Aborted, isAbortOf, KubeletError } from './errors.ts';
 import type { Logger } from './log/log.ts';
 
@@ -92,8 +92,7 @@ class Run {
 
   #begin(component: Component): Member {
     const abort = new AbortController();
-    // In an async function, so that a start() that throws at once is one that rejects.
-    const start = (async () => component.start(abort.signal))();
+    const start = startComponent(component, abort.signal);
     const member: Member = {
       name: component.name,
       abort,

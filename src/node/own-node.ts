@@ -4,8 +4,11 @@
 import type { Node } from '../api/k8s/types.ts';
 import type { WatchSink } from '../api/ports/api-client.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
-export class OwnNode implements WatchSink<Node> {
+export class OwnNode implements WatchSink<Node>, Store {
+  readonly storeName = 'OwnNode';
+  readonly writer = 'node watch';
   readonly changed = new Channel<void>();
   #node: Node | undefined;
   #synced = false;

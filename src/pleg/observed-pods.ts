@@ -4,8 +4,11 @@
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
-export class ObservedPods {
+export class ObservedPods implements Store {
+  readonly storeName = 'ObservedPods';
+  readonly writer = 'pleg';
   readonly changed = new Channel<PodUid>();
   readonly #pods = new Map<PodUid, ObservedPod>();
   #version = 0;

@@ -7,8 +7,11 @@ import { type PodUid, podFullName, podUid } from '../api/pod/pod-ref.ts';
 import type { WatchSink } from '../api/ports/api-client.ts';
 import { isMirrorPod } from '../api/ports/pod-source.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
-export class ApiPods implements WatchSink<Pod> {
+export class ApiPods implements WatchSink<Pod>, Store {
+  readonly storeName = 'ApiPods';
+  readonly writer = 'api source';
   readonly changed = new Channel<PodUid>();
   /** Announces full names (`name_namespace`), which a mirror pod shares with its static pod. */
   readonly mirrorChanged = new Channel<string>();

@@ -5,6 +5,7 @@ import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
 export type SourceName = 'file' | 'http' | 'api';
 
@@ -16,7 +17,9 @@ interface DesiredPod {
   readonly order: number;
 }
 
-export class DesiredPods {
+export class DesiredPods implements Store {
+  readonly storeName = 'DesiredPods';
+  readonly writer = 'pod sources';
   readonly changed = new Channel<PodUid>();
   /** Announced once, when the last of the awaited sources has reported. */
   readonly ready = new Channel<void>();

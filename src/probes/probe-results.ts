@@ -5,10 +5,13 @@
 import type { ContainerId, PodUid } from '../api/pod/pod-ref.ts';
 import type { ProbeKind, ProbeOutcome, ProbeResultsView } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
 type ByKind = Partial<Record<ProbeKind, ProbeOutcome>>;
 
-export class ProbeResults implements ProbeResultsView {
+export class ProbeResults implements ProbeResultsView, Store {
+  readonly storeName = 'ProbeResults';
+  readonly writer = 'probes';
   readonly changed = new Channel<PodUid>();
   readonly #byContainer = new Map<ContainerId, ByKind>();
 

@@ -3,8 +3,11 @@
 import type { PodStatus } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
-export class PodStatuses {
+export class PodStatuses implements Store {
+  readonly storeName = 'PodStatuses';
+  readonly writer = 'status';
   readonly changed = new Channel<PodUid>();
   readonly #statuses = new Map<PodUid, PodStatus>();
   #version = 0;

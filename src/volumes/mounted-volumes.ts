@@ -1,6 +1,7 @@
 // The store of mounts: which volumes of which pod are there, and where. Written by the volume manager only.
 import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 import type { SetUpVolume, VolumePlugin, VolumeSpec } from './plugin.ts';
 
 export interface MountedVolume extends SetUpVolume {
@@ -9,7 +10,9 @@ export interface MountedVolume extends SetUpVolume {
   readonly mountedAtMs: number;
 }
 
-export class MountedVolumes {
+export class MountedVolumes implements Store {
+  readonly storeName = 'MountedVolumes';
+  readonly writer = 'volumes';
   /** Announces a pod whose volumes have changed, after the store was updated. */
   readonly changed = new Channel<PodUid>();
   readonly #pods = new Map<string, Map<string, MountedVolume>>();

@@ -2,8 +2,11 @@
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
-export class PodLifecycles {
+export class PodLifecycles implements Store {
+  readonly storeName = 'PodLifecycles';
+  readonly writer = 'pod-workers';
   readonly changed = new Channel<PodUid>();
   readonly #lifecycles = new Map<PodUid, PodLifecycle>();
 

@@ -12,6 +12,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { describeError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { Store } from '../../base/store.ts';
 import { CheckpointFile, cannotRestore, type StateFiles } from '../checkpoint/checkpoint-file.ts';
 import { allocationOf, podWithAllocation } from './allocated-pod.ts';
 import { decodeAllocations, encodeAllocations, type PodAllocation } from './allocation-checkpoint.ts';
@@ -28,7 +29,9 @@ interface AllocationsDeps {
 const allocatedFile = 'allocated_pods_state';
 const actuatedFile = 'actuated_pods_state';
 
-export class Allocations implements Component {
+export class Allocations implements Component, Store {
+  readonly storeName = 'Allocations';
+  readonly writer = 'pod-resizes';
   readonly name = 'allocations';
   /** A pod was allocated something else. */
   readonly changed = new Channel<PodUid>();

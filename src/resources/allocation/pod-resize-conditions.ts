@@ -6,6 +6,7 @@ import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import type { ResizeCondition, ResizeConditions } from '../../api/ports/resize-conditions.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { Store } from '../../base/store.ts';
 
 interface Told {
   readonly reason: string;
@@ -13,7 +14,9 @@ interface Told {
   readonly generation: number;
 }
 
-export class PodResizeConditions {
+export class PodResizeConditions implements Store {
+  readonly storeName = 'PodResizeConditions';
+  readonly writer = 'pod-resizes';
   readonly changed = new Channel<PodUid>();
   readonly #clock: Pick<Clock, 'now'>;
   readonly #pods = new Map<PodUid, ResizeConditions>();

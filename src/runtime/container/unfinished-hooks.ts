@@ -9,6 +9,7 @@ import { untilAborted } from '../../base/abort/race-abort.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Component } from '../../base/component.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { Store } from '../../base/store.ts';
 import { oneElement } from '../paths.ts';
 
 interface UnfinishedHooksDeps {
@@ -25,7 +26,9 @@ interface Subscribable {
   subscribe(listener: (uid: PodUid) => void): () => void;
 }
 
-export class UnfinishedHooks implements Component {
+export class UnfinishedHooks implements Component, Store {
+  readonly storeName = 'UnfinishedHooks';
+  readonly writer = 'pod-workers';
   readonly name = 'post-start-hooks';
   /** The hook of a container of this pod has succeeded. */
   readonly changed = new Channel<PodUid>();
