@@ -1,6 +1,7 @@
 // Puts the objects together that pods refer to: the API server's in a cluster, none on a node that stands alone; and says
 // which pods there are, so that what they refer to is there before they are started.
 import type { Node, Pod } from '../api/k8s/types.ts';
+import { hasEnded, isActivePod } from '../api/pod/active-pod.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { Clock } from '../base/clock.ts';
@@ -50,12 +51,11 @@ export function podObjects(input: ObjectsInput): {
     const wanted = desired.get(uid);
     const lifecycle = lifecycles.get(uid);
     const known = registered.get(uid);
-    const ended = lifecycle?.state === 'terminated' || lifecycle?.state === 'rejected';
-    if (wanted !== undefined && !ended && !isOver(wanted.pod)) {
+    if (wanted !== undefined && isActivePod(wanted.pod, lifecycle)) {
       if (known === wanted.pod) return;
       registered.set(uid, wanted.pod);
       objects.registerPod(wanted.pod);
-    } else if (known !== undefined && (ended || lifecycle === undefined)) {
+    } else if (known !== undefined && (hasEnded(lifecycle) || lifecycle === undefined)) {
       // A pod that is being ended may still need its objects: hooks run, containers are restarted.
       registered.delete(uid);
       objects.unregisterPod(known);
@@ -64,8 +64,4 @@ export function podObjects(input: ObjectsInput): {
   desired.changed.subscribe(keep);
   lifecycles.changed.subscribe(keep);
   return { objects, components: [objects] };
-}
-
-function isOver(pod: Pod): boolean {
-  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }

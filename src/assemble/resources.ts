@@ -1,7 +1,7 @@
 // Plugs together what keeps a node's resources: the cgroups of pods, of their classes and of the node, and what the node
 // has to give. Nothing is decided here.
-
 import type { Pod } from '../api/k8s/types.ts';
+import { isActivePod } from '../api/pod/active-pod.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { CgroupName, Cgroups } from '../api/ports/cgroups.ts';
@@ -181,16 +181,12 @@ function qosPolicy(input: ResourcesInput, allocatable: ResourceAmounts): QosPoli
   };
 }
 
-/** Wanted, and not ended. */
 function activePods({ desired, lifecycles }: ResourcesInput) {
   const changed = new Channel<void>();
   for (const store of [desired, lifecycles]) store.changed.subscribe(() => changed.push());
-  const hasEnded = (uid: PodUid): boolean => {
-    const state = lifecycles.get(uid)?.state;
-    return state === 'terminated' || state === 'rejected';
-  };
   return {
-    active: () => desired.all().flatMap(({ uid, pod }) => (hasEnded(uid) ? [] : [pod])),
+    active: () =>
+      desired.all().flatMap(({ uid, pod }) => (isActivePod(pod, lifecycles.get(uid)) ? [pod] : [])),
     changed,
   };
 }

@@ -1,6 +1,7 @@
 // How many pods are where, counted when somebody asks. Upstream: HandlePodCleanups in pkg/kubelet/kubelet_pods.go and
 // pkg/kubelet/pod/pod_manager.go.
 import type { Pod } from '../api/k8s/types.ts';
+import { isActivePod } from '../api/pod/active-pod.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { Metrics } from '../base/metrics.ts';
 
@@ -40,12 +41,10 @@ export function podCountMetrics({ desired, lifecycles, observed, registry }: Pod
   registry.onCollect(() => {
     const wanted = desired.all();
     const states = lifecycles.all();
-    const hasEnded = (uid: string): boolean => {
-      const state = states.get(uid)?.state;
-      return state === 'terminated' || state === 'rejected';
-    };
     for (const isStatic of [false, true]) {
-      const alive = wanted.filter(({ source, uid }) => (source !== 'api') === isStatic && !hasEnded(uid));
+      const alive = wanted.filter(
+        ({ pod, source, uid }) => (source !== 'api') === isStatic && isActivePod(pod, states.get(uid)),
+      );
       active.set({ static: isStatic ? 'true' : '' }, alive.length);
     }
     const sum = wanted.reduce((total, { pod }) => total + (pod.spec?.ephemeralContainers?.length ?? 0), 0);

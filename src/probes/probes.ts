@@ -2,6 +2,7 @@
 // Owns ProbeResults (sole writer). Invariants: one probe that hangs costs its own worker only; when a pod has gone, no timer, no
 // connection and no result of it is left; a restart of the kubelet changes no result that no probe has changed.
 import type { Pod } from '../api/k8s/types.ts';
+import { hasEnded } from '../api/pod/active-pod.ts';
 import { latestContainer, type ObservedPod } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
@@ -88,7 +89,7 @@ export class Probes implements Component {
     const known = this.#pods.get(uid);
     const lifecycle = lifecycles.get(uid);
     const pod = desired.get(uid)?.pod ?? (lifecycle === undefined ? undefined : known?.pod);
-    if (pod === undefined || lifecycle?.state === 'terminated' || lifecycle?.state === 'rejected') {
+    if (pod === undefined || hasEnded(lifecycle)) {
       this.#drop(uid, known);
       return;
     }

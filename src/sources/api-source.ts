@@ -1,9 +1,9 @@
 // Turns the pods that the API server has bound to this node into wanted pods. Upstream: pkg/kubelet/config/apiserver.go and
 // the mux of config.go. Invariants: nothing is asked for before the node is known, and nothing published before the first
 // list: silence does not mean that there are no pods; what the kubelet itself wrote into a status wakes nobody.
-
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import type { Follow, WatchSink } from '../api/ports/api-client.ts';
 import { configSourceAnnotation, isMirrorPod } from '../api/ports/pod-source.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
@@ -148,6 +148,6 @@ function uidOf(pod: Pod): string {
 function fingerprintOf({ metadata, spec, status }: Pod): string {
   const { resourceVersion: _counts, ...identity } = metadata ?? {};
   const foreign = (status?.conditions ?? []).filter(({ type }) => !ownConditions.includes(type));
-  const ended = status?.phase === 'Failed' || status?.phase === 'Succeeded';
+  const ended = isTerminalPhase(status?.phase);
   return JSON.stringify([identity, spec, foreign, status?.resourceClaimStatuses, ended]);
 }

@@ -12,6 +12,7 @@ import type {
   PodStatus,
   ResourceRequirements,
 } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { firstTakenUpMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { podQosClass } from '../api/pod/qos.ts';
@@ -22,7 +23,6 @@ import { computeConditions, ownedConditions, sharedCondition, stampCondition } f
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
 import { computePhase } from './phase.ts';
 import { computeAddresses } from './pod-ips.ts';
-import { isTerminalPhase } from './pod-traits.ts';
 import { normalizeStatus } from './push/normalize-status.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 import { terminatedStatus } from './terminate.ts';

@@ -7,10 +7,6 @@ export function isSidecar(container: Pick<Container, 'restartPolicy'>): boolean 
   return container.restartPolicy === 'Always';
 }
 
-export function isTerminalPhase(phase: string | undefined): boolean {
-  return phase === 'Failed' || phase === 'Succeeded';
-}
-
 export function statusOf(statuses: readonly ContainerStatus[], name: string): ContainerStatus | undefined {
   return statuses.find((status) => status.name === name);
 }

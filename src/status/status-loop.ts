@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { type ObservedPod, startWasCut } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod/pod-ref.ts';
@@ -18,7 +19,6 @@ import type { Logger } from '../base/log/log.ts';
 import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
 import type { PodStatuses } from './pod-statuses.ts';
-import { isTerminalPhase } from './pod-traits.ts';
 import { illegalTransition } from './push/illegal-transition.ts';
 import { startFromReported, withReportedTimes } from './reported-times.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';

@@ -87,15 +87,6 @@ export class PodWorkers implements Component {
     await ended;
   }
 
-  /** Pods that were admitted and have not ended: what they ask for is taken. */
-  activePods(): readonly Pod[] {
-    return [...this.#records.all().values()].flatMap(({ admitted, pod, state }) =>
-      admitted && pod !== undefined && (state.state === 'syncing' || state.state === 'terminating')
-        ? pod
-        : [],
-    );
-  }
-
   /** Whether something is being done for this pod right now; whoever does it looks at the outcome himself. */
   isAtWork(uid: PodUid): boolean {
     return this.#queue.isRunning(uid);

@@ -3,6 +3,7 @@
 // Invariants: nothing is stopped before every source has spoken and the runtime was seen; a pod never leaves its way towards
 // the end; a grace period only gets shorter; a pod that was removed ends completely before one of its name or UID starts.
 import type { Pod } from '../api/k8s/types.ts';
+import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 
@@ -162,7 +163,7 @@ function whyItEnds({ desired, kill }: TransitionInput): string | undefined {
   if (desired?.metadata?.deletionTimestamp !== undefined) return 'the pod was deleted';
   if (kill !== undefined) return `${kill.reason}: ${kill.message}`;
   const phase = desired?.status?.phase;
-  return phase === 'Succeeded' || phase === 'Failed' ? `the pod's phase is ${phase} already` : undefined;
+  return isTerminalPhase(phase) ? `the pod's phase is ${phase} already` : undefined;
 }
 
 function reject({ reason, message }: Omit<Rejection, 'final'>, final = false): Transition {

@@ -3,8 +3,8 @@
 // Writes Allocations and ResizeConditions. A loop with one key: resizes are tried one after the other, in their order.
 // Invariants: nothing is granted before every source has spoken and the pod itself was admitted; what is granted is
 // allocated at once, so that the next one counts with it; who carries it out reads the allocation, not the spec.
-
 import type { Pod } from '../../api/k8s/types.ts';
+import { hasEnded } from '../../api/pod/active-pod.ts';
 import type { ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
@@ -187,11 +187,11 @@ export class PodResizes implements Component {
 
   #lookAtEnd(uid: PodUid): void {
     const { allocations, conditions, desired, lifecycles } = this.#deps;
-    const state = lifecycles.get(uid)?.state;
-    if (state !== undefined && state !== 'terminated' && state !== 'rejected') return;
+    const lifecycle = lifecycles.get(uid);
+    if (lifecycle !== undefined && !hasEnded(lifecycle)) return;
     conditions.forget(uid);
     this.#pending.delete(uid);
-    if (state === undefined && (this.#gone.delete(uid) || desired.get(uid) === undefined))
+    if (lifecycle === undefined && (this.#gone.delete(uid) || desired.get(uid) === undefined))
       allocations.forget(uid);
     // differs from upstream: what has ended makes room at once, not only when its object is deleted.
     this.#retry('pods_removed');

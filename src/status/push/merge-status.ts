@@ -2,13 +2,12 @@
 // Invariants: conditions of others survive; a terminal phase is only sent once nothing of the pod can still run, since
 // others free its exclusive resources then; a terminal phase is never sent together with Ready.
 // Upstream: mergePodStatus in pkg/kubelet/status/status_manager.go.
-
 import type { Pod, PodCondition, PodStatus } from '../../api/k8s/types.ts';
+import { isTerminalPhase } from '../../api/pod/active-pod.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { apiTime, noTime, present } from '../api-fields.ts';
 import { ownedConditions, sharedCondition, stampCondition, terminalVerdict } from '../conditions.ts';
-import { isTerminalPhase } from '../pod-traits.ts';
 import { normalizeStatus } from './normalize-status.ts';
 
 interface MergeInput {

@@ -3,10 +3,10 @@
 // Invariants: what is sent is the latest, so a status that was overtaken is never sent after its successor; only what
 // differs from the API's is sent, and with the UID it is meant for; who became ready, or has ended, goes first; an object is
 // deleted once, by its UID, after its final status.
-
 import { laterObject } from '../../api/k8s/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../../api/k8s/strategic-diff.ts';
 import type { Pod } from '../../api/k8s/types.ts';
+import { isTerminalPhase } from '../../api/pod/active-pod.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../../api/pod/pod-ref.ts';
@@ -19,7 +19,6 @@ import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { Slots } from '../../base/slots.ts';
 import type { PodStatuses } from '../pod-statuses.ts';
-import { isTerminalPhase } from '../pod-traits.ts';
 import { couldHaveRunningContainers, mergePodStatus } from './merge-status.ts';
 
 export interface PodStatusApi {
