@@ -4,7 +4,7 @@
 # make build  the kubelet command: bin/kubelet
 # make bench  pod start against the container runtime's own time; what following logs and scraping cost
 # make clean  away with all that was built
-.PHONY: run test check static build bench clean setup types lint format layers exports regexes unit integration fix
+.PHONY: run test check static build bench clean setup types lint format layers exports language readmes regexes unit integration fix
 
 bin := node_modules/.bin
 script := node tools/run-ts.mjs
@@ -37,6 +37,14 @@ layers: setup
 # Every export is imported by another file.
 exports: setup
 	@$(script) tools/check-exports.ts
+
+# No word of the old dialect (tools/language-words.ts).
+language: setup
+	@$(script) tools/check-language.ts
+
+# Every folder of modules has a short README.md.
+readmes: setup
+	@$(script) tools/check-folder-readmes.ts
 
 # Every regular expression under src/ is tried on hostile text: each has to be linear.
 regexes: setup
