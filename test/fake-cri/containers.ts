@@ -186,14 +186,12 @@ export class FakeContainers {
   #processOf(container: FakeContainer, program: Program): FakeProcess {
     const { state } = this.#deps;
     const pid = container.config.linux?.securityContext?.namespaceOptions?.pid ?? NamespaceMode.POD;
-    const sandbox = container.sandbox.config;
     return new FakeProcess({
       clock: state.clock,
       program,
       args: container.args,
       env: container.env,
       files: container.files,
-      hostname: sandbox.hostname || fakeNodeName,
       isInit: pid === NamespaceMode.CONTAINER,
       memoryLimitBytes: Number(container.resources.memoryLimitInBytes),
       write: (stream, text) => container.log.append(stream, text, state.nowNs()),

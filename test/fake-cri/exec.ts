@@ -53,7 +53,6 @@ function runIn(
       args: request.cmd,
       env: container.env,
       files: container.files,
-      hostname: container.sandbox.config.hostname,
       isInit: false,
       memoryLimitBytes: Number(container.resources.memoryLimitInBytes),
       write: (stream, text) => (output[stream] += text),

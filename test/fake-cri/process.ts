@@ -4,7 +4,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../src/base/clock.ts';
 
-/** What a program may do; the shell interpreter is one, a test may bring its own. Resolves to the exit code. */
+/** What a process runs; see programs.ts, or a test's own. Resolves to the exit code. */
 export type Program = (process: FakeProcess) => Promise<number>;
 
 interface ProcessDeps {
@@ -14,7 +14,6 @@ interface ProcessDeps {
   readonly env: ReadonlyMap<string, string>;
   /** The file system of the container, shared by its processes. */
   readonly files: Map<string, string>;
-  readonly hostname: string;
   /** Whether this is the first process of its PID namespace. */
   readonly isInit: boolean;
   readonly memoryLimitBytes: number;

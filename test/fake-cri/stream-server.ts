@@ -1,6 +1,6 @@
 // The fake runtime's streaming server: takes up what Exec, Attach and PortForward promised. As far as a proxy can tell it behaves
 // as the real ones: it switches to SPDY or WebSocket, and refuses what it did not promise. On a WebSocket a command really runs
-// (in the fake's shell) and its outputs and status come on their channels; on SPDY whatever comes is sent back.
+// and its outputs and status come on their channels; on SPDY whatever comes is sent back.
 // Upstream: kubelet/pkg/cri/streaming, which runtimes use.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
