@@ -18,9 +18,9 @@ import { listenHttp } from '../src/edge/http/listen-http.ts';
 import { listenHttps } from '../src/edge/http/listen-https.ts';
 import { LoopDelayMonitor } from '../src/edge/machine/loop-delay.ts';
 import { buildAdmission } from '../src/server/auth/build-admission.ts';
-import { readOnlyRoutes } from '../src/server/handlers.ts';
 import { route } from '../src/server/router.ts';
 import { type RouteHandlers, routesOf } from '../src/server/routes.ts';
+import { readOnlyRoutes } from '../src/server/state-handlers.ts';
 import { type KeyPair, TestAuthority } from '../test/api-server/pki.ts';
 import { percentile, table } from './statistics.ts';
 

@@ -16,6 +16,7 @@ import { RuntimeEvents } from '../pleg/runtime-events.ts';
 import { DesiredPods } from '../pods/desired-pods.ts';
 import { refusePod } from '../pods/refuse-pod.ts';
 import { ProbeResults } from '../probes/probe-results.ts';
+import { leaseChecks } from '../server/health.ts';
 import { PodStatuses } from '../status/pod-statuses.ts';
 import { StatusLoop } from '../status/status-loop.ts';
 import { MemoryAfterPods } from '../workers/memory-after-pods.ts';
@@ -28,18 +29,16 @@ import { assembleCluster } from './cluster.ts';
 import { eventPost } from './cluster-api.ts';
 import { eventRecorder } from './events.ts';
 import { explainPods } from './explain.ts';
+import { routeHandlers } from './handlers.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
-import { logHandlers } from './logs.ts';
-import { nodeHandlers } from './node-handlers.ts';
 import { podObjects } from './objects.ts';
 import { assembleProbes } from './probes.ts';
 import { assembleResources } from './resources.ts';
 import { assembleRuntime } from './runtime.ts';
-import { assembleServer, leaseChecks } from './server.ts';
+import { assembleServer } from './server.ts';
 import { podSources, sourceNames } from './sources.ts';
 import { assembleStats } from './stats.ts';
-import { assembleStreams } from './streams.ts';
 import { timedCgroups, timedImages } from './timed.ts';
 import { volumes } from './volumes.ts';
 import { podWorkers } from './workers.ts';
@@ -322,7 +321,6 @@ export function assemble(input: AssembleInput): Kubelet {
     ownNode: cluster?.ownNode,
     metrics: metrics.registry,
   });
-  const streams = assembleStreams({ ...input, desired, cri, log: component('server') });
   const stats = assembleStats({
     ...input,
     cgroups,
@@ -332,27 +330,35 @@ export function assemble(input: AssembleInput): Kubelet {
     metrics,
     log: component('stats'),
   });
+  const handlers = routeHandlers({
+    config,
+    flags: input.flags,
+    gates: input.gates,
+    args: input.args,
+    edges,
+    stores: { desired, statuses, observed },
+    cri,
+    checks,
+    explain,
+    probeMetrics,
+    stats: stats.handlers,
+    verbosity: input.verbosity,
+    clock,
+    log,
+  });
   const servers = assembleServer({
-    ...input,
-    knowledge: {
-      desired,
-      statuses,
-      observed,
-      checks,
-      metrics: () => metrics.render(),
-      probeMetrics: () => probeMetrics.render(),
-      explain,
-    },
-    handlers: {
-      ...streams.handlers,
-      ...stats.handlers,
-      ...logHandlers({ ...input, edges: edges.logs, desired, statuses, observed, log: component('logs') }),
-      ...nodeHandlers({ ...input, desired, cri }),
-    },
-    proxyUpgrade: streams.proxyUpgrade,
+    config,
+    flags: input.flags,
+    gates: input.gates,
+    nodeName,
+    edges,
+    checks,
+    handlers,
     certificate: serving.certificate,
     api: api?.client,
     metrics: metrics.registry,
+    random: input.random,
+    clock,
     log: component('server'),
   });
   // Pods arrive last: who works on them is there by then.

@@ -12,7 +12,6 @@ import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
 import type { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { describeError } from '../base/errors.ts';
 import { learnOnce } from '../base/learn-once.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
@@ -26,8 +25,7 @@ import { type LoopDelaySource, loopDelayMetrics } from '../metrics/loop-delay-me
 import { nodeInfoMetrics } from '../metrics/node-info-metrics.ts';
 import { type PodCountDeps, podCountMetrics } from '../metrics/pod-count-metrics.ts';
 import { type OwnFiguresSource, processMetrics } from '../metrics/process-metrics.ts';
-import { metricsHandler } from '../server/handlers.ts';
-import { jsonResponse, refusal } from '../server/http-message.ts';
+import { statsHandlers } from '../server/metrics-handlers.ts';
 import type { RouteHandlers } from '../server/routes.ts';
 import type { MachineEntry } from '../stats/cadvisor/cadvisor-entry.ts';
 import type { CgroupPlaces } from '../stats/collect/cgroup-places.ts';
@@ -118,7 +116,6 @@ export function assembleStats(input: StatsInput): AssembledStats {
     build: buildInfo(input.edges.nodeHost.architecture(), edge.own.version),
   });
   followPods(input);
-  const disk = new DiskMetrics(metrics.registry);
   const closing: Component = {
     name: 'process-figures',
     start: (signal) => {
@@ -129,7 +126,7 @@ export function assembleStats(input: StatsInput): AssembledStats {
     },
   };
   return {
-    handlers: handlersOf(stats, metrics, disk),
+    handlers: statsHandlers({ stats, diskMetrics: new DiskMetrics(metrics.registry), metrics }),
     load: stats,
     bootedAtMs: edge.bootedAtMs,
     components: [stats, closing, loopDelay],
@@ -157,27 +154,6 @@ export function buildInfo(architecture: string, nodeVersion: string) {
     go_version: '',
     compiler: `node ${nodeVersion}`,
     platform: `linux/${architecture}`,
-  };
-}
-
-function handlersOf(stats: Stats, metrics: KubeletMetrics, disk: DiskMetrics): RouteHandlers {
-  return {
-    summary: async ({ query }) => {
-      const only = query.getAll('only_cpu_and_memory');
-      try {
-        const summary = await stats.summary(only.length === 1 && only[0] === 'true');
-        // As go-restful writes it.
-        return jsonResponse(JSON.stringify(summary, undefined, 1));
-      } catch (err) {
-        return refusal(500, `Internal Error: ${describeError(err)}`);
-      }
-    },
-    resourceMetrics: metricsHandler(() => stats.resourceMetrics()),
-    cadvisorMetrics: metricsHandler(() => stats.cadvisorMetrics()),
-    metrics: metricsHandler(async () => {
-      disk.show(await stats.disk());
-      return metrics.render();
-    }),
   };
 }
 

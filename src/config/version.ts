@@ -7,6 +7,9 @@ export const kubeletVersion = `${upstreamVersion}+ts.${ourVersion}`;
 
 const [major = '', minor = ''] = upstreamVersion.slice(1).split('.');
 
+/** The minor version whose behaviour this kubelet has, as /statusz shows it. */
+export const emulationVersion = `${major}.${minor}`;
+
 export const versionNumbers = { major: Number(major), minor: Number(minor) } as const;
 
 /** What --version=raw prints: the fields people grep for, in the form they know. */

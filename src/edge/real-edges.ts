@@ -1,4 +1,5 @@
 // The outside as it really is: what assemble.ts plugs into the loops on a node. Tests plug in doubles of the same shape.
+import { randomBytes } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { certificateHost } from './certs/certificate-host.ts';
 import { cgroupfsSpelling, systemdSpelling } from './cgroup/cgroup-spelling.ts';
@@ -94,6 +95,8 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     profiler: processProfiler(clock),
     loopDelay: new LoopDelayMonitor(() => clock.monotonic()),
     nodeVersion: process.version,
+    /** From the kernel's generator: fit for keys, unlike the jitter's `random`. */
+    randomBytes: (count: number): Uint8Array => randomBytes(count),
     nodeHost,
     certs: certificateHost(clock),
     stats: (options: StatsHostOptions) => statsHost(clock, hierarchies, options),

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { asResponse, httpRequest } from './fixtures/requests.ts';
-import { healthHandler } from './handlers.ts';
-import type { HealthCheck } from './health.ts';
+import { type HealthCheck, leaseChecks } from './health.ts';
 import type { HttpResponse } from './http-message.ts';
+import { healthHandler } from './state-handlers.ts';
 
 const well: HealthCheck = { name: 'syncloop', check: () => undefined };
 const ill: HealthCheck = { name: 'runtime', check: () => 'no answer for 20s' };
@@ -70,4 +70,14 @@ test('health: checks are asked anew each time', async () => {
   const before = await get();
   found.wrong = 'slow';
   expect([before, await get()]).toEqual([200, 500]);
+});
+
+test('health: a lease that is not renewed is reported but does not fail /healthz', async () => {
+  const checks = leaseChecks({ leaseHealth: () => 'not renewed for 50s' });
+  expect(await ask('/healthz?verbose', checks)).toMatchObject({
+    status: 200,
+    body: '[+]ping ok\n[+]log ok\n[!]lease failed, which does not count: reason withheld\nhealthz check passed\n',
+  });
+  expect((await ask('/healthz/lease', checks)).body).toBe('internal server error: not renewed for 50s\n');
+  expect(leaseChecks(undefined)).toEqual([]);
 });

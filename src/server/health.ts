@@ -79,3 +79,13 @@ function single(check: HealthCheck): HttpResponse {
   const wrong = check.check();
   return wrong === undefined ? textResponse('ok') : errorResponse(500, `internal server error: ${wrong}`);
 }
+
+/**
+ * Reports a lease that is not renewed. Advisory, since restarting the kubelet does not bring an API server back.
+ * differs from upstream: there nothing on the node reports that the control plane considers the node dead.
+ */
+export function leaseChecks(
+  lease: { leaseHealth(): string | undefined } | undefined,
+): readonly HealthCheck[] {
+  return lease === undefined ? [] : [{ name: 'lease', check: () => lease.leaseHealth(), advisory: true }];
+}

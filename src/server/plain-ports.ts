@@ -1,13 +1,13 @@
 // The ports without TLS: health on its own, and the read-only one where it is asked for. Upstream: ListenAndServeKubeletReadOnlyServer
 // and the healthz server of cmd/kubelet/app.
 import type { Logger } from '../base/log/log.ts';
-import { healthHandler, readOnlyRoutes } from './handlers.ts';
 import type { HealthCheck } from './health.ts';
 import { type HttpHandler, refusal } from './http-message.ts';
 import type { HttpMetrics } from './http-metrics.ts';
 import { HttpServer, type Listening } from './http-server.ts';
 import { route } from './router.ts';
 import type { RouteHandlers } from './routes.ts';
+import { healthHandler, readOnlyRoutes } from './state-handlers.ts';
 
 export interface PlainPortsDeps {
   /** 0 closes a port. */

@@ -2,7 +2,12 @@
 
 type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
-interface TlsSettings {
+export interface TlsConfiguration {
+  readonly tlsMinVersion: string;
+  readonly tlsCipherSuites: readonly string[];
+}
+
+export interface TlsSettings {
   readonly minVersion: TlsVersion;
   readonly ciphers: string;
 }
@@ -50,10 +55,7 @@ const usual = Object.keys(suites).filter(
   (name) => name.startsWith('TLS_ECDHE_') && /(GCM|POLY|CBC_SHA$)/.test(name) && !name.includes('3DES'),
 );
 
-export function tlsSettings(config: {
-  readonly tlsMinVersion: string;
-  readonly tlsCipherSuites: readonly string[];
-}): TlsSettings {
+export function tlsSettings(config: TlsConfiguration): TlsSettings {
   const minVersion = versions[config.tlsMinVersion] ?? 'TLSv1.2';
   const chosen = config.tlsCipherSuites.length === 0 ? usual : config.tlsCipherSuites;
   const older = [...new Set(chosen.flatMap((name) => suites[name] ?? []))];

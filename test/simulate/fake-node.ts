@@ -356,6 +356,7 @@ export class FakeNode {
           commandLine: ['kubelet'],
         },
         nodeVersion: 'v0',
+        randomBytes: (count) => new Uint8Array(count),
         textFile: {
           read: async (path) => this.files.get(path) ?? '',
           watch: () => ({ close: () => undefined }),

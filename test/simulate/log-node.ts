@@ -6,12 +6,12 @@ import { dirname, join } from 'node:path';
 import type { ContainerStatus, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import type { ObservedContainer, ObservedPod } from '../../src/api/pod/observed.ts';
 import { asContainerId, asPodUid, type PodUid } from '../../src/api/pod/pod-ref.ts';
-import { logHandlers } from '../../src/assemble/logs.ts';
 import { Channel } from '../../src/base/channel.ts';
 import { type Clock, realClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { type LogEdges, logEdges } from '../../src/edge/logs/log-edges.ts';
-import type { HttpResponse } from '../../src/server/http-message.ts';
+import type { HttpResponse, RouteHandler } from '../../src/server/http-message.ts';
+import { logHandlers } from '../../src/server/logs/log-handlers.ts';
 import { aContainer, anObservedContainer, anObservedPod, aPod } from '../builders/builders.ts';
 
 const uid = asPodUid('u1');
@@ -23,7 +23,7 @@ export class LogNode {
   status: Partial<ContainerStatus> = { state: { running: {} }, containerID };
   state: ObservedContainer['state'] = 'running';
   readonly #changed = new Channel<PodUid>();
-  readonly #handle: NonNullable<ReturnType<typeof logHandlers>['containerLogs']>;
+  readonly #handle: RouteHandler;
   readonly #pod: Pod = aPod({ name: 'web', containers: [aContainer({ name: 'c' })] });
 
   constructor(
@@ -32,17 +32,15 @@ export class LogNode {
   ) {
     this.path = join(root, 'pods', 'default_web_u1', 'c', '0.log');
     mkdirSync(dirname(this.path), { recursive: true });
-    const { containerLogs } = logHandlers({
+    this.#handle = logHandlers({
       desired: { all: () => [{ uid, pod: this.#pod }] },
       statuses: { get: () => this.#status() },
       observed: { get: () => this.#observed(), changed: this.#changed },
-      gates: { PodLogsQuerySplitStreams: over.splitStreams ?? false },
-      edges: over.edges ?? logEdges(),
+      splitStreams: over.splitStreams ?? false,
+      host: over.edges ?? logEdges(),
       clock: over.clock ?? realClock,
       log: silentLogger,
-    });
-    if (containerLogs === undefined) throw new Error('nobody answers');
-    this.#handle = containerLogs;
+    }).containerLogs;
   }
 
   #status(): PodStatus {

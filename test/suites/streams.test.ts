@@ -6,7 +6,6 @@ import { WebSocket } from 'ws';
 import { NamespaceMode } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import { criLabels } from '../../src/api/cri/labels.ts';
 import { podUid } from '../../src/api/pod/pod-ref.ts';
-import { assembleStreams } from '../../src/assemble/streams.ts';
 import { realClock } from '../../src/base/clock.ts';
 import { Verbosity } from '../../src/base/log/log.ts';
 import { textLogger } from '../../src/base/log/log-text.ts';
@@ -14,6 +13,7 @@ import { type HttpListener, listenHttp } from '../../src/edge/http/listen-http.t
 import { UpgradeProxy } from '../../src/edge/http/upgrade-proxy.ts';
 import { route } from '../../src/server/router.ts';
 import { routesOf } from '../../src/server/routes.ts';
+import { streamHandlers, streamProxyOptions } from '../../src/server/streams/stream-handlers.ts';
 import { aPod } from '../builders/builders.ts';
 import { FakeCri, fakeBusybox } from '../fake-cri/fake-cri.ts';
 import { type StreamServer, serveStreams } from '../fake-cri/stream-server.ts';
@@ -32,22 +32,16 @@ beforeEach(async () => {
   cri = new FakeCri({ clock: realClock });
   streams = await serveStreams(cri);
   const pod = aPod();
-  const { handlers, proxyUpgrade } = assembleStreams({
-    config: { streamingConnectionIdleTimeout: { ms: 0 } },
-    edges: {
-      upgradeProxy: (options) => {
-        proxy = new UpgradeProxy(options);
-        return (...args) => proxy.proxy(...args);
-      },
-    },
+  const logger = textLogger({
+    write: (line) => void log.push(line),
+    clock: realClock,
+    verbosity: new Verbosity(2),
+    pid: 1,
+  });
+  proxy = new UpgradeProxy(streamProxyOptions({ streamingConnectionIdleTimeout: { ms: 0 } }, logger));
+  const handlers = streamHandlers({
     desired: { all: () => [{ uid: podUid(pod), pod, source: 'api' }] },
     cri,
-    log: textLogger({
-      write: (line) => void log.push(line),
-      clock: realClock,
-      verbosity: new Verbosity(2),
-      pid: 1,
-    }),
   });
   const settings = {
     port: 'secure',
@@ -58,7 +52,13 @@ beforeEach(async () => {
     gates: { ContainerCheckpoint: false, ComponentStatusz: false, ComponentFlagz: false },
   } as const;
   const handler = route(routesOf(settings, { ...handlers }));
-  port = await listenHttp({ host: '127.0.0.1', port: 0, flag: '--port', handler, proxyUpgrade });
+  port = await listenHttp({
+    host: '127.0.0.1',
+    port: 0,
+    flag: '--port',
+    handler,
+    proxyUpgrade: (...args) => proxy.proxy(...args),
+  });
   await runContainer();
 });
 

@@ -4,6 +4,7 @@ import { asResponse, bodyText, httpRequest } from '../fixtures/requests.ts';
 import type { HttpRequest, RouteHandler } from '../http-message.ts';
 import { HealthSlis } from './health-slis.ts';
 import { logVerbosityHandler } from './log-verbosity.ts';
+import { nodeHandlers } from './node-handlers.ts';
 import { type Profiler, profileHandlers } from './profiles.ts';
 import { statuszHandler } from './zpages.ts';
 
@@ -149,3 +150,47 @@ describe('/debug/pprof/', () => {
     expect((await get('heap')).status).toBe(404);
   });
 });
+
+test.each([
+  [true, true, 406],
+  [true, false, 404],
+  [false, true, 404],
+])(
+  'with the gate %s and enableSystemLogQuery %s, a query with a path is answered %i',
+  async (NodeLogQuery, enableSystemLogQuery, status) => {
+    const opened: unknown[] = [];
+    const nothing = (): never => {
+      throw new Error('not called');
+    };
+    const { logVerbosity, systemLogs } = nodeHandlers({
+      desired: { all: () => [] },
+      cri: {
+        listContainers: nothing,
+        listPodSandbox: nothing,
+        checkpointContainer: nothing,
+      },
+      config: { enableSystemLogQuery },
+      flags: { rootDir: '/var/lib/kubelet', enableHeapSnapshots: false },
+      gates: { NodeLogQuery },
+      host: {
+        logFiles: (options) => {
+          opened.push(options);
+          return { open: async () => undefined };
+        },
+        journal: { units: async () => undefined, read: nothing },
+        containerLogDirs: ['/var/log/pods', '/var/log/containers'],
+      },
+      process: {
+        profiler: { cpu: nothing, allocations: nothing, heap: nothing, resources: nothing, commandLine: [] },
+        versions: { node: 'v20', binary: 'v1', emulation: '1' },
+        verbosity: undefined,
+      },
+      clock: { now: () => 0 },
+    });
+    expect(opened).toEqual([{ root: '/var/log', others: ['/var/log/pods', '/var/log/containers'] }]);
+    expect(logVerbosity).toBeUndefined();
+    if (systemLogs === undefined) throw new Error('no handler');
+    const { status: got } = await ask(systemLogs, 'GET /logs/a?query=kubelet', {}, { logpath: 'a' });
+    expect(got).toBe(status);
+  },
+);

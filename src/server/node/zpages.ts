@@ -1,7 +1,7 @@
 // /statusz and /flagz: pages for people. Upstream: k8s.io/component-base/zpages.
 import { errorResponse, type HttpRequest, type RouteHandler, textResponse } from '../http-message.ts';
 
-interface StatuszDeps {
+export interface StatuszDeps {
   readonly startedAtMs: number;
   readonly now: () => number;
   /** Of what runs us, and of what we stand in for. */

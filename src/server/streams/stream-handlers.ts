@@ -4,7 +4,8 @@
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
 import { podFullName } from '../../api/pod/pod-ref.ts';
 import type { HttpAnswer } from '../../api/ports/http.ts';
-import { KubeletError } from '../../base/errors.ts';
+import { describeError, KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log/log.ts';
 import { errorResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';
 import {
   containerSpec,
@@ -27,6 +28,18 @@ export interface StreamHandlers {
   readonly attach: RouteHandler;
   readonly portForward: RouteHandler;
   readonly run: RouteHandler;
+}
+
+/** How the proxy between clients and the runtime's streaming server behaves. */
+export function streamProxyOptions(
+  config: { readonly streamingConnectionIdleTimeout: { readonly ms: number } },
+  log: Logger,
+): { readonly idleMs: number; readonly onError: (err: unknown) => void } {
+  return {
+    // differs from upstream: there the setting is read and has no effect; only the runtime's own limit applies.
+    idleMs: config.streamingConnectionIdleTimeout.ms,
+    onError: (err) => log.error('Error while proxying request', { err: describeError(err) }),
+  };
 }
 
 export function streamHandlers(deps: StreamDeps): StreamHandlers {

@@ -3,10 +3,11 @@ import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod/observed.ts';
 import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod/pod-ref.ts';
 import { asResponse, bodyText, httpRequest } from './fixtures/requests.ts';
-import { knowledgeHandlers, readOnlyRoutes } from './handlers.ts';
 import type { HttpHandler, HttpResponse } from './http-message.ts';
+import { metricsHandler } from './metrics-handlers.ts';
 import { HealthSlis } from './node/health-slis.ts';
 import { route } from './router.ts';
+import { readOnlyRoutes, stateHandlers } from './state-handlers.ts';
 
 const uid = asPodUid('u1');
 
@@ -69,19 +70,21 @@ function bench() {
     get: (key: PodUid) => statuses.map.get(key),
   };
   const observed = { version: 0, map: new Map<PodUid, ObservedPod>(), all: () => observed.map };
-  const handlers = knowledgeHandlers({
-    desired,
-    statuses,
-    observed,
+  const handlers = stateHandlers({
+    stores: { desired, statuses, observed },
     checks: [],
     slis: new HealthSlis(),
     configz: () => ({ kubeletconfig: { maxPods: 110 } }),
     flagz: () => 'kubelet flags\n',
-    metrics: () => 'kubelet_up 1\n',
-    probeMetrics: () => 'prober_probe_total 1\n',
     explain: () => ({ pods: [{ name: 'p', explanation: 'ended' }] }),
   });
-  const handle = route(readOnlyRoutes(handlers));
+  const handle = route(
+    readOnlyRoutes({
+      ...handlers,
+      metrics: metricsHandler(() => 'kubelet_up 1\n'),
+      probeMetrics: metricsHandler(() => 'prober_probe_total 1\n'),
+    }),
+  );
   return { desired, statuses, observed, handle, handlers };
 }
 

@@ -1,0 +1,68 @@
+// The secure port, 10250: TLS, client certificates, authentication and authorization of every request.
+// Upstream: ListenAndServeKubeletServer in pkg/kubelet/server and its caller in cmd/kubelet/app.
+import type { Clock } from '../base/clock.ts';
+import type { Component } from '../base/component.ts';
+import type { Logger } from '../base/log/log.ts';
+import { ClientAuthorities, type ClientAuthoritiesDeps } from './client-authorities.ts';
+import type { HttpHandler } from './http-message.ts';
+import type { HttpMetrics } from './http-metrics.ts';
+import { HttpServer, type Listening } from './http-server.ts';
+import { type Admit, route } from './router.ts';
+import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
+import { type TlsConfiguration, type TlsSettings, tlsSettings } from './tls-settings.ts';
+
+interface SecurePortConfiguration extends Omit<RouteSettings, 'port' | 'gates'>, TlsConfiguration {
+  readonly enableServer: boolean;
+  readonly address: string;
+  readonly port: number;
+  readonly authentication: { readonly x509: { readonly clientCAFile: string } };
+}
+
+export interface SecureListenOptions extends TlsSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly flag: string;
+  readonly handler: HttpHandler;
+  /** Undefined if clients are not asked for certificates. */
+  readonly clientAuthorities: Pick<ClientAuthorities, 'pem' | 'changed'> | undefined;
+  readonly onError: (err: unknown) => void;
+}
+
+export interface SecurePortDeps {
+  readonly config: SecurePortConfiguration;
+  readonly gates: RouteSettings['gates'];
+  readonly handlers: RouteHandlers;
+  /** Authenticates and authorizes a request. */
+  readonly admit: Admit;
+  readonly metrics: Pick<HttpMetrics, 'counted'>;
+  readonly host: {
+    readonly listen: (options: SecureListenOptions) => Promise<Listening>;
+    readonly textFile: ClientAuthoritiesDeps['file'];
+  };
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The components of the port, in start order; none if enableServer is false. */
+export function securePort(deps: SecurePortDeps): readonly Component[] {
+  const { admit, clock, config, gates, handlers, host, log, metrics } = deps;
+  if (!config.enableServer) return [];
+  const name = 'secure';
+  const path = config.authentication.x509.clientCAFile;
+  const authorities =
+    path === '' ? undefined : new ClientAuthorities({ path, file: host.textFile, clock, log });
+  const routes = routesOf({ ...config, port: 'secure', gates }, handlers);
+  const listen = (handler: HttpHandler): Promise<Listening> =>
+    host.listen({
+      host: config.address,
+      port: config.port,
+      flag: '--port',
+      handler,
+      clientAuthorities: authorities,
+      ...tlsSettings(config),
+      onError: (err) => log.error('Request failed', { server: name, err }),
+    });
+  const handler = metrics.counted('readwrite', routes, route(routes, admit));
+  const server = new HttpServer({ name, handler, listen, log });
+  return authorities === undefined ? [server] : [authorities, server];
+}
