@@ -18,7 +18,7 @@ test.each([...new Set(documented)])('%s is told somewhere', (reason) => {
 });
 
 test('what was recorded is documented', () => {
-  const folder = join(root, 'src', 'testing', 'replay');
+  const folder = join(root, 'test', 'replay');
   const recorded = readdirSync(folder)
     .filter((file) => file.endsWith('.json') && file !== 'base.json')
     .flatMap(
