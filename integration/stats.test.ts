@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PodJson, Summary } from '../src/stats/summary/summary.ts';
 import { type ParsedFamily, parsePrometheusText, sampleOf } from '../test/clients/prometheus-text.ts';
-import { shapeFaults } from '../test/suites/fixtures/summary-keys.ts';
+import { shapeFaults } from '../test/clients/summary-keys.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'vitest';
 import { anObservedContainer, anObservedPod } from '../../test/builders/builders.ts';
 import { parsePrometheusText, sampleOf } from '../../test/clients/prometheus-text.ts';
+import { shapeFaults } from '../../test/clients/summary-keys.ts';
 import { memoryUsage, StatsWorld } from '../../test/simulate/stats-world.ts';
-import { shapeFaults } from '../../test/suites/fixtures/summary-keys.ts';
 import { asPodUid } from '../api/pod/pod-ref.ts';
 import type { VolumeUsage } from '../api/ports/volume-stats.ts';
 import { KubeletError } from '../base/errors.ts';

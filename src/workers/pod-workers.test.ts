@@ -1,4 +1,4 @@
-// What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in test/suites/fake-node*.test.ts.
+// What a worker does when the runtime or a look at it misbehaves; the pod's whole way is in test/suites/node.
 import { expect, test } from 'vitest';
 import { anObservedPod, aPod, aSandbox, exited } from '../../test/builders/builders.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';

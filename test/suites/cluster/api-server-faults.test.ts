@@ -1,0 +1,164 @@
+// A node whose API server is away, busy, forgetful or flooded: nothing that runs is touched, and all is told afterwards.
+import { expect, onTestFinished, test } from 'vitest';
+import { aContainer, aPod } from '../../builders/builders.ts';
+import { ClusterWorld, readyOf } from '../../simulate/cluster-world.ts';
+
+async function started(prepare?: (world: ClusterWorld) => void): Promise<ClusterWorld> {
+  const world = new ClusterWorld();
+  onTestFinished(() => world.close());
+  prepare?.(world);
+  await world.node.start();
+  await world.advance(2_000);
+  return world;
+}
+
+function stops(world: ClusterWorld): number {
+  return world.did('stopContainer') + world.did('stopPodSandbox');
+}
+
+test('away at the start: static pods run; the node, their mirror pods and statuses come with the server', async () => {
+  const world = await started(({ api, node }) => {
+    api.faults.away();
+    node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
+  });
+  await world.advance(180_000);
+  expect(world.node.status('static-uid')?.phase).toBe('Running');
+  expect(world.self()).toBeUndefined();
+  world.api.faults.back();
+  await world.advance(70_000);
+  expect(readyOf(world.self()?.status)).toBe('True');
+  expect(world.ready('web-n')).toBe('True');
+  expect(world.did('startContainer')).toBe(1);
+});
+
+test('away in the middle: nothing is touched, and what happened meanwhile is told in one go', async () => {
+  const world = await started();
+  world.run('web');
+  world.run('job', { restartPolicy: 'Never', containers: [aContainer({ name: 'j' })] });
+  await world.advance(3_000);
+  world.api.faults.away();
+  await world.advance(60_000);
+  world.node.cri.exitContainer('j', 0);
+  await world.advance(180_000);
+  const before = world.api.requests.length;
+  const patches = world.asked('patch pods/status default/job');
+  world.api.faults.back();
+  await world.advance(70_000);
+  expect(world.phase('job')).toBe('Succeeded');
+  expect(world.asked('patch pods/status default/job') - patches).toBe(1);
+  expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+  expect(world.did('startContainer')).toBe(2);
+  expect(world.api.requests.length - before).toBeLessThan(60);
+});
+
+test('away while the kubelet restarts: no container is stopped or started, and pods deleted meanwhile end afterwards', async () => {
+  const world = await started();
+  world.run('web');
+  world.run('gone');
+  await world.advance(3_000);
+  const [starts, stopsBefore] = [world.did('startContainer'), stops(world)];
+  world.api.faults.away();
+  await world.node.stop();
+  world.delete('gone', 0);
+  await world.node.start();
+  await world.advance(300_000);
+  expect([world.did('startContainer'), stops(world)]).toEqual([starts, stopsBefore]);
+  world.api.faults.back();
+  await world.advance(120_000);
+  expect(world.did('startContainer')).toBe(starts);
+  expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+  expect(world.did('removePodSandbox')).toBe(1);
+});
+
+test('deleted while no kubelet runs: the next one ends the pod, reports its end and removes its object', async () => {
+  const world = await started();
+  world.run('web');
+  world.run('done', { restartPolicy: 'Never', containers: [aContainer({ name: 'd' })] });
+  await world.advance(3_000);
+  world.node.cri.exitContainer('d', 0);
+  await world.advance(2_000);
+  await world.node.kill();
+  world.delete('web');
+  world.delete('done');
+  await world.advance(10_000);
+  await world.node.start();
+  await world.advance(60_000);
+  expect([world.pod('web'), world.pod('done')]).toEqual([undefined, undefined]);
+  await world.advance(30_000);
+  expect(world.did('removePodSandbox')).toBe(2);
+  expect(world.did('startContainer')).toBe(2);
+});
+
+test('a kubelet that is killed again and again reports every pod as it is', async () => {
+  const world = await started();
+  for (const name of ['a', 'b', 'c']) world.run(name);
+  for (let life = 0; life < 5; life++) {
+    await world.advance(150);
+    await world.node.kill();
+    await world.node.start();
+  }
+  await world.advance(60_000);
+  expect(['a', 'b', 'c'].map((name) => world.ready(name))).toEqual(['True', 'True', 'True']);
+  const restarts = ['a', 'b', 'c'].map(
+    (name) => world.pod(name)?.status?.containerStatuses?.[0]?.restartCount,
+  );
+  expect(restarts).toEqual([0, 0, 0]);
+});
+
+const answers = [
+  ['429', { code: 429, retryAfterSeconds: 2, times: 3 }],
+  ['500', { code: 500, times: 3 }],
+  ['a conflict', { code: 409, times: 2 }],
+  ['an answer that gets lost', { code: 504, times: 1, when: 'after' }],
+] as const;
+for (const [name, failure] of answers)
+  test(`statuses survive ${name}`, async () => {
+    const world = await started();
+    world.api.faults.fail({ verb: 'patch', resource: 'pods', subresource: 'status' }, failure);
+    world.run('web');
+    await world.advance(30_000);
+    expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+    expect(world.did('startContainer')).toBe(1);
+  });
+
+test('watches that are cut or sent back to the beginning change nothing', async () => {
+  const world = await started();
+  world.run('a');
+  await world.advance(3_000);
+  world.api.faults.cutWatches();
+  world.run('b');
+  await world.advance(10_000);
+  world.api.faults.expireWatches();
+  world.run('c');
+  await world.advance(60_000);
+  expect(['a', 'b', 'c'].map((name) => world.ready(name))).toEqual(['True', 'True', 'True']);
+  expect(stops(world)).toBe(0);
+  expect(world.did('startContainer')).toBe(3);
+});
+
+test('a hundred pods at once: each runs, each is reported a few times, and all go when they are deleted at once', async () => {
+  const world = await started();
+  const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
+  for (const name of names) world.run(name, { terminationGracePeriodSeconds: 1 });
+  await world.advance(60_000);
+  expect(names.filter((name) => world.ready(name) !== 'True')).toEqual([]);
+  const patches = world.api.requestLines().filter((line) => line.startsWith('patch pods/status'));
+  expect(patches.length).toBeLessThanOrEqual(400);
+  for (const name of names) world.delete(name);
+  await world.advance(60_000);
+  expect(names.filter((name) => world.pod(name) !== undefined)).toEqual([]);
+  expect(world.api.requestLines().filter((line) => line.startsWith('delete pods'))).toHaveLength(100);
+  await world.advance(60_000);
+  expect(world.did('removePodSandbox')).toBe(100);
+}, 60_000);
+
+test('a stalled API server does not hold up pods, nor the node when it answers again', async () => {
+  const world = await started();
+  const stalled = world.api.faults.stall({ resource: 'nodes' });
+  world.run('web');
+  await world.advance(30_000);
+  expect(world.ready('web')).toBe('True');
+  stalled.remove();
+  await world.advance(30_000);
+  expect(readyOf(world.self()?.status)).toBe('True');
+});

@@ -1,0 +1,123 @@
+// A whole node in memory: pods get config maps, secrets and tokens from the API server within what a node may ask for, also
+// when those come late, change, or the server is away.
+import { expect, onTestFinished, test } from 'vitest';
+import { aContainer } from '../../builders/builders.ts';
+import { ClusterWorld } from '../../simulate/cluster-world.ts';
+
+async function started(): Promise<ClusterWorld> {
+  const world = new ClusterWorld();
+  onTestFinished(() => world.close());
+  await world.node.start();
+  await world.advance(2_000);
+  return world;
+}
+
+function configMap(world: ClusterWorld, value: string): void {
+  if (world.api.objects.get('configmaps', 'default', 'conf') === undefined) {
+    world.api.objects.create('configmaps', {
+      metadata: { name: 'conf', namespace: 'default' },
+      data: { value },
+    });
+  } else world.api.objects.patch('configmaps', 'default', 'conf', { data: { value } });
+}
+
+function secret(world: ClusterWorld): void {
+  const data = { password: Buffer.from('hunter2').toString('base64') };
+  world.api.objects.create('secrets', { metadata: { name: 'cred', namespace: 'default' }, data });
+}
+
+function run(world: ClusterWorld): string {
+  const pod = world.run('p', {
+    serviceAccountName: 'default',
+    volumes: [
+      { name: 'conf', configMap: { name: 'conf' } },
+      { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+    ],
+    containers: [
+      aContainer({
+        env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'cred', key: 'password' } } }],
+        volumeMounts: [
+          { name: 'conf', mountPath: '/conf' },
+          { name: 'token', mountPath: '/token' },
+        ],
+      }),
+    ],
+  });
+  return pod.metadata?.uid ?? '';
+}
+
+function content(world: ClusterWorld, uid: string, volume: string, file: string): string | undefined {
+  return world.node.volumes.text(`/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~${volume}`, file);
+}
+
+function watched(world: ClusterWorld): readonly string[] {
+  return [...world.api.watches]
+    .map(({ type }) => type.plural)
+    .filter((plural) => plural === 'configmaps' || plural === 'secrets')
+    .toSorted();
+}
+
+test('a pod gets what it refers to, by requests that a node may make, until it is gone', async () => {
+  const world = await started();
+  configMap(world, '1');
+  secret(world);
+  const uid = run(world);
+  await world.advance(5_000);
+  expect(world.phase('p')).toBe('Running');
+  const created = world.node.cri.calls.find(({ method }) => method === 'CreateContainer')?.request;
+  expect(created).toMatchObject({
+    config: {
+      envs: expect.arrayContaining([{ key: 'PASSWORD', value: new TextEncoder().encode('hunter2') }]),
+    },
+  });
+  expect(content(world, uid, 'configmap/conf', 'value')).toBe('1');
+  expect(content(world, uid, 'projected/token', 'token')?.split('.')).toHaveLength(3);
+  expect(world.asked('create serviceaccounts/token default/default')).toBe(1);
+  expect([world.asked('list configmaps default/conf'), world.asked('list secrets default/cred')]).toEqual([
+    1, 1,
+  ]);
+  expect(watched(world)).toEqual(['configmaps', 'secrets']);
+  expect(world.forbidden()).toEqual([]);
+  expect(world.node.log.join('\n')).not.toContain('hunter2');
+  world.delete('p', 1);
+  await world.advance(20_000);
+  expect(world.pod('p')).toBeUndefined();
+  expect(watched(world)).toEqual([]);
+});
+
+test('objects that come late are waited for; a change is in the volume at once', async () => {
+  const world = await started();
+  secret(world);
+  const uid = run(world);
+  await world.advance(10_000);
+  expect(world.phase('p')).toBe('Pending');
+  configMap(world, '1');
+  await world.advance(30_000);
+  expect(world.phase('p')).toBe('Running');
+  configMap(world, '2');
+  await world.advance(1_000);
+  expect(content(world, uid, 'configmap/conf', 'value')).toBe('2');
+});
+
+test('while the server is away nothing is touched, through a restart, and changes arrive afterwards', async () => {
+  const world = await started();
+  configMap(world, '1');
+  secret(world);
+  const uid = run(world);
+  await world.advance(5_000);
+  world.api.faults.away();
+  configMap(world, '2');
+  await world.node.stop();
+  await world.node.start();
+  await world.advance(120_000);
+  expect([world.did('createContainer'), world.did('stopContainer')]).toEqual([1, 0]);
+  expect(content(world, uid, 'configmap/conf', 'value')).toBe('1');
+  world.api.faults.back();
+  await world.advance(120_000);
+  expect(content(world, uid, 'configmap/conf', 'value')).toBe('2');
+  expect([world.did('createContainer'), world.did('stopContainer'), world.phase('p')]).toEqual([
+    1,
+    0,
+    'Running',
+  ]);
+});

@@ -1,0 +1,425 @@
+// Resizes of running pods, end to end in memory: asked for at the API server, granted, carried out and told by the kubelet.
+import { expect, onTestFinished, test } from 'vitest';
+import type { Container, PodCondition } from '../../../src/api/k8s/types.ts';
+import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
+import { ClusterWorld } from '../../simulate/cluster-world.ts';
+
+class Scene extends ClusterWorld {
+  static async open(options: ConstructorParameters<typeof ClusterWorld>[0] = {}): Promise<Scene> {
+    const scene = new Scene(options);
+    onTestFinished(() => scene.close());
+    await scene.node.start();
+    await scene.advance(2_000);
+    return scene;
+  }
+
+  /** A pod with one container that asks for these: `500m/1 256Mi/512Mi`, the request before the limit. */
+  async runs(
+    name: string,
+    amounts: string,
+    over: PodOver & { readonly container?: Partial<Container> } = {},
+  ) {
+    const { container, ...rest } = over;
+    this.run(name, { containers: [aContainer({ resources: resources(amounts), ...container })], ...rest });
+    await this.advance(3_000);
+  }
+
+  resize(
+    name: string,
+    amounts: string,
+    container = 'c',
+    list: 'containers' | 'initContainers' = 'containers',
+  ) {
+    const pod = this.pod(name);
+    const changed = (pod?.spec?.[list] ?? []).map((each) =>
+      each.name === container ? { ...each, resources: resources(amounts) } : each,
+    );
+    this.api.objects.patch('pods', 'default', name, { spec: { [list]: changed } }, 'resize');
+  }
+
+  conditions(name: string): readonly string[] {
+    const told = this.pod(name)?.status?.conditions ?? [];
+    return told.filter(({ type }) => type.startsWith('PodResize')).map(words);
+  }
+
+  /** What the status says of the first container: `allocated 500m 256Mi, has 500m/1 256Mi/512Mi`. */
+  has(name: string): string {
+    const status = this.pod(name)?.status?.containerStatuses?.[0];
+    const { cpu = '-', memory = '-' } = status?.allocatedResources ?? {};
+    const { limits, requests } = status?.resources ?? {};
+    const pair = (resource: string): string => `${requests?.[resource] ?? '-'}/${limits?.[resource] ?? '-'}`;
+    return `allocated ${cpu} ${memory}, has ${pair('cpu')} ${pair('memory')}`;
+  }
+
+  /** What the runtime was told of running containers. */
+  updates(): readonly string[] {
+    return this.node.cri.calls.flatMap(({ method, request }) => {
+      if (method.toLowerCase() !== 'updatecontainerresources') return [];
+      const { linux } = request as { linux?: Record<string, bigint | undefined> };
+      const { cpuQuota, cpuShares, memoryLimitInBytes } = linux ?? {};
+      return `shares ${cpuShares} quota ${cpuQuota ?? 0} memory ${memoryLimitInBytes ?? 0}`;
+    });
+  }
+
+  podCgroup(name: string): object | undefined {
+    const uid = this.pod(name)?.metadata?.uid;
+    const path = [...this.node.cgroups.groups.keys()].find((each) => each.endsWith(`pod${uid}`));
+    const { cpuQuotaUs, cpuShares, memoryLimitBytes } = this.node.cgroups.settings(path ?? '') ?? {};
+    return { cpuShares, cpuQuotaUs, memoryLimitBytes };
+  }
+
+  told(name: string): readonly string[] {
+    return this.node.told(this.pod(name)?.metadata?.uid ?? '').filter((line) => line.startsWith('Resize'));
+  }
+
+  explained(name: string): string | undefined {
+    return this.node.explained(this.pod(name)?.metadata?.uid ?? '');
+  }
+
+  restarts(name: string): number | undefined {
+    return this.pod(name)?.status?.containerStatuses?.[0]?.restartCount;
+  }
+}
+
+function words({ type, reason = '', message = '', observedGeneration }: PodCondition): string {
+  return `${type} ${observedGeneration}${reason === '' ? '' : ` ${reason}: ${message}`}`;
+}
+
+function resources(amounts: string): NonNullable<Container['resources']> {
+  const [cpu = '', memory = ''] = amounts.split(' ').map((pair) => pair.split('/'));
+  const [cpuRequest = '', cpuLimit] = cpu;
+  const [memoryRequest = '', memoryLimit] = memory;
+  return {
+    requests: { cpu: cpuRequest, memory: memoryRequest },
+    ...(cpuLimit === undefined && memoryLimit === undefined
+      ? {}
+      : { limits: { ...(cpuLimit && { cpu: cpuLimit }), ...(memoryLimit && { memory: memoryLimit }) } }),
+  };
+}
+
+const mi = 1024n * 1024n;
+
+test('a resize is granted, carried out while the container runs, and told', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  expect(scene.has('web')).toBe('allocated 500m 256Mi, has 500m/1 256Mi/512Mi');
+  expect(scene.updates()).toEqual([]);
+  scene.resize('web', '750m/1500m 512Mi/1Gi');
+  await scene.advance(3_000);
+  expect(scene.has('web')).toBe('allocated 750m 512Mi, has 750m/1500m 512Mi/1Gi');
+  expect(scene.updates()).toEqual([
+    'shares 512 quota 100000 memory 1073741824',
+    'shares 768 quota 150000 memory 1073741824',
+  ]);
+  expect(scene.podCgroup('web')).toEqual({
+    cpuShares: 768n,
+    cpuQuotaUs: 150_000n,
+    memoryLimitBytes: 1024n * mi,
+  });
+  expect([scene.conditions('web'), scene.restarts('web'), scene.phase('web')]).toEqual([[], 0, 'Running']);
+  expect(scene.told('web')).toEqual([
+    'ResizeCompleted: Pod resize completed: {"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m","memory":"1Gi"},"requests":{"cpu":"750m","memory":"512Mi"}}}]}',
+  ]);
+  expect(scene.pod('web')?.status?.observedGeneration).toBe(2);
+});
+
+test('the pod grows before its container, and shrinks after it', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '1/1 512Mi/512Mi');
+  const seen = watchOrder(scene, 'web');
+  scene.resize('web', '1/1 1Gi/1Gi');
+  await scene.advance(2_000);
+  expect(seen()).toEqual(['pod memory', 'container']);
+  scene.resize('web', '500m/500m 256Mi/256Mi');
+  await scene.advance(2_000);
+  expect(seen()).toEqual(['container', 'pod memory', 'container', 'pod shares', 'pod quota']);
+  expect(scene.podCgroup('web')).toEqual({
+    cpuShares: 512n,
+    cpuQuotaUs: 50_000n,
+    memoryLimitBytes: 256n * mi,
+  });
+});
+
+/** What was told to the pod's cgroup and to the runtime, in the order in which it was, since it was last asked. */
+function watchOrder(scene: Scene, name: string): () => readonly string[] {
+  const { cgroups } = scene.node;
+  const uid = scene.pod(name)?.metadata?.uid ?? '';
+  const update = cgroups.update.bind(cgroups);
+  const order: string[] = [];
+  let updates = scene.updates().length;
+  const takeUpdates = (): void => {
+    for (; updates < scene.updates().length; updates++) order.push('container');
+  };
+  cgroups.update = async (group, settings) => {
+    takeUpdates();
+    const what =
+      settings.memoryLimitBytes === undefined
+        ? settings.cpuShares === undefined
+          ? 'quota'
+          : 'shares'
+        : 'memory';
+    if (group.at(-1) === `pod${uid}`) order.push(`pod ${what}`);
+    await update(group, settings);
+  };
+  return () => {
+    takeUpdates();
+    return order.splice(0);
+  };
+}
+
+test('RestartContainer: the container is made anew with the other amounts, and nothing else is', async () => {
+  const scene = await Scene.open();
+  const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
+  await scene.runs('web', '500m/1 256Mi/512Mi', { container: { resizePolicy } });
+  scene.resize('web', '750m/1 256Mi/512Mi');
+  await scene.advance(3_000);
+  expect([scene.restarts('web'), scene.updates().length]).toEqual([0, 1]);
+  scene.resize('web', '750m/1 256Mi/1Gi');
+  await scene.advance(40_000);
+  expect([scene.restarts('web'), scene.updates().length]).toEqual([1, 1]);
+  expect(scene.has('web')).toBe('allocated 750m 256Mi, has 750m/1 256Mi/1Gi');
+  expect(scene.podCgroup('web')).toMatchObject({ memoryLimitBytes: 1024n * mi });
+  expect([scene.conditions('web'), scene.told('web').length]).toEqual([[], 2]);
+});
+
+test('a sidecar is resized like any other container', async () => {
+  const scene = await Scene.open();
+  const proxy = aContainer({
+    name: 'proxy',
+    restartPolicy: 'Always',
+    resources: resources('100m/200m 64Mi/64Mi'),
+  });
+  await scene.runs('web', '500m/1 256Mi/512Mi', { initContainers: [proxy] });
+  scene.resize('web', '200m/400m 64Mi/64Mi', 'proxy', 'initContainers');
+  await scene.advance(3_000);
+  const [status] = scene.pod('web')?.status?.initContainerStatuses ?? [];
+  expect([status?.resources?.requests?.cpu, status?.resources?.limits?.cpu]).toEqual(['200m', '400m']);
+  expect(status?.restartCount).toBe(0);
+});
+
+test('what the node can never have is infeasible; taking it back clears that', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.resize('web', '3/4 256Mi/512Mi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    "PodResizePending 2 Infeasible: Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000",
+  ]);
+  expect(scene.has('web')).toBe('allocated 500m 256Mi, has 500m/1 256Mi/512Mi');
+  expect(scene.pod('web')?.status?.observedGeneration).toBe(2);
+  scene.resize('web', '500m/1 256Mi/512Mi');
+  await scene.advance(3_000);
+  expect([scene.conditions('web'), scene.updates()]).toEqual([[], []]);
+});
+
+test('never is what the node has without its reservations; what eviction keeps free is only not there now', async () => {
+  const scene = await Scene.open({ config: { evictionHard: { 'memory.available': '100Mi' } } });
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.resize('web', '500m/1 7600Mi/8Gi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    `PodResizePending 2 Deferred: Node didn't have enough resource: memory, requested: ${7600n * mi}, used: 0, capacity: ${8_000_000_000n - 100n * mi}`,
+  ]);
+  scene.resize('web', '500m/1 8Gi/8Gi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    `PodResizePending 3 Infeasible: Node didn't have enough capacity: memory, requested: ${8192n * mi}, capacity: 8000000000`,
+  ]);
+});
+
+test('what there is no room for waits, and is granted when another pod ends', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  await scene.runs('other', '1/1 256Mi/256Mi');
+  scene.resize('web', '1500m/2 256Mi/512Mi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    "PodResizePending 2 Deferred: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
+  ]);
+  expect(scene.updates()).toEqual([]);
+  expect(scene.explained('web')).toBe(
+    "its resize waits: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
+  );
+  scene.delete('other', 1);
+  await scene.advance(10_000);
+  expect(scene.has('web')).toBe('allocated 1500m 256Mi, has 1500m/2 256Mi/512Mi');
+  expect(scene.conditions('web')).toEqual([]);
+});
+
+test('of those that wait the one of higher priority goes first, then the one of the better class', async () => {
+  const scene = await Scene.open();
+  await scene.runs('low', '300m/1 64Mi/64Mi');
+  await scene.runs('exact', '300m/300m 64Mi/64Mi');
+  await scene.runs('high', '300m/1 64Mi/64Mi', { priority: 1000 });
+  await scene.runs('filler', '1/1 64Mi/64Mi');
+  for (const name of ['low', 'exact', 'high']) {
+    scene.resize(name, name === 'exact' ? '700m/700m 64Mi/64Mi' : '700m/1 64Mi/64Mi');
+    await scene.advance(2_000);
+  }
+  const waiting = (): readonly string[] =>
+    ['low', 'exact', 'high'].filter((name) =>
+      scene.conditions(name).some((each) => each.includes('Deferred')),
+    );
+  expect(waiting()).toEqual(['low', 'exact', 'high']);
+  scene.resize('filler', '600m/600m 64Mi/64Mi');
+  await scene.advance(3_000);
+  expect(waiting()).toEqual(['low', 'exact']);
+  scene.resize('filler', '200m/200m 64Mi/64Mi');
+  await scene.advance(3_000);
+  expect(waiting()).toEqual(['low']);
+});
+
+test('a memory limit is not set below what is used; it is tried again until it can be', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.node.cri.setUsage('c', { workingSetBytes: 300 << 20 });
+  scene.resize('web', '500m/1 128Mi/256Mi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toEqual([
+    `PodResizeInProgress 2 Error: cannot decrease memory limits: attempting to set container "c" memory limit (${256n * mi}) below current usage (${300n * mi})`,
+  ]);
+  expect([scene.updates(), scene.phase('web')]).toEqual([[], 'Running']);
+  expect(scene.explained('web')).toMatch(/^it is being resized; the last attempt failed: cannot decrease/);
+  // What was allocated is told, and what it still has.
+  expect(scene.has('web')).toBe('allocated 500m 128Mi, has 500m/1 256Mi/512Mi');
+  scene.node.cri.setUsage('c', { workingSetBytes: 100 << 20 });
+  await scene.advance(15_000);
+  expect([scene.conditions('web'), scene.has('web')]).toEqual([
+    [],
+    'allocated 500m 128Mi, has 500m/1 128Mi/256Mi',
+  ]);
+});
+
+test('killed in the middle of a resize, the next life finishes it without a restart', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  const stall = scene.node.cri.faults.stall('updateContainerResources');
+  scene.resize('web', '750m/1500m 512Mi/1Gi');
+  await scene.advance(2_000);
+  expect(scene.conditions('web')).toEqual(['PodResizeInProgress 2']);
+  await scene.node.kill();
+  stall.release();
+  await scene.node.start();
+  await scene.advance(5_000);
+  expect(scene.has('web')).toBe('allocated 750m 512Mi, has 750m/1500m 512Mi/1Gi');
+  expect([scene.conditions('web'), scene.restarts('web'), scene.told('web').length]).toEqual([[], 0, 1]);
+});
+
+test('asked for while no kubelet runs: decided by the next one, by what was allocated before', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  await scene.runs('other', '1/1 256Mi/256Mi');
+  await scene.node.stop();
+  scene.resize('web', '1500m/2 256Mi/512Mi');
+  await scene.node.start();
+  await scene.advance(5_000);
+  expect(scene.conditions('web')[0]).toContain('Deferred');
+  expect([scene.phase('web'), scene.phase('other'), scene.updates()]).toEqual(['Running', 'Running', []]);
+});
+
+test('a node that shrank between two starts keeps to upstream’s answer for what no longer fits, and the rest runs on', async () => {
+  const scene = await Scene.open();
+  await scene.runs('first', '1/1 256Mi/256Mi');
+  await scene.runs('second', '900m/900m 256Mi/256Mi');
+  await scene.node.stop();
+  scene.node.capacity = { cpus: 1, memoryBytes: 8_000_000_000n };
+  await scene.node.start();
+  await scene.advance(40_000);
+  expect(new Set([scene.phase('first'), scene.phase('second')])).toEqual(new Set(['Failed', 'Running']));
+});
+
+test('a pod that runs as it asks is not touched by a restart, and both files are what was allocated', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  await scene.node.kill();
+  await scene.node.start();
+  await scene.advance(5_000);
+  expect([scene.updates(), scene.restarts('web'), scene.conditions('web')]).toEqual([[], 0, []]);
+  const uid = scene.pod('web')?.metadata?.uid;
+  const data = `{"entries":{"${uid}":{"ContainerResources":{"c":{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"500m","memory":"256Mi"}}}}}}`;
+  for (const name of ['allocated_pods_state', 'actuated_pods_state']) {
+    const text = scene.node.stateFiles.get(`/var/lib/kubelet/${name}`) ?? '{}';
+    expect((JSON.parse(text) as { data: string }).data).toBe(data);
+  }
+  scene.delete('web', 1);
+  await scene.advance(40_000);
+  expect(scene.node.stateFiles.get('/var/lib/kubelet/allocated_pods_state')).toContain('"data":"{}"');
+});
+
+test('a pod that went while no kubelet ran is not remembered; a resize taken back meanwhile is not told', async () => {
+  const scene = await Scene.open();
+  await scene.runs('gone', '100m/1 64Mi/64Mi');
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.resize('web', '3/4 256Mi/512Mi');
+  await scene.advance(3_000);
+  expect(scene.conditions('web')).toHaveLength(1);
+  await scene.node.stop();
+  const uid = scene.pod('gone')?.metadata?.uid ?? 'none';
+  scene.api.objects.delete('pods', 'default', 'gone', { gracePeriodSeconds: 0 });
+  scene.resize('web', '500m/1 256Mi/512Mi');
+  await scene.node.start();
+  await scene.advance(40_000);
+  expect(scene.conditions('web')).toEqual([]);
+  expect([...scene.node.stateFiles.values()].join('')).not.toContain(uid);
+});
+
+test('a static pod with a UID of its own keeps what it was allocated, and begins anew when it comes back', async () => {
+  const scene = await Scene.open();
+  const write = (cpu: string): void =>
+    scene.node.write(
+      'p.yaml',
+      aPod({ uid: 'uid-own', containers: [aContainer({ resources: { requests: { cpu } } })] }),
+    );
+  const shares = (): bigint | undefined => {
+    const path = [...scene.node.cgroups.groups.keys()].find((each) => each.endsWith('poduid-own'));
+    return scene.node.cgroups.settings(path ?? '')?.cpuShares;
+  };
+  write('100m');
+  await scene.advance(3_000);
+  write('200m');
+  await scene.advance(3_000);
+  const told = (): readonly string[] =>
+    (scene.node.status('uid-own')?.conditions ?? [])
+      .filter(({ type }) => type.startsWith('PodResize'))
+      .map(words);
+  expect([shares(), told(), scene.updates()]).toEqual([
+    102n,
+    ['PodResizePending undefined Infeasible: In-place resize of static-pods is not supported'],
+    [],
+  ]);
+  scene.node.remove('p.yaml');
+  await scene.advance(100);
+  write('200m');
+  await scene.advance(60_000);
+  expect([shares(), told()]).toEqual([204n, []]);
+});
+
+test('without the files of an earlier life nothing that runs is disturbed', async () => {
+  const scene = await Scene.open();
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  await scene.node.stop();
+  scene.node.stateFiles.clear();
+  await scene.node.start();
+  await scene.advance(5_000);
+  expect([scene.updates(), scene.restarts('web'), scene.conditions('web'), scene.told('web')]).toEqual([
+    [],
+    0,
+    [],
+    [],
+  ]);
+});
+
+test('without the gate a changed spec changes nothing, and nothing is written', async () => {
+  const scene = await Scene.open({ gates: { InPlacePodVerticalScaling: false } });
+  await scene.runs('web', '500m/1 256Mi/512Mi');
+  scene.change('web', (pod) => ({
+    ...pod,
+    spec: { ...pod.spec, containers: [aContainer({ resources: resources('750m/1 256Mi/512Mi') })] },
+  }));
+  await scene.advance(5_000);
+  expect([
+    scene.updates(),
+    scene.conditions('web'),
+    [...scene.node.stateFiles.keys()].filter((each) => each.endsWith('pods_state')),
+  ]).toEqual([[], [], []]);
+});

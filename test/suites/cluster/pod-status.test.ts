@@ -1,0 +1,158 @@
+// What a cluster is told of a pod, end to end in memory: its conditions, its end by the node's hand, its events.
+import { expect, onTestFinished, test } from 'vitest';
+import type { Event, PodCondition } from '../../../src/api/k8s/types.ts';
+import { aContainer } from '../../builders/builders.ts';
+import { ClusterWorld } from '../../simulate/cluster-world.ts';
+
+async function started(): Promise<ClusterWorld> {
+  const world = new ClusterWorld();
+  onTestFinished(() => world.close());
+  await world.node.start();
+  await world.advance(2_000);
+  return world;
+}
+
+function condition(world: ClusterWorld, name: string, type: string): Partial<PodCondition> | undefined {
+  const found = world.pod(name)?.status?.conditions?.find((each) => each.type === type);
+  if (found === undefined) return undefined;
+  const { status, reason, message } = found;
+  return { status, ...(reason && { reason }), ...(message && { message }) };
+}
+
+function eventsOf(world: ClusterWorld, name: string): readonly Event[] {
+  return world.api.objects
+    .list('events', 'default')
+    .filter(({ involvedObject }) => involvedObject.kind === 'Pod' && involvedObject.name === name);
+}
+
+test('a pod with a readiness gate is ready when somebody says so, and no longer when they take it back', async () => {
+  const world = await started();
+  const conditionType = 'example.com/lb';
+  world.run('web', { readinessGates: [{ conditionType }] });
+  await world.advance(3_000);
+  expect(condition(world, 'web', 'ContainersReady')).toEqual({ status: 'True' });
+  expect(condition(world, 'web', 'Ready')).toEqual({
+    status: 'False',
+    reason: 'ReadinessGatesNotReady',
+    message: `corresponding condition of pod readiness gate "${conditionType}" does not exist.`,
+  });
+  const others = (): readonly PodCondition[] =>
+    (world.pod('web')?.status?.conditions ?? []).filter(({ type }) => type !== conditionType);
+  const say = (status: string): unknown =>
+    world.api.objects.patch(
+      'pods',
+      'default',
+      'web',
+      { status: { conditions: [...others(), { type: conditionType, status }] } },
+      'status',
+    );
+  say('True');
+  await world.advance(3_000);
+  expect(condition(world, 'web', 'Ready')).toEqual({ status: 'True' });
+  say('False');
+  await world.advance(3_000);
+  expect(condition(world, 'web', 'Ready')).toMatchObject({
+    status: 'False',
+    message: `the status of pod readiness gate "${conditionType}" is not "True", but False`,
+  });
+  expect(condition(world, 'web', conditionType)).toEqual({ status: 'False' });
+});
+
+test('a pod that the node ends is Failed with the reason once it is down, not before', async () => {
+  const world = await started();
+  const deaf = aContainer({ command: ['sh', '-c', "trap '' TERM; sleep 1000"] });
+  const pod = world.run('victim', { containers: [deaf], terminationGracePeriodSeconds: 5 });
+  await world.advance(3_000);
+  const message = 'The node was low on resource: memory.';
+  const killed = world.node.killPod(pod.metadata?.uid ?? '', {
+    reason: 'Evicted',
+    message,
+    condition: { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message },
+  });
+  await world.advance(3_000);
+  expect(world.phase('victim')).toBe('Running');
+  expect(condition(world, 'victim', 'DisruptionTarget')).toBeUndefined();
+  await world.advance(10_000);
+  await killed;
+  expect(world.pod('victim')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted', message });
+  expect(condition(world, 'victim', 'DisruptionTarget')).toEqual({
+    status: 'True',
+    reason: 'TerminationByKubelet',
+    message,
+  });
+  expect(condition(world, 'victim', 'Ready')).toEqual({ status: 'False', reason: 'PodFailed' });
+  const starts = world.did('startContainer');
+  await world.advance(120_000);
+  expect(world.did('startContainer')).toBe(starts);
+  expect(world.phase('victim')).toBe('Failed');
+});
+
+test('events name the container and the pod as the API has it; what repeats is counted in one object', async () => {
+  const world = await started();
+  world.run('crash', { containers: [aContainer({ command: ['sh', '-c', 'exit 1'] })] });
+  await world.advance(60_000);
+  const events = eventsOf(world, 'crash');
+  const created = events.find(({ reason }) => reason === 'Created');
+  expect(created).toMatchObject({
+    type: 'Normal',
+    message: 'Created container: c',
+    count: world.did('createContainer'),
+    source: { component: 'kubelet', host: 'n' },
+    reportingComponent: 'kubelet',
+    reportingInstance: 'n',
+    involvedObject: {
+      kind: 'Pod',
+      apiVersion: 'v1',
+      namespace: 'default',
+      name: 'crash',
+      uid: world.pod('crash')?.metadata?.uid,
+      fieldPath: 'spec.containers{c}',
+    },
+  });
+  expect(created?.metadata.name).toMatch(/^crash\.[0-9a-f]{16}$/);
+  const reasons = events.map(({ reason = '' }) => reason);
+  expect(reasons.toSorted()).toEqual(['BackOff', 'Created', 'Pulled', 'Started']);
+  expect(world.forbidden()).toEqual([]);
+});
+
+test('events of the time without an API server are told when it is back', async () => {
+  const world = await started();
+  world.run('web', { terminationGracePeriodSeconds: 1 });
+  await world.advance(200);
+  world.api.faults.away();
+  await world.advance(15_000);
+  world.api.faults.back();
+  await world.advance(60_000);
+  expect(eventsOf(world, 'web').map(({ reason }) => reason)).toEqual(
+    expect.arrayContaining(['Pulled', 'Created', 'Started']),
+  );
+});
+
+test('a container that is added for looking into a running pod is started once, told, and makes nobody unready', async () => {
+  const world = await started();
+  world.run('web');
+  await world.advance(3_000);
+  const looks = {
+    ...aContainer({ name: 'look', command: ['sh', '-c', 'exit 7'] }),
+    targetContainerName: 'c',
+  };
+  world.api.objects.patch(
+    'pods',
+    'default',
+    'web',
+    { spec: { ephemeralContainers: [looks] } },
+    'ephemeralcontainers',
+  );
+  await world.advance(30_000);
+  const { ephemeralContainerStatuses, containerStatuses } = world.pod('web')?.status ?? {};
+  expect(ephemeralContainerStatuses).toMatchObject([
+    { name: 'look', restartCount: 0, ready: false, state: { terminated: { exitCode: 7, reason: 'Error' } } },
+  ]);
+  expect(containerStatuses).toMatchObject([{ name: 'c', ready: true, restartCount: 0 }]);
+  expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
+  const told = eventsOf(world, 'web').filter(
+    ({ involvedObject }) => involvedObject.fieldPath === 'spec.ephemeralContainers{look}',
+  );
+  expect(told.map(({ reason }) => reason)).toEqual(['Pulled', 'Created', 'Started']);
+  expect(world.did('createContainer')).toBe(2);
+});

@@ -1,0 +1,46 @@
+// What the API server hears of a pod's readiness while the kubelet is restarted again and again: nothing.
+import { expect, onTestFinished, test } from 'vitest';
+import type { Container, Probe } from '../../../src/api/k8s/types.ts';
+import { aContainer } from '../../builders/builders.ts';
+import { ClusterWorld } from '../../simulate/cluster-world.ts';
+
+const cat: Probe = { exec: { command: ['cat', '/tmp/ok'] }, periodSeconds: 1 };
+const patient: Probe = { ...cat, failureThreshold: 10_000 };
+const pods: Readonly<Record<string, readonly [string, Partial<Container>, string]>> = {
+  ready: [
+    'touch /tmp/ok; sleep 100000',
+    { startupProbe: cat, readinessProbe: cat, livenessProbe: cat },
+    'True',
+  ],
+  unready: ['sleep 100000', { readinessProbe: cat }, 'False'],
+  starting: ['sleep 100000', { startupProbe: patient, readinessProbe: cat }, 'False'],
+};
+const names = Object.keys(pods);
+
+for (const how of ['kill', 'stop'] as const) {
+  for (const memory of ['kept', 'lost'] as const) {
+    test(`ten restarts (${how}, file ${memory}): no status is written, no transition time moves`, async () => {
+      const world = new ClusterWorld();
+      onTestFinished(() => world.close());
+      await world.node.start();
+      for (const [name, [command, probes]] of Object.entries(pods))
+        world.run(name, { containers: [aContainer({ command: ['sh', '-c', command], ...probes })] });
+      await world.advance(15_000);
+      expect(names.map((name) => world.ready(name))).toEqual(Object.values(pods).map(([, , want]) => want));
+      const before = names.map((name) => world.pod(name)?.status);
+      const written = (): readonly number[] =>
+        names.map((name) => world.asked(`patch pods/status default/${name}`));
+      const patches = written();
+      for (let life = 0; life < 10; life++) {
+        await world.node[how]();
+        // Without the file, what the API server was told of the same container is believed.
+        if (memory === 'lost') world.node.probeResultFile = undefined;
+        await world.node.start();
+        await world.advance(500 + life * 310);
+      }
+      await world.advance(5_000);
+      expect(names.map((name) => world.pod(name)?.status)).toEqual(before);
+      expect(written()).toEqual(patches);
+    });
+  }
+}

@@ -1,0 +1,64 @@
+// Manifests that are removed and written again, end to end in memory. Upstream's mirror_pod_test.go expects a restart.
+import { expect, test } from 'vitest';
+import type { ClusterWorld } from '../../simulate/cluster-world.ts';
+import { expectUnchanged, graceful, running, shown, started } from '../../simulate/mirror-pod-kit.ts';
+
+function restartCount(world: ClusterWorld): number | undefined {
+  return world.pod('web-n')?.status?.containerStatuses?.[0]?.restartCount;
+}
+
+test('a manifest that is removed and written again in the same instant restarts its pod', async () => {
+  const world = await started();
+  const before = await running(world, 'first');
+  const ip = world.pod('web-n')?.status?.podIP;
+  world.node.recreate('web.json');
+  await expectUnchanged(world, before, 19_000);
+  expect(restartCount(world)).toBe(0);
+  await world.advance(5_000);
+  expect(shown(world)).toEqual(before);
+  expect(restartCount(world)).toBe(1);
+  expect(world.ready('web-n')).toBe('True');
+  expect(world.pod('web-n')?.status?.podIP).not.toBe(ip);
+  expect(world.did('runPodSandbox')).toBe(2);
+  world.node.remove('web.json');
+  await world.advance(40_000);
+  expect(world.pod('web-n')).toBeUndefined();
+  expect((await world.node.cri.listPodSandbox({})).items).toEqual([]);
+});
+
+test('a manifest that comes back while its pod ends restarts the pod', async () => {
+  const world = await started();
+  const before = await running(world, 'first');
+  world.node.remove('web.json');
+  await world.advance(10_000);
+  world.node.write('web.json', graceful('first'));
+  await world.advance(15_000);
+  expect(shown(world)).toEqual(before);
+  expect([restartCount(world), world.ready('web-n')]).toEqual([1, 'True']);
+});
+
+test('a manifest that is replaced by the same content restarts nothing', async () => {
+  const world = await started();
+  await running(world, 'first');
+  for (let round = 0; round < 5; round++) {
+    world.node.write('web.json', graceful('first'));
+    await world.advance(300);
+  }
+  await world.advance(30_000);
+  expect([restartCount(world), world.did('stopContainer')]).toEqual([0, 0]);
+});
+
+test('a pod that is never restarted runs from the beginning when its manifest is removed and written again', async () => {
+  const world = await started();
+  world.node.write('web.json', graceful('first', { restartPolicy: 'Never' }));
+  await world.advance(5_000);
+  const stall = world.node.cri.faults.stall('removeContainer');
+  world.node.recreate('web.json');
+  await world.advance(25_000);
+  expect(stall.waiting).toBe(1);
+  expect(world.phase('web-n')).toBe('Failed');
+  stall.release();
+  await world.advance(5_000);
+  expect(world.phase('web-n')).toBe('Running');
+  expect([restartCount(world), world.ready('web-n')]).toEqual([0, 'True']);
+});

@@ -1,0 +1,79 @@
+// A node whose serving certificate the cluster signs: the whole kubelet in memory, real keys and requests.
+import { expect, onTestFinished, test } from 'vitest';
+import type { CertificateFacts } from '../../../src/api/ports/certificates.ts';
+import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
+import { ClusterWorld } from '../../simulate/cluster-world.ts';
+
+const path = '/var/lib/kubelet/pki/kubelet-server-current.pem';
+
+async function started(certificates: CertificateOptions = {}): Promise<ClusterWorld> {
+  const config = { serverTLSBootstrap: true, tlsCertFile: '', tlsPrivateKeyFile: '' };
+  const world = new ClusterWorld({ config, certificates });
+  onTestFinished(() => world.close());
+  await world.node.start();
+  await world.advance(2_000);
+  return world;
+}
+
+function requests(world: ClusterWorld) {
+  return world.api.objects.list('certificatesigningrequests');
+}
+
+function facts(world: ClusterWorld): CertificateFacts | undefined {
+  return world.node.certs.pairs.get(path)?.facts;
+}
+
+test('asked for with the addresses of the node’s object, and used again after a restart', async () => {
+  const world = await started();
+  expect(requests(world)).toMatchObject([
+    {
+      spec: {
+        signerName: 'kubernetes.io/kubelet-serving',
+        username: 'system:node:n',
+        usages: ['digital signature', 'server auth'],
+      },
+    },
+  ]);
+  expect(facts(world)).toMatchObject({ commonName: 'system:node:n', dnsNames: ['n'], ips: ['192.0.2.2'] });
+  await world.node.stop();
+  await world.node.start();
+  await world.advance(60_000);
+  expect(requests(world)).toHaveLength(1);
+  expect(world.forbidden()).toEqual([]);
+});
+
+test('an address more: asked for again at once; before any there is no request', async () => {
+  const world = await started();
+  const addresses = [
+    ...(world.self()?.status?.addresses ?? []),
+    { type: 'ExternalIP', address: '198.51.100.7' },
+  ];
+  world.api.objects.patch('nodes', '', 'n', { status: { addresses } }, 'status');
+  await world.advance(500);
+  expect(facts(world)?.ips).toEqual(['192.0.2.2', '198.51.100.7']);
+  expect(requests(world)).toHaveLength(2);
+});
+
+test('the API server away at the start: no request without an address, and one when the node is there', async () => {
+  const world = new ClusterWorld({
+    config: { serverTLSBootstrap: true, tlsCertFile: '', tlsPrivateKeyFile: '' },
+    certificates: {},
+  });
+  onTestFinished(() => world.close());
+  world.api.faults.away();
+  await world.node.start();
+  await world.advance(60_000);
+  expect(facts(world)).toBeUndefined();
+  world.api.faults.back();
+  await world.advance(70_000);
+  expect(facts(world)?.ips).toEqual(['192.0.2.2']);
+});
+
+test('nobody approves: the node is ready and runs pods all the same', async () => {
+  const world = await started({ decide: () => 'wait' });
+  world.run('web');
+  await world.advance(3_000);
+  expect(world.ready('web')).toBe('True');
+  expect(facts(world)).toBeUndefined();
+  expect(requests(world)).toHaveLength(1);
+});

@@ -1,0 +1,56 @@
+// What a whole kubelet says of where a pod is, at each thing it can wait for.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { aContainer, aPod } from '../../builders/builders.ts';
+import { FakeNode } from '../../simulate/fake-node.ts';
+
+let node: FakeNode;
+beforeEach(async () => {
+  node = new FakeNode();
+  await node.start();
+});
+afterEach(async () => await node.stop());
+
+const saying = (): string | undefined => node.explained('uid-p');
+
+test('running', async () => {
+  node.write('p.yaml', aPod());
+  await node.clock.advance(1_000);
+  expect(saying()).toBe('running as its spec asks');
+  expect(node.told('uid-p').at(-1)).toBe('Started: Started container c');
+});
+
+test('an image that is pulled for the second time', async () => {
+  node.write('p.yaml', aPod({ containers: [aContainer({ image: 'docker.io/library/absent:1' })] }));
+  await node.clock.advance(2_000);
+  expect(saying()).toContain('container c: ImagePullBackOff: ');
+  const stall = node.cri.faults.stall('pullImage');
+  await node.clock.advance(15_000);
+  expect(saying()).toBe('image docker.io/library/absent:1 is being pulled, attempt 2');
+  stall.release();
+});
+
+test('a back-off, with its end', async () => {
+  node.write('p.yaml', aPod({ containers: [aContainer({ command: ['sh', '-c', 'exit 1'] })] }));
+  await node.clock.advance(3_000);
+  expect(saying()).toMatch(
+    /^container c: CrashLoopBackOff: back-off 10s restarting failed container=c pod=p-n_default\(uid-p\), until 2026-11-15T12:00:1\d\.\d{3}Z$/,
+  );
+});
+
+test('a hook that runs, and the grace period that is left', async () => {
+  const lifecycle = { preStop: { sleep: { seconds: 20 } } };
+  node.write('p.yaml', aPod({ containers: [aContainer({ lifecycle })], terminationGracePeriodSeconds: 30 }));
+  await node.clock.advance(1_000);
+  node.remove('p.yaml');
+  await node.clock.advance(5_000);
+  expect(saying()).toMatch(/^ending: .*, 25 of 30 s of grace left; the preStop hook of container c runs$/);
+  await node.clock.advance(60_000);
+});
+
+test('a volume that cannot be mounted', async () => {
+  const volumes = [{ name: 'v', hostPath: { path: '/nowhere', type: 'Directory' } }];
+  const volumeMounts = [{ name: 'v', mountPath: '/v' }];
+  node.write('p.yaml', aPod({ volumes, containers: [aContainer({ volumeMounts })] }));
+  await node.clock.advance(3_000);
+  expect(saying()).toMatch(/^volume v could not be mounted, \d attempts: /);
+});

@@ -1,0 +1,59 @@
+// What lies on the node's disk of pods nobody knows any more goes; what somebody may still want stays. On the fake clock.
+import { afterEach, expect, test } from 'vitest';
+import { aContainer, aPod } from '../../builders/builders.ts';
+import { FakeNode } from '../../simulate/fake-node.ts';
+
+const volumes = '/var/lib/kubelet/pods/uid-gone/volumes';
+const logs = '/var/log/pods/default_gone_uid-gone/c';
+const foreign = ['/var/lib/kubelet/pods/lost+found', '/var/log/pods/notes'];
+let node: FakeNode;
+afterEach(async () => await node.stop());
+
+function before(): void {
+  node = new FakeNode();
+  for (const directory of [volumes, logs, ...foreign]) node.directories.add(directory);
+}
+
+test('directories of a pod that neither a source nor the runtime knows are removed', async () => {
+  before();
+  node.write('p.yaml', aPod());
+  await node.start();
+  await node.clock.advance(2_000);
+  const left = [...node.directories].filter((each) => !each.includes('uid-p'));
+  expect(left.toSorted()).toEqual(foreign.toSorted());
+  expect([...node.directories].some((each) => each.includes('uid-p'))).toBe(true);
+  expect(node.stores.lifecycles.all().size).toBe(1);
+});
+
+test('nothing is removed while a source is silent', async () => {
+  before();
+  node.silent = true;
+  await node.start();
+  await node.clock.advance(300_000);
+  expect(node.directories).toContain(volumes);
+  node.silent = false;
+  await node.clock.advance(120_000);
+  expect(node.directories).not.toContain(volumes);
+  expect(node.directories).not.toContain(logs);
+});
+
+test('a cgroup of a pod nobody knows goes, and that of one that has ended while it is still wanted', async () => {
+  node = new FakeNode();
+  node.cgroups.enter('/kubepods/burstable/poduid-gone', 7);
+  await node.cgroups.kill(['kubepods', 'burstable', 'poduid-gone']);
+  const command = ['sh', '-c', 'exit 0'];
+  node.write('p.yaml', aPod({ restartPolicy: 'Never', containers: [aContainer({ command })] }));
+  await node.start();
+  await node.clock.advance(5_000);
+  expect([...node.cgroups.groups.keys()].filter((path) => path.includes('poduid'))).toEqual([]);
+  expect(node.status('uid-p')?.phase).toBe('Succeeded');
+});
+
+test('a pod whose UID comes back is not touched', async () => {
+  before();
+  node.write('p.yaml', aPod({ uid: 'uid-gone', name: 'gone' }));
+  await node.start();
+  await node.clock.advance(300_000);
+  expect(node.directories).toContain(volumes);
+  expect(node.status('uid-gone')?.phase).toBe('Running');
+});

@@ -1,0 +1,253 @@
+// How pods end: deleted, killed, over their deadline, sooner than was said, with hooks and in order, on the fake clock.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Container, Pod } from '../../../src/api/k8s/types.ts';
+import { asPodUid } from '../../../src/api/pod/pod-ref.ts';
+import { KubeletError } from '../../../src/base/errors.ts';
+import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
+import { FakeNode } from '../../simulate/fake-node.ts';
+
+let node: FakeNode;
+beforeEach(async () => {
+  node = new FakeNode();
+  await node.start();
+});
+afterEach(async () => await node.stop());
+
+const polite = { command: ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 1; done'] };
+const stubborn = aContainer({ command: ['sh', '-c', 'trap "" TERM; sleep 100000'] });
+const deleted = (pod: Pod, graceSeconds: number): Pod => ({
+  ...pod,
+  metadata: {
+    ...pod.metadata,
+    deletionTimestamp: '2026-11-15T12:00:00Z',
+    deletionGracePeriodSeconds: graceSeconds,
+  },
+});
+const lifecycle = (): unknown => node.stores.lifecycles.get(asPodUid('uid-p'));
+const stops = (): readonly unknown[] =>
+  node.cri.calls
+    .filter(({ method }) => method === 'StopContainer')
+    .map(({ request }) => Number((request as { timeout?: bigint }).timeout));
+const running = async (): Promise<number> =>
+  (await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers.length;
+
+async function up(over: PodOver = {}): Promise<Pod> {
+  const pod = aPod(over);
+  node.wantFromApi(pod);
+  await node.clock.advance(100);
+  expect(await running()).toBeGreaterThan(0);
+  return pod;
+}
+
+describe('a pod of the API server', () => {
+  test('deleted: ends with the grace period of the deletion, is clean, and goes when its object has gone', async () => {
+    const pod = await up({ containers: [stubborn] });
+    node.wantFromApi(deleted(pod, 8));
+    await node.clock.advance(1_000);
+    expect(lifecycle()).toMatchObject({ state: 'terminating', graceSeconds: 8, why: 'the pod was deleted' });
+    await node.clock.advance(8_000);
+    expect([stops(), await running()]).toEqual([[8], 0]);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+    expect((await node.cri.listContainers({})).containers).toHaveLength(1);
+    node.wantFromApi();
+    await node.clock.advance(1_000);
+    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
+    expect(lifecycle()).toBeUndefined();
+  });
+
+  test('a shorter grace period reaches the stop under way; a longer one is no news', async () => {
+    const pod = await up({ containers: [stubborn] });
+    node.wantFromApi(deleted(pod, 300));
+    await node.clock.advance(5_000);
+    node.wantFromApi(deleted(pod, 600));
+    await node.clock.advance(5_000);
+    expect(stops()).toEqual([300]);
+    node.wantFromApi(deleted(pod, 3));
+    await node.clock.advance(1_000);
+    expect(stops()).toEqual([300, 3]);
+    expect(await running()).toBe(1);
+    await node.clock.advance(3_000);
+    expect(await running()).toBe(0);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+  });
+
+  test('deleted before anything was made: over at once, without a call', async () => {
+    const pod = aPod();
+    node.wantFromApi(deleted(pod, 30));
+    await node.clock.advance(1_500);
+    expect(node.calls()).toEqual([]);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+  });
+
+  test('deleted while its image is pulled: the pull is not waited for', async () => {
+    node.cri.faults.stall('pullImage');
+    const pod = aPod({ containers: [aContainer({ image: 'docker.io/library/never:1' })] });
+    node.wantFromApi(pod);
+    await node.clock.advance(2_000);
+    node.wantFromApi(deleted(pod, 30));
+    await node.clock.advance(1_000);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+  });
+
+  test('over already when this kubelet first hears of it: not started', async () => {
+    node.wantFromApi({ ...aPod(), status: { phase: 'Succeeded' } });
+    await node.clock.advance(2_000);
+    expect(node.calls()).toEqual([]);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+  });
+
+  test('one of the same name does not wait for the other', async () => {
+    const pod = await up({ uid: 'one', containers: [stubborn] });
+    node.wantFromApi(deleted(pod, 100), aPod({ uid: 'two' }));
+    await node.clock.advance(1_000);
+    expect(await running()).toBe(2);
+  });
+});
+
+describe('killed from inside', () => {
+  const evicted = { reason: 'Evicted', message: 'The node was low on resource: memory.', graceSeconds: 4 };
+
+  test('Failed with the reason, not started again, answered when it has ended', async () => {
+    await up({ containers: [stubborn] });
+    let answered = false;
+    const kill = node.killPod('uid-p', evicted).then(() => (answered = true));
+    await node.clock.advance(2_000);
+    expect(answered).toBe(false);
+    expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+    await node.clock.advance(4_000);
+    await kill;
+    expect(stops()).toEqual([4]);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true, kill: evicted });
+    await node.clock.advance(120_000);
+    expect(await running()).toBe(0);
+    expect(node.status('uid-p')).toMatchObject({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: evicted.message,
+    });
+  });
+
+  test('a static pod stays down as long as this kubelet lives', async () => {
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(100);
+    await node.clock.until(node.killPod('uid-p', evicted), 10_000);
+    await node.clock.advance(120_000);
+    expect(await running()).toBe(0);
+  });
+
+  test('a sooner kill overtakes a deletion; nobody there is answered at once; the kubelet stopping is told', async () => {
+    const pod = await up({ containers: [stubborn] });
+    node.wantFromApi(deleted(pod, 300));
+    await node.clock.advance(1_000);
+    await node.clock.until(node.killPod('uid-p', { ...evicted, graceSeconds: 2 }), 10_000);
+    expect(stops()).toEqual([300, 2]);
+    await node.killPod('uid-nobody', evicted);
+    await node.killPod('uid-p', evicted);
+    node.wantFromApi(aPod({ uid: 'q', name: 'q', containers: [stubborn] }));
+    await node.clock.advance(1_000);
+    const kill = node.killPod('q', { ...evicted, graceSeconds: 300 });
+    const told = expect(kill).rejects.toThrow('the kubelet stops');
+    await node.stop();
+    await told;
+    await node.start();
+  });
+});
+
+describe('a deadline', () => {
+  const message = 'Pod was active on the node longer than the specified deadline';
+
+  test('ends the pod, once, with its reason', async () => {
+    await up({ activeDeadlineSeconds: 30, terminationGracePeriodSeconds: 2 });
+    await node.clock.advance(29_000);
+    expect(await running()).toBe(1);
+    await node.clock.advance(10_000);
+    expect(await running()).toBe(0);
+    expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded', message });
+    expect(node.told('uid-p').filter((each) => each.startsWith('Deadline'))).toEqual([
+      `DeadlineExceeded: ${message}`,
+    ]);
+  });
+
+  test('counts on through a restart of the kubelet, and not through a clock that is set', async () => {
+    node.write('p.yaml', aPod({ activeDeadlineSeconds: 60, terminationGracePeriodSeconds: 2 }));
+    await node.clock.advance(20_000);
+    await node.kill();
+    await node.clock.advance(20_000);
+    await node.start();
+    await node.clock.advance(2_000);
+    node.clock.stepWall(3_600_000);
+    await node.clock.advance(10_000);
+    expect(await running()).toBe(1);
+    await node.clock.advance(10_000);
+    expect(await running()).toBe(0);
+  });
+});
+
+describe('the order of an end', () => {
+  const hook = (name: string, seconds: number, over: Partial<Container> = {}): Container =>
+    aContainer({ name, lifecycle: { preStop: { exec: { command: ['sleep', String(seconds)] } } }, ...over });
+
+  test('hooks take their time from the grace period, sidecars end last', async () => {
+    const side = aContainer({ name: 's', restartPolicy: 'Always', ...polite });
+    await up({
+      terminationGracePeriodSeconds: 20,
+      initContainers: [side],
+      containers: [hook('c', 5, polite)],
+    });
+    await node.clock.advance(3_000);
+    const pod = node.stores.desired.get(asPodUid('uid-p'))?.pod ?? aPod();
+    node.wantFromApi(deleted(pod, 20));
+    await node.clock.advance(4_000);
+    expect(stops()).toEqual([]);
+    await node.clock.advance(10_000);
+    expect(stops()).toEqual([15, 15]);
+    const order = node.calls().filter((call) => call === 'ExecSync' || call.startsWith('Stop'));
+    expect(order).toEqual(['ExecSync', 'StopContainer', 'StopContainer', 'StopPodSandbox']);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+  });
+
+  test.each([3_600_000, -3_600_000])('a clock set by %i ms in the middle changes nothing', async (stepMs) => {
+    const pod = await up({ terminationGracePeriodSeconds: 20, containers: [hook('c', 5, stubborn)] });
+    node.wantFromApi(deleted(pod, 20));
+    await node.clock.advance(2_000);
+    node.clock.stepWall(stepMs);
+    await node.clock.advance(4_000);
+    expect([stops(), await running()]).toEqual([[15], 1]);
+    node.clock.stepWall(stepMs);
+    await node.clock.advance(13_000);
+    expect(await running()).toBe(1);
+    await node.clock.advance(4_000);
+    expect(await running()).toBe(0);
+  });
+
+  test('a hook that hangs ends with the grace period', async () => {
+    const pod = await up({ terminationGracePeriodSeconds: 6, containers: [hook('c', 10_000)] });
+    node.wantFromApi(deleted(pod, 6));
+    await node.clock.advance(9_000);
+    expect(stops()).toEqual([2]);
+    expect(await running()).toBe(0);
+  });
+
+  test('a stop that fails is told and tried again; nothing is given back before', async () => {
+    const pod = await up();
+    const refused = new KubeletError('internal', 'UNKNOWN', 'no such shim');
+    node.cri.faults.fail('stopContainer', refused, { times: 2 });
+    node.wantFromApi(deleted(pod, 2));
+    await node.clock.advance(200);
+    expect(lifecycle()).toMatchObject({ state: 'terminating' });
+    await node.clock.advance(10_000);
+    expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
+    expect(node.told('uid-p')).toContain('FailedKillPod: error killing pod: no such shim');
+  });
+
+  test('removed while this kubelet was away: the hook that is written on the container is run', async () => {
+    node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 3, containers: [hook('c', 1)] }));
+    await node.clock.advance(100);
+    await node.stop();
+    node.remove('p.yaml');
+    await node.start();
+    await node.clock.advance(10_000);
+    expect(node.calls().filter((call) => call === 'ExecSync')).toHaveLength(1);
+    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
+  });
+});

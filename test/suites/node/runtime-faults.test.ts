@@ -1,0 +1,187 @@
+// What the kubelet as a whole bears of its runtime, on the fake clock.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { KubeletError } from '../../../src/base/errors.ts';
+import { aContainer, aPod } from '../../builders/builders.ts';
+import { FakeNode } from '../../simulate/fake-node.ts';
+
+let node: FakeNode;
+beforeEach(async () => {
+  node = new FakeNode();
+  await node.start();
+});
+afterEach(async () => await node.stop());
+
+const containerState = (uid: string, name = 'c'): unknown =>
+  node.status(uid)?.containerStatuses?.find((each) => each.name === name)?.state;
+const restarts = (uid: string): number | undefined => node.status(uid)?.containerStatuses?.[0]?.restartCount;
+
+describe('the runtime fails', () => {
+  const away = new KubeletError('internal', 'UNKNOWN', 'no room');
+
+  test('a sandbox that cannot be made is tried again, and the log says why once', async () => {
+    node.cri.faults.fail('runPodSandbox', away, { times: 4 });
+    node.write('p.yaml', aPod());
+    await node.clock.advance(30_000);
+    expect(node.status('uid-p')?.phase).toBe('Running');
+    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(1);
+    expect(node.logged('no room').length).toBeGreaterThan(0);
+  });
+
+  test('an answer that got lost makes nothing twice', async () => {
+    node.cri.faults.fail('runPodSandbox', away, { when: 'after' });
+    node.cri.faults.fail('createContainer', away, { when: 'after' });
+    node.write('p.yaml', aPod());
+    await node.clock.advance(30_000);
+    expect((await node.cri.listPodSandbox({})).items).toHaveLength(1);
+    expect((await node.cri.listContainers({})).containers).toHaveLength(1);
+    expect(restarts('uid-p')).toBe(0);
+  });
+
+  test('a new pod is asked for once while it starts as it should, and again by the relist when its start hangs', async () => {
+    const asked: string[] = [];
+    for (const method of ['podSandboxStatus', 'containerStatus'] as const) {
+      const note = (): boolean => {
+        asked.push(method);
+        return false;
+      };
+      node.cri.faults.fail(method, away, { times: 1_000, match: note });
+    }
+    node.write('a.yaml', aPod({ name: 'a' }));
+    await node.clock.advance(3_000);
+    expect(node.status('uid-a')?.phase).toBe('Running');
+    expect(asked.splice(0)).toEqual(['podSandboxStatus', 'containerStatus']);
+    const stall = node.cri.faults.stall('createContainer');
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(900);
+    expect(asked.splice(0)).toEqual(['podSandboxStatus']);
+    await node.clock.advance(2_100);
+    expect(asked.splice(0)).toEqual(['podSandboxStatus']);
+    stall.release();
+    await node.clock.advance(50);
+    expect(node.status('uid-b')?.phase).toBe('Running');
+  });
+
+  test('one call that never answers holds up its pod only', async () => {
+    const stall = node.cri.faults.stall('createContainer', {
+      match: ({ config }) => config?.labels['io.kubernetes.pod.uid'] === 'uid-a',
+    });
+    node.write('a.yaml', aPod({ name: 'a' }));
+    await node.clock.advance(50);
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(50);
+    expect(node.status('uid-a')?.phase).toBe('Pending');
+    expect(node.status('uid-b')?.phase).toBe('Running');
+    stall.release();
+    await node.clock.advance(50);
+    expect(node.status('uid-a')?.phase).toBe('Running');
+  });
+
+  test('hung starts give their slots back, so that the rest of the node goes on', async () => {
+    node.cri.faults.stall('runPodSandbox', {
+      times: 100,
+      match: ({ config }) => config?.metadata?.name.startsWith('stuck') ?? false,
+    });
+    for (let i = 0; i < 12; i++) node.write(`a${i}.yaml`, aPod({ name: `stuck-${i}` }));
+    await node.clock.advance(50);
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(40_000);
+    expect(node.status('uid-b')?.phase).toBe('Running');
+  });
+
+  test('an inspection that hangs does not stop the relist or the others', async () => {
+    node.write('a.yaml', aPod({ name: 'a', containers: [aContainer({ command: ['sleep', '5'] })] }));
+    node.write('b.yaml', aPod({ name: 'b', containers: [aContainer({ command: ['sleep', '5'] })] }));
+    await node.clock.advance(100);
+    const inA = (await node.cri.listContainers({})).containers.find(
+      ({ labels }) => labels['io.kubernetes.pod.uid'] === 'uid-a',
+    );
+    const stall = node.cri.faults.stall('containerStatus', {
+      times: 100,
+      match: ({ containerId }) => containerId === inA?.id,
+    });
+    await node.clock.advance(8_000);
+    expect(restarts('uid-b')).toBe(1);
+    expect(restarts('uid-a')).toBe(0);
+    stall.release();
+    await node.clock.advance(30_000);
+    expect(restarts('uid-a')).toBeGreaterThan(0);
+  });
+
+  test('away for 20 s: told once, nothing touched, all goes on afterwards', async () => {
+    node.write('a.yaml', aPod({ name: 'a' }));
+    await node.clock.advance(50);
+    const before = node.status('uid-a')?.containerStatuses?.[0]?.containerID;
+    node.cri.faults.restart({ downMs: 20_000 });
+    await node.clock.advance(5_000);
+    node.write('b.yaml', aPod({ name: 'b' }));
+    await node.clock.advance(25_000);
+    expect(node.status('uid-a')?.containerStatuses?.[0]?.containerID).toBe(before);
+    expect(node.status('uid-b')?.phase).toBe('Running');
+    expect(node.logged('Container runtime does not answer')).toHaveLength(1);
+    expect(node.logged('Container runtime answers again')).toHaveLength(1);
+    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(0);
+  });
+
+  test.each([
+    ['imageStatus', 'ImageInspectError', 'Failed to inspect image "docker.io/library/busybox:1": no room'],
+    ['createContainer', 'CreateContainerError', 'no room'],
+    ['startContainer', 'RunContainerError', 'no room'],
+  ] as const)(
+    '%s fails: %s, the sibling runs, and the container when it works again',
+    async (method, reason, message) => {
+      const fault = node.cri.faults.fail(method, away, { times: 1_000, match: first });
+      node.write(
+        'p.yaml',
+        aPod({ containers: [aContainer(), aContainer({ name: 'ok', image: 'registry.example/ok:1' })] }),
+      );
+      node.cri.addImage({ name: 'registry.example/ok:1', cmd: ['sleep', '1000'], sizeBytes: 1 });
+      await node.clock.advance(300);
+      expect(containerState('uid-p')).toEqual({ waiting: { reason, message } });
+      expect(containerState('uid-p', 'ok')).toMatchObject({ running: {} });
+      fault.remove();
+      await node.clock.advance(30_000);
+      expect(containerState('uid-p')).toMatchObject({ running: {} });
+    },
+  );
+
+  test('a pod that is removed does not wait for its image', async () => {
+    node.cri.publishImage({ name: 'registry.example/slow:1', cmd: ['sleep', '1000'], sizeBytes: 1 });
+    node.cri.faults.stall('pullImage');
+    node.write('p.yaml', aPod({ containers: [aContainer({ image: 'registry.example/slow:1' })] }));
+    await node.clock.advance(1_000);
+    node.remove('p.yaml');
+    await node.clock.advance(1_000);
+    expect((await node.cri.listPodSandbox({})).items).toEqual([]);
+  });
+});
+
+/** Of the container `c`, however the request names it. */
+function first(request: object): boolean {
+  const text = JSON.stringify(request, (_, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
+  return text.includes('busybox:1') || text.includes(idOfC());
+}
+
+function idOfC(): string {
+  try {
+    return node.cri.container('c').id;
+  } catch {
+    return 'no container yet';
+  }
+}
+
+test('a container whose variables multiply waits with the reason, and the others run', async () => {
+  const env = [{ name: 'V0', value: 'x'.repeat(100) }];
+  for (let at = 1; at <= 9; at += 1) env.push({ name: `V${at}`, value: `$(V${at - 1})`.repeat(10) });
+  node.write('bomb.yaml', aPod({ name: 'bomb', containers: [aContainer({ env })] }));
+  node.write('p.yaml', aPod());
+  await node.clock.advance(5_000);
+  expect(containerState('uid-bomb')).toEqual({
+    waiting: {
+      reason: 'CreateContainerConfigError',
+      message: 'environment, command and args take more than 16 MiB after expanding $(VAR) references',
+    },
+  });
+  expect(node.status('uid-p')?.phase).toBe('Running');
+});

@@ -1,0 +1,277 @@
+// The thread that reads large manifests, as it is built: that it leaves the event loop alone, and what becomes of a
+// call when it takes too long, needs too much or breaks down.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { staticPodUid } from '../../../src/api/pod/static-pod-hash/compute.ts';
+import { realClock } from '../../../src/base/clock.ts';
+import { KubeletError } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log/log.ts';
+import { DecodeWorker, type DecodeWorkerOptions } from '../../../src/edge/manifests/decode-worker-client.ts';
+import { listManifests, readManifestFile } from '../../../src/edge/manifests/read-manifest.ts';
+import { FileSource } from '../../../src/sources/file-source.ts';
+import { makePodsBySize } from '../../../src/sources/make-pods.ts';
+import {
+  type MadeManifest,
+  type MakePods,
+  type ManifestOrigin,
+  makeManifest,
+} from '../../../src/sources/manifest-pods.ts';
+import { checkLeaks, type LeakCheck, threads } from '../../leaks/leaks.ts';
+
+const mebibyte = 2 ** 20;
+const origin: ManifestOrigin = {
+  nodeName: 'node',
+  source: 'file',
+  origin: '/manifests/a',
+  nowMs: 0,
+  forbidApiReferences: true,
+};
+
+let root = '';
+let leaks: LeakCheck;
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'decode-worker-'));
+  await build({
+    entryPoints: [join(import.meta.dirname, '../../../src/entry/decode-worker.ts')],
+    outfile: join(root, 'decode-worker.mjs'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    banner: {
+      js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);",
+    },
+    logLevel: 'silent',
+  });
+});
+
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+beforeEach(() => {
+  leaks = checkLeaks({ active: threads });
+});
+
+afterEach(() => leaks.assertNone());
+
+async function script(text: string): Promise<URL> {
+  const path = join(await mkdtemp(join(root, 'script-')), 'script.mjs');
+  await writeFile(path, text);
+  return pathToFileURL(path);
+}
+
+function decodeWorker(options: Partial<DecodeWorkerOptions> = {}): DecodeWorker {
+  return new DecodeWorker({
+    script: pathToFileURL(join(root, 'decode-worker.mjs')),
+    clock: realClock,
+    deadlineMs: 60_000,
+    memoryMb: 512,
+    ...options,
+  });
+}
+
+function makePodsBy(worker: DecodeWorker): MakePods {
+  return makePodsBySize({
+    computeHash: () => 'not made here',
+    decodeInWorker: (work, signal) => worker.call(work, signal),
+  });
+}
+
+/** Fills a text up to 9 MiB. */
+function nineMebibytes(head: string, part: (index: number) => string, tail = ''): Uint8Array {
+  const parts = [head];
+  let length = head.length + tail.length;
+  for (let i = 0; length < 9 * mebibyte; i++) {
+    const next = part(i);
+    parts.push(next);
+    length += next.length;
+  }
+  return Buffer.from([...parts, tail].join(''));
+}
+
+const list = 'apiVersion: v1\nkind: PodList\nitems:';
+const blockPod = (i: number, lines: number): string =>
+  `- metadata:\n    name: p${i}\n  spec:\n    containers:\n    - name: c\n      image: i\n      args:\n      - |\n${'        some text of a script\n'.repeat(lines)}`;
+const flowPod = (i: number): string =>
+  `${i === 0 ? '' : ', '}{metadata: {name: p${i}}, spec: {containers: [{name: c, image: i, args: [a, b, c, d]}]}}`;
+
+/** The longest that a timer of 5 ms was late while this went on. */
+async function latenessMs(work: () => Promise<unknown>): Promise<number> {
+  let latestMs = 0;
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    latestMs = Math.max(latestMs, nowMs - lastMs - 5);
+    lastMs = nowMs;
+  }, 5);
+  try {
+    await work();
+  } finally {
+    clearInterval(timer);
+  }
+  return latestMs;
+}
+
+/** Read on the loop itself, these manifests would stop it for seconds; a busy machine alone is late by less than this. */
+const unnoticedMs = 500;
+
+/** The best of a few rounds: on a busy machine any of them may be late for other reasons. */
+async function bestLatenessMs(work: () => Promise<unknown>): Promise<number> {
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 4 && bestMs > unnoticedMs; round++)
+    bestMs = Math.min(bestMs, await latenessMs(work));
+  return bestMs;
+}
+
+const never = new AbortController().signal;
+
+describe('9 MiB of YAML leave the event loop alone', { timeout: 120_000 }, () => {
+  test('in block style, with all its pods', async () => {
+    const bytes = nineMebibytes(`${list}\n`, (i) => blockPod(i, 2000));
+    const makePods = makePodsBy(decodeWorker());
+    let made: MadeManifest | undefined;
+    const late = await bestLatenessMs(async () => {
+      made = await makePods(bytes, origin, never);
+    });
+    expect(late).toBeLessThan(unnoticedMs);
+    expect(made).toEqual(makeManifest(bytes, { ...origin, computeHash: staticPodUid }));
+    expect(made?.pods.length).toBeGreaterThan(100);
+  });
+
+  test.each([
+    ['block', nineMebibytes(`${list}\n`, (i) => blockPod(i, 1))],
+    ['flow', nineMebibytes(`${list} [`, flowPod, ']\n')],
+  ])('in %s style with very many values, until it is given up', async (_style, bytes) => {
+    const makePods = makePodsBy(decodeWorker({ deadlineMs: 1000 }));
+    const late = await bestLatenessMs(async () => {
+      await expect(makePods(bytes, origin, never)).rejects.toMatchObject({
+        kind: 'timeout',
+        message: 'takes too long to read: over 1 s',
+      });
+    });
+    expect(late).toBeLessThan(unnoticedMs);
+  });
+});
+
+describe('a call', () => {
+  const bytes = Buffer.from(`${list}\n${Array.from({ length: 200 }, (_, i) => blockPod(i, 5)).join('')}`);
+  const want = makeManifest(bytes, { ...origin, computeHash: staticPodUid });
+
+  test('is answered; several are, one after another, by one thread', async () => {
+    const makePods = makePodsBy(decodeWorker());
+    const made = await Promise.all([1, 2, 3].map(async () => makePods(bytes, origin, never)));
+    expect(want.pods).toHaveLength(200);
+    expect(made).toEqual([want, want, want]);
+    expect(await makePods(bytes, origin, never)).toEqual(want);
+  });
+
+  test('finds the thread that answered the one before it, but not when there was nothing to do between', async () => {
+    const counting = await script(`import { parentPort, threadId } from 'node:worker_threads';
+      let calls = 0;
+      parentPort.on('message', ({ is }) =>
+        parentPort.postMessage(is === 'next' ? { is: 'end' } : { is: 'part', part: { threadId, call: ++calls } }));`);
+    const worker = decodeWorker({ script: counting });
+    const both = await Promise.all([worker.call('x', never), worker.call('y', never)]);
+    const [later] = await worker.call<{ threadId: number }>('z', never);
+    const [[first], [second]] = both as [[{ threadId: number }], [{ threadId: number }]];
+    expect([first, second]).toEqual([
+      { threadId: first.threadId, call: 1 },
+      { threadId: first.threadId, call: 2 },
+    ]);
+    expect(later).toMatchObject({ call: 1 });
+    expect(later?.threadId).not.toBe(first.threadId);
+  });
+
+  test('leaves a thread that is seen by the check of this suite only while it goes on', async () => {
+    const before = threads().filter((name) => name === 'PipeWrap').length;
+    const stop = new AbortController();
+    const ended = decodeWorker({ script: await script('setInterval(() => undefined, 1000);') }).call(
+      'x',
+      stop.signal,
+    );
+    await realClock.sleep(1);
+    expect(threads().filter((name) => name === 'PipeWrap').length).toBeGreaterThan(before);
+    stop.abort();
+    await expect(ended).rejects.toThrow('abort');
+  });
+
+  test('that needs too much memory is refused, and the next is answered', async () => {
+    const worker = decodeWorker({ memoryMb: 16 });
+    const big = nineMebibytes(`${list} [`, flowPod, ']\n').subarray(0, 2 * mebibyte);
+    await expect(makePodsBy(worker)(big, origin, never)).rejects.toMatchObject({
+      kind: 'invalid',
+      message: 'needs too much memory to read: over 16 MiB',
+    });
+    expect(await makePodsBy(worker)(bytes.subarray(0), origin, never)).toEqual(want);
+  }, 60_000);
+
+  test('that is aborted ends at once, before and during the work', async () => {
+    const worker = decodeWorker();
+    const stop = new AbortController();
+    const [first, second] = [worker.call('x', stop.signal), worker.call('y', stop.signal)];
+    const reason = new Error('stopped');
+    stop.abort(reason);
+    await expect(first).rejects.toBe(reason);
+    await expect(second).rejects.toBe(reason);
+  });
+
+  test.each([
+    ['throws', "throw new Error('broken');", 'could not be read: broken'],
+    ['ends', 'process.exit(3);', 'could not be read: the reading thread has ended'],
+    [
+      'answers with a failure',
+      "import { parentPort } from 'node:worker_threads';parentPort.on('message', () => parentPort.postMessage({ is: 'failure', message: 'why' }));",
+      'could not be read: why',
+    ],
+    ['is no script', 'this is no script', 'could not be read: Unexpected identifier'],
+  ])('whose thread %s fails, and no more', async (_what, text, message) => {
+    const worker = decodeWorker({ script: await script(text) });
+    const err: unknown = await worker.call('x', never).catch((caught: unknown) => caught);
+    expect(err).toBeInstanceOf(KubeletError);
+    expect(err).toMatchObject({ kind: 'internal' });
+    expect(`${(err as Error).message}: ${String((err as Error).cause)}`).toContain(message);
+  });
+
+  test('whose script is missing fails', async () => {
+    const worker = decodeWorker({ script: pathToFileURL(join(root, 'nothing.mjs')) });
+    await expect(worker.call('x', never)).rejects.toMatchObject({ kind: 'internal' });
+  });
+});
+
+test('one manifest that takes too long is one fault, and the others run', async () => {
+  const directory = await mkdtemp(join(root, 'manifests-'));
+  const small = `apiVersion: v1\nkind: Pod\nmetadata: {name: small}\nspec: {containers: [{name: c, image: i}]}\n`;
+  await writeFile(join(directory, 'a.yaml'), nineMebibytes(`${list} [`, flowPod, ']\n'));
+  await writeFile(join(directory, 'b.yaml'), small);
+  await writeFile(join(directory, 'c.yaml'), `${list}\n${blockPod(1, 2000)}`);
+  const faults: unknown[] = [];
+  const sets: string[][] = [];
+  const source = new FileSource({
+    files: {
+      list: listManifests,
+      read: readManifestFile,
+      watch: () => ({ close: () => undefined, takeRemoved: async () => [] }),
+    },
+    makePods: makePodsBy(decodeWorker({ deadlineMs: 2000 })),
+    publish: (_source, pods) => sets.push(pods.map((pod) => pod.metadata?.name ?? '')),
+    clock: realClock,
+    log: { ...silentLogger, error: (message, fields) => faults.push([message, fields]) },
+    path: directory,
+    fileCheckMs: 3_600_000,
+    staticPods: { nodeName: 'node', forbidApiReferences: true },
+  });
+  const stop = new AbortController();
+  const { stopped } = await source.start(stop.signal);
+  stop.abort();
+  await stopped;
+  expect(sets).toEqual([['small-node', 'p1-node']]);
+  expect(faults).toEqual([
+    [
+      'Could not process manifest file',
+      { path: join(directory, 'a.yaml'), reason: 'takes too long to read: over 2 s' },
+    ],
+  ]);
+}, 60_000);

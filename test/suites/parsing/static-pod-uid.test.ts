@@ -1,0 +1,43 @@
+// The whole way from a manifest to a static pod's UID against UIDs that upstream's own code made: that reading and
+// defaults leave alone what the UID is made from. The goldens have their defaults, which are to change nothing more.
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { staticPodUid } from '../../../src/api/pod/static-pod-hash/compute.ts';
+import { decodeManifest } from '../../../src/sources/decode/decode-manifest.ts';
+import { makeStaticPod } from '../../../src/sources/static-pod.ts';
+
+interface Golden {
+  readonly name: string;
+  readonly uid: string;
+  readonly nodeName: string;
+  readonly source: string;
+  readonly isFile: boolean;
+  readonly pod: object;
+  readonly written?: object;
+}
+
+const goldens = ['kubeadm', 'containers', 'probes', 'security', 'volumes', 'placement', 'quantities', 'edges']
+  .map((file) => new URL(`../../../src/api/pod/static-pod-hash/golden/${file}.json`, import.meta.url))
+  .flatMap((url) => JSON.parse(readFileSync(url, 'utf8')) as readonly Golden[]);
+
+describe('a manifest gives the UID that upstream gives it', () => {
+  test.each(goldens)('$name', ({ pod, written, uid, nodeName, source, isFile }) => {
+    const text = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', ...(written ?? pod) });
+    const { pods, faults } = decodeManifest(Buffer.from(text));
+    expect(faults).toEqual([]);
+    const hashes: string[] = [];
+    for (const manifest of pods)
+      makeStaticPod(manifest, {
+        nodeName,
+        source: isFile ? 'file' : 'http',
+        origin: source,
+        nowMs: 0,
+        computeHash: (...args) => {
+          hashes.push(staticPodUid(...args));
+          return 'u';
+        },
+        forbidApiReferences: false,
+      });
+    expect(hashes).toEqual([uid]);
+  });
+});

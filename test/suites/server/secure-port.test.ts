@@ -1,0 +1,64 @@
+// The secure port of a whole kubelet in memory: what it answers, by whom, and when it opens.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { bodyText, httpRequest } from '../../../src/server/fixtures/requests.ts';
+import { aPod } from '../../builders/builders.ts';
+import { ClusterWorld, readyOf } from '../../simulate/cluster-world.ts';
+import { FakeNode } from '../../simulate/fake-node.ts';
+
+const webhook = {
+  authentication: {
+    x509: { clientCAFile: '' },
+    webhook: { enabled: true, cacheTTL: { ms: 120_000 } },
+    anonymous: { enabled: false },
+  },
+  authorization: {
+    mode: 'Webhook',
+    webhook: { cacheAuthorizedTTL: { ms: 300_000 }, cacheUnauthorizedTTL: { ms: 30_000 } },
+  },
+} as unknown as NonNullable<ConstructorParameters<typeof FakeNode>[0]>['config'];
+
+describe('a node that stands alone', () => {
+  let node: FakeNode;
+  beforeEach(() => {
+    node = new FakeNode();
+  });
+  afterEach(() => node.stop());
+
+  test('answers everybody where the configuration says so', async () => {
+    node.write('web.yaml', aPod({ name: 'web' }));
+    await node.start();
+    await node.clock.advance(5_000);
+    const pods = await bodyText(await node.ask(httpRequest('GET /pods')));
+    expect(pods).toContain('"name":"web-n"');
+    expect(await bodyText(await node.ask(httpRequest('GET /runningpods/')))).toContain('"name":"web-n"');
+    expect(await bodyText(await node.ask(httpRequest('GET /healthz?verbose')))).toBe(
+      '[+]ping ok\n[+]log ok\n[+]syncloop ok\n[+]pleg ok\n[+]runtime ok\nhealthz check passed\n',
+    );
+    expect(await bodyText(await node.ask(httpRequest('GET /metrics')))).toContain(
+      'kubelet_http_requests_total{long_running="false",method="GET",path="pods",server_type="readwrite"} 1\n',
+    );
+  });
+
+  test('has nobody to ask about tokens', async () => {
+    const alone = new FakeNode(webhook === undefined ? {} : { config: webhook });
+    await expect(alone.start()).rejects.toThrow('no client provided, cannot use webhook authentication');
+  });
+});
+
+describe('a node of a cluster', () => {
+  let world: ClusterWorld;
+  beforeEach(() => {
+    world = new ClusterWorld();
+  });
+  afterEach(() => world.close());
+
+  test('can be reached before it says Ready, and tells of its lease', async () => {
+    const order: string[] = [];
+    world.node.opened = () => order.push(`open, ${readyOf(world.self()?.status) ?? 'not seen'}`);
+    await world.node.start();
+    await world.advance(10_000);
+    order.push(`later, ${readyOf(world.self()?.status)}`);
+    expect(order).toEqual(['open, not seen', 'later, True']);
+    expect(await bodyText(await world.node.ask(httpRequest('GET /healthz/lease')))).toBe('ok');
+  });
+});

@@ -1,0 +1,52 @@
+import { getCiphers } from 'node:tls';
+import { expect, test } from 'vitest';
+import { insecureCipherSuites, preferredCipherSuites } from '../../../src/config/tls-names.ts';
+import { tlsSettings } from '../../../src/server/tls-settings.ts';
+
+const tls13 = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
+
+test.each([
+  ['', 'TLSv1.2'],
+  ['VersionTLS10', 'TLSv1'],
+  ['VersionTLS11', 'TLSv1.1'],
+  ['VersionTLS12', 'TLSv1.2'],
+  ['VersionTLS13', 'TLSv1.3'],
+])('tlsMinVersion %s is %s', (tlsMinVersion, minVersion) => {
+  const { ciphers, minVersion: got } = tlsSettings({ tlsMinVersion, tlsCipherSuites: [] });
+  expect(got).toBe(minVersion);
+  expect(ciphers.endsWith('@SECLEVEL=0')).toBe(/^TLSv1(\.1)?$/.test(minVersion));
+});
+
+test.each([
+  [['TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384'], `${tls13}:ECDHE-RSA-AES256-GCM-SHA384`],
+  [
+    ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305', 'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256'],
+    `${tls13}:ECDHE-RSA-CHACHA20-POLY1305`,
+  ],
+  [['TLS_AES_128_GCM_SHA256'], tls13],
+])('tlsCipherSuites %s', (tlsCipherSuites, ciphers) => {
+  expect(tlsSettings({ tlsMinVersion: '', tlsCipherSuites }).ciphers).toBe(ciphers);
+});
+
+test('unasked: what has forward secrecy, and nothing weak', () => {
+  const { ciphers } = tlsSettings({ tlsMinVersion: '', tlsCipherSuites: [] });
+  const older = ciphers.slice(tls13.length + 1).split(':');
+  expect(older).toHaveLength(10);
+  expect(
+    older.filter(
+      (name) => !name.startsWith('ECDHE-') || /DES|RC4|SHA256$/.test(name.replace('GCM-SHA256', '')),
+    ),
+  ).toEqual([]);
+});
+
+test('every suite that may be configured has a name here, and OpenSSL knows what it has not given up', () => {
+  const known = new Set(getCiphers());
+  const gone = /RC4|3DES/;
+  for (const name of [...preferredCipherSuites, ...insecureCipherSuites]) {
+    const { ciphers } = tlsSettings({ tlsMinVersion: '', tlsCipherSuites: [name] });
+    const older = ciphers.slice(tls13.length + 1).toLowerCase();
+    if (name.startsWith('TLS_AES') || name.startsWith('TLS_CHACHA')) expect(older).toBe('');
+    else if (!gone.test(name)) expect(known.has(older), name).toBe(true);
+    else expect(older).not.toBe('');
+  }
+});

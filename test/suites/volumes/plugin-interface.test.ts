@@ -1,0 +1,321 @@
+// Every seam of the interface of kinds of volume, by a kind that uses all of them as a driver of another vendor would: it is
+// attached by controllers, staged once per node, published to each pod, as a directory or as a device. And local block devices.
+import { setMaxListeners } from 'node:events';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';
+import { podUid } from '../../../src/api/pod/pod-ref.ts';
+import type { EventText } from '../../../src/api/ports/events.ts';
+import type { Volumes } from '../../../src/assemble/volumes.ts';
+import { KubeletError } from '../../../src/base/errors.ts';
+import { plainPlugin, type VolumePlugin } from '../../../src/volumes/plugin.ts';
+import { aContainer, aPod } from '../../builders/builders.ts';
+import { FakeClock } from '../../fakes/fake-clock.ts';
+import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
+import { FakeVolumeHost } from '../../fakes/fake-volume-host.ts';
+import { volumeRoom } from '../../simulate/volume-room.ts';
+
+const staged = '/root/plugins/example/staged';
+const signal = new AbortController().signal;
+setMaxListeners(0, signal);
+let clock: FakeClock;
+let host: FakeVolumeHost;
+let objects: FakePodObjects;
+let events: EventText[];
+let room: Volumes;
+let did: string[];
+/** What the driver's next staging waits for. */
+let driver: () => Promise<void>;
+
+/** Its state is on disk alone: a directory per staged handle, and the directories and links of pods. */
+function drivenPlugin(): VolumePlugin {
+  const handleOf = (name: string): string => `handle-of-${name}`;
+  const stage = async (name: string): Promise<string> => {
+    const path = `${staged}/${handleOf(name)}`;
+    if (host.entries.has(path)) return path;
+    await driver();
+    did.push(`stage ${handleOf(name)}`);
+    await host.makeDirectory(path);
+    return path;
+  };
+  return {
+    ...plainPlugin,
+    name: 'example.com/driven',
+    canServe: ({ persistent }) => persistent?.spec?.flexVolume?.driver === 'driven',
+    deviceKey: ({ directoryName }) => handleOf(directoryName),
+    attachName: ({ directoryName }) => `example.com/driven^${handleOf(directoryName)}`,
+    setUp: async ({ path, spec }) => {
+      const from = await stage(spec.directoryName);
+      if (host.mounts.some((mount) => mount.path === path))
+        return { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
+      await host.makeDirectory(path);
+      await host.bind(from, path, { readOnly: spec.readOnly });
+      did.push(`publish ${spec.directoryName}`);
+      return { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
+    },
+    tearDown: async ({ path, directoryName }) => {
+      await host.unmount(path);
+      await host.removeEmpty(path);
+      did.push(`unpublish ${directoryName}`);
+    },
+    block: {
+      setUp: async ({ spec }) => {
+        await stage(spec.directoryName);
+        return `/dev/${spec.directoryName}`;
+      },
+      tearDown: async ({ directoryName }) => void did.push(`unpublish device ${directoryName}`),
+    },
+    node: {
+      keyOf: async ({ directoryName }) => handleOf(directoryName),
+      known: async () => await host.listDirectories(staged),
+      release: async (key) => {
+        did.push(`unstage ${key}`);
+        host.entries.delete(`${staged}/${key}`);
+      },
+    },
+  };
+}
+
+function begin(plugins?: readonly VolumePlugin[]): Volumes {
+  return volumeRoom({
+    ...(plugins === undefined ? {} : { plugins }),
+    host: () => host,
+    objects,
+    events: { pod: (_, event) => void events.push(event), node: () => undefined },
+    clock,
+  });
+}
+
+beforeEach(() => {
+  clock = new FakeClock();
+  host = new FakeVolumeHost('/root/pods');
+  objects = new FakePodObjects();
+  events = [];
+  did = [];
+  driver = () => Promise.resolve();
+});
+
+function bound(spec: PersistentVolumeSpec, name = 'pv'): void {
+  objects.claims.set(`claim-${name}`, {
+    metadata: { uid: `uid-${name}` },
+    spec: { volumeName: name },
+    status: { phase: 'Bound' },
+  });
+  objects.volumes.set(name, { metadata: { name }, spec: { claimRef: { uid: `uid-${name}` }, ...spec } });
+}
+
+function podUsing(uid: string, how: 'mount' | 'device', name = 'pv', readOnly = false): Pod {
+  const use =
+    how === 'mount'
+      ? { volumeMounts: [{ name: 'v', mountPath: '/v' }] }
+      : { volumeDevices: [{ name: 'v', devicePath: '/dev/xvda' }] };
+  const persistentVolumeClaim = { claimName: `claim-${name}`, ...(readOnly ? { readOnly } : {}) };
+  return aPod({
+    uid,
+    volumes: [{ name: 'v', persistentVolumeClaim }],
+    containers: [aContainer({ ...use })],
+  });
+}
+
+const mounted = async (pod: Pod): Promise<string> =>
+  await clock.until(
+    room.manager.mount(pod, signal).then(
+      () => 'mounted',
+      (err: KubeletError) => err.message,
+    ),
+  );
+const ended = async (pod: Pod): Promise<void> => await clock.until(room.manager.unmount(podUid(pod), signal));
+const given = async (pod: Pod): Promise<readonly object[]> => {
+  const [container = aContainer()] = pod.spec?.containers ?? [];
+  const options = { expand: (text: string) => text };
+  return (await room.manager.containerMounts(pod, container, options, signal)).devices;
+};
+
+describe('a kind with every seam', () => {
+  const driven = { flexVolume: { driver: 'driven' } };
+  beforeEach(() => {
+    room = begin([drivenPlugin()]);
+  });
+
+  test('is staged once, published to each pod, and unstaged after the last', async () => {
+    bound(driven);
+    const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
+    expect([await mounted(one), await mounted(two)]).toEqual(['mounted', 'mounted']);
+    await ended(one);
+    expect(did).toEqual(['stage handle-of-pv', 'publish pv', 'publish pv', 'unpublish pv']);
+    await ended(two);
+    expect(did.slice(4)).toEqual(['unpublish pv', 'unstage handle-of-pv']);
+    expect(host.mounts).toEqual([]);
+  });
+
+  test('as a device: linked where upstream links it, given by that link, taken back', async () => {
+    bound({ ...driven, volumeMode: 'Block' });
+    const pod = podUsing('one', 'device');
+    expect(await mounted(pod)).toBe('mounted');
+    const link = '/root/pods/one/volumeDevices/example.com~driven/pv';
+    expect([...host.links]).toEqual([[link, '/dev/pv']]);
+    expect(host.mounts).toMatchObject([
+      { path: '/root/plugins/example.com~driven/volumeDevices/pv/one', options: '/dev/pv' },
+    ]);
+    expect(await given(pod)).toEqual([{ hostPath: link, containerPath: '/dev/xvda', permissions: 'mrw' }]);
+    await ended(pod);
+    expect(did).toEqual(['stage handle-of-pv', 'unpublish device pv', 'unstage handle-of-pv']);
+    expect([host.links.size, host.mounts.length]).toEqual([0, 0]);
+    expect([...host.entries.keys()].filter((path) => path.startsWith('/root/pods/one/'))).toEqual([]);
+  });
+
+  test('read-only is what the container may do with it', async () => {
+    bound({ ...driven, volumeMode: 'Block' });
+    const pod = podUsing('one', 'device', 'pv', true);
+    await mounted(pod);
+    expect(await given(pod)).toMatchObject([{ permissions: 'r' }]);
+  });
+
+  test('a pod that mounts a device, or takes a directory for one, is told so', async () => {
+    bound({ ...driven, volumeMode: 'Block' });
+    expect(await mounted(podUsing('one', 'mount'))).toContain(
+      'volume v has volumeMode Block, but is specified in volumeMounts',
+    );
+    bound(driven);
+    expect(await mounted(podUsing('two', 'device'))).toContain(
+      'volume v has volumeMode Filesystem, but is specified in volumeDevices',
+    );
+  });
+
+  test('attached volumes are in use from the moment they are wanted until they are gone', async () => {
+    bound(driven);
+    bound(driven, 'other');
+    driver = () => Promise.reject(new KubeletError('unavailable', 'NotAttached', 'not attached yet'));
+    const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount', 'other')];
+    expect(await mounted(one)).toContain('not attached yet');
+    expect(room.manager.inUse()).toEqual(['example.com/driven^handle-of-pv']);
+    driver = () => Promise.resolve();
+    await clock.advance(500);
+    await mounted(one);
+    await mounted(two);
+    expect(room.manager.inUse()).toEqual([
+      'example.com/driven^handle-of-other',
+      'example.com/driven^handle-of-pv',
+    ]);
+    await ended(one);
+    await ended(two);
+    expect(room.manager.inUse()).toEqual([]);
+  });
+
+  test('a staging that hangs holds up its pods only, and their end still comes', async () => {
+    bound(driven);
+    bound(driven, 'other');
+    driver = () => new Promise(() => undefined);
+    const hanging = podUsing('one', 'mount');
+    void room.manager.mount(hanging, signal).catch(() => undefined);
+    await clock.advance(10);
+    driver = () => Promise.resolve();
+    expect(await mounted(podUsing('two', 'mount', 'other'))).toBe('mounted');
+    await ended(hanging);
+    expect(did).not.toContain('publish pv');
+  });
+
+  test('what another life staged is found: not twice, and let go of when its last pod ends', async () => {
+    bound(driven);
+    const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
+    await mounted(one);
+    await mounted(two);
+    room = begin([drivenPlugin()]);
+    await mounted(one);
+    await ended(one);
+    // The next life has not heard of the other pod yet, but its directory is there.
+    expect(did).not.toContain('unstage handle-of-pv');
+    await ended(two);
+    expect(did.filter((each) => each.includes('stage'))).toEqual([
+      'stage handle-of-pv',
+      'unstage handle-of-pv',
+    ]);
+  });
+
+  test('killed between the last pod’s end and the release: a later round lets go of it', async () => {
+    await host.makeDirectory(`${staged}/handle-of-pv`);
+    bound(driven, 'used');
+    await mounted(podUsing('one', 'mount', 'used'));
+    for (const component of room.components) await component.start(signal);
+    await clock.advance(31_000);
+    expect(did).toEqual(['stage handle-of-used', 'publish used', 'unstage handle-of-pv']);
+  });
+
+  test('for one pod only: another one waits until it is gone', async () => {
+    bound({ ...driven, accessModes: ['ReadWriteOncePod'] });
+    const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
+    await mounted(one);
+    expect(await mounted(two)).toContain(
+      'volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+    );
+    await ended(one);
+    await clock.advance(500);
+    expect(await mounted(two)).toBe('mounted');
+  });
+
+  test('of another node: told as upstream tells it', async () => {
+    const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['here'] }];
+    bound({ ...driven, nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } });
+    const labelled = (hostname: string) => () =>
+      Promise.resolve({ metadata: { labels: { 'kubernetes.io/hostname': hostname } } });
+    objects.node = labelled('there');
+    expect(await mounted(podUsing('one', 'mount'))).toContain(
+      'MountVolume.NodeAffinity check failed for volume "pv" : no matching NodeSelectorTerms',
+    );
+    objects.node = labelled('here');
+    await clock.advance(500);
+    expect(await mounted(podUsing('one', 'mount'))).toBe('mounted');
+  });
+});
+
+describe('local block devices', () => {
+  const target = '/root/plugins/kubernetes.io/local-volume/mounts/pv';
+  beforeEach(() => {
+    room = begin();
+    host.entries.set('/dev/vdb', 'block-device');
+    host.entries.set('/etc/file', 'file');
+  });
+
+  test('as they are', async () => {
+    bound({ local: { path: '/dev/vdb' }, volumeMode: 'Block' });
+    const pod = podUsing('one', 'device');
+    expect(await mounted(pod)).toBe('mounted');
+    expect([...host.links]).toEqual([
+      ['/root/pods/one/volumeDevices/kubernetes.io~local-volume/pv', '/dev/vdb'],
+    ]);
+    await ended(pod);
+    expect([host.links.size, host.mounts.length]).toEqual([0, 0]);
+  });
+
+  test('their file system is mounted once and bound to each pod, and unmounted after the last', async () => {
+    bound({ local: { path: '/dev/vdb', fsType: 'xfs' } });
+    const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
+    await mounted(one);
+    await mounted(two);
+    expect(host.mounts.map(({ fsType, path }) => [path, fsType])).toEqual([
+      [target, 'xfs'],
+      ['/root/pods/one/volumes/kubernetes.io~local-volume/pv', 'ext4'],
+      ['/root/pods/two/volumes/kubernetes.io~local-volume/pv', 'ext4'],
+    ]);
+    await ended(one);
+    expect(host.mounts.map(({ path }) => path)).toContain(target);
+    await ended(two);
+    expect(host.mounts).toEqual([]);
+  });
+
+  test('what is neither is refused as upstream refuses it', async () => {
+    bound({ local: { path: '/etc/file' } });
+    expect(await mounted(podUsing('one', 'mount'))).toContain(
+      'only directory and block device are supported',
+    );
+    bound({ local: { path: '/etc/file' }, volumeMode: 'Block' });
+    expect(await mounted(podUsing('two', 'device'))).toContain(
+      'MapVolume.SetUpDevice failed for volume "pv" : /etc/file is not a block device',
+    );
+    expect(events.map(({ reason }) => reason)).toEqual(['FailedMount', 'FailedMapVolume']);
+  });
+
+  test('a kind without devices says so', async () => {
+    bound({ nfs: { server: 's', path: '/e' }, volumeMode: 'Block' });
+    expect(await mounted(podUsing('one', 'device'))).toContain('kubernetes.io/nfs has no devices');
+  });
+});

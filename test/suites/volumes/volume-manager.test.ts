@@ -1,0 +1,688 @@
+// Volumes as a whole on a machine in memory and the fake clock: what becomes of objects that are missing, come, change and
+// go, of helpers that hang, of claims, of many pods.
+import { setMaxListeners } from 'node:events';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Pod, Volume } from '../../../src/api/k8s/types.ts';
+import { asPodUid, podUid } from '../../../src/api/pod/pod-ref.ts';
+import type { EventText } from '../../../src/api/ports/events.ts';
+import type { Volumes, VolumesInput } from '../../../src/assemble/volumes.ts';
+import { KubeletError } from '../../../src/base/errors.ts';
+import { Verbosity } from '../../../src/base/log/log.ts';
+import { textLogger } from '../../../src/base/log/log-text.ts';
+import { aContainer, aPod } from '../../builders/builders.ts';
+import { FakeClock } from '../../fakes/fake-clock.ts';
+import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
+import { FakeVolumeHost } from '../../fakes/fake-volume-host.ts';
+import { volumeRoom } from '../../simulate/volume-room.ts';
+
+const pods = '/root/pods';
+let clock: FakeClock;
+let host: FakeVolumeHost;
+let objects: FakePodObjects;
+let events: EventText[];
+let log: string[];
+let room: Volumes;
+let orphaned: (uid: string) => boolean;
+let ending: boolean;
+const signal = new AbortController().signal;
+setMaxListeners(0, signal);
+
+/** A kubelet's volumes on this machine: the first life, or the next. */
+function begin(over: Partial<VolumesInput> = {}): Volumes {
+  return volumeRoom({
+    ...over,
+    isOrphan: (uid) => orphaned(uid),
+    isEnding: () => ending,
+    imageVolumes: true,
+    host: () => host,
+    objects,
+    events: { pod: (_, event) => void events.push(event), node: () => undefined },
+    clock,
+    log: textLogger({ write: (line) => void log.push(line), clock, verbosity: new Verbosity(4), pid: 1 }),
+  });
+}
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  host = new FakeVolumeHost(pods);
+  objects = new FakePodObjects();
+  events = [];
+  log = [];
+  orphaned = () => false;
+  ending = false;
+  room = begin();
+  for (const component of room.components) await component.start(signal);
+});
+
+function podWith(volume: Omit<Volume, 'name'>, over: Parameters<typeof aPod>[0] = {}): Pod {
+  const containers = [aContainer({ volumeMounts: [{ name: 'v', mountPath: '/v' }] })];
+  return aPod({ volumes: [{ name: 'v', ...volume }], containers, serviceAccountName: 'sa', ...over });
+}
+const dir = (plugin: string, uid = 'uid-p'): string => `${pods}/${uid}/volumes/kubernetes.io~${plugin}/v`;
+const tried = async (pod: Pod): Promise<string> =>
+  await clock.until(
+    room.manager.mount(pod, signal).then(
+      () => 'mounted',
+      (err: KubeletError) => err.message,
+    ),
+  );
+
+describe('a ConfigMap that is missing, appears, changes and disappears', () => {
+  const pod = podWith({ configMap: { name: 'cm' } });
+  const file = (): string | undefined => host.text(dir('configmap'), 'k');
+
+  test('missing: the pod is told as upstream tells it, and nothing is left on disk', async () => {
+    expect(await tried(pod)).toBe(
+      'unmounted volumes=[v], unattached volumes=[], failed to process volumes=[]: ' +
+        'MountVolume.SetUp failed for volume "v" : configmap "cm" not found',
+    );
+    expect(events).toEqual([
+      {
+        type: 'Warning',
+        reason: 'FailedMount',
+        message: 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found',
+      },
+    ]);
+    expect(host.entries.size).toBe(0);
+  });
+
+  test('missing for long: as many attempts as upstream makes', async () => {
+    const wake = room.manager.wake.subscribe(
+      () => void room.manager.mount(pod, signal).catch(() => undefined),
+    );
+    await tried(pod);
+    await clock.advance(40_000);
+    expect(events).toHaveLength(7);
+    // Whoever asks in between hears the same, and nobody is told again.
+    expect(await tried(pod)).toContain('configmap "cm" not found');
+    expect(events).toHaveLength(7);
+    wake();
+  });
+
+  test('appears: the pod is woken at once, whatever its back-off', async () => {
+    await tried(pod);
+    const woken: string[] = [];
+    room.manager.wake.subscribe((uid) => woken.push(uid));
+    objects.putConfigMap('cm', { k: '1' });
+    expect(woken).toEqual(['uid-p']);
+    expect(await tried(pod)).toBe('mounted');
+    expect(file()).toBe('1');
+  });
+
+  test('changes: the file follows as soon as it is told', async () => {
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    objects.putConfigMap('cm', { k: '2' });
+    await clock.advance(0);
+    expect(file()).toBe('2');
+  });
+
+  test('changes and nobody tells: by syncFrequency at the latest', async () => {
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    objects.putConfigMap('cm', { k: '2' }, true);
+    await clock.advance(60_000);
+    expect(file()).toBe('2');
+    objects.putConfigMap('cm', { k: '3' }, true);
+    await clock.advance(60_000);
+    expect(file()).toBe('3');
+  });
+
+  test('disappears: the file stays, the pod is told, its next sync goes on', async () => {
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    objects.putConfigMap('cm', undefined);
+    await clock.advance(1_000);
+    expect(file()).toBe('1');
+    expect(events[0]?.message).toContain('configmap "cm" not found');
+    expect(await tried(pod)).toBe('mounted');
+    objects.putConfigMap('cm', { k: '4' });
+    await clock.advance(0);
+    expect(file()).toBe('4');
+  });
+
+  test('disappears while the pod ends: the file stays and nobody is told; what comes back reaches it later', async () => {
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    ending = true;
+    objects.putConfigMap('cm', undefined);
+    await clock.advance(120_000);
+    expect(file()).toBe('1');
+    expect(events).toEqual([]);
+    expect(log.filter((line) => /^[WE]/.test(line))).toEqual([]);
+    expect(room.manager.activities(podUid(pod))).toEqual([]);
+    objects.putConfigMap('cm', { k: '2' });
+    await clock.advance(60_000);
+    expect(file()).toBe('2');
+  });
+
+  test('another object of that name, or of another namespace, moves nothing', async () => {
+    objects.putConfigMap('cm', { k: '1' });
+    await tried(pod);
+    const before = host.calls.length;
+    objects.changed.push({ kind: 'Secret', namespace: 'default', name: 'cm' });
+    objects.changed.push({ kind: 'ConfigMap', namespace: 'other', name: 'cm' });
+    await clock.advance(0);
+    expect(host.calls).toHaveLength(before);
+  });
+});
+
+describe('content', () => {
+  const cases: readonly (readonly [string, Omit<Volume, 'name'>, string, Record<string, string>])[] = [
+    [
+      'items',
+      { configMap: { name: 'cm', items: [{ key: 'k', path: 'a/b', mode: 0o400 }] } },
+      'configmap',
+      { 'a/b': '256 v' },
+    ],
+    [
+      'default mode',
+      { configMap: { name: 'cm', defaultMode: 0o440 } },
+      'configmap',
+      { k: '288 v', l: '288 w' },
+    ],
+    ['optional and missing', { configMap: { name: 'none', optional: true } }, 'configmap', {}],
+    [
+      'an optional key that is missing',
+      { configMap: { name: 'cm', optional: true, items: [{ key: 'x', path: 'x' }] } },
+      'configmap',
+      {},
+    ],
+    ['a secret', { secret: { secretName: 's' } }, 'secret', { user: '420 me' }],
+    [
+      'projected: the later source wins',
+      {
+        projected: {
+          defaultMode: 0o600,
+          sources: [
+            { configMap: { name: 'cm', items: [{ key: 'k', path: 'same' }] } },
+            { secret: { name: 's', items: [{ key: 'user', path: 'same' }] } },
+            { downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+            { serviceAccountToken: { path: 'token', audience: 'vault' } },
+          ],
+        },
+      },
+      'projected',
+      { same: '384 me', name: '384 p', token: '384 token-1' },
+    ],
+  ];
+  for (const [name, volume, plugin, want] of cases)
+    test(name, async () => {
+      objects.putConfigMap('cm', { k: 'v', l: 'w' });
+      objects.putSecret('s', { user: 'me' });
+      expect(await tried(podWith(volume))).toBe('mounted');
+      const files = [...(host.contents.get(dir(plugin)) ?? [])];
+      const got = files.map(([path, { data, mode }]) => [path, `${mode} ${Buffer.from(data).toString()}`]);
+      expect(Object.fromEntries(got)).toEqual(want);
+    });
+
+  test('a key that is missing is named; so are all sources that fail', async () => {
+    objects.putConfigMap('cm', {});
+    expect(await tried(podWith({ configMap: { name: 'cm', items: [{ key: 'x', path: 'x' }] } }))).toContain(
+      'configmap references non-existent config key: x',
+    );
+    const sources = [{ configMap: { name: 'a' } }, { secret: { name: 'b' } }];
+    const message = await tried(podWith({ projected: { sources } }, { uid: 'other' }));
+    expect(message).toContain('configmap "a" not found');
+    expect(message).toContain('secret "b" not found');
+  });
+
+  test('secrets, tokens and the pod’s fields lie in memory; a config map does not', async () => {
+    objects.putConfigMap('cm', {});
+    objects.putSecret('s', { password: 'hunter2' });
+    await tried(podWith({ configMap: { name: 'cm' } }, { uid: 'a' }));
+    await tried(podWith({ secret: { secretName: 's' } }, { uid: 'b' }));
+    await tried(podWith({ projected: { sources: [] } }, { uid: 'c' }));
+    await tried(podWith({ downwardAPI: {} }, { uid: 'd' }));
+    expect(host.mounts.map(({ path, fsType, options }) => [path, fsType, options])).toEqual([
+      [dir('secret', 'b'), 'tmpfs', 'size=1073741824'],
+      [dir('projected', 'c'), 'tmpfs', 'size=1073741824'],
+      [dir('downward-api', 'd'), 'tmpfs', 'size=1073741824'],
+    ]);
+    host.breaks('writeContent', () =>
+      Promise.reject(new KubeletError('unavailable', 'ENOSPC', 'no space left')),
+    );
+    objects.putSecret('s', { password: 'hunter3' });
+    await clock.advance(5_000);
+    expect(events.at(-1)?.message).toContain('no space left');
+    expect(JSON.stringify([log, events])).not.toMatch(/hunter|aHVudGVy/);
+  });
+
+  test('a file in a volume that nests another gets a directory for it', async () => {
+    const volumeMounts = [
+      { name: 'v', mountPath: '/etc/app' },
+      { name: 'w', mountPath: '/etc/app/sub/dir' },
+      { name: 'w', mountPath: '/etc/app/sub/dir/deeper' },
+    ];
+    objects.putConfigMap('cm', { k: 'v' });
+    const pod = podWith({ configMap: { name: 'cm' } }, { containers: [aContainer({ volumeMounts })] });
+    expect(await tried(pod)).toBe('mounted');
+  });
+});
+
+describe('tokens', () => {
+  const pod = podWith(
+    { projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds: 600 } }] } },
+    { securityContext: { runAsUser: 1000 } },
+  );
+
+  test('asked for this pod, its user’s alone, and renewed', async () => {
+    expect(await tried(pod)).toBe('mounted');
+    expect(objects.tokenRequests[0]?.spec).toEqual({
+      audiences: [],
+      expirationSeconds: 600,
+      boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'uid-p' },
+    });
+    expect(host.contents.get(dir('projected'))?.get('token')).toMatchObject({ mode: 0o600, owner: 1000 });
+    objects.token = 'token-2';
+    await clock.advance(60_000);
+    expect(host.text(dir('projected'), 'token')).toBe('token-2');
+  });
+
+  test('a request that fails: the pod waits, then has it; a renewal that fails leaves the old one', async () => {
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'the API server is away');
+    expect(await tried(pod)).toContain('the API server is away');
+    objects.token = 'token-1';
+    await clock.advance(500);
+    expect(await tried(pod)).toBe('mounted');
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away again');
+    await clock.advance(120_000);
+    expect(host.text(dir('projected'), 'token')).toBe('token-1');
+    expect(await tried(pod)).toBe('mounted');
+    objects.token = 'token-3';
+    await clock.advance(180_000);
+    expect(host.text(dir('projected'), 'token')).toBe('token-3');
+  });
+});
+
+test('a changed label reaches the file when the pod’s new object is synced', async () => {
+  const items = [{ path: 'l', fieldRef: { fieldPath: "metadata.labels['a']" } }];
+  await tried(podWith({ downwardAPI: { items } }, { labels: { a: '1' } }));
+  await tried(podWith({ downwardAPI: { items } }, { labels: { a: '2' } }));
+  await clock.advance(0);
+  expect(host.text(dir('downward-api'), 'l')).toBe('2');
+});
+
+describe('claims', () => {
+  const claim = (over: object = {}): object => ({
+    metadata: { namespace: 'default', name: 'c', uid: 'claim-uid' },
+    spec: { volumeName: 'pv' },
+    status: { phase: 'Bound' },
+    ...over,
+  });
+  const persistent = (spec: object): object => ({
+    metadata: { name: 'pv' },
+    spec: { claimRef: { uid: 'claim-uid' }, ...spec },
+  });
+
+  test('lead to a local directory, which is bound, given to the group, and never removed', async () => {
+    host.entries.set('/mnt/disk', 'directory');
+    objects.claims.set('c', claim());
+    objects.volumes.set('pv', persistent({ local: { path: '/mnt/disk' } }));
+    const securityContext = { fsGroup: 7, fsGroupChangePolicy: 'OnRootMismatch' };
+    const pod = podWith({ persistentVolumeClaim: { claimName: 'c' } }, { securityContext });
+    expect(await tried(pod)).toBe('mounted');
+    const path = `${pods}/uid-p/volumes/kubernetes.io~local-volume/pv`;
+    expect(host.mounts).toEqual([{ path, fsType: 'ext4', options: '/mnt/disk' }]);
+    expect(host.owned).toMatchObject([{ path, fsGroup: 7, onlyOnRootMismatch: true, readOnly: false }]);
+    // Another pod of this node takes part: the files are not walked again under the first one.
+    expect(await tried({ ...pod, metadata: { ...pod.metadata, uid: 'two' } })).toBe('mounted');
+    expect(host.owned).toHaveLength(1);
+    await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
+    expect(host.mounts.map((each) => each.path)).toEqual([path.replace('uid-p', 'two')]);
+    expect(
+      host.calls.filter((call) => call.startsWith('removeTree') && call.includes('local-volume')),
+    ).toEqual([]);
+    expect(host.entries.get('/mnt/disk')).toBe('directory');
+  });
+
+  test('a walk over a local directory may take longer than a mount, and is finished in the next life', async () => {
+    host.entries.set('/mnt/disk', 'directory');
+    objects.claims.set('c', claim());
+    objects.volumes.set('pv', persistent({ local: { path: '/mnt/disk' } }));
+    const pod = podWith({ persistentVolumeClaim: { claimName: 'c' } }, { securityContext: { fsGroup: 7 } });
+    host.breaks('changeOwnership', () => clock.sleep(600_000));
+    void room.manager.mount(pod, signal);
+    await clock.advance(300_000);
+    expect(events).toEqual([]);
+    // Killed meanwhile: bound it is already, but the root of the walk does not fit yet.
+    host.breaks('changeOwnership', undefined);
+    room = begin();
+    expect(await tried(pod)).toBe('mounted');
+    expect(host.owned).toMatchObject([{ fsGroup: 7, onlyOnRootMismatch: true }]);
+    expect(host.mounts).toHaveLength(1);
+  });
+
+  test('read-only, to a server, with mount options', async () => {
+    objects.claims.set('c', claim());
+    objects.volumes.set('pv', persistent({ nfs: { server: 's', path: '/e' }, mountOptions: ['vers=4.2'] }));
+    await tried(podWith({ persistentVolumeClaim: { claimName: 'c', readOnly: true } }));
+    expect(host.mounts).toMatchObject([{ fsType: 'nfs4', options: 'vers=4.2,ro' }]);
+  });
+
+  test('that were made for this pod are taken, others of that name are not', async () => {
+    objects.volumes.set('pv', persistent({ hostPath: { path: '/data' } }));
+    const owner = { controller: true, uid: 'uid-p', apiVersion: 'v1', kind: 'Pod', name: 'p' };
+    objects.claims.set(
+      'p-v',
+      claim({ metadata: { uid: 'claim-uid', ownerReferences: [{ ...owner, uid: 'x' }] } }),
+    );
+    const pod = podWith({ ephemeral: {} });
+    expect(await tried(pod)).toContain('was not created for pod default/p (pod is not owner)');
+    objects.claims.set('p-v', claim({ metadata: { uid: 'claim-uid', ownerReferences: [owner] } }));
+    await clock.advance(500);
+    expect(await tried(pod)).toBe('mounted');
+  });
+
+  const refusals = [
+    [
+      'not there',
+      undefined,
+      {},
+      'error processing PVC default/c: failed to fetch PVC from API server: persistentvolumeclaims "c" not found',
+    ],
+    ['not bound', claim({ status: { phase: 'Pending' } }), {}, 'PVC is not bound'],
+    ['going', claim({ metadata: { deletionTimestamp: 'now' } }), {}, 'PVC is being deleted'],
+    [
+      'bound to another’s volume',
+      claim({ metadata: { uid: 'z' } }),
+      {},
+      'found PV object pv but its pv.Spec.ClaimRef.UID claim-uid does not point to claim.UID z',
+    ],
+    [
+      'a block device',
+      claim(),
+      { volumeMode: 'Block' },
+      'has volumeMode Block, but is specified in volumeMounts',
+    ],
+    ['of a kind nobody knows', claim(), { csi: { driver: 'd' } }, 'no volume plugin matched'],
+  ] as const;
+  for (const [name, object, spec, why] of refusals)
+    test(`refused: ${name}`, async () => {
+      if (object !== undefined) objects.claims.set('c', object);
+      objects.volumes.set('pv', persistent(spec));
+      expect(await tried(podWith({ persistentVolumeClaim: { claimName: 'c' } }))).toContain(why);
+    });
+
+  test('not there: told as upstream tells what it could not make out', async () => {
+    const failure =
+      'unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC default/c: ' +
+      'failed to fetch PVC from API server: persistentvolumeclaims "c" not found';
+    expect(await tried(podWith({ persistentVolumeClaim: { claimName: 'c' } }))).toBe(failure);
+    const message = `Unable to attach or mount volumes: ${failure}`;
+    expect(events).toEqual([{ type: 'Warning', reason: 'FailedMount', message }]);
+  });
+});
+
+describe('a server that never answers', () => {
+  const hanging = podWith({ nfs: { server: 'dead', path: '/' } });
+
+  test('its pod waits, others go on, and its end still comes', async () => {
+    host.breaks('mountWithHelper', () => new Promise(() => undefined));
+    const waiting = room.manager.mount(hanging, signal).then(
+      () => 'mounted',
+      (err: Error) => err.name,
+    );
+    expect(await tried(podWith({ emptyDir: {} }, { uid: 'other' }))).toBe('mounted');
+    await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
+    expect(await waiting).not.toBe('mounted');
+    expect([...host.entries.keys()].filter((path) => path.includes('uid-p/volumes'))).toEqual([]);
+    expect(events).toEqual([]);
+  });
+
+  test('after two minutes it is given up, told, and tried again', async () => {
+    host.breaks('mountWithHelper', () => new Promise(() => undefined));
+    expect(await tried(hanging)).toContain('mounting volume "v" did not finish within 123000 ms');
+    host.breaks('mountWithHelper', undefined);
+    await clock.advance(500);
+    expect(await tried(hanging)).toBe('mounted');
+  });
+
+  test('who gives up waiting leaves the attempt to go on, and joins it later', async () => {
+    let answer = (): void => undefined;
+    host.breaks('mountWithHelper', () => new Promise((resolve) => (answer = resolve)));
+    const impatient = new AbortController();
+    const first = room.manager.mount(hanging, impatient.signal).catch((err: Error) => err.message);
+    await clock.advance(10);
+    impatient.abort(new Error('enough'));
+    expect(await first).toBe('enough');
+    const second = room.manager.mount(hanging, signal);
+    await clock.advance(10);
+    answer();
+    await clock.until(second);
+    expect(host.calls.filter((call) => call.startsWith('mountWithHelper'))).toHaveLength(1);
+  });
+});
+
+describe('ends', () => {
+  test('what is in use is tried again for a while, then the caller hears of it', async () => {
+    await tried(podWith({ emptyDir: { medium: 'Memory' } }));
+    host.breaks('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
+    const end = clock.until(
+      room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message),
+    );
+    expect(await end).toContain('UnmountVolume.TearDown failed for volume "v" : in use');
+    expect(host.mounts).toHaveLength(1);
+    expect(await tried(podWith({ emptyDir: { medium: 'Memory' } }))).toContain('being taken down');
+    host.breaks('unmount', undefined);
+    await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
+    expect(host.mounts).toEqual([]);
+  });
+
+  test('what an earlier life of the kubelet mounted is found on disk and taken down', async () => {
+    objects.putSecret('s', { k: 'v' });
+    await tried(podWith({ secret: { secretName: 's' } }));
+    const next = begin();
+    await clock.until(next.manager.unmount(asPodUid('uid-p'), signal));
+    expect(host.mounts).toEqual([]);
+    expect([...host.entries.keys()].filter((path) => path.includes('volumes'))).toEqual([]);
+  });
+
+  test('killed between mount and mark: the next life finishes it, mounting nothing twice', async () => {
+    objects.putSecret('s', { k: 'v' });
+    host.breaks('writeContent', () => new Promise(() => undefined));
+    void room.manager.mount(podWith({ secret: { secretName: 's' } }), signal).catch(() => undefined);
+    await clock.advance(10);
+    expect(host.mounts).toHaveLength(1);
+    host.breaks('writeContent', undefined);
+    room = begin();
+    expect(await tried(podWith({ secret: { secretName: 's' } }))).toBe('mounted');
+    expect(host.mounts).toHaveLength(1);
+    expect(host.text(dir('secret'), 'k')).toBe('v');
+  });
+
+  test('the API server is away in the next life: complete content goes on being used, and follows later', async () => {
+    const pod = podWith({ projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } });
+    await clock.until(begin().manager.mount(pod, signal));
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away');
+    expect(await tried(pod)).toBe('mounted');
+    expect(host.text(dir('projected'), 'token')).toBe('token-1');
+    objects.token = 'token-2';
+    await clock.advance(60_000);
+    expect(host.text(dir('projected'), 'token')).toBe('token-2');
+    // What is not complete, or no longer there after a reboot, is not passed off as mounted.
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away');
+    host.mounts.length = 0;
+    room = begin();
+    expect(await tried(pod)).toContain('away');
+  });
+
+  test('a complete directory is the containers’: its mode is not set again in the next life', async () => {
+    await tried(podWith({ emptyDir: {} }));
+    room = begin();
+    expect(await tried(podWith({ emptyDir: {} }))).toBe('mounted');
+    expect(host.calls.filter((call) => call.startsWith('setMode'))).toEqual([]);
+    host.entries.delete(`${pods}/uid-p/plugins/kubernetes.io~empty-dir/v/ready`);
+    room = begin();
+    await tried(podWith({ emptyDir: {} }));
+    expect(host.calls.filter((call) => call.startsWith('setMode'))).toEqual([`setMode ${dir('empty-dir')}`]);
+  });
+
+  test('a kind of volume nobody here knows is left alone and named', async () => {
+    await host.makeDirectory(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`);
+    const end = room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message);
+    expect(await clock.until(end)).toContain('volumes of kubernetes.io~csi are not known here');
+    expect(host.entries.has(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`)).toBe(true);
+  });
+
+  test('200 pods with five volumes each come and go, and nothing is left', async () => {
+    objects.putConfigMap('cm', { k: 'v' });
+    objects.putSecret('s', { k: 'v' });
+    const kinds: readonly Volume[] = [
+      { name: 'a', emptyDir: {} },
+      { name: 'b', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+      { name: 'c', configMap: { name: 'cm' } },
+      { name: 'd', secret: { secretName: 's' } },
+      { name: 'e', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+    ];
+    const volumeMounts = kinds.map(({ name }) => ({ name, mountPath: `/${name}`, subPath: 'x' }));
+    const all = Array.from({ length: 200 }, (_, at) =>
+      aPod({ uid: `u${at}`, volumes: [...kinds], containers: [aContainer({ volumeMounts })] }),
+    );
+    await clock.until(Promise.all(all.map((pod) => room.manager.mount(pod, signal))));
+    expect(host.mounts).toHaveLength(600);
+    expect(room.mounts.pods()).toHaveLength(200);
+    const expand = (text: string): string => text;
+    await clock.until(
+      Promise.all(
+        all.map((pod) =>
+          room.manager.containerMounts(pod, pod.spec?.containers[0] ?? aContainer(), { expand }, signal),
+        ),
+      ),
+    );
+    expect(host.mounts).toHaveLength(1_600);
+    await clock.until(Promise.all(all.map((pod) => room.manager.unmount(podUid(pod), signal))));
+    expect(host.mounts).toEqual([]);
+    expect(room.mounts.pods()).toEqual([]);
+    expect([...host.entries.keys()].filter((path) => path.includes('/volume'))).toEqual([]);
+    // Only the look for orphans goes on.
+    expect(clock.pendingTimers()).toBe(1);
+  });
+});
+
+describe('directories of pods nobody knows', () => {
+  const left = (): readonly string[] =>
+    [...host.entries.keys()].filter((path) => path.startsWith(`${pods}/`));
+
+  test('are cleared, mounts first, those of known pods are not touched, and one line says so', async () => {
+    objects.putSecret('s', { k: 'v' });
+    // By an earlier life of the kubelet.
+    const { manager } = begin();
+    for (const uid of ['gone', 'kept'])
+      await clock.until(manager.mount(podWith({ secret: { secretName: 's' } }, { uid }), signal));
+    orphaned = (uid) => uid === 'gone';
+    await clock.advance(60_000);
+    expect(left().filter((path) => path.includes('gone'))).toEqual([]);
+    expect(host.mounts.map(({ path }) => path)).toEqual([dir('secret', 'kept')]);
+    expect(log.filter((line) => line.includes('nobody knows'))).toHaveLength(1);
+  });
+
+  test('that cannot be cleared are told of once, not on each round', async () => {
+    await host.makeDirectory(`${pods}/gone/volumes/example.com~odd/v`);
+    orphaned = () => true;
+    await clock.advance(600_000);
+    expect(log.filter((line) => line.includes('cannot be cleared'))).toHaveLength(1);
+    expect(left()).toContain(`${pods}/gone/volumes/example.com~odd/v`);
+  });
+
+  test('whose pod comes back while they are cleared keep what is not a volume', async () => {
+    await host.makeDirectory(`${pods}/back/containers/c`);
+    let asked = 0;
+    orphaned = () => asked++ === 0;
+    await clock.advance(31_000);
+    expect(left()).toContain(`${pods}/back/containers/c`);
+  });
+});
+
+describe('what volumes use', () => {
+  test('is measured once per period, with what eviction has to know', async () => {
+    objects.putConfigMap('cm', { k: 'value' });
+    await tried(podWith({ emptyDir: { sizeLimit: '1Ki' } }, { uid: 'a' }));
+    await tried(podWith({ configMap: { name: 'cm' } }, { uid: 'b' }));
+    await tried(podWith({ hostPath: { path: '/etc' } }, { uid: 'c' }));
+    await tried(podWith({ emptyDir: { medium: 'Memory' } }, { uid: 'd' }));
+    const of = async (uid: string) => await room.stats.ofPod(asPodUid(uid), signal);
+    expect(await of('a')).toMatchObject([
+      { name: 'v', isLocalEphemeral: true, sizeLimitBytes: 1024n, inodesUsed: 1, availableBytes: 600 },
+    ]);
+    expect(await of('b')).toMatchObject([
+      { isLocalEphemeral: true, sizeLimitBytes: undefined, usedBytes: 5 },
+    ]);
+    expect(await of('c')).toEqual([]);
+    expect(await of('d')).toMatchObject([{ isLocalEphemeral: false }]);
+    const walks = (): number => host.calls.filter((call) => call.startsWith('usage')).length;
+    expect(walks()).toBe(3);
+    await of('a');
+    expect(walks()).toBe(3);
+    await clock.advance(60_000);
+    await of('a');
+    expect(walks()).toBe(4);
+    await clock.until(room.manager.unmount(asPodUid('a'), signal));
+    expect(await of('a')).toEqual([]);
+  });
+
+  test('a volume that cannot be measured is left out, and a walk that hangs is given up', async () => {
+    await tried(podWith({ emptyDir: {} }));
+    host.breaks('usage', () => new Promise(() => undefined));
+    const measuring = room.stats.ofPod(asPodUid('uid-p'), signal);
+    expect(await clock.until(measuring, 400_000)).toEqual([]);
+  });
+
+  describe('by projects of the file system, where the gate is on', () => {
+    const measured: string[] = [];
+    const own = { hostUsers: false };
+    beforeEach(() => {
+      measured.length = 0;
+      const metrics = {
+        observe: () => undefined,
+        countBy: () => undefined,
+        measured: (source: string, seconds: number) => void measured.push(`${source} ${seconds}`),
+      };
+      room = begin({ countByProject: true, metrics });
+    });
+    const sourceOf = async (pod: Pod): Promise<string | undefined> => {
+      await tried(pod);
+      measured.length = 0;
+      await room.stats.ofPod(podUid(pod), signal);
+      return measured[0];
+    };
+
+    test.each([
+      ['an emptyDir on disk of a pod with users of its own', { emptyDir: {} }, own, 'fsquota 0'],
+      ['of a pod whose users are the node’s, who could change it', { emptyDir: {} }, {}, 'du 0'],
+      ['an emptyDir in memory', { emptyDir: { medium: 'Memory' } }, own, 'du 0'],
+      ['a ConfigMap', { configMap: { name: 'cm' } }, own, 'du 0'],
+    ])('%s', async (_, volume, over, want) => {
+      objects.putConfigMap('cm', { k: 'value' });
+      expect(await sourceOf(podWith(volume, over))).toBe(want);
+    });
+
+    test('a file system that refuses: the volume is there all the same, walked, and the log says why', async () => {
+      host.breaks('countByProject', () => Promise.reject(new KubeletError('forbidden', 'EPERM', 'not here')));
+      expect(await sourceOf(podWith({ emptyDir: {} }, own))).toBe('du 0');
+      expect(log.filter((line) => line.includes('Volume gets no project'))).toHaveLength(1);
+    });
+
+    test('the next life counts on, and its end leaves no project, also with the gate off by then', async () => {
+      const pod = podWith({ emptyDir: {} }, own);
+      await tried(pod);
+      room = begin({ countByProject: true });
+      await tried(pod);
+      expect(host.counted).toEqual(new Set([dir('empty-dir')]));
+      room = begin();
+      await clock.until(room.manager.unmount(podUid(pod), signal));
+      expect(host.counted.size).toBe(0);
+    });
+
+    test('tables that cannot be written do not keep a volume from going', async () => {
+      const pod = podWith({ emptyDir: {} }, own);
+      await tried(pod);
+      host.breaks('endCounting', () =>
+        Promise.reject(new KubeletError('timeout', 'Locked', 'somebody else')),
+      );
+      await clock.until(room.manager.unmount(podUid(pod), signal));
+      expect(host.entries.has(dir('empty-dir'))).toBe(false);
+      expect(log.join('')).toContain('somebody else');
+    });
+  });
+});
