@@ -21,6 +21,7 @@ import { noEvents } from '../src/api/ports/events.ts';
 import { assembleProbes } from '../src/assemble/probes.ts';
 import { Channel } from '../src/base/channel.ts';
 import { realClock } from '../src/base/clock.ts';
+import { startComponent } from '../src/base/component.ts';
 import { Verbosity } from '../src/base/log/log.ts';
 import { textLogger } from '../src/base/log/log-text.ts';
 import { criClient } from '../src/edge/cri/client.ts';
@@ -158,11 +159,12 @@ async function main(dir: string): Promise<void> {
     gates: { ExecProbeTimeout: true },
     rootDir: dir,
     nodeIps: () => ['127.0.0.1'],
+    random: Math.random,
     clock,
     log,
   });
   const stop = new AbortController();
-  const { stopped } = await probes.start(stop.signal);
+  const { stopped } = await startComponent(probes, stop.signal);
   const idle = await measure(5_000);
   for (let index = 0; index < probeCount / 2; index++) {
     const uid = asPodUid(`u${index}`);

@@ -27,7 +27,7 @@ import { assembleAllocation } from './allocation.ts';
 import { assembleServing } from './certs.ts';
 import { assembleCluster } from './cluster.ts';
 import { eventPost } from './cluster-api.ts';
-import { eventRecorder } from './events.ts';
+import { assembleEvents } from './events.ts';
 import { explainPods } from './explain.ts';
 import { routeHandlers } from './handlers.ts';
 import { assembleImages } from './images.ts';
@@ -92,7 +92,14 @@ export function assemble(input: AssembleInput): Kubelet {
 
   // ── loops ──
   const component = (name: string): Logger => log.with({ component: name });
-  const events = eventRecorder({ ...input, post: api && eventPost(api.client) });
+  const events = assembleEvents({
+    post: api && eventPost(api.client),
+    config,
+    nodeName,
+    random: input.random,
+    clock,
+    log,
+  });
   const { objects, components: objectLoops } = podObjects({
     ...input,
     cluster: api,
@@ -231,6 +238,7 @@ export function assemble(input: AssembleInput): Kubelet {
     gates: input.gates,
     rootDir: input.flags.rootDir,
     nodeIps: hostIps,
+    random: input.random,
     clock,
     log: component('probes'),
   });

@@ -1,4 +1,4 @@
-// The room of the probes: what they ask with, what they remember, and what they tell.
+// The room of the probes: their requests, their results on disk, their reports.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { LoopDelay } from '../api/ports/loop-delay.ts';
@@ -6,12 +6,12 @@ import type { ProbeEdges } from '../api/ports/probe-requests.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import { type KeptFile, KeptResults } from '../probes/kept-results.ts';
+import { podIpLookup } from '../probes/pod-ip.ts';
 import { ProbeMetrics } from '../probes/probe-metrics.ts';
 import { ProbeReports } from '../probes/probe-reports.ts';
 import type { ProbeResults } from '../probes/probe-results.ts';
 import { Probes, type ProbesDeps } from '../probes/probes.ts';
-import { runProbe } from '../probes/run-probe.ts';
-import { computeAddresses } from '../status/pod-ips.ts';
+import { probeRunner } from '../probes/run-probe.ts';
 
 interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles'> {
   readonly results: ProbeResults;
@@ -25,35 +25,33 @@ interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecyc
   readonly gates: { readonly ExecProbeTimeout: boolean };
   readonly rootDir: string;
   readonly nodeIps: () => readonly string[];
+  readonly random: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-export function assembleProbes(input: ProbesInput): {
+interface AssembledProbes {
   readonly probes: Probes;
   readonly metrics: ProbeMetrics;
-} {
-  const { clock, cri, desired, edges, events, log, observed, results } = input;
+}
+
+export function assembleProbes(input: ProbesInput): AssembledProbes {
+  const { clock, cri, desired, edges, events, gates, lifecycles, log, observed, random, results } = input;
   const metrics = new ProbeMetrics();
-  const file = edges.probeResultFile(`${input.rootDir}/probe_results`);
-  const { loopDelay } = edges;
-  const asking = { edges: edges.probes, cri, slowFails: input.gates.ExecProbeTimeout, loopDelay, clock };
+  const { loopDelay, probes: requests } = edges;
   const probes = new Probes({
     desired,
     observed,
-    lifecycles: input.lifecycles,
+    lifecycles,
     clock,
     worker: {
-      run: (id, target, signal) => runProbe(asking, id, target, signal),
+      run: probeRunner({ edges: requests, cri, slowFails: gates.ExecProbeTimeout, loopDelay, clock }),
       results,
-      kept: new KeptResults({ file, clock, log }),
+      kept: new KeptResults({ file: edges.probeResultFile(`${input.rootDir}/probe_results`), clock, log }),
       reports: new ProbeReports({ events, metrics, log }),
-      podIp: (uid) => {
-        const hostNetwork = desired.get(uid)?.pod.spec?.hostNetwork === true;
-        return computeAddresses(observed.get(uid), hostNetwork, input.nodeIps(), {}).podIP;
-      },
+      podIp: podIpLookup({ desired, observed, nodeIps: input.nodeIps }),
       clock,
-      random: Math.random,
+      random,
     },
   });
   return { probes, metrics };

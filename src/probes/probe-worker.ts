@@ -14,10 +14,10 @@ import type { ProbeReports, Reported } from './probe-reports.ts';
 import type { ProbeResults } from './probe-results.ts';
 import { type ProbeSpec, timingOf } from './probe-spec.ts';
 import { type ProbeTarget, probeTarget } from './probe-target.ts';
-import type { ProbeVerdict } from './run-probe.ts';
+import type { ProbeRunner } from './run-probe.ts';
 
 export interface ProbeWorkerDeps {
-  readonly run: (id: ContainerId, target: () => ProbeTarget, signal: AbortSignal) => Promise<ProbeVerdict>;
+  readonly run: ProbeRunner;
   readonly results: ProbeResults;
   readonly kept: KeptResults;
   readonly reports: ProbeReports;

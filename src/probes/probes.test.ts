@@ -8,6 +8,7 @@ import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { asContainerId, asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
 import type { ProbeKind } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { Verbosity } from '../base/log/log.ts';
 import { textLogger } from '../base/log/log-text.ts';
 import { KeptResults } from './kept-results.ts';
@@ -131,7 +132,7 @@ class Bench {
 
   async start(): Promise<void> {
     this.#stop = new AbortController();
-    const { stopped } = await this.probes.start(this.#stop.signal);
+    const { stopped } = await startComponent(this.probes, this.#stop.signal);
     this.#stopped = stopped;
     await this.clock.advance(0);
   }

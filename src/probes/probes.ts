@@ -7,23 +7,20 @@ import { latestContainer, type ObservedPod } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock, Timer } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { probesOf } from './probe-spec.ts';
 import { ProbeWorker, type ProbeWorkerDeps } from './probe-worker.ts';
-
-interface Subscribable {
-  subscribe(listener: (uid: PodUid) => void): () => void;
-}
 
 export interface ProbesDeps {
   readonly desired: {
     get(uid: PodUid): { readonly pod: Pod } | undefined;
     all(): readonly { readonly uid: PodUid }[];
-    readonly changed: Subscribable;
+    readonly changed: Subscribable<PodUid>;
   };
-  readonly observed: { get(uid: PodUid): ObservedPod | undefined; readonly changed: Subscribable };
-  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined; readonly changed: Subscribable };
+  readonly observed: { get(uid: PodUid): ObservedPod | undefined; readonly changed: Subscribable<PodUid> };
+  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined; readonly changed: Subscribable<PodUid> };
   readonly worker: ProbeWorkerDeps;
   readonly clock: Clock;
 }
@@ -40,37 +37,37 @@ const unclaimedMs = 10 * 60_000;
 
 export class Probes implements Component {
   readonly name = 'probes';
+  readonly wakes;
   readonly #deps: ProbesDeps;
   readonly #pods = new Map<PodUid, ProbedPod>();
   #bornAtMs = 0;
   #unclaimedTimer: Timer | undefined;
-  #stopped = false;
+  /** False until the results of the previous run are loaded, and again once the component stops. */
+  #isSyncing = false;
 
   constructor(deps: ProbesDeps) {
     this.#deps = deps;
+    const { desired, lifecycles, observed, worker } = deps;
+    this.wakes = [
+      on(desired.changed, (uid) => this.#sync(uid)),
+      on(lifecycles.changed, (uid) => this.#sync(uid)),
+      on(worker.results.changed, (uid) => this.#sync(uid)),
+      on(observed.changed, (uid) => this.#observe(uid)),
+    ];
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { clock, desired, lifecycles, observed, worker } = this.#deps;
+    const { clock, desired, worker } = this.#deps;
     this.#bornAtMs = clock.now();
     await worker.kept.load(signal);
-    const unsubscribe = [
-      ...[desired, lifecycles, worker.results].map(({ changed }) =>
-        changed.subscribe((uid) => this.#sync(uid)),
-      ),
-      observed.changed.subscribe((uid) => {
-        this.#unclaimedTimer ??= clock.setTimer(unclaimedMs, () => worker.kept.dropUnclaimed());
-        this.#sync(uid);
-      }),
-    ];
+    this.#isSyncing = true;
     for (const { uid } of desired.all()) this.#sync(uid);
-    return { stopped: this.#untilStopped(signal, unsubscribe) };
+    return { stopped: this.#untilStopped(signal) };
   }
 
-  async #untilStopped(signal: AbortSignal, unsubscribe: readonly (() => void)[]): Promise<void> {
+  async #untilStopped(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    this.#stopped = true;
-    for (const each of unsubscribe) each();
+    this.#isSyncing = false;
     this.#unclaimedTimer?.cancel();
     const workers = [...this.#pods.values()].flatMap((pod) => [...pod.workers.values()]);
     await Promise.all(workers.map((each) => each.stop()));
@@ -82,9 +79,16 @@ export class Probes implements Component {
     return [...this.#pods.values()].reduce((sum, { workers }) => sum + workers.size, 0);
   }
 
+  #observe(uid: PodUid): void {
+    if (!this.#isSyncing) return;
+    const { clock, worker } = this.#deps;
+    this.#unclaimedTimer ??= clock.setTimer(unclaimedMs, () => worker.kept.dropUnclaimed());
+    this.#sync(uid);
+  }
+
   /** Brings the pod's workers to its spec and shows each its container. Only memory: cheap, and never waits. */
   #sync(uid: PodUid): void {
-    if (this.#stopped) return;
+    if (!this.#isSyncing) return;
     const { desired, lifecycles, observed, worker: deps } = this.#deps;
     const known = this.#pods.get(uid);
     const lifecycle = lifecycles.get(uid);

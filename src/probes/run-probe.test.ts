@@ -4,7 +4,7 @@ import { asContainerId } from '../api/pod/pod-ref.ts';
 import type { ProbeAnswer } from '../api/ports/probe-requests.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
 import type { ProbeTarget } from './probe-target.ts';
-import { type ProbeVerdict, runProbe } from './run-probe.ts';
+import { type ProbeVerdict, probeRunner } from './run-probe.ts';
 
 const id = asContainerId('c-1');
 const exec: ProbeTarget = { by: 'exec', command: ['cat', '/ok'], timeoutSeconds: 2 };
@@ -36,28 +36,24 @@ async function run(
     asked.attempts += 1;
     return (await answer()) as ProbeAnswer;
   };
-  const verdict = await runProbe(
-    {
-      edges: { http: ask, tcp: ask, grpc: ask },
-      slowFails,
-      clock,
-      loopDelay: {
-        watch: () => undefined,
-        maxSinceMs: (sinceMs) => (sinceMs <= loop.lateAtMs ? loop.lateMs : 0),
-      },
-      cri: {
-        execSync: async (request, options) => {
-          asked.commands.push(request);
-          asked.kept = options?.keepBytes;
-          asked.attempts += 1;
-          return (await answer()) as never;
-        },
+  const run = probeRunner({
+    edges: { http: ask, tcp: ask, grpc: ask },
+    slowFails,
+    clock,
+    loopDelay: {
+      watch: () => undefined,
+      maxSinceMs: (sinceMs) => (sinceMs <= loop.lateAtMs ? loop.lateMs : 0),
+    },
+    cri: {
+      execSync: async (request, options) => {
+        asked.commands.push(request);
+        asked.kept = options?.keepBytes;
+        asked.attempts += 1;
+        return (await answer()) as never;
       },
     },
-    id,
-    typeof target === 'function' ? target : () => target,
-    signal,
-  );
+  });
+  const verdict = await run(id, typeof target === 'function' ? target : () => target, signal);
   return { ...verdict, ...asked };
 }
 

@@ -27,6 +27,13 @@ export type ProbeVerdict =
   /** The container ended while it was asked: neither told nor counted. */
   | { readonly result: 'gone' };
 
+/** Runs one probe of the container; `target` is evaluated for each attempt. */
+export type ProbeRunner = (
+  id: ContainerId,
+  target: () => ProbeTarget,
+  signal: AbortSignal,
+) => Promise<ProbeVerdict>;
+
 const attempts = 3;
 /** How often an attempt is repeated that timed out while the kubelet itself was late. */
 const mostRepeats = 2;
@@ -35,7 +42,11 @@ const outputLimitBytes = 10 * 1024;
 const goneMessage =
   /(container|task|process|execution) \S* ?(was )?not found|not running|CONTAINER_EXITED|process already finished|cannot exec in a (stopped|deleted)/i;
 
-export async function runProbe(
+export function probeRunner(deps: RunProbeDeps): ProbeRunner {
+  return (id, target, signal) => runProbe(deps, id, target, signal);
+}
+
+async function runProbe(
   deps: RunProbeDeps,
   id: ContainerId,
   target: () => ProbeTarget,

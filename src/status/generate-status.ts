@@ -14,6 +14,7 @@ import type {
 } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import { firstTakenUpMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
+import { computePodAddresses } from '../api/pod/pod-ips.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { podQosClass } from '../api/pod/qos.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
@@ -22,7 +23,6 @@ import { apiTime, nonEmpty, present } from './api-fields.ts';
 import { computeConditions, ownedConditions, sharedCondition, stampCondition } from './conditions.ts';
 import { type ContainerView, containerStatuses, type ProbeView } from './container-status.ts';
 import { computePhase } from './phase.ts';
-import { computeAddresses } from './pod-ips.ts';
 import { normalizeStatus } from './push/normalize-status.ts';
 import { defaultStatusGates, type StatusGates } from './status-gates.ts';
 import { terminatedStatus } from './terminate.ts';
@@ -59,7 +59,7 @@ export function generatePodStatus(input: StatusInput): PodStatus {
   const containers = allContainerStatuses(input, old, podIsTerminal);
   const phase = settledPhase(input, old, containers, podIsTerminal);
   const status = present<PodStatus>({
-    ...computeAddresses(input.observed, pod.spec?.hostNetwork === true, input.hostIPs, old),
+    ...computePodAddresses(input.observed, pod.spec?.hostNetwork === true, input.hostIPs, old),
     observedGeneration: observedGeneration(input, old),
     phase,
     ...phaseWords(input, old, phase),

@@ -1,7 +1,7 @@
 // The addresses in a pod's status. Pure. Upstream: sortPodIPs and generateAPIPodStatus in pkg/kubelet/kubelet_pods.go,
 // getPodIPs in pkg/kubelet/pleg/generic.go.
-import type { HostIP, PodIP, PodStatus } from '../api/k8s/types.ts';
-import type { ObservedPod } from '../api/pod/observed.ts';
+import type { HostIP, PodIP, PodStatus } from '../k8s/types.ts';
+import type { ObservedPod } from './observed.ts';
 
 interface PodAddresses {
   readonly hostIP?: string;
@@ -10,7 +10,7 @@ interface PodAddresses {
   readonly podIPs?: PodIP[];
 }
 
-export function computeAddresses(
+export function computePodAddresses(
   observed: ObservedPod | undefined,
   hostNetwork: boolean,
   hostIPs: readonly string[],
