@@ -1,5 +1,6 @@
 // Which probes a pod has, and what they ask for. Pure. Upstream: AddPod in pkg/kubelet/prober/prober_manager.go.
 import type { Container, Pod, Probe } from '../api/k8s/types.ts';
+import { longRunningContainers } from '../api/pod/find-container.ts';
 import type { ProbeKind } from '../api/ports/probe-results.ts';
 
 export interface ProbeSpec {
@@ -27,8 +28,7 @@ export const probeTitles: Readonly<Record<ProbeKind, string>> = {
 
 /** Of containers and of sidecars, which are init containers that stay; other init containers are not probed. */
 export function probesOf(pod: Pod): readonly ProbeSpec[] {
-  const sidecars = (pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
-  return [...(pod.spec?.containers ?? []), ...sidecars].flatMap((container) =>
+  return longRunningContainers(pod).flatMap((container) =>
     probeKinds.flatMap((kind) => {
       const probe = probeOf(container, kind);
       return probe === undefined ? [] : [{ kind, container, probe }];

@@ -3,6 +3,7 @@
 // Invariants: heavy calls of all pods share a bounded number of slots, the pod that came first being served first;
 // a container that fails to start does not keep the next one from starting.
 import type { Container, Pod } from '../api/k8s/types.ts';
+import { findContainer } from '../api/pod/find-container.ts';
 import {
   type ObservedContainer,
   type ObservedPod,
@@ -17,7 +18,6 @@ import { unlinkLogs } from './container/log-links.ts';
 import { mayUseSwap } from './container/memory-limits.ts';
 import { finishStart, startContainer } from './container/start-container.ts';
 import { computePodActions } from './decide/compute-pod-actions.ts';
-import { containerSpec } from './decide/container-actions.ts';
 import type { PodAction, ResizeView } from './decide/pod-action.ts';
 import { isUid, podDirectory, podLogDirectoryOf, podOfLogDirectory, podsDirectory } from './paths.ts';
 import { resizePod } from './resize-pod.ts';
@@ -107,7 +107,7 @@ export class PodRuntime {
       },
       'resize-pod': async (context, action) => await resizePod(deps, context, action),
       'create-sandbox': async (context, { attempt }) => {
-        const first = context.starting.flatMap((name) => containerSpec(context.pod, name) ?? []);
+        const first = context.starting.flatMap((name) => findContainer(context.pod, name) ?? []);
         await createSandbox(deps, context, { attempt, first });
       },
       'start-container': async (context, { name, replaces }) =>
@@ -343,6 +343,6 @@ function isEnd(action: PodAction): boolean {
 /** An init container that did not start keeps everything after it from starting; a sidecar only itself. */
 function isBlocked(context: SyncContext, action: PodAction): boolean {
   if (!('kind' in action) || action.kind !== 'init' || !(action.name in context.waiting)) return false;
-  const spec = containerSpec(context.pod, action.name);
+  const spec = findContainer(context.pod, action.name);
   return spec === undefined || !isSidecar(spec);
 }

@@ -5,13 +5,13 @@
 
 import { isUnimplemented } from '../api/cri/runtime.ts';
 import type { Container } from '../api/k8s/types.ts';
+import { findContainer } from '../api/pod/find-container.ts';
 import { readySandbox } from '../api/pod/observed.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
 import { type ResizeAmounts, withResizeAmounts } from '../api/pod/resize.ts';
 import type { CgroupSettings } from '../api/ports/cgroups.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { containerResources, overheadResources, sandboxResources } from './container/linux-resources.ts';
-import { containerSpec } from './decide/container-actions.ts';
 import type { ContainerResize, ResizePod } from './decide/pod-action.ts';
 import type { PodAmounts, PodRuntimeDeps, SyncContext } from './sync-context.ts';
 
@@ -111,7 +111,7 @@ async function update(
 ): Promise<void> {
   const { cri, resizes, settings } = deps;
   const { pod, signal } = context;
-  const spec = containerSpec(pod, name);
+  const spec = findContainer(pod, name);
   const before = current.get(name);
   if (spec === undefined || before === undefined) return;
   signal.throwIfAborted();

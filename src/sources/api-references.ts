@@ -1,6 +1,7 @@
 // Finds what in a pod only an API server could serve: a static pod runs without one, so it may not ask for it.
 // Upstream: pkg/api/pod (HasAPIObjectReference) and, with its gate off, pkg/kubelet/config/common.go.
 import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s/types.ts';
+import { allContainers } from '../api/pod/find-container.ts';
 
 /** Names the first kind of API object that the pod refers to. */
 function findApiReference(pod: Pod): string | undefined {
@@ -33,15 +34,9 @@ export function referenceFault(pod: Pod, forbid: boolean): string | undefined {
   return reference === undefined ? undefined : `static pods may not reference ${reference}`;
 }
 
-type EnvUser = Pick<PodSpec['containers'][number], 'env' | 'envFrom'>;
-
-function envUsers(spec: PodSpec): EnvUser[] {
-  return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
-}
-
 function refersToSecret(spec: PodSpec): boolean {
   if ((spec.imagePullSecrets ?? []).some(isNamed)) return true;
-  const byEnv = envUsers(spec).some(
+  const byEnv = allContainers({ spec }).some(
     ({ env, envFrom }) =>
       envFrom?.some((from) => isNamed(from.secretRef)) === true ||
       env?.some(({ valueFrom }) => isNamed(valueFrom?.secretKeyRef)) === true,
@@ -73,7 +68,7 @@ function isNamed(ref: { readonly name?: string } | undefined): boolean {
 }
 
 function refersToConfigMap(spec: PodSpec): boolean {
-  const byEnv = envUsers(spec).some(
+  const byEnv = allContainers({ spec }).some(
     ({ env, envFrom }) =>
       envFrom?.some((from) => isNamed(from.configMapRef)) === true ||
       env?.some(({ valueFrom }) => isNamed(valueFrom?.configMapKeyRef)) === true,

@@ -1,10 +1,12 @@
 // The conditions the kubelet owns, in the order it writes them. Pure.
 // Upstream: pkg/kubelet/status/generate.go, and updateLastTransitionTime in status_manager.go.
 import type { ContainerStatus, Pod, PodCondition } from '../api/k8s/types.ts';
+import { longRunningContainers } from '../api/pod/find-container.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
+import { isSidecar } from '../api/pod/restart-policy.ts';
 import type { ResizeCondition, ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { apiTime, nonEmpty, noTime, present } from './api-fields.ts';
-import { isSidecar, statusOf } from './pod-traits.ts';
+import { statusOf } from './pod-traits.ts';
 import type { StatusGates } from './status-gates.ts';
 
 export const ownedConditions: readonly string[] = [
@@ -149,9 +151,7 @@ export function terminalVerdict(phase: string): Verdict {
 function containersReadyVerdict(view: ConditionsView): Verdict {
   const { pod, statuses, phase } = view;
   if (statuses.length === 0) return { status: 'False', reason: 'UnknownContainerStatuses' };
-  const names = [...(pod.spec?.initContainers ?? []).filter(isSidecar), ...(pod.spec?.containers ?? [])].map(
-    (container) => container.name,
-  );
+  const names = longRunningContainers(pod).map((container) => container.name);
   const unknown = names.filter((name) => statusOf(statuses, name) === undefined);
   const unready = names.filter((name) => statusOf(statuses, name)?.ready === false);
   if (phase === 'Failed' || (phase === 'Succeeded' && unknown.length === 0)) return terminalVerdict(phase);

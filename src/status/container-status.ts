@@ -5,7 +5,7 @@ import type { ContainerState, ContainerStatus } from '../api/k8s/types.ts';
 import type { ObservedContainer } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type ContainerId, formatContainerId, parseContainerId } from '../api/pod/pod-ref.ts';
-import { restartsAfter } from '../api/pod/restart-policy.ts';
+import { isSidecar, restartsAfter } from '../api/pod/restart-policy.ts';
 import { nonEmpty, present } from './api-fields.ts';
 import {
   type ContainerSpec,
@@ -15,7 +15,7 @@ import {
   stateOf,
   volumeMountStatuses,
 } from './container-state.ts';
-import { isSidecar, statusOf } from './pod-traits.ts';
+import { statusOf } from './pod-traits.ts';
 
 type ContainerKind = 'app' | 'init' | 'ephemeral';
 

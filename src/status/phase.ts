@@ -1,8 +1,8 @@
 // The phase of a pod from the statuses of its containers. Pure. Upstream: getPhase in pkg/kubelet/kubelet_pods.go.
 import type { Container, ContainerStatus, Pod } from '../api/k8s/types.ts';
-import { restartsAfter } from '../api/pod/restart-policy.ts';
+import { isSidecar, restartsAfter } from '../api/pod/restart-policy.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
-import { isSidecar, statusOf } from './pod-traits.ts';
+import { statusOf } from './pod-traits.ts';
 
 type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 

@@ -2,9 +2,9 @@
 // object in the API has reached a terminal phase. Pure. Upstream: TerminatePod in pkg/kubelet/status/status_manager.go.
 import type { ContainerStatus, Pod, PodStatus } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
+import { isSidecar } from '../api/pod/restart-policy.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
 import { lostState } from './container-state.ts';
-import { isSidecar } from './pod-traits.ts';
 
 export function terminatedStatus(pod: Pod, status: PodStatus): PodStatus {
   const init = status.initContainerStatuses ?? [];

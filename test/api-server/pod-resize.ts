@@ -3,7 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Container, Pod, ResourceList } from '../../src/api/k8s/types.ts';
 import { computePodQosClass, podQosClass } from '../../src/api/pod/qos.ts';
-import { hasPodLevelResources, isSidecar } from '../../src/api/pod/resources.ts';
+import { hasPodLevelResources } from '../../src/api/pod/resources.ts';
+import { isSidecar } from '../../src/api/pod/restart-policy.ts';
 import { Quantity } from '../../src/api/quantity/quantity.ts';
 import { ApiError } from './api-error.ts';
 import type { StoredObject } from './stored-object.ts';

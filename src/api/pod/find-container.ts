@@ -1,16 +1,11 @@
-// A pod's containers whatever list they are in: ordinary, init (sidecars among them) and ephemeral ones. Pure.
+// A pod's containers across the three lists of its spec: init containers (sidecars among them), regular and ephemeral ones.
+// Pure. Upstream: pkg/api/v1/pod (VisitContainers) and GetContainerSpec in pkg/kubelet/container.
 import type { Container, Pod } from '../k8s/types.ts';
-
-/** An ephemeral container has all fields of an ordinary one, and one of its own. */
-interface FoundContainer {
-  readonly container: Container;
-  /** Of an ephemeral container: whose processes it is to see. */
-  readonly targetName: string | undefined;
-}
+import { isSidecar } from './restart-policy.ts';
 
 type ContainerType = 'container' | 'init_container' | 'ephemeral_container';
 
-/** By the list it is in, as metrics name it. */
+/** The type by the list that holds the container, as the label of metrics. */
 export function containerType({ spec }: Pod, name: string): ContainerType {
   const isIn = (list: readonly { readonly name: string }[] | undefined): boolean =>
     list?.some((each) => each.name === name) === true;
@@ -18,15 +13,29 @@ export function containerType({ spec }: Pod, name: string): ContainerType {
   return isIn(spec?.ephemeralContainers) ? 'ephemeral_container' : 'container';
 }
 
+/** Init, regular and ephemeral containers, in this order. Ephemeral ones have all fields of the others. */
 export function allContainers(pod: Pod): readonly Container[] {
-  const { containers = [], ephemeralContainers = [], initContainers = [] } = pod.spec ?? {};
-  return [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])];
+  const ephemeral = (pod.spec?.ephemeralContainers ?? []) as readonly Container[];
+  return [...initAndRegularContainers(pod), ...ephemeral];
 }
 
-export function findContainer(pod: Pod, name: string): FoundContainer | undefined {
-  const container = allContainers(pod).find((each) => each.name === name);
-  if (container === undefined) return undefined;
-  const ephemeral = pod.spec?.ephemeralContainers?.find((each) => each.name === name);
-  const target = ephemeral?.targetContainerName ?? '';
-  return { container, targetName: target === '' ? undefined : target };
+/** The containers that may have resources. */
+export function initAndRegularContainers({ spec }: Pod): readonly Container[] {
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+}
+
+/** Sidecars and regular containers: those that run side by side until the pod ends. */
+export function longRunningContainers({ spec }: Pod): readonly Container[] {
+  return [...(spec?.initContainers ?? []).filter(isSidecar), ...(spec?.containers ?? [])];
+}
+
+/** The spec of a container of any type. */
+export function findContainer(pod: Pod | undefined, name: string): Container | undefined {
+  return pod === undefined ? undefined : allContainers(pod).find((each) => each.name === name);
+}
+
+/** Of an ephemeral container: the container whose processes it shares, if it names one. */
+export function targetContainerName({ spec }: Pod, name: string): string | undefined {
+  const found = spec?.ephemeralContainers?.find((each) => each.name === name);
+  return found?.targetContainerName === '' ? undefined : found?.targetContainerName;
 }

@@ -4,6 +4,7 @@ import { KubeletError } from '../../base/errors.ts';
 import { goQuote } from '../../base/log/log-value.ts';
 import type { Container, Pod, ResourceFieldSelector, ResourceList } from '../k8s/types.ts';
 import { Quantity } from '../quantity/quantity.ts';
+import { initAndRegularContainers } from './find-container.ts';
 
 /** A field that volumes and variables may ask for. Throws `invalid` for any other. */
 export function podFieldText(pod: Pod, fieldPath: string): string {
@@ -48,16 +49,15 @@ export function containerResourceText(
   containerName: string,
   allocatable: Allocatable,
 ): string {
-  const container = findContainer(pod, containerName);
+  const container = mustFindContainer(pod, containerName);
   const [list, resource] = splitResource(selector.resource);
   const { requests, limits } = container.resources ?? {};
   const amounts = list === 'requests' ? { ...requests } : withAllocatable(limits ?? {}, allocatable);
   return inDivisors(resource, amounts[resource], selector.divisor).toString();
 }
 
-function findContainer(pod: Pod, name: string): Container {
-  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
-  const found = all.find((container) => container.name === name);
+function mustFindContainer(pod: Pod, name: string): Container {
+  const found = initAndRegularContainers(pod).find((container) => container.name === name);
   if (found === undefined)
     throw new KubeletError('invalid', 'NoSuchContainer', `container ${name} not found`);
   return found;

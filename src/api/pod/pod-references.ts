@@ -1,16 +1,13 @@
 // The objects that a pod refers to, by resource: what binds them to the pod's node. Pure.
 // Upstream: pkg/api/v1/pod (VisitPodSecretNames, VisitPodConfigmapNames) and the graph of the Node authorizer.
 import type { Container, Pod, Volume } from '../k8s/types.ts';
+import { allContainers } from './find-container.ts';
 
 type References = Readonly<Record<string, readonly string[]>>;
 
 export function podReferences(pod: Pod): References {
   const spec = pod.spec;
-  const containers = [
-    ...(spec?.containers ?? []),
-    ...(spec?.initContainers ?? []),
-    ...((spec?.ephemeralContainers ?? []) as Container[]),
-  ];
+  const containers = allContainers(pod);
   const volumes = spec?.volumes ?? [];
   const secrets = [
     ...(spec?.imagePullSecrets ?? []).map(({ name }) => name),

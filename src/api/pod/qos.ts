@@ -8,6 +8,7 @@ import {
   parseAmounts,
   type ResourceAmounts,
 } from '../quantity/resource-amounts.ts';
+import { initAndRegularContainers } from './find-container.ts';
 
 const qosClasses = ['Guaranteed', 'Burstable', 'BestEffort'] as const;
 export type QosClass = (typeof qosClasses)[number];
@@ -42,8 +43,7 @@ export function podQosClass(pod: Pod, options: QosOptions = {}): QosClass {
  */
 export function computePodQosClass(pod: Pod, options: QosOptions = {}): QosClass {
   const own = options.skipPodLevelResources === true ? undefined : pod.spec?.resources;
-  const { containers = [], initContainers = [] } = pod.spec ?? {};
-  const parts = own ? [own] : [...containers, ...initContainers].map(({ resources }) => resources ?? {});
+  const parts = own ? [own] : initAndRegularContainers(pod).map(({ resources }) => resources ?? {});
   let requests = noAmounts;
   let limits = noAmounts;
   let allLimited = true;

@@ -1,9 +1,8 @@
 // What of a container can be changed while it runs: CPU and memory, asked for and at most. Pure.
 // Upstream: containerResourcesFromRequirements in kuberuntime_manager.go and IsResizableContainer in pkg/kubelet/allocation.
-import type { Container, Pod, ResourceList, ResourceRequirements } from '../k8s/types.ts';
+import type { ResourceList, ResourceRequirements } from '../k8s/types.ts';
 import { Quantity } from '../quantity/quantity.ts';
 import { equalAmounts, parseAmounts } from '../quantity/resource-amounts.ts';
-import { isSidecar } from './resources.ts';
 
 /** 0: nothing was said. */
 export interface ResizeAmounts {
@@ -44,11 +43,6 @@ export function withResizeAmounts(
     ...(requests === undefined ? {} : { requests }),
     ...(resources?.claims === undefined ? {} : { claims: resources.claims }),
   };
-}
-
-/** Containers that run on: plain init containers end, so nobody resizes them. */
-export function resizableContainers(pod: Pod): readonly Container[] {
-  return [...(pod.spec?.initContainers ?? []).filter(isSidecar), ...(pod.spec?.containers ?? [])];
 }
 
 /** Equal amounts, however they are written; nothing and an empty list are the same. */

@@ -11,6 +11,7 @@ import {
   parseAmounts,
   type ResourceAmounts,
 } from '../quantity/resource-amounts.ts';
+import { isSidecar } from './restart-policy.ts';
 
 export interface PodResourcesOptions {
   /** Ignore spec.resources, as without the PodLevelResources feature. */
@@ -27,11 +28,6 @@ interface ContainerAmounts {
 }
 
 type Which = 'requests' | 'limits';
-
-/** Whether an init container keeps running beside the others. */
-export function isSidecar(container: Pick<Container, 'restartPolicy'>): boolean {
-  return container.restartPolicy === 'Always';
-}
 
 export function isPodLevelResource(name: string): boolean {
   return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');

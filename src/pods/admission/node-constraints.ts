@@ -1,7 +1,7 @@
 // What besides its resources keeps a pod from a node: its name, ports that others have, taints. Pure.
 // Upstream: the scheduler's nodename, nodeports and tainttoleration plugins.
 import type { ContainerPort, Node, Pod, Taint, Toleration } from '../../api/k8s/types.ts';
-import { isSidecar } from '../../api/pod/resources.ts';
+import { longRunningContainers } from '../../api/pod/find-container.ts';
 
 export function namesAnotherNode(pod: Pod, node: Node): boolean {
   const asked = pod.spec?.nodeName ?? '';
@@ -22,8 +22,7 @@ interface HostPort {
 }
 
 function hostPorts(pod: Pod): readonly HostPort[] {
-  const containers = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? []).filter(isSidecar)];
-  return containers
+  return longRunningContainers(pod)
     .flatMap((container): readonly ContainerPort[] => container.ports ?? [])
     .filter(({ hostPort = 0 }) => hostPort > 0)
     .map(({ hostIP = '', hostPort = 0, protocol = 'TCP' }) => ({

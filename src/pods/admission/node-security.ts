@@ -2,8 +2,9 @@
 // Upstream: pkg/kubelet/sysctl (allowlist), NewAppArmorAdmitHandler and NewPodFeaturesAdmitHandler in pkg/kubelet/lifecycle,
 // pkg/security/apparmor.
 
-import type { Container, Pod } from '../../api/k8s/types.ts';
+import type { Pod } from '../../api/k8s/types.ts';
 import { askedAppArmorProfile } from '../../api/pod/app-armor.ts';
+import { allContainers } from '../../api/pod/find-container.ts';
 import { hasPodLevelResources } from '../../api/pod/resources.ts';
 import { normalizeSysctl } from '../../api/pod/sysctl-name.ts';
 
@@ -78,9 +79,9 @@ function isAtLeast(release: string, wanted: string): boolean {
 /** A pod is not run without the profile it asks for. */
 export function appArmorRefusal(pod: Pod, enabled: boolean): Refused | undefined {
   if (enabled) return undefined;
-  const { containers = [], ephemeralContainers = [], initContainers = [] } = pod.spec ?? {};
-  const all = [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])];
-  const types = all.map((container) => askedAppArmorProfile(pod, container)?.type ?? 'Unconfined');
+  const types = allContainers(pod).map(
+    (container) => askedAppArmorProfile(pod, container)?.type ?? 'Unconfined',
+  );
   if (types.every((type) => type === 'Unconfined')) return undefined;
   return {
     reason: 'AppArmor',

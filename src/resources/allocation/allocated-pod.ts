@@ -1,7 +1,8 @@
 // A pod with what it was allocated in place of what it asks for. Pure. Upstream: updatePodFromAllocation and
 // allocationFromPod in pkg/kubelet/allocation. Invariant: a pod that has what it asks for is given back as it is.
 import type { Container, Pod, ResourceRequirements } from '../../api/k8s/types.ts';
-import { equalRequirements, resizableContainers } from '../../api/pod/resize.ts';
+import { initAndRegularContainers, longRunningContainers } from '../../api/pod/find-container.ts';
+import { equalRequirements } from '../../api/pod/resize.ts';
 import type { PodAllocation } from './allocation-checkpoint.ts';
 
 export function podWithAllocation(pod: Pod, allocation: PodAllocation | undefined): Pod {
@@ -9,7 +10,7 @@ export function podWithAllocation(pod: Pod, allocation: PodAllocation | undefine
   if (allocation === undefined || spec === undefined) return pod;
   const differs = ({ name, resources }: Container): boolean =>
     allocation.has(name) && !equalRequirements(resources, allocation.get(name));
-  if (![...spec.containers, ...(spec.initContainers ?? [])].some(differs)) return pod;
+  if (!initAndRegularContainers(pod).some(differs)) return pod;
   const replace = (container: Container): Container =>
     differs(container) ? { ...container, resources: allocation.get(container.name) ?? {} } : container;
   return {
@@ -24,7 +25,7 @@ export function podWithAllocation(pod: Pod, allocation: PodAllocation | undefine
 
 export function allocationOf(pod: Pod): PodAllocation {
   return new Map(
-    resizableContainers(pod).map(({ name, resources }): [string, ResourceRequirements] => [
+    longRunningContainers(pod).map(({ name, resources }): [string, ResourceRequirements] => [
       name,
       resources ?? {},
     ]),

@@ -2,8 +2,9 @@
 // Upstream: handlePodResourcesResize, disallowResizeForSwappableContainers and canResizePod in pkg/kubelet/allocation.
 // Whether there is room for it just now is admission's to say.
 import type { Container, Pod } from '../../api/k8s/types.ts';
+import { initAndRegularContainers, longRunningContainers } from '../../api/pod/find-container.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
-import { equalRequirements, resizableContainers, resizeAmounts } from '../../api/pod/resize.ts';
+import { equalRequirements, resizeAmounts } from '../../api/pod/resize.ts';
 import { podRequests } from '../../api/pod/resources.ts';
 import { isStaticPod } from '../../api/ports/pod-source.ts';
 import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
@@ -43,8 +44,8 @@ export function whyInfeasible(
 }
 
 function resizesSwap(pod: Pod, allocated: Pod, { maySwap }: ResizeRules): boolean {
-  const before = containersOf(allocated);
-  return containersOf(pod).some((container) => {
+  const before = initAndRegularContainers(allocated);
+  return initAndRegularContainers(pod).some((container) => {
     const old = before.find(({ name }) => name === container.name);
     if (old === undefined || restartsForMemory(old)) return false;
     const differs =
@@ -67,11 +68,11 @@ function pinned(pod: Pod, allocated: Pod, rules: ResizeRules): Infeasible | unde
     { on: rules.cpusArePinned, of: 'cpuRequestMilli', name: 'CPU', policy: 'static', key: 'cpu' },
     { on: rules.memoryIsPinned, of: 'memoryRequestBytes', name: 'Memory', policy: 'Static', key: 'memory' },
   ] as const;
-  const before = resizableContainers(allocated);
+  const before = longRunningContainers(allocated);
   const found = managers.find(
     ({ on, of }) =>
       on &&
-      resizableContainers(pod).some(({ name, resources }) => {
+      longRunningContainers(pod).some(({ name, resources }) => {
         const old = before.find((each) => each.name === name);
         return resizeAmounts(resources)[of] !== resizeAmounts(old?.resources)[of];
       }),
@@ -112,8 +113,8 @@ export function asksForMore(
 }
 
 export function isResized(pod: Pod, allocated: Pod): boolean {
-  const before = containersOf(allocated);
-  return containersOf(pod).some(({ name, resources }) => {
+  const before = initAndRegularContainers(allocated);
+  return initAndRegularContainers(pod).some(({ name, resources }) => {
     const old = before.find((each) => each.name === name);
     return !equalRequirements(resources, old?.resources);
   });
@@ -124,8 +125,4 @@ function requestsOf(
   { podLevelResources }: Pick<ResizeRules, 'podLevelResources'>,
 ): ResourceAmounts {
   return podRequests(pod, { skipPodLevelResources: !podLevelResources });
-}
-
-function containersOf({ spec }: Pod): readonly Container[] {
-  return [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
 }

@@ -1,7 +1,8 @@
 // What a changed spec asks to be different, container by container, as the metric counts it. Pure.
 // Upstream: recordContainerResizeOperations in pkg/kubelet/kubelet.go.
 import type { Pod } from '../../api/k8s/types.ts';
-import { resizableContainers, resizeAmounts } from '../../api/pod/resize.ts';
+import { longRunningContainers } from '../../api/pod/find-container.ts';
+import { resizeAmounts } from '../../api/pod/resize.ts';
 
 export interface RequestedResize {
   readonly resource: 'cpu' | 'memory';
@@ -17,8 +18,8 @@ const parts = [
 ] as const;
 
 export function requestedResizes(before: Pod, after: Pod): readonly RequestedResize[] {
-  const now = resizableContainers(after);
-  return resizableContainers(before).flatMap(({ name, resources }) => {
+  const now = longRunningContainers(after);
+  return longRunningContainers(before).flatMap(({ name, resources }) => {
     const container = now.find((each) => each.name === name);
     if (container === undefined) return [];
     const [old, fresh] = [resizeAmounts(resources), resizeAmounts(container.resources)] as const;

@@ -3,8 +3,9 @@
 
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import type { Container, Pod, ResourceRequirements } from '../../api/k8s/types.ts';
+import { longRunningContainers } from '../../api/pod/find-container.ts';
 import { latestContainer, type ObservedPod, type ObservedResources } from '../../api/pod/observed.ts';
-import { resizableContainers, resizeAmounts, sameResizeAmounts } from '../../api/pod/resize.ts';
+import { resizeAmounts, sameResizeAmounts } from '../../api/pod/resize.ts';
 import { milliCpuToShares } from '../../api/quantity/cpu-shares.ts';
 import { encodeRequirements } from './allocation-checkpoint.ts';
 
@@ -45,7 +46,7 @@ function matches(wanted: ResourceRequirements | undefined, told: ObservedResourc
 }
 
 function running(allocated: Pod, seen: ObservedPod | undefined): readonly Container[] {
-  return resizableContainers(allocated).filter(
+  return longRunningContainers(allocated).filter(
     ({ name }) => latestContainer(seen, name)?.state === 'running',
   );
 }

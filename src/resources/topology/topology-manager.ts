@@ -2,6 +2,7 @@
 // scope_none.go. Holds no state. Invariant: a pod that is not admitted, or has ended, holds nothing.
 // Hints are not merged: no provider that is built has any, and without hints every policy of upstream's admits every pod.
 import type { Pod } from '../../api/k8s/types.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -25,9 +26,8 @@ export class TopologyManager {
   }
 
   admit(pod: Pod): Refusal | undefined {
-    const { containers = [], initContainers = [] } = pod.spec ?? {};
     try {
-      for (const container of [...initContainers, ...containers])
+      for (const container of initAndRegularContainers(pod))
         for (const provider of this.#providers) provider.allocate(pod, container);
       return undefined;
     } catch (err) {

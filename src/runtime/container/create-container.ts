@@ -4,7 +4,7 @@
 import type { ContainerConfig } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
-import { findContainer } from '../../api/pod/find-container.ts';
+import { targetContainerName } from '../../api/pod/find-container.ts';
 import { latestContainer, neverRan } from '../../api/pod/observed.ts';
 import { type ContainerId, podUid } from '../../api/pod/pod-ref.ts';
 import { isAbort, isKind, KubeletError } from '../../base/errors.ts';
@@ -121,7 +121,7 @@ async function makeConfig(
 
 /** The container whose processes an ephemeral one wants to see has to be there already. */
 function targetOf({ pod, seen }: SyncContext, container: Container): string | undefined {
-  const targetName = findContainer(pod, container.name)?.targetName;
+  const targetName = targetContainerName(pod, container.name);
   if (targetName === undefined) return undefined;
   const target = latestContainer(seen, targetName);
   if (target !== undefined) return target.id;

@@ -40,7 +40,7 @@ export async function startContainer(
   options: StartOptions,
 ): Promise<void> {
   const { pod, seen } = context;
-  const container = findContainer(pod, name)?.container;
+  const container = findContainer(pod, name);
   if (container === undefined) return;
   const wait = deps.backoff.take(pod, container, seen);
   if (wait !== undefined) {
@@ -73,7 +73,7 @@ export async function finishStart(
   id: ContainerId,
 ): Promise<void> {
   const { pod } = context;
-  const container = findContainer(pod, name)?.container;
+  const container = findContainer(pod, name);
   if (container === undefined) return;
   deps.log.info('Running the postStart hook again: it had not finished', {
     pod: podRef(pod),

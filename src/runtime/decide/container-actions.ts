@@ -80,14 +80,6 @@ export function stopForResize({ name }: Named, { id }: ObservedContainer): StopC
   return { do: 'stop-container', id, name, why: `Container ${name} resize requires restart`, cause: 'other' };
 }
 
-/** The spec of a container of any kind. */
-export function containerSpec(pod: Pod | undefined, name: string): Container | undefined {
-  const { containers = [], ephemeralContainers = [], initContainers = [] } = pod?.spec ?? {};
-  return [...containers, ...initContainers, ...(ephemeralContainers as Container[])].find(
-    (each) => each.name === name,
-  );
-}
-
 export function restartView(pod: Pod, { restartRules = false }: DecideOptions): RestartView {
   return { podPolicy: pod.spec?.restartPolicy, rules: restartRules };
 }

@@ -4,6 +4,7 @@
 // that fails or takes too long never keeps the container from ending.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { LifecycleHandler, Pod } from '../../api/k8s/types.ts';
+import { findContainer } from '../../api/pod/find-container.ts';
 import type { ObservedContainer } from '../../api/pod/observed.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
 import { containerFieldPath, type EventSink } from '../../api/ports/events.ts';
@@ -12,7 +13,6 @@ import type { Clock } from '../../base/clock.ts';
 import { isKind } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { type HookDeps, runHook } from '../container/hooks.ts';
-import { containerSpec } from '../decide/container-actions.ts';
 import type { StopCause } from '../decide/pod-action.ts';
 import type { TerminationOrder } from './termination-order.ts';
 
@@ -65,7 +65,7 @@ export async function stopContainer(
 ): Promise<void> {
   const { clock, cri, log } = deps;
   const { order, pod, signal } = options;
-  const spec = containerSpec(pod, container.name);
+  const spec = findContainer(pod, container.name);
   let graceSeconds = computeGraceSeconds(container, options);
   tellKilling(deps, container, options);
   const spend = async (work: () => Promise<void>): Promise<void> => {
@@ -104,7 +104,7 @@ function probeGraceSeconds(
   { cause, pod }: Pick<StopOptions, 'pod' | 'cause'>,
 ): number | undefined {
   if (pod?.spec?.terminationGracePeriodSeconds === undefined) return undefined;
-  const spec = containerSpec(pod, name);
+  const spec = findContainer(pod, name);
   if (cause === 'liveness') return spec?.livenessProbe?.terminationGracePeriodSeconds;
   return cause === 'startup' ? spec?.startupProbe?.terminationGracePeriodSeconds : undefined;
 }
@@ -124,7 +124,7 @@ async function runPreStop(
   options: StopOptions,
 ): Promise<void> {
   const { podIp, signal } = options;
-  const container = containerSpec(options.pod, observed.name) ?? { name: observed.name };
+  const container = findContainer(options.pod, observed.name) ?? { name: observed.name };
   const pod = options.pod ?? { metadata: {} };
   const run = { pod, container, containerId: observed.id, handler, podIp, when: 'preStop' as const };
   const fields = { pod: podRef(pod), container: observed.name, containerID: observed.id };

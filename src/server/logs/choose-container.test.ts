@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { aContainer, aPod } from '../../../test/builders/builders.ts';
 import type { ContainerStatus } from '../../api/k8s/types.ts';
-import { chooseContainer, hasContainer } from './choose-container.ts';
+import { chooseContainer } from './choose-container.ts';
 
 const status = (over: Partial<ContainerStatus>): ContainerStatus => ({
   name: 'c',
@@ -78,19 +77,4 @@ test('init and ephemeral containers are found; what has no status is not availab
   expect(of('initContainerStatuses')).toEqual({ id: 'r://x' });
   expect(of('ephemeralContainerStatuses')).toEqual({ id: 'r://x' });
   expect(of('containerStatuses', 'y')).toEqual({ why: 'container "y" in pod "p" is not available' });
-});
-
-test('a pod has its containers, init containers and ephemeral ones', () => {
-  const pod = aPod({ containers: [aContainer({ name: 'a' })] });
-  const spec = {
-    containers: pod.spec?.containers ?? [],
-    initContainers: [aContainer({ name: 'b' })],
-    ephemeralContainers: [{ name: 'd', image: 'i' }],
-  };
-  expect(['a', 'b', 'd', 'e'].map((name) => hasContainer({ ...pod, spec }, name))).toEqual([
-    true,
-    true,
-    true,
-    false,
-  ]);
 });

@@ -1,13 +1,8 @@
 // Which of a pod's containers a request for logs means: the one that runs, the last one that ran, or the one before.
 // Upstream: validateContainerLogStatus in pkg/kubelet/kubelet_pods.go and GetContainerSpec in pkg/kubelet/container.
-import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
+import type { ContainerState, ContainerStatus, PodStatus } from '../../api/k8s/types.ts';
 
 type ChosenContainer = { readonly id: string } | { readonly why: string };
-
-export function hasContainer({ spec }: Pod, name: string): boolean {
-  const lists = [spec?.containers, spec?.initContainers, spec?.ephemeralContainers];
-  return lists.some((list) => list?.some((container) => container.name === name));
-}
 
 /** `id` is as the status has it: containerd://… */
 export function chooseContainer(

@@ -2,11 +2,12 @@
 // Upstream: getContainerLogs in pkg/kubelet/server/server.go and GetKubeletContainerLogs in pkg/kubelet/kubelet_pods.go.
 // Invariant: what can be known to be wrong is known before the first byte is answered, so that it is an error and not a log.
 import type { Pod, PodStatus } from '../../api/k8s/types.ts';
+import { findContainer } from '../../api/pod/find-container.ts';
 import type { ObservedContainer, ObservedPod } from '../../api/pod/observed.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { type HttpResponse, refusal } from '../http-message.ts';
-import { chooseContainer, hasContainer } from './choose-container.ts';
+import { chooseContainer } from './choose-container.ts';
 import { parseLogOptions } from './log-options.ts';
 import { type ReadLogDeps, readLog } from './read-log.ts';
 
@@ -46,7 +47,7 @@ export async function containerLogs(
     .all()
     .findLast(({ pod: { metadata } }) => metadata?.name === pod && metadata.namespace === namespace);
   if (found === undefined) return refusal(404, `pod ${JSON.stringify(pod)} does not exist`);
-  if (!hasContainer(found.pod, container)) {
+  if (findContainer(found.pod, container) === undefined) {
     return refusal(404, `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(pod)}`);
   }
   if (parsed.refusedStream !== undefined) {

@@ -1,17 +1,12 @@
 // POST /checkpoint/NAMESPACE/POD/CONTAINER: has the runtime write a container's state into an archive below the kubelet's root.
 // Upstream: checkpoint in pkg/kubelet/server/server.go and CheckpointContainer in pkg/kubelet/kubelet.go.
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
+import { findContainer } from '../../api/pod/find-container.ts';
 import { podFullName } from '../../api/pod/pod-ref.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../../base/errors.ts';
 import { jsonResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';
-import {
-  containerSpec,
-  findPod,
-  runningContainer,
-  type TargetPod,
-  type TargetRuntime,
-} from '../streams/find-target.ts';
+import { findPod, runningContainer, type TargetPod, type TargetRuntime } from '../streams/find-target.ts';
 
 export interface CheckpointDeps {
   readonly desired: { all(): readonly TargetPod[] };
@@ -26,7 +21,7 @@ export function checkpointHandler(deps: CheckpointDeps): RouteHandler {
     const { containerName = '', podID = '', podNamespace = '' } = request.params;
     const target = findPod(deps.desired.all(), podNamespace, podID);
     if (target === undefined) return refusal(404, 'pod does not exist');
-    if (containerSpec(target.pod, containerName) === undefined)
+    if (findContainer(target.pod, containerName) === undefined)
       return refusal(404, `container ${containerName} does not exist`);
     const timeout = timeoutOf(request);
     if (timeout === undefined) return refusal(404, 'cannot parse value of timeout parameter');

@@ -5,7 +5,7 @@
 import { ContainerState, PodSandboxState } from '../../api/cri/generated/runtime/v1/api.ts';
 import { criLabels } from '../../api/cri/labels.ts';
 import type { CriRuntime } from '../../api/cri/runtime.ts';
-import type { Container, Pod } from '../../api/k8s/types.ts';
+import type { Pod } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 
 export interface TargetPod {
@@ -30,13 +30,6 @@ export function findPod(
 /** Whether a path that names a UID means this pod. Of a static pod clients know the mirror pod's. */
 export function matchesUid({ source, uid }: TargetPod, wanted: string | undefined): boolean {
   return wanted === undefined || wanted === uid || source !== 'api';
-}
-
-/** Ordinary, init and ephemeral containers alike. */
-export function containerSpec({ spec }: Pod, name: string): Container | undefined {
-  const { containers = [], ephemeralContainers = [], initContainers = [] } = spec ?? {};
-  const all = [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])];
-  return all.find((each) => each.name === name);
 }
 
 /** The id of the pod's container of that name, if it runs. */

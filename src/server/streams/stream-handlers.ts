@@ -2,13 +2,13 @@
 // server. Upstream: getExec, getAttach, getPortForward, getRun in pkg/kubelet/server/server.go, and what they call in
 // pkg/kubelet/kubelet_pods.go. Codes and texts are upstream's, in its order of checks.
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
+import { findContainer } from '../../api/pod/find-container.ts';
 import { podFullName } from '../../api/pod/pod-ref.ts';
 import type { HttpAnswer } from '../../api/ports/http.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { errorResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';
 import {
-  containerSpec,
   findPod,
   matchesUid,
   readySandbox,
@@ -78,7 +78,7 @@ async function attach(deps: StreamDeps, request: RoutedRequest): Promise<HttpAns
     const notThere = failed(`container ${name} not found in pod ${fullName}`);
     if (containerId === undefined) return notThere;
     if (!matchesUid(target, request.params['uid'])) return failed(`pod ${fullName} not found`);
-    const spec = containerSpec(target.pod, name);
+    const spec = findContainer(target.pod, name);
     if (spec === undefined) return notThere;
     if (!request.upgrade) return upgradeRequired;
     // Whether there is a terminal was settled when the container was made.

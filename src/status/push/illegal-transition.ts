@@ -1,8 +1,9 @@
 // Guards against a container that ended for good and seems alive again: such a status is a mistake and is not published.
 // Pure. Upstream: checkContainerStateTransition in pkg/kubelet/status/status_manager.go.
 import type { ContainerStatus, Pod, PodStatus } from '../../api/k8s/types.ts';
-import { type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
-import { isSidecar, statusOf } from '../pod-traits.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
+import { isSidecar, type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
+import { statusOf } from '../pod-traits.ts';
 
 /** The name of the offending container, or undefined when all is well. */
 export function illegalTransition(
@@ -12,7 +13,7 @@ export function illegalTransition(
   restartRules: boolean,
 ): string | undefined {
   const view: RestartView = { podPolicy: pod.spec?.restartPolicy, rules: restartRules };
-  const specs = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const specs = initAndRegularContainers(pod);
   const revived = (old: readonly ContainerStatus[], now: readonly ContainerStatus[]): string | undefined =>
     old.find(({ name, state }) => {
       if (state?.terminated === undefined) return false;

@@ -1,5 +1,6 @@
 // emptyDir: a directory that lives as long as its pod, on disk, in memory or in huge pages. Upstream: pkg/volume/emptydir.
 import type { Pod } from '../../api/k8s/types.ts';
+import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import { hasPodLevelResources, podLimits } from '../../api/pod/resources.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { amountOf } from '../../api/quantity/resource-amounts.ts';
@@ -100,7 +101,7 @@ function memorySize(pod: Pod, sizeLimit: string | undefined, allocatableBytes: b
 
 /** 0 when any container may use as much as it likes. */
 function podMemoryLimit(pod: Pod): bigint {
-  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const all = initAndRegularContainers(pod);
   const bounded =
     (hasPodLevelResources(pod) && pod.spec?.resources?.limits?.['memory'] !== undefined) ||
     all.every(({ resources }) => resources?.limits?.['memory'] !== undefined);
@@ -110,7 +111,7 @@ function podMemoryLimit(pod: Pod): bigint {
 const prefix = 'hugepages-';
 
 function hugePageSize(pod: Pod, medium: string): bigint {
-  const all = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
+  const all = initAndRegularContainers(pod);
   const requests = [pod.spec?.resources?.requests, ...all.map(({ resources }) => resources?.requests)];
   const asked = new Set(
     requests

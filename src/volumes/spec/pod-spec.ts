@@ -1,15 +1,9 @@
 // What a pod's spec says about its volumes as a whole: which are used, to whom their files belong, what is mounted inside
 // them. Pure. Upstream: pkg/volume/util (GetPodVolumeNames, FsUserFrom, nested_volumes.go).
 import { normalize } from 'node:path';
-import type { Container, Pod, Volume } from '../../api/k8s/types.ts';
+import type { Pod, Volume } from '../../api/k8s/types.ts';
+import { allContainers } from '../../api/pod/find-container.ts';
 import type { VolumeOwner } from '../plugin.ts';
-
-type MountingContainer = Pick<Container, 'name' | 'volumeMounts' | 'volumeDevices' | 'securityContext'>;
-
-export function allContainers(pod: Pod): readonly MountingContainer[] {
-  const { spec } = pod;
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.ephemeralContainers ?? [])];
-}
 
 /** Only what a container mounts is mounted: the rest would cost time and could fail for nobody's sake. */
 export function usedVolumes(pod: Pod): readonly Volume[] {

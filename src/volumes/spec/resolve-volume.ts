@@ -1,10 +1,10 @@
 // From a volume of a pod to what is really mounted: claims, written out or made for this pod, are followed to their volume.
 // Upstream: createVolumeSpec and getPVCExtractPV in volumemanager/populator.
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../../api/k8s/types.ts';
+import { allContainers } from '../../api/pod/find-container.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { VolumeSpec } from '../plugin.ts';
-import { allContainers } from './pod-spec.ts';
 
 export type ClaimObjects = Pick<PodObjects, 'persistentVolume' | 'persistentVolumeClaim'>;
 
