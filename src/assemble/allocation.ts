@@ -10,6 +10,7 @@ import type { EventSink } from '../api/ports/events.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
 import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -45,11 +46,11 @@ interface ResizeInput {
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   readonly lifecycles: {
     get(uid: PodUid): PodLifecycle | undefined;
-    readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+    readonly changed: Subscribable<PodUid>;
   };
   readonly statuses: {
     get(uid: PodUid): PodStatus | undefined;
-    readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+    readonly changed: Subscribable<PodUid>;
   };
   readonly admission: ResizeAdmission;
   readonly allocatable: () => ResourceAmounts;

@@ -5,6 +5,7 @@ import { isDown } from '../api/pod/observed.ts';
 import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
 import type { ApiClient } from '../api/ports/api-client.ts';
 import { isMirrorOf } from '../api/ports/pod-source.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { ClusterMetrics } from '../metrics/cluster-metrics.ts';
@@ -30,7 +31,7 @@ export interface RuntimeView {
   /** False while the runtime has not told this kubelet of the pod. */
   isSeen(uid: PodUid): boolean;
   /** Announced when the runtime has answered for the first time, or again. */
-  readonly answered: { subscribe(listener: () => void): () => void };
+  readonly answered: Subscribable<void>;
 }
 
 interface PodsInput {

@@ -8,7 +8,7 @@ import type { CgroupName, Cgroups } from '../api/ports/cgroups.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import { parseCpuList } from '../api/quantity/cpu-list.ts';
 import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
-import { Channel } from '../base/channel.ts';
+import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -35,7 +35,7 @@ import { SystemCgroups, type SystemCgroupsDeps } from '../resources/cgroups/syst
 import { OomWatcher, type OomWatcherDeps } from '../resources/oom/oom-watcher.ts';
 
 interface Announced<K, V> {
-  readonly changed: { subscribe(listener: (key: K) => void): () => void };
+  readonly changed: Subscribable<K>;
   get(key: K): V | undefined;
 }
 

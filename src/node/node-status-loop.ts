@@ -8,6 +8,7 @@ import type { JsonObject } from '../api/k8s/strategic-diff.ts';
 import type { Node } from '../api/k8s/types.ts';
 import type { EventSink, EventText } from '../api/ports/events.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
@@ -31,7 +32,7 @@ interface NodeStatusDeps {
   readonly api: NodeApi;
   readonly own: {
     get(): Node | undefined;
-    readonly changed: { subscribe(listener: () => void): () => void };
+    readonly changed: Subscribable<void>;
   };
   readonly gather: (signal: AbortSignal) => Promise<NodeFacts>;
   readonly settings: NodeSettings;

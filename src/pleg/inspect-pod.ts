@@ -8,6 +8,7 @@ import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../api/pod
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { StartedPod } from '../api/ports/started-pod.ts';
 import { isKind } from '../base/errors.ts';
+import { isPresent } from '../base/guards.ts';
 import {
   containerState,
   isReady,
@@ -139,8 +140,4 @@ async function unlessGone<T>(ask: () => Promise<T | undefined>): Promise<T | und
     if (isKind(err, 'not-found')) return undefined;
     throw err;
   }
-}
-
-function isPresent<T>(value: T | undefined): value is T {
-  return value !== undefined;
 }

@@ -6,6 +6,7 @@ import { asContainerId, type ContainerId } from '../api/pod/pod-ref.ts';
 import type { ProbeKind, ProbeOutcome } from '../api/ports/probe-results.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
+import { isObject } from '../base/guards.ts';
 import type { Logger } from '../base/log/log.ts';
 
 type KeptKind = Exclude<ProbeKind, 'liveness'>;
@@ -132,12 +133,12 @@ export class KeptResults {
 /** What it does not understand it leaves out: another version may have written it. Throws on what is no JSON at all. */
 export function parseKept(text: string): readonly (readonly [ContainerId, Kept])[] {
   const parsed: unknown = JSON.parse(text);
-  const containers = isRecord(parsed) ? parsed['containers'] : undefined;
-  if (!isRecord(containers)) return [];
+  const containers = isObject(parsed) ? parsed['containers'] : undefined;
+  if (!isObject(containers)) return [];
   return Object.entries(containers)
     .slice(-mostContainers)
     .flatMap(([id, kept]) => {
-      if (!isRecord(kept)) return [];
+      if (!isObject(kept)) return [];
       const { readiness, startup } = kept;
       const known: Kept = {
         ...(isOutcome(readiness) ? { readiness } : {}),
@@ -145,10 +146,6 @@ export function parseKept(text: string): readonly (readonly [ContainerId, Kept])
       };
       return Object.keys(known).length === 0 ? [] : [[asContainerId(id), known] as const];
     });
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function isOutcome(value: unknown): value is ProbeOutcome {

@@ -7,6 +7,7 @@ import { isTerminalPhase } from '../api/pod/active-pod.ts';
 import type { Follow, WatchSink } from '../api/ports/api-client.ts';
 import { configSourceAnnotation, isMirrorPod } from '../api/ports/pod-source.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -17,7 +18,7 @@ interface ApiSourceDeps {
     readonly name: string;
     /** Whether the API server has answered once when asked for this node, be it that there is none. */
     hasSynced(): boolean;
-    readonly changed: { subscribe(listener: () => void): () => void };
+    readonly changed: Subscribable<void>;
   };
   /** Told of every pod as the API has it, mirror pods included, before the wanted ones are published. */
   readonly objects: WatchSink<Pod>;

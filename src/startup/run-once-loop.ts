@@ -3,6 +3,7 @@
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -15,18 +16,14 @@ import {
   runOnceTimeout,
 } from './run-once.ts';
 
-interface Announcements {
-  subscribe(listener: () => void): () => void;
-}
-
 interface RunOnceDeps {
   readonly desired: {
     all(): readonly { readonly uid: PodUid; readonly pod: Pod }[];
     sourcesReady(): boolean;
-    readonly changed: Announcements;
-    readonly ready: Announcements;
+    readonly changed: Subscribable<unknown>;
+    readonly ready: Subscribable<unknown>;
   };
-  readonly statuses: { get(uid: PodUid): PodStatus | undefined; readonly changed: Announcements };
+  readonly statuses: { get(uid: PodUid): PodStatus | undefined; readonly changed: Subscribable<unknown> };
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -5,6 +5,7 @@
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { ChangedObject } from '../api/ports/pod-objects.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
@@ -16,7 +17,7 @@ interface ContentUpdatesDeps {
   readonly manager: Pick<VolumeManager, 'refresh' | 'objectChanged' | 'podChanged' | 'stop'>;
   readonly mounts: Pick<MountedVolumes, 'ofPod' | 'changed'>;
   readonly objects: {
-    readonly changed: { subscribe(listener: (object: ChangedObject) => void): () => void };
+    readonly changed: Subscribable<ChangedObject>;
   };
   readonly syncFrequencyMs: number;
   readonly clock: Clock;

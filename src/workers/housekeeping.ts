@@ -4,6 +4,7 @@
 // back in the middle waits until it is gone.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted } from '../base/errors.ts';
@@ -37,7 +38,7 @@ export class Leftovers {
 interface HousekeepingDeps {
   readonly desired: {
     sourcesReady(): boolean;
-    readonly ready: { subscribe(listener: () => void): () => void };
+    readonly ready: Subscribable<void>;
   };
   readonly workers: { knows(uid: PodUid): boolean; poke(uid: PodUid): void };
   /** Lists what lies on the disk. */

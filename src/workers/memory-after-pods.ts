@@ -2,12 +2,13 @@
 // differs from upstream: on a node of small machines what a hundred pods took is there again for others.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 
 interface MemoryAfterPodsDeps {
   readonly desired: {
-    readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+    readonly changed: Subscribable<PodUid>;
     get(uid: PodUid): unknown;
   };
   /** Holds everything up for a moment. */

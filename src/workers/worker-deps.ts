@@ -7,14 +7,11 @@ import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { ProbeResultsView } from '../api/ports/probe-results.ts';
 import type { StartedPod } from '../api/ports/started-pod.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Leftovers } from './housekeeping.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
-
-interface Subscribable<T> {
-  subscribe(listener: (value: T) => void): () => void;
-}
 
 export interface WantedPod {
   readonly uid: PodUid;

@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CertificateSigningRequest, Node, ObjectMeta, Pod } from '../../src/api/k8s/types.ts';
 import type { Clock } from '../../src/base/clock.ts';
+import { isObject } from '../../src/base/guards.ts';
 import {
   alreadyExists,
   badRequest,
@@ -126,8 +127,7 @@ export class Writes {
   }
 
   #decode({ type, namespace, name }: Target, body: unknown): StoredObject {
-    if (typeof body !== 'object' || body === null || Array.isArray(body))
-      throw badRequest('the body is no object');
+    if (!isObject(body)) throw badRequest('the body is no object');
     const given = body as Partial<StoredObject>;
     const apiVersion = apiVersionOf(type);
     if ((given.kind ?? type.kind) !== type.kind || (given.apiVersion ?? apiVersion) !== apiVersion) {

@@ -1,6 +1,7 @@
 // For the tests of src/sources/validation: runs tables of "set this field, expect these violations" against the whole validation.
 // The pods go the way a manifest goes, through decoding and defaults, so that a case cannot have a type the API forbids.
 import { describe, expect, test } from 'vitest';
+import { isObject } from '../../src/base/guards.ts';
 import { canonicalQuantities } from '../../src/sources/decode/canonical-quantities.ts';
 import { decodeManifest } from '../../src/sources/decode/decode-manifest.ts';
 import { defaultPod } from '../../src/sources/defaults/pod-defaults.ts';
@@ -53,7 +54,7 @@ export function withBase(base: object): object {
 }
 
 function merged(under: unknown, over: unknown): unknown {
-  if (!isMap(under) || !isMap(over)) return over;
+  if (!isObject(under) || !isObject(over)) return over;
   const keys = new Set([...Object.keys(under), ...Object.keys(over)]);
   return Object.fromEntries(
     [...keys].map((key) => [key, key in over ? merged(under[key], over[key]) : under[key]]),
@@ -71,10 +72,6 @@ function withField(target: object, path: string, value: unknown): object {
   }
   at[keys.at(-1) ?? ''] = value;
   return copy as object;
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function shortened(value: unknown): string {

@@ -1,4 +1,5 @@
 // The requests that our kubelet made, in the form of the recordings: a path per field, defaults left out, identities by order.
+import { isObject } from '../../src/base/guards.ts';
 import type { CallRecord } from '../fake-cri/gate.ts';
 import type { Fields } from './recording.ts';
 
@@ -119,15 +120,11 @@ function add(fields: Record<string, unknown>, path: string, message: object, opt
     if (leaf === undefined || key === seenAnnotation) continue;
     const isEmptyMap = maps.has(key) && Object.keys(leaf as object).length === 0;
     if (isEmptyMap) continue;
-    if (isMessage(leaf)) {
+    if (isObject(leaf)) {
       if (Object.keys(leaf).length > 0) add(fields, at, leaf, options);
       if (!Object.keys(fields).some((each) => each.startsWith(`${at}/`)) && !maps.has(key)) fields[at] = {};
     } else fields[at] = leaf;
   }
-}
-
-function isMessage(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The value without what is default; undefined when nothing is left. */
@@ -141,7 +138,7 @@ function plainLeaf(key: string, value: unknown, options: PlainOptions): unknown 
   if (defaultPaths[key] === value.join()) return 'default';
   if (key === 'envs') return plainEnvs(value as EnvVariable[]);
   return value.map((each: unknown) =>
-    isMessage(each) ? plainMessage(each, options) : plainLeaf('', each, options),
+    isObject(each) ? plainMessage(each, options) : plainLeaf('', each, options),
   );
 }
 

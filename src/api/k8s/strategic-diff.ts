@@ -2,6 +2,7 @@
 // Upstream: apimachinery/pkg/util/strategicpatch (CreateTwoWayMergePatch). Invariants: what both have alike is not in the
 // patch, so that what others wrote meanwhile stays; an element of a list with a key is named by that key, never by its place.
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../../base/guards.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -71,10 +72,6 @@ function diffList(
   const sameOrder = had.length === wanted.length && had.every((each, at) => each[key] === wanted[at]?.[key]);
   if (elements.length === 0 && sameOrder) return {};
   return { [`$setElementOrder/${name}`]: order, ...(elements.length === 0 ? {} : { [name]: elements }) };
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isObjectList(value: unknown): value is readonly JsonObject[] {

@@ -2,6 +2,7 @@
 // by the composition root: managers over the API server in a cluster, a refusal on a node without one.
 // Upstream: pkg/kubelet/{configmap,secret,token} and the service lister. Errors are KubeletErrors: `not-found` when the
 // object is not there, `forbidden`, `unavailable` when the API server is away.
+import type { Subscribable } from '../../base/channel.ts';
 import type {
   ConfigMap,
   LabelSelector,
@@ -41,7 +42,7 @@ export interface PodObjects {
   registerPod(pod: Pod): void;
   unregisterPod(pod: Pod): void;
   /** Announces what changed, was made or has gone, of that to which pods refer. */
-  readonly changed: { subscribe(listener: (object: ChangedObject) => void): () => void };
+  readonly changed: Subscribable<ChangedObject>;
 }
 
 /** `optional`: none is fine, too. */

@@ -1,5 +1,6 @@
 // What probes say of containers, as those read it who decide on restarts and readiness. Written by probes only.
 // Upstream: pkg/kubelet/prober/results.
+import type { Subscribable } from '../../base/channel.ts';
 import type { ContainerId, PodUid } from '../pod/pod-ref.ts';
 
 export type ProbeKind = 'liveness' | 'readiness' | 'startup';
@@ -10,7 +11,7 @@ export interface ProbeResultsView {
   /** Undefined: this probe has said nothing of this container yet, or there is no such probe. */
   get(id: ContainerId, kind: ProbeKind): ProbeOutcome | undefined;
   /** Announces the pod whose container's result has changed, after the store was updated. */
-  readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+  readonly changed: Subscribable<PodUid>;
 }
 
 /** For who has nobody that probes. */

@@ -2,11 +2,12 @@
 // Upstream: pkg/kubelet/apis/config/v1beta1/defaults.go, cmd/kubelet/app/options (legacy defaults), mergeKubeletConfigurations.
 // Pure. Invariant: every field of the table is present in the result.
 
+import { isObject } from '../../base/guards.ts';
 import { Duration } from '../duration.ts';
 import { resolveGates } from '../gates/feature-gates.ts';
 import { type Field, isMapKind, type Schema } from '../schema.ts';
 import { type KubeletConfiguration, kubeletConfiguration } from '../table/kubelet-configuration.ts';
-import { type Given, isObject } from './decode.ts';
+import { type Given } from './decode.ts';
 
 /** Gates that the command line sets; they count when a default depends on a gate. */
 export type GateSettings = Readonly<Record<string, boolean>>;

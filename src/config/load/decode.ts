@@ -3,6 +3,7 @@
 // differs from upstream: there the kubelet starts with a warning when fields are unknown or given twice.
 // Invariant: the result has only what was given; defaults come later. A null is kept: it means "as if not written".
 
+import { isObject } from '../../base/guards.ts';
 import { Duration } from '../duration.ts';
 import { parseQuantity } from '../quantity.ts';
 import type { Field, Kind, Schema } from '../schema.ts';
@@ -156,10 +157,6 @@ function integer(value: unknown, min: bigint, max: bigint): number | undefined {
 
 function isNumberLike(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function describe(value: unknown): string {

@@ -2,11 +2,12 @@
 // Upstream: pkg/kubelet/kubeletconfig/configfiles, loadConfigFile and mergeKubeletConfigurations in cmd/kubelet/app.
 import { dirname, isAbsolute, join } from 'node:path/posix';
 import { describeError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import type { Problem } from '../problem.ts';
 import type { Schema } from '../schema.ts';
 import { type KubeletConfiguration, kubeletConfiguration } from '../table/kubelet-configuration.ts';
 import { fileConfiguration, type GateSettings, withDefaults, withDropIn } from './complete.ts';
-import { decodeObject, type Given, isObject } from './decode.ts';
+import { decodeObject, type Given } from './decode.ts';
 import { parseDocument } from './document.ts';
 
 export interface ConfigurationFiles {

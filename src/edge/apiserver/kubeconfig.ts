@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import type { CertificatePair } from '../../api/ports/certificates.ts';
 import type { Channel } from '../../base/channel.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import { Secret } from '../../base/log/secret.ts';
 
 /** Bytes that are given in the file itself, or a file that is read, and read again. */
@@ -183,9 +184,8 @@ function named(config: Fields, list: string, name: string, key: string): Fields 
 }
 
 function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid(`${what} is no object`);
-  return value as Fields;
+  if (!isObject(value)) throw invalid(`${what} is no object`);
+  return value;
 }
 
 function textOf(fields: Fields, name: string): string | undefined {

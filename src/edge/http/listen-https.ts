@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { PeerCertificate, SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ServingCertificate } from '../../api/ports/certificates.ts';
 import type { ClientCertificate } from '../../api/ports/http.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import { type Connection, HttpConnections } from './http-connections.ts';
 import { defaultHttpLimits, type HttpLimits } from './http-limits.ts';
 import {
@@ -25,9 +26,7 @@ export interface ListenHttpsOptions extends ListenHttpOptions {
   /** Without one nobody can connect. */
   readonly certificate: ServingCertificate;
   /** Who vouches for clients; undefined where clients are not asked for certificates. */
-  readonly clientAuthorities:
-    | { pem(): string; readonly changed: { subscribe(listener: () => void): () => void } }
-    | undefined;
+  readonly clientAuthorities: { pem(): string; readonly changed: Subscribable<void> } | undefined;
   readonly minVersion: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
   /** In OpenSSL's words. */
   readonly ciphers: string;

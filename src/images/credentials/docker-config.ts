@@ -1,6 +1,7 @@
 // Reads credentials in Docker's two formats: `.dockercfg` and `config.json`. Pure.
 // Upstream: pkg/credentialprovider/config.go. Invariant: what is wrong is said without a word of what stands there.
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import { Secret } from '../../base/log/secret.ts';
 
 export interface DockerCredential {
@@ -63,9 +64,8 @@ function decodeBase64(text: string): string | undefined {
 }
 
 function record(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid(`${what} is no object`);
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw invalid(`${what} is no object`);
+  return value;
 }
 
 function textField(fields: Readonly<Record<string, unknown>>, name: string): string {

@@ -3,6 +3,7 @@
 // Invariants: unknown fields are refused; no error repeats a word of the answer, which may hold credentials.
 import { parseDuration } from '../../api/k8s/duration.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import { Secret } from '../../base/log/secret.ts';
 import type { DockerConfig, DockerCredential } from './docker-config.ts';
 
@@ -65,7 +66,7 @@ function readObject(text: string): Readonly<Record<string, unknown>> {
   } catch {
     throw invalid('error reading GVK from response: it is not JSON');
   }
-  if (!isRecord(value)) throw undecodable('the whole');
+  if (!isObject(value)) throw undecodable('the whole');
   return value;
 }
 
@@ -80,21 +81,17 @@ function cacheMsOf(value: unknown): number | undefined {
 }
 
 function authOf(value: unknown): DockerConfig {
-  if (!isRecord(value)) throw undecodable('auth');
+  if (!isObject(value)) throw undecodable('auth');
   return new Map(Object.entries(value).map(([address, entry]) => [address, authEntry(entry)]));
 }
 
 function authEntry(entry: unknown): DockerCredential {
-  if (!isRecord(entry) || Object.keys(entry).some((field) => field !== 'username' && field !== 'password')) {
+  if (!isObject(entry) || Object.keys(entry).some((field) => field !== 'username' && field !== 'password')) {
     throw undecodable('auth');
   }
   const { username = '', password = '' } = entry;
   if (typeof username !== 'string' || typeof password !== 'string') throw undecodable('auth');
   return { username, password: new Secret(password), email: '' };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function undecodable(what: string): KubeletError {

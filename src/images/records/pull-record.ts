@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import type { Coordinates, PullCredential } from '../credentials/keyring.ts';
 
 export interface RecordedSecret extends Coordinates {
@@ -132,9 +133,8 @@ function known(fields: Fields, names: readonly string[]): void {
 }
 
 function record(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid('an object is missing');
-  return value as Fields;
+  if (!isObject(value)) throw invalid('an object is missing');
+  return value;
 }
 
 function list(value: unknown): readonly Fields[] {

@@ -2,11 +2,8 @@
 // Upstream: UpdatePod in pkg/kubelet/pod_workers.go and getAllocatedPods in kubelet_pods.go.
 import type { Pod } from '../../api/k8s/types.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
+import { mergeChannels, type Subscribable } from '../../base/channel.ts';
 import type { Allocations } from './allocations.ts';
-
-interface Subscribable<T> {
-  subscribe(listener: (value: T) => void): () => void;
-}
 
 interface Wanted {
   readonly uid: PodUid;
@@ -36,14 +33,7 @@ export function allocatedView<W extends Wanted>(
     },
     all: () => desired.all().map(view),
     sourcesReady: () => desired.sourcesReady(),
-    changed: {
-      subscribe: (listener) => {
-        const ends = [desired.changed.subscribe(listener), allocations.changed.subscribe(listener)];
-        return () => {
-          for (const end of ends) end();
-        };
-      },
-    },
+    changed: mergeChannels(desired.changed, allocations.changed),
     ready: desired.ready,
   };
 }

@@ -7,6 +7,7 @@ import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
 
 /** By container name. */
@@ -99,9 +100,8 @@ function parse(text: string): unknown {
 }
 
 function object(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid('it has another form');
-  return value as Readonly<Record<string, unknown>>;
+  if (!isObject(value)) throw invalid('it has another form');
+  return value;
 }
 
 function invalid(why: string, cause?: unknown): KubeletError {

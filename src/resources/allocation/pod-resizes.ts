@@ -12,6 +12,7 @@ import { podQosClass } from '../../api/pod/qos.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { Aborted } from '../../base/errors.ts';
@@ -47,7 +48,7 @@ interface PodResizesDeps {
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   readonly lifecycles: {
     get(uid: PodUid): PodLifecycle | undefined;
-    readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+    readonly changed: Subscribable<PodUid>;
   };
   readonly allocations: Allocations;
   readonly conditions: PodResizeConditions;

@@ -10,6 +10,7 @@ import type { EventSink } from '../../api/ports/events.ts';
 import { milliCpuToShares } from '../../api/quantity/cpu-shares.ts';
 import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Component } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -40,7 +41,7 @@ export interface NodeCgroupsDeps {
   /** Pods that were admitted and have not ended. */
   readonly pods: {
     active(): readonly Pod[];
-    readonly changed: { subscribe(listener: () => void): () => void };
+    readonly changed: Subscribable<void>;
   };
   readonly policy: QosPolicy;
   readonly events: EventSink;

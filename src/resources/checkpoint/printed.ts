@@ -3,6 +3,7 @@
 // again inside of maps and lists; maps are sorted by key.
 import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 
 export function printMap<V>(map: Readonly<Record<string, V>>, print: (value: V) => string): string {
   const entries = Object.entries(map).toSorted(([a], [b]) => compareKeys(a, b));
@@ -32,8 +33,4 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> {
   }
   if (isObject(value)) return value;
   throw new KubeletError('invalid', 'CorruptCheckpoint', 'it has another form');
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

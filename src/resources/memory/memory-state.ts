@@ -2,8 +2,9 @@
 // Upstream: pkg/kubelet/cm/memorymanager/state (checkpoint.go, state.go).
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import { corruptCheckpoint } from '../checkpoint/checkpoint-file.ts';
-import { isObject, parseObject, printedChecksum, printList, printMap } from '../checkpoint/printed.ts';
+import { parseObject, printedChecksum, printList, printMap } from '../checkpoint/printed.ts';
 
 interface MemoryTable {
   readonly total: number;

@@ -5,6 +5,7 @@ import type { Pod } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { HintProvider } from './hint-provider.ts';
 
@@ -14,7 +15,7 @@ interface Refusal {
 }
 
 interface PodEnds {
-  readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+  readonly changed: Subscribable<PodUid>;
   get(uid: PodUid): PodLifecycle | undefined;
 }
 

@@ -6,7 +6,7 @@
 import type { ObservedPod } from '../../api/pod/observed.ts';
 import { asContainerId, asPodUid, type ContainerId, type PodUid } from '../../api/pod/pod-ref.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
-import { Channel } from '../../base/channel.ts';
+import { Channel, mergeChannels, type Subscribable } from '../../base/channel.ts';
 import type { Component } from '../../base/component.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Store } from '../../base/store.ts';
@@ -20,10 +20,6 @@ interface UnfinishedHooksDeps {
   };
   readonly rootDir: string;
   readonly log: Logger;
-}
-
-interface Subscribable {
-  subscribe(listener: (uid: PodUid) => void): () => void;
 }
 
 export class UnfinishedHooks implements Component, Store {
@@ -103,20 +99,13 @@ export class UnfinishedHooks implements Component, Store {
   }
 
   /** The observed pods as they are reported: a container whose hook has not finished is not running yet. */
-  reported(observed: { get(uid: PodUid): ObservedPod | undefined; readonly changed: Subscribable }): {
+  reported(observed: { get(uid: PodUid): ObservedPod | undefined; readonly changed: Subscribable<PodUid> }): {
     get(uid: PodUid): ObservedPod | undefined;
-    readonly changed: Subscribable;
+    readonly changed: Subscribable<PodUid>;
   } {
     return {
       get: (uid) => this.#hideRunning(observed.get(uid)),
-      changed: {
-        subscribe: (listener) => {
-          const unsubscribe = [observed.changed, this.changed].map((each) => each.subscribe(listener));
-          return () => {
-            for (const each of unsubscribe) each();
-          };
-        },
-      },
+      changed: mergeChannels(observed.changed, this.changed),
     };
   }
 

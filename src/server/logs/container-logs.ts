@@ -5,6 +5,7 @@ import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import { findContainer } from '../../api/pod/find-container.ts';
 import type { ObservedContainer, ObservedPod } from '../../api/pod/observed.ts';
 import type { PodUid } from '../../api/pod/pod-ref.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { type HttpResponse, refusal } from '../http-message.ts';
 import { chooseContainer } from './choose-container.ts';
@@ -16,7 +17,7 @@ export interface ContainerLogsDeps extends ReadLogDeps {
   readonly statuses: { get(uid: PodUid): PodStatus | undefined };
   readonly observed: {
     get(uid: PodUid): ObservedPod | undefined;
-    readonly changed: { subscribe(listener: (uid: PodUid) => void): () => void };
+    readonly changed: Subscribable<PodUid>;
   };
   /** The gate PodLogsQuerySplitStreams. */
   readonly splitStreams: boolean;

@@ -3,6 +3,7 @@
 // fields are left out and listed. Upstream: the JSON decoder under k8s.io/apimachinery's serializer.
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { describeError } from '../../base/errors.ts';
+import { isObject } from '../../base/guards.ts';
 import { type FieldType, fieldType, type ScalarType } from '../schema/schema.ts';
 import { describeNode, type ManifestNode, type Places } from './manifest-node.ts';
 
@@ -18,7 +19,7 @@ export function decodeTyped(node: ManifestNode, struct: string, path: string, pl
   const decoder = new Decoder(places);
   const value = decoder.decode(node, { is: 'struct', name: struct }, path);
   return {
-    value: isRecord(value) ? value : {},
+    value: isObject(value) ? value : {},
     problems: decoder.problems,
     unknownFields: decoder.unknownFields,
   };
@@ -141,10 +142,6 @@ function isNull(node: ManifestNode): boolean {
 
 function isString(node: ManifestNode): node is ManifestNode & { kind: 'scalar'; value: string } {
   return node.kind === 'scalar' && typeof node.value === 'string';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** What null becomes where something has to be: in a list or as a map's value. */

@@ -1,6 +1,7 @@
 // Where the control plane's own pod differs from the pod of the v1 API, said in JSON: the host namespaces lie in the
 // security context, the old name of the service account and the old single pod IP are folded into the new fields.
 // Invariant: the argument is never changed. Upstream: pkg/apis/core/v1/conversion.go.
+import { isPresent } from '../../../base/guards.ts';
 import type { Pod, PodSpec, PodStatus } from '../../k8s/types.ts';
 import type { JsonObject } from './json-value.ts';
 
@@ -59,6 +60,3 @@ function internalStatus(status: PodStatus): Readonly<Record<string, unknown>> {
 }
 
 /** Manifests spell out null where the types only know absence. */
-function isPresent<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined;
-}
