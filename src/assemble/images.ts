@@ -1,8 +1,7 @@
-// Puts together what brings images onto the node: pulls, credentials, the records of who may use what.
+// The room of the images: pulls, credentials, the records of which pods may use which image.
 import type { CriImages } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
-import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -12,23 +11,23 @@ import type { KubeletConfiguration } from '../config/table/kubelet-configuration
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { CredentialFinder } from '../images/credentials/find-credentials.ts';
 import { NodeDockerConfig } from '../images/credentials/node-docker-config.ts';
-import { PluginProvider, type PluginRun } from '../images/credentials/plugin-provider.ts';
+import {
+  type PluginPrograms,
+  pluginProviders,
+  programChecks,
+} from '../images/credentials/plugin-providers.ts';
 import { ImageManager } from '../images/image-manager.ts';
-import { PullHistory, type RecordFiles } from '../images/records/pull-history.ts';
-import type { VerificationPolicy } from '../images/records/verify-access.ts';
-import { SharedPulls } from '../images/shared-pulls.ts';
+import { pullHistory, type RecordFiles } from '../images/records/pull-history.ts';
+import { pullLimits, SharedPulls } from '../images/shared-pulls.ts';
 import type { ImageMetrics } from '../metrics/image-metrics.ts';
 
 /** What pulls need of the machine besides the runtime. */
 export interface ImageHost {
-  /** Small files that are written whole or not at all. */
+  /** Small files that are replaced atomically. */
   readonly records: RecordFiles;
-  readonly programs: (directory: string) => {
-    check(names: readonly string[]): Promise<void>;
-    run(program: PluginRun, signal: AbortSignal): Promise<string>;
-  };
+  readonly programs: (directory: string) => PluginPrograms;
   readonly workingDirectory: string;
-  /** The kubelet's own home; empty when it has none. */
+  /** The kubelet's home directory; empty if it has none. */
   readonly home: string;
 }
 
@@ -48,86 +47,38 @@ interface ImagesInput {
 
 interface Images {
   readonly manager: ImageManager;
-  /** Undefined unless KubeletEnsureSecretPulledImages is on. Image GC prunes it. */
-  readonly history: PullHistory | undefined;
   readonly components: readonly Component[];
 }
 
 export function assembleImages(input: ImagesInput): Images {
-  const { clock, config, cri, events, flags, host, metrics, objects } = input;
+  const { clock, config, cri, events, flags, gates, host, metrics, objects, providers } = input;
+  const { rootDir } = flags;
   const log = input.log.with({ component: 'images' });
   const programs = host.programs(flags.imageCredentialProviderBinDir);
-  const providers = input.providers?.providers ?? [];
-  if (input.providers !== undefined) metrics.setPluginConfig(input.providers.hash);
-  const plugins = providers.map(
-    (provider) =>
-      new PluginProvider({
-        config: {
-          ...provider,
-          tokenAttributes: input.gates.KubeletServiceAccountTokenForCredentialProviders
-            ? provider.tokenAttributes
-            : undefined,
-        },
-        run: (program, signal) => programs.run(program, signal),
-        objects,
-        clock,
-        log,
-        observe: (...args) => metrics.observePlugin(...args),
-      }),
-  );
-  const places = { rootDir: flags.rootDir, workingDirectory: host.workingDirectory, home: host.home };
-  const node = new NodeDockerConfig({ read: (path) => host.records.read(path), places, clock, log });
-  const history = pullHistory(input, log);
+  const plugins = pluginProviders({
+    configuration: providers,
+    allowTokens: gates.KubeletServiceAccountTokenForCredentialProviders,
+    programs,
+    objects,
+    metrics,
+    clock,
+    log,
+  });
+  const node = new NodeDockerConfig({
+    read: (path) => host.records.read(path),
+    places: { rootDir, workingDirectory: host.workingDirectory, home: host.home },
+    clock,
+    log,
+  });
   const manager = new ImageManager({
     images: cri,
-    pulls: new SharedPulls({
-      images: cri,
-      clock,
-      log,
-      parallelPulls: parallelPulls(config),
-      pullQps: config.registryPullQPS,
-      pullBurst: config.registryBurst,
-    }),
+    pulls: new SharedPulls({ images: cri, clock, log, ...pullLimits(config) }),
     credentials: new CredentialFinder({ secrets: { objects, events, log }, node, plugins }),
-    history,
+    history: pullHistory({ config, gates, files: host.records, images: cri, rootDir, clock, log }),
     events,
     clock,
     log,
     observePull: (...args) => metrics.observePull(...args),
   });
-  const names = providers.map(({ name }) => name);
-  const components = names.length === 0 ? [] : [programCheck(() => programs.check(names))];
-  return { manager, history, components };
-}
-
-function parallelPulls(config: KubeletConfiguration): number {
-  if (config.serializeImagePulls) return 1;
-  return config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
-}
-
-function pullHistory(input: ImagesInput, log: Logger): PullHistory | undefined {
-  const { clock, config, cri, flags, gates, host } = input;
-  if (!gates.KubeletEnsureSecretPulledImages) return undefined;
-  return new PullHistory({
-    files: host.records,
-    images: cri,
-    rootDir: flags.rootDir,
-    verification: {
-      policy: config.imagePullCredentialsVerificationPolicy as VerificationPolicy,
-      allowlist: config.preloadedImagesVerificationAllowlist,
-    },
-    clock,
-    log,
-  });
-}
-
-/** A program that is named and cannot be run keeps the kubelet from starting, before any pod misses its credentials. */
-function programCheck(check: () => Promise<void>): Component {
-  return {
-    name: 'credential-providers',
-    async start(signal) {
-      await check();
-      return { stopped: untilAborted(signal) };
-    },
-  };
+  return { manager, components: programChecks(programs, providers) };
 }

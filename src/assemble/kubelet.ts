@@ -138,13 +138,17 @@ export function assemble(input: AssembleInput): Kubelet {
   const allocatable = (): ResourceList => formatAmounts(resources.allocatable());
   const hostIps = (): readonly string[] => cluster?.hostIPs() ?? input.machine.addresses;
   const images = assembleImages({
-    ...input,
+    config,
+    flags: input.flags,
+    gates: input.gates,
     cri,
     host: edges.imageHost,
     objects,
     events,
     metrics: metrics.images,
     providers: input.credentialProviders,
+    clock,
+    log,
   });
   const volume = volumes({
     rootDir: input.flags.rootDir,

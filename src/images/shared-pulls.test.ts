@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../base/log/log.ts';
-import { type PullRequest, SharedPulls } from './shared-pulls.ts';
+import { type PullRequest, pullLimits, SharedPulls } from './shared-pulls.ts';
 
 function scene(): { readonly clock: FakeClock; readonly pulls: SharedPulls; count: number } {
   const clock = new FakeClock();
@@ -45,4 +45,16 @@ test.each<[string, Partial<PullRequest>, number]>([
   const it = scene();
   await Promise.all([it.pulls.pull(request, 0, signal), it.pulls.pull({ ...request, ...over }, 0, signal)]);
   expect(it.count).toBe(count);
+});
+
+test.each([
+  [{ serializeImagePulls: true, maxParallelImagePulls: 5 }, 1],
+  [{ serializeImagePulls: false, maxParallelImagePulls: 5 }, 5],
+  [{ serializeImagePulls: false }, Number.MAX_SAFE_INTEGER],
+])('pullLimits: %o allows %i parallel pulls', (config, parallelPulls) => {
+  expect(pullLimits({ ...config, registryPullQPS: 5, registryBurst: 10 })).toEqual({
+    parallelPulls,
+    pullQps: 5,
+    pullBurst: 10,
+  });
 });

@@ -14,15 +14,33 @@ import { Slots } from '../base/slots.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { joinedFailure } from './pull-error.ts';
 
-interface SharedPullsDeps {
+interface PullLimits {
+  /** How many pulls may run at once. */
+  readonly parallelPulls: number;
+  /** 0: unlimited. */
+  readonly pullQps: number;
+  readonly pullBurst: number;
+}
+
+interface SharedPullsDeps extends PullLimits {
   readonly images: Pick<CriImages, 'imageStatus' | 'pullImage'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How many pulls may run at once. */
-  readonly parallelPulls: number;
-  /** 0: as fast as they come. */
-  readonly pullQps: number;
-  readonly pullBurst: number;
+}
+
+/** The limits that KubeletConfiguration sets. */
+export function pullLimits(config: {
+  readonly serializeImagePulls: boolean;
+  readonly maxParallelImagePulls?: number | undefined;
+  readonly registryPullQPS: number;
+  readonly registryBurst: number;
+}): PullLimits {
+  const mostPulls = config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
+  return {
+    parallelPulls: config.serializeImagePulls ? 1 : mostPulls,
+    pullQps: config.registryPullQPS,
+    pullBurst: config.registryBurst,
+  };
 }
 
 export interface PullRequest {

@@ -20,7 +20,7 @@ import {
   recordedCredentials,
   recordFileName,
 } from './pull-record.ts';
-import { type VerificationSettings, verifyAccess } from './verify-access.ts';
+import { type VerificationPolicy, type VerificationSettings, verifyAccess } from './verify-access.ts';
 
 export interface RecordFiles {
   /** Names in the directory; none when it is not there. */
@@ -40,6 +40,24 @@ interface PullHistoryDeps {
   readonly verification: VerificationSettings;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** The history, with verification as KubeletConfiguration sets it; undefined if the gate is off. */
+export function pullHistory({
+  config,
+  gates,
+  ...deps
+}: Omit<PullHistoryDeps, 'verification'> & {
+  readonly config: {
+    readonly imagePullCredentialsVerificationPolicy: string;
+    readonly preloadedImagesVerificationAllowlist: readonly string[];
+  };
+  readonly gates: { readonly KubeletEnsureSecretPulledImages: boolean };
+}): PullHistory | undefined {
+  if (!gates.KubeletEnsureSecretPulledImages) return undefined;
+  const policy = config.imagePullCredentialsVerificationPolicy as VerificationPolicy;
+  const allowlist = config.preloadedImagesVerificationAllowlist;
+  return new PullHistory({ ...deps, verification: { policy, allowlist } });
 }
 
 export class PullHistory {
