@@ -144,10 +144,7 @@ describeOnRig('canaries', () => {
     manifests.close();
   });
 
-  const create = (name: string, over: Partial<PodSpec>): void => {
-    const { metadata, spec } = manifest(name, { nodeName: 'node1', ...over });
-    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
-  };
+  const create = (name: string, over: Partial<PodSpec>): void => void cluster.createPod(manifest(name, over));
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const secret = (name: string, data: Readonly<Record<string, string>>, type = 'Opaque'): void => {
     const encoded = Object.entries(data).map(([key, value]) => [key, base64(value)] as const);

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { CertificateSigningRequest } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
@@ -34,7 +34,7 @@ describeOnRig('certificates', () => {
     await cluster.stop();
   });
 
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+  beforeEach(() => onTestFailed(() => console.error(cluster.account(kubelet))));
   const link = (kind: 'client' | 'server'): string => join(kubelet.certDir, `kubelet-${kind}-current.pem`);
   const requests = (signerName: string): readonly CertificateSigningRequest[] =>
     cluster.double.objects
@@ -78,7 +78,6 @@ describeOnRig('certificates', () => {
     });
 
   test('while nobody approves, static pods run; killed meanwhile, the kubelet finds its request again', async () => {
-    tellWhenFailed();
     await kubelet.start();
     kubelet.writeManifest('early', manifest('early'));
     await waitFor(() => requests(clientSigner).length === 1, 'the request', 60_000);
@@ -92,7 +91,6 @@ describeOnRig('certificates', () => {
   });
 
   test('approved: the node is ready, and its files are those that every kubelet has', async () => {
-    tellWhenFailed();
     // Signed as if most of its hour were over, so that it is to be replaced soon.
     cluster.authority.skewMs = -57 * 60_000;
     await approve(clientSigner);
@@ -109,9 +107,7 @@ describeOnRig('certificates', () => {
   });
 
   test('rotated under running pods: by the node itself, nothing restarts, nothing is refused', async () => {
-    tellWhenFailed();
-    const { metadata, spec } = manifest('running', { nodeName: 'joiner' });
-    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+    cluster.createPod(manifest('running'));
     await cluster.untilReady('running');
     const before = readlinkSync(link('client'));
     await approve(clientSigner);
@@ -125,7 +121,6 @@ describeOnRig('certificates', () => {
   });
 
   test('the port has no certificate until its request is approved, then shows it without a restart', async () => {
-    tellWhenFailed();
     expect(await shown()).toBeUndefined();
     await approve(servingSigner);
     const certificate = await waitFor(shown, 'the port to show its certificate', 60_000);
@@ -136,7 +131,6 @@ describeOnRig('certificates', () => {
   });
 
   test('broken on disk and started again: another certificate is asked for with the token', async () => {
-    tellWhenFailed();
     const before = requests(clientSigner).length;
     await kubelet.stop();
     writeFileSync(readlinkSync(link('client')), 'not a certificate');

@@ -1,13 +1,14 @@
 // A node of a cluster: the built command, a real containerd, and the API server's double with the Node authorizer on.
-import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { busyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, isReady, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { type Cluster, isReady, whyNoKubectl } from './support/cluster.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 /** The fields of an object, down to where names are its own affair. */
 function shape(value: unknown, depth: number): unknown {
@@ -24,26 +25,9 @@ describeOnRig('cluster', () => {
   let cluster: Cluster;
   let kubelet: Kubelet;
 
-  beforeAll(async () => {
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
-    await cluster.untilNodeReady();
-  });
-  afterAll(async () => {
-    await rig.stop();
-    await cluster.stop();
-  });
-
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
-
-  const bind = (name: string): void => {
-    const { metadata, spec } = manifest(name, { nodeName: 'node1' });
-    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
-  };
+  useClusterNode((node) => ({ rig, cluster, kubelet } = node));
 
   test('the node and its lease have the shape of any node’s', async () => {
-    tellWhenFailed();
     const node = await cluster.untilNodeReady();
     expect(Object.keys(node.metadata?.labels ?? {}).toSorted()).toEqual([
       'beta.kubernetes.io/arch',
@@ -99,8 +83,7 @@ describeOnRig('cluster', () => {
   });
 
   test('a bound pod runs; deleted, it and its object go', async () => {
-    tellWhenFailed();
-    bind('bound');
+    cluster.createPod(manifest('bound'));
     const pod = await cluster.untilReady('bound');
     expect(pod.status).toMatchObject({
       phase: 'Running',
@@ -117,7 +100,6 @@ describeOnRig('cluster', () => {
   });
 
   test('a pod has its token, and what config maps and secrets say', async () => {
-    tellWhenFailed();
     const { objects } = cluster.double;
     objects.create('configmaps', {
       metadata: { name: 'words', namespace: 'default' },
@@ -130,12 +112,11 @@ describeOnRig('cluster', () => {
       env: [fromSecret],
       volumeMounts: [{ name: 'words', mountPath: '/words' }],
     };
-    const { metadata, spec } = manifest('reader', {
-      nodeName: 'node1',
+    const reader = manifest('reader', {
       containers: [container('main', obedient, mounted)],
       volumes: [{ name: 'words', configMap: { name: 'words' } }],
     });
-    objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+    cluster.createPod(reader);
     const pod = await cluster.untilReady('reader');
     const script =
       'cat /words/greeting; echo; echo $WORD; wc -c < /var/run/secrets/kubernetes.io/serviceaccount/token';
@@ -150,7 +131,6 @@ describeOnRig('cluster', () => {
   });
 
   test('a static pod has a mirror pod that shows its status', async () => {
-    tellWhenFailed();
     kubelet.writeManifest('static', manifest('static'));
     const mirror = await cluster.untilReady('static-node1');
     expect(mirror.metadata?.annotations).toMatchObject({
@@ -166,8 +146,7 @@ describeOnRig('cluster', () => {
   });
 
   test('the API server away while the kubelet restarts: containers go on, and all is told afterwards', async () => {
-    tellWhenFailed();
-    bind('steady');
+    cluster.createPod(manifest('steady'));
     const before = await cluster.untilReady('steady');
     cluster.double.faults.away();
     await kubelet.stop();
@@ -192,7 +171,6 @@ describeOnRig('cluster', () => {
     `kubectl${whyNoKubectl === undefined ? '' : ` (${whyNoKubectl})`}`,
     () => {
       test('get nodes, run, wait, describe, delete', async () => {
-        tellWhenFailed();
         expect(await cluster.kubectl('get', 'nodes')).toMatch(/node1\s+Ready/);
         const image = [`--image=${busyboxImage}`, '--image-pull-policy=IfNotPresent', '--grace-period=1'];
         const run = [

@@ -5,15 +5,13 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Container, Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { logPath, untilLogged } from './support/container-log.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -22,21 +20,17 @@ import {
   untilPod,
   untilRunning,
 } from './support/pod-state.ts';
+import { useNode } from './support/suite-node.ts';
 
 const forever = 'exec sleep 2147483647';
 
 describeOnRig('container configuration', () => {
-  let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
-
-  beforeAll(async () => {
-    rig = await startRig();
-    // What needs an API server is let through here, to see what becomes of it on a node that has none.
-    kubelet = await rig.kubelet({ config: { featureGates: { PreventStaticPodAPIReferences: false } } });
-  });
-  afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
+  const own = useNode(
+    (node) => ({ kubelet } = node),
+    // Admits static pods that need an API server, to see what becomes of them on a node that has none.
+    () => ({ config: { featureGates: { PreventStaticPodAPIReferences: false } } }),
+  );
 
   const withMain = (name: string, script: string, over: Partial<Container> = {}): Pod =>
     manifest(name, { containers: [container('main', script, over)] });

@@ -2,15 +2,16 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, renameSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { type Cluster, whyNoKubectl } from './support/cluster.ts';
 import { logPath } from './support/container-log.ts';
 import { container, type ManifestOver, manifest, obedient } from './support/manifest.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 /** Says when it is asked to, by a file; otherwise it waits. */
 const speaker = `trap 'echo goodbye; exit 0' TERM; echo one; echo two >&2; echo three; ${obedient.slice(obedient.indexOf('while'))}`;
@@ -22,11 +23,7 @@ describeOnRig('container logs', () => {
   let kubelet: Kubelet;
   const followers: ChildProcess[] = [];
 
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
-  const run = (name: string, over: ManifestOver): void => {
-    const { metadata, spec } = manifest(name, { nodeName: 'node1', ...over });
-    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
-  };
+  const run = (name: string, over: ManifestOver): Pod => cluster.createPod(manifest(name, over));
   const logs = (...args: readonly string[]): Promise<string> => cluster.kubectl('logs', ...args);
   const refused = (...args: readonly string[]): Promise<string> =>
     logs(...args).then(
@@ -69,11 +66,9 @@ describeOnRig('container logs', () => {
     };
   };
 
+  useClusterNode((node) => ({ rig, cluster, kubelet } = node));
+
   beforeAll(async () => {
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
-    await cluster.untilNodeReady();
     run('speaker', { containers: [container('main', speaker)] });
     run('crasher', { containers: [container('main', 'echo attempt; exit 1')] });
     run('stages', {
@@ -88,15 +83,12 @@ describeOnRig('container logs', () => {
   });
   afterAll(async () => {
     for (const child of followers) child.kill();
-    await rig.stop();
-    await cluster.stop();
   });
 
   describe.skipIf(whyNoKubectl !== undefined)(
     `kubectl${whyNoKubectl === undefined ? '' : `: ${whyNoKubectl}`}`,
     () => {
       test('a follower of a container that ends gets all of it and ends by itself', async () => {
-        tellWhenFailed();
         await cluster.untilPod(
           'counter',
           'to run',
@@ -109,7 +101,6 @@ describeOnRig('container logs', () => {
       });
 
       test('what a container wrote: all, the last lines, since a time, with times, limited', async () => {
-        tellWhenFailed();
         await cluster.untilReady('speaker');
         const three = (text: string): boolean => text.split('\n').length === 4;
         const text = await told('three lines', three, 'speaker');
@@ -126,7 +117,6 @@ describeOnRig('container logs', () => {
       });
 
       test('every container of a pod, by name or all at once', async () => {
-        tellWhenFailed();
         await cluster.untilReady('stages');
         expect(await logs('stages', '-c', 'first')).toBe('from init\n');
         expect(await told('b', (text) => text !== '', 'stages', '-c', 'b')).toBe('from b\n');
@@ -145,7 +135,6 @@ describeOnRig('container logs', () => {
       });
 
       test('the container before, and why there is none', async () => {
-        tellWhenFailed();
         await cluster.untilPod(
           'crasher',
           'to be restarted',
@@ -167,7 +156,6 @@ describeOnRig('container logs', () => {
       });
 
       test('a line longer than the runtime writes at once is one line, and bytes stay what they are', async () => {
-        tellWhenFailed();
         await cluster.untilReady('long');
         const text = await told('the binary line', (got) => got.includes('binary'), 'long');
         const [long, binary] = text.split('\n');
@@ -177,7 +165,6 @@ describeOnRig('container logs', () => {
       });
 
       test('a follower goes on over a rotation by the runtime, and hears the last words', async () => {
-        tellWhenFailed();
         const pod = await cluster.untilReady('speaker');
         const follower = follow('speaker');
         await follower.until('three');
@@ -195,7 +182,6 @@ describeOnRig('container logs', () => {
       });
 
       test('a static pod by the name that the API has for it', async () => {
-        tellWhenFailed();
         kubelet.writeManifest(
           'fixed',
           manifest('fixed', { containers: [container('main', `echo fixed; ${obedient}`)] }),
@@ -205,7 +191,6 @@ describeOnRig('container logs', () => {
       });
 
       test('followers end when the kubelet stops', async () => {
-        tellWhenFailed();
         const follower = follow('stages', '-c', 'a');
         await follower.until('from a');
         await kubelet.stop();

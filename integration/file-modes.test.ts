@@ -3,13 +3,14 @@
 // so that whoever adds a file decides who may read it.
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { expect, onTestFailed, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, startCluster } from './support/cluster.ts';
+import type { Cluster } from './support/cluster.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 const table: readonly string[] = [
   'root/actuated_pods_state -600 0:0',
@@ -117,20 +118,10 @@ for (const umask of ['000', '077'])
     let cluster: Cluster;
     let kubelet: Kubelet;
 
-    beforeAll(async () => {
-      rig = await startRig();
-      cluster = await startCluster(rig, 'node1');
-      kubelet = await rig.kubelet({
-        nodeName: 'node1',
-        umask,
-        flags: [`--kubeconfig=${cluster.kubeconfig}`],
-      });
-      await cluster.untilNodeReady();
-    });
-    afterAll(async () => {
-      await rig.stop();
-      await cluster.stop();
-    });
+    useClusterNode(
+      (node) => ({ rig, cluster, kubelet } = node),
+      () => ({ umask }),
+    );
 
     test('have the modes and owners of the table, and there are no others', async () => {
       onTestFailed(() => console.error(cluster.account(kubelet)));
@@ -158,11 +149,7 @@ for (const umask of ['000', '077'])
         { name: 'disk', mountPath: '/part', subPath: 'made/part' },
       ];
       const spec = { volumes, containers: [container('main', obedient, { volumeMounts })] };
-      const pod = manifest('p', { nodeName: 'node1', ...spec });
-      cluster.double.objects.create('pods', {
-        metadata: { ...pod.metadata },
-        ...(pod.spec && { spec: pod.spec }),
-      });
+      cluster.createPod(manifest('p', spec));
       kubelet.writeManifest(
         'static',
         manifest('static', {

@@ -6,7 +6,7 @@ import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import { nodeCertificate } from '../test/api-server/kubeconfig-text.ts';
 import { type KeyPair, TestAuthority } from '../test/api-server/pki.ts';
 import type { Kubelet } from './rig/kubelet.ts';
@@ -14,7 +14,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
-import { container, manifest } from './support/manifest.ts';
+import { manifest } from './support/manifest.ts';
 
 interface Answer {
   readonly status: number;
@@ -72,9 +72,7 @@ describeOnRig('http api', () => {
       },
     });
     await cluster.untilNodeReady();
-    cluster.double.objects.create('pods', {
-      ...manifest('web', { nodeName: 'node1', containers: [container('main')] }),
-    });
+    cluster.createPod(manifest('web'));
     await cluster.untilReady('web');
   });
   afterAll(async () => {
@@ -82,7 +80,7 @@ describeOnRig('http api', () => {
     await cluster.stop();
   });
 
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
+  beforeEach(() => onTestFailed(() => console.error(cluster.account(kubelet))));
 
   function ask(line: string, options: RequestOptions & { readonly body?: string } = {}): Promise<Answer> {
     const [method = 'GET', path = '/'] = line.split(' ');
@@ -109,7 +107,6 @@ describeOnRig('http api', () => {
   const bearer = (token: string): RequestOptions => ({ headers: { authorization: `Bearer ${token}` } });
 
   test('who is who: certificates, tokens, nobody', async () => {
-    tellWhenFailed();
     const other = new TestAuthority();
     const leaf = { commonName: 'admin', organizations: ['system:masters'] };
     const hour = 3_600_000;
@@ -159,7 +156,6 @@ describeOnRig('http api', () => {
   });
 
   test('every path answers an administrator as it should', async () => {
-    tellWhenFailed();
     const cases: readonly (readonly [string, number, string | RegExp])[] = [
       ['GET /healthz', 200, 'ok'],
       ['GET /healthz?verbose', 200, /^\[\+\]ping ok\n(.*\n)*\[\+\]lease ok\n/],
@@ -228,7 +224,6 @@ describeOnRig('http api', () => {
   });
 
   test('a right that is taken away ends when its answer is forgotten; a review that hangs holds up nobody else', async () => {
-    tellWhenFailed();
     expect((await ask('GET /metrics', bearer(readerToken))).status).toBe(200);
     cluster.double.grants.delete('reader get metrics');
     await waitFor(
@@ -282,7 +277,6 @@ describeOnRig('http api', () => {
   });
 
   test('the certificate and the authorities of clients are followed', async () => {
-    tellWhenFailed();
     const before = (await ask('GET /healthz', by(cluster.admin))).shown;
     showCertificateOf(new TestAuthority());
     await waitFor(
@@ -318,7 +312,6 @@ describeOnRig('http api', () => {
   });
 
   test('slow, many, large and silent clients harm nobody', async () => {
-    tellWhenFailed();
     const sockets: Socket[] = [];
     const open = (socket: Socket): Socket => {
       socket.on('error', () => undefined);

@@ -2,33 +2,22 @@
 // upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go expect of a node, with shorter grace periods.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
-import { type Cluster, isReady, startCluster } from './support/cluster.ts';
+import { type Cluster, isReady } from './support/cluster.ts';
 import { container, deaf, manifest } from './support/manifest.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 const graceSeconds = 3;
 
 describeOnRig('mirror pods', () => {
-  let rig: Rig;
   let cluster: Cluster;
   let kubelet: Kubelet;
 
-  beforeAll(async () => {
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
-    await cluster.untilNodeReady();
-  });
-  afterAll(async () => {
-    await rig.stop();
-    await cluster.stop();
-  });
+  useClusterNode((node) => ({ cluster, kubelet } = node));
 
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
   const graceful = (name: string): Pod =>
     manifest(name, { terminationGracePeriodSeconds: graceSeconds, containers: [container('main', deaf)] });
   const shown = (name: string): readonly unknown[] => {
@@ -43,7 +32,6 @@ describeOnRig('mirror pods', () => {
   };
 
   test('an edited manifest: the mirror pod shows the old pod for its grace period, then the new one', async () => {
-    tellWhenFailed();
     kubelet.writeManifest('edited', graceful('edited'));
     await cluster.untilReady('edited-node1');
     const before = shown('edited');
@@ -59,7 +47,6 @@ describeOnRig('mirror pods', () => {
   });
 
   test('a manifest removed and written again: the pod restarts once, its mirror pod stays', async () => {
-    tellWhenFailed();
     kubelet.writeManifest('again', graceful('again'));
     await cluster.untilReady('again-node1');
     const before = shown('again');
@@ -86,7 +73,6 @@ describeOnRig('mirror pods', () => {
   });
 
   test('a restart of the kubelet: the mirror pod is not changed', async () => {
-    tellWhenFailed();
     const exec = { command: ['true'] };
     const probe = { exec, initialDelaySeconds: 1, periodSeconds: 1 };
     const containers = [container('main', undefined, { startupProbe: probe, readinessProbe: probe })];

@@ -1,33 +1,29 @@
 // What a pod asked for is what the kernel enforces: the real files of real cgroups, for all three classes, for the classes
 // themselves and for all pods together. On a real containerd, through the built command.
 import { existsSync, readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { Kubelet } from './rig/kubelet.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, manifest } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import { containerIdOf, uidOf } from './support/pod-state.ts';
+import { useNode } from './support/suite-node.ts';
 
 const mebi = 1024 * 1024;
 
 describeOnRig('cgroups of pods', () => {
   let rig: Rig;
-  let kubelet: Kubelet;
   let kernel: KernelCgroups;
-  const own = new OwnPods(() => kubelet);
-
+  const own = useNode(
+    (node) => ({ rig } = node),
+    () => ({
+      config: { podPidsLimit: 200, kubeReserved: { cpu: '200m', memory: '256Mi' }, evictionHard: {} },
+    }),
+  );
   beforeAll(async () => {
     kernel = await KernelCgroups.find();
-    rig = await startRig();
-    kubelet = await rig.kubelet({
-      config: { podPidsLimit: 200, kubeReserved: { cpu: '200m', memory: '256Mi' }, evictionHard: {} },
-    });
   });
-  afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
 
   /** Below the cgroup of all pods. */
   const below = (path: string): string => `${rig.ground.name}/kubepods/${path}`;

@@ -1,11 +1,10 @@
 // How pods end, and how they come back: removed, edited, moved, killed from outside. Nothing of them may be left, and
 // nothing of the new may start before the old has ended. On a real containerd, through the built command.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { container, deaf, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -17,18 +16,12 @@ import {
 } from './support/pod-state.ts';
 import { allTraces, podTraces, untilNoTraces } from './support/pod-traces.ts';
 import { heldPod, killTask, watchRunningUids } from './support/runtime-view.ts';
+import { useNode } from './support/suite-node.ts';
 
 describeOnRig('pod end', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
-
-  beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
-  });
-  afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
+  const own = useNode((node) => ({ rig, kubelet } = node));
 
   test('a removed manifest ends the pod and leaves nothing of it', async () => {
     const pod = await own.start('leaves', manifest('leaves', { terminationGracePeriodSeconds: 30 }));

@@ -1,11 +1,10 @@
 // Pods that go wrong, on a real containerd: what happens to them, and that it does not happen to others.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, deaf, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -14,20 +13,14 @@ import {
   untilRunning,
 } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
+import { useNode } from './support/suite-node.ts';
 
 const crashers = 20;
 
 describeOnRig('pods that go wrong', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
-
-  beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
-  });
-  afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
+  const own = useNode((node) => ({ rig, kubelet } = node));
 
   test('twenty pods crash again and again, one image never comes: others start and run', async () => {
     own.write(

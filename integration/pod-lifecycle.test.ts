@@ -1,17 +1,17 @@
 // How pods run: what /pods tells of them, what is written on their containers, and what their restart policies do.
 // On a real containerd, through the built command.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { criAnnotations, criLabels } from '../src/api/cri/labels.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { containerHashText } from '../src/api/pod/container-hash.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { slowness, waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import { containerIdOf, containerStatus, uidOf, untilPod } from './support/pod-state.ts';
 import { heldPod, untilHeld } from './support/runtime-view.ts';
+import { useNode } from './support/suite-node.ts';
 
 const second = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const containerID = expect.stringMatching(/^containerd:\/\/[0-9a-f]{64}$/) as string;
@@ -24,14 +24,7 @@ function secondsOf(text: string | undefined): number {
 describeOnRig('pod lifecycle', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
-
-  beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
-  });
-  afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
+  const own = useNode((node) => ({ rig, kubelet } = node));
 
   test('a pod of two containers runs, and /pods tells it as the API would', async () => {
     const two = { containers: [container('web'), container('log')], metadata: { labels: { app: 'two' } } };

@@ -2,17 +2,16 @@
 // network. On a real containerd, through the built command.
 import { readlinkSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { Container, ContainerStateWaiting, ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import { buildBusyboxImage } from './rig/images.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import type { OciImage } from './rig/oci.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { RegistryFault } from './rig/registry.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { untilLogged } from './support/container-log.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -22,6 +21,7 @@ import {
   untilRunning,
 } from './support/pod-state.ts';
 import { heldPod } from './support/runtime-view.ts';
+import { useNode } from './support/suite-node.ts';
 
 const always500 = (count: number): RegistryFault[] =>
   Array.from({ length: count }, () => ({ do: 'status', status: 500, on: 'manifest' }) as const);
@@ -30,18 +30,12 @@ describeOnRig('pod start', () => {
   let rig: Rig;
   let kubelet: Kubelet;
   let image: OciImage;
-  const own = new OwnPods(() => kubelet);
+  const own = useNode((node) => ({ rig, kubelet } = node));
 
   beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
     image = await buildBusyboxImage();
   });
-  afterAll(() => rig.stop());
-  afterEach(() => {
-    own.removeAll();
-    rig.registry.clearFaults();
-  });
+  afterEach(() => rig.registry.clearFaults());
 
   const withMain = (name: string, over: Partial<Container>, script = obedient): Pod =>
     manifest(name, { containers: [container('main', script, over)] });

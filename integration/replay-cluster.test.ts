@@ -2,15 +2,14 @@
 // the Go kubelet had it when it was deleted, the same is told of it, and when it is deleted it goes.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import type { Event } from '../src/api/k8s/types.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
 import { eventLine, makeObjects, makePod, namespace } from '../test/replay/run.ts';
-import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, startCluster } from './support/cluster.ts';
+import type { Cluster } from './support/cluster.ts';
 import {
   comparable,
   expectEvents,
@@ -19,6 +18,7 @@ import {
   stateOf,
   wantedState,
 } from './support/recorded-pods.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 const recordings = readRecordings().filter(({ name }) => needsCluster.has(name));
 const recordedPath = '/tmp/lab-hostpath';
@@ -26,23 +26,17 @@ const recordedPath = '/tmp/lab-hostpath';
 describeOnRig('replay in a cluster', () => {
   let rig: Rig;
   let cluster: Cluster;
-  let kubelet: Kubelet;
+
+  useClusterNode(
+    (node) => ({ rig, cluster } = node),
+    () => ({ config: { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' } }),
+  );
 
   beforeAll(async () => {
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    const config = { clusterDNS: ['10.96.0.10'], clusterDomain: 'cluster.local' };
-    kubelet = await rig.kubelet({ nodeName: 'node1', config, flags: [`--kubeconfig=${cluster.kubeconfig}`] });
-    await cluster.untilNodeReady();
     makeObjects(cluster.double, { objects: recordings.flatMap(({ objects = [] }) => objects) });
     for (const { pod } of recordings) makePod(cluster.double, { pod: onRig(rig, pod) }, 'node1');
   });
-  afterAll(async () => {
-    await rig.stop();
-    await cluster.stop();
-  });
 
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
   const statusOf = (name: string) => cluster.double.objects.get('pods', namespace, name)?.status ?? {};
   const eventsOf = (name: string): readonly string[] => {
     const events: readonly Event[] = cluster.double.objects.list('events', namespace);
@@ -52,7 +46,6 @@ describeOnRig('replay in a cluster', () => {
 
   describe.each(recordings)('$name', (recording) => {
     test('comes to where it was recorded, and the same is told of it', async () => {
-      tellWhenFailed();
       const want = wantedState(expected(recording));
       await waitFor(
         () => {
@@ -68,7 +61,6 @@ describeOnRig('replay in a cluster', () => {
   });
 
   test('deleted, they go; what was told of each was recorded, and nothing is left in the runtime', async () => {
-    tellWhenFailed();
     for (const { name } of recordings) {
       cluster.double.objects.delete('pods', namespace, name, { gracePeriodSeconds: 1 });
     }

@@ -1,13 +1,14 @@
 // Pods resized while they run: what the API server was asked for is what the kernel's files say, of the pod and of its
 // container, and what the status tells. On a real containerd, through the built command.
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Container, Pod, PodCondition } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
-import { type Cluster, startCluster } from './support/cluster.ts';
+import type { Rig } from './rig/rig.ts';
+import type { Cluster } from './support/cluster.ts';
 import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 const mebi = 1024 * 1024;
 type Resources = NonNullable<Container['resources']>;
@@ -26,19 +27,10 @@ describeOnRig('resize', () => {
   let kubelet: Kubelet;
   let files: KernelCgroups;
 
+  useClusterNode((node) => ({ rig, cluster, kubelet } = node));
   beforeAll(async () => {
     files = await KernelCgroups.find();
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
-    await cluster.untilNodeReady();
   });
-  afterAll(async () => {
-    await rig.stop();
-    await cluster.stop();
-  });
-
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
 
   async function run(
     name: string,
@@ -47,8 +39,7 @@ describeOnRig('resize', () => {
     script = obedient,
   ): Promise<Pod> {
     const containers = [container('main', script, { resources: amounts(text), ...over })];
-    const { metadata, spec } = manifest(name, { nodeName: 'node1', containers });
-    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
+    cluster.createPod(manifest(name, { containers }));
     return await cluster.untilReady(name);
   }
 
@@ -100,7 +91,6 @@ describeOnRig('resize', () => {
   };
 
   test('burstable: up and down, CPU and memory, in the kernel and in the status, without a restart', async () => {
-    tellWhenFailed();
     const pod = await run('burst', '100m/200m 32Mi/64Mi');
     expect(kernel(pod)).toEqual({ pod: ['20000', `${64 * mebi}`], container: ['20000', `${64 * mebi}`] });
     const before = startedAt(pod);
@@ -121,7 +111,6 @@ describeOnRig('resize', () => {
   });
 
   test('guaranteed, and what the node can never have', async () => {
-    tellWhenFailed();
     const pod = await run('exact', '100m/100m 32Mi/32Mi');
     const before = startedAt(pod);
     resize('exact', '200m/200m 64Mi/64Mi');
@@ -143,7 +132,6 @@ describeOnRig('resize', () => {
   });
 
   test('RestartContainer: one restart, with the other amounts; and none for the other resource', async () => {
-    tellWhenFailed();
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     const pod = await run('anew', '100m/200m 32Mi/64Mi', { resizePolicy });
     resize('anew', '100m/300m 32Mi/64Mi');
@@ -155,7 +143,6 @@ describeOnRig('resize', () => {
   });
 
   test('memory that is in use is not taken away: told as an error, and done when it is given back', async () => {
-    tellWhenFailed();
     const pod = await run('holds', '100m/200m 32Mi/96Mi');
     await exec(pod, 'dd if=/dev/zero of=/dev/shm/held bs=1M count=40');
     resize('holds', '100m/200m 16Mi/24Mi');
@@ -174,7 +161,6 @@ describeOnRig('resize', () => {
   });
 
   test('killed as soon as it was asked, at any moment of it: the next life ends where it was to', async () => {
-    tellWhenFailed();
     const pod = await run('cut', '100m/200m 32Mi/64Mi');
     const before = startedAt(pod);
     const sizes = ['100m/300m 32Mi/128Mi', '100m/250m 32Mi/96Mi', '100m/400m 48Mi/160Mi'];

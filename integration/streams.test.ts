@@ -7,15 +7,15 @@ import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, onTestFailed, test } from 'vitest';
-import type { Pod } from '../src/api/k8s/types.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { type Cluster, whyNoKubectl } from './support/cluster.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
 import { kubectl, onTerminal, openConnections, startKubectl, webSocketExec } from './support/streams.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -28,11 +28,6 @@ describeOnRig('streams', () => {
   let cluster: Cluster;
   let kubelet: Kubelet;
 
-  const bind = (pod: Pod): void => {
-    const { metadata, spec } = pod;
-    cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
-  };
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
   /** Until the kubelet has no connection but those to the API server and on its plain ports. */
   const untilClosed = async (): Promise<void> => {
     const others = [cluster.port, kubelet.healthzPort, kubelet.readOnlyPort];
@@ -44,23 +39,21 @@ describeOnRig('streams', () => {
     await waitFor(noneLeft, 'all connections of streams to close', 40_000);
   };
 
+  useClusterNode(
+    (node) => ({ rig, cluster, kubelet } = node),
+    ({ kubeletConfig }) => ({ config: kubeletConfig }),
+  );
+
   beforeAll(async () => {
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    const flags = [`--kubeconfig=${cluster.kubeconfig}`];
-    kubelet = await rig.kubelet({ nodeName: 'node1', flags, config: cluster.kubeletConfig });
-    await cluster.untilNodeReady();
     const counting = `nc -ll -p 9000 -e sh -c 'head -c ${mebibyte} | wc -c' & httpd -p 8080 -h /tmp`;
-    bind(
+    cluster.createPod(
       manifest('target', {
-        nodeName: 'node1',
         initContainers: [container('side', obedient, { restartPolicy: 'Always' })],
         containers: [container('main', `echo hello > /tmp/index.html; ${counting}; ${obedient}`)],
       }),
     );
-    bind(
+    cluster.createPod(
       manifest('listener', {
-        nodeName: 'node1',
         restartPolicy: 'Never',
         containers: [container('main', 'read line; echo "heard $line"', { stdin: true, stdinOnce: true })],
       }),
@@ -68,14 +61,9 @@ describeOnRig('streams', () => {
     await cluster.untilReady('target');
     await cluster.untilReady('listener');
   });
-  afterAll(async () => {
-    await rig.stop();
-    await cluster.stop();
-  });
 
   describe('at the secure port', () => {
     test('a WebSocket: outputs, exit status, and no way in without a certificate', async () => {
-      tellWhenFailed();
       const script = 'echo out; echo err >&2; exit 3';
       const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
       const { protocol, said } = await exec.ended;
@@ -91,7 +79,6 @@ describeOnRig('streams', () => {
     });
 
     test('a terminal and its size; input', async () => {
-      tellWhenFailed();
       const script =
         'while [ "$(stty size)" != "40 100" ]; do sleep 0.1; done; read line; echo "$line at $(tty)"';
       const streams = 'input=1&output=1&tty=1';
@@ -104,7 +91,6 @@ describeOnRig('streams', () => {
     });
 
     test('one exec after another leaves no socket open', async () => {
-      tellWhenFailed();
       for (let at = 0; at < 50; at++) {
         const exec = await webSocketExec(cluster, kubelet, 'target/main', ['true']);
         await exec.ended;
@@ -113,7 +99,6 @@ describeOnRig('streams', () => {
     });
 
     test('a client that vanishes: its command’s input ends, and nothing stays open', async () => {
-      tellWhenFailed();
       const script = 'echo ready; cat; echo gone > /tmp/vanished';
       const streams = 'input=1&output=1';
       const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script], streams);
@@ -166,7 +151,6 @@ describeOnRig('streams', () => {
       ],
       ['GET', '/run/default/target/main?cmd=id', {}, '405 405: Method Not Allowed'],
     ])('%s %s %j', async (method, path, headers, want) => {
-      tellWhenFailed();
       const tls = { ...cluster.admin, rejectUnauthorized: false, agent: false as const };
       const url = `https://127.0.0.1:${kubelet.securePort}${path}`;
       const outgoing = httpsRequest(url, { ...tls, method, headers }).end();
@@ -191,7 +175,6 @@ describeOnRig('streams', () => {
         [1, 'exit 1'],
         [137, 'kill -9 $$'],
       ])('exec ends with %i', async (code, script) => {
-        tellWhenFailed();
         const ended = await kubectl(cluster, exec('--', 'sh', '-c', script));
         expect(ended.code).toBe(code);
         if (code === 0) expect([ended.stdout.toString(), ended.stderr]).toEqual(['out\n', 'err\n']);
@@ -199,7 +182,6 @@ describeOnRig('streams', () => {
       });
 
       test('much in both directions arrives as it was', async () => {
-        tellWhenFailed();
         const sent = randomBytes(16 * mebibyte);
         const script = 'tee /tmp/big | sha256sum >&2; cat /tmp/big';
         const { code, stderr, stdout } = await kubectl(cluster, exec('-i', '--', 'sh', '-c', script), sent);
@@ -209,14 +191,12 @@ describeOnRig('streams', () => {
       });
 
       test('a terminal', async () => {
-        tellWhenFailed();
         const script = 'test -t 0 && test -t 1 && echo at $(tty)';
         const { stdout } = await onTerminal(cluster, exec('-it', '--', 'sh', '-c', script));
         expect(stdout.toString()).toMatch(/at \/dev\/pts\/\d+\r\n/);
       });
 
       test('attach: what is typed is read, what is said is shown, and the end is the end', async () => {
-        tellWhenFailed();
         const { stdout } = await kubectl(
           cluster,
           ['attach', '-i', 'listener', '-c', 'main'],
@@ -227,7 +207,6 @@ describeOnRig('streams', () => {
       });
 
       test('cp, both ways', async () => {
-        tellWhenFailed();
         const [there, back] = [join(rig.ground.dir, 'there'), join(rig.ground.dir, 'back')];
         writeFileSync(there, randomBytes(2 * mebibyte));
         await cluster.kubectl('cp', there, 'default/target:/tmp/copied', '-c', 'main');
@@ -236,7 +215,6 @@ describeOnRig('streams', () => {
       });
 
       test('port-forward: connections side by side, one that the server ends, a port where nobody listens', async () => {
-        tellWhenFailed();
         const forward = startKubectl(cluster, ['port-forward', 'target', ':8080', ':9000', ':9999']);
         let said = '';
         forward.child.stdout?.on('data', (chunk: Buffer) => {
@@ -261,7 +239,6 @@ describeOnRig('streams', () => {
       });
 
       test('what cannot be: another container, another pod, the node’s own API', async () => {
-        tellWhenFailed();
         const wrong = await kubectl(cluster, ['exec', 'target', '-c', 'none', '--', 'id']);
         expect(wrong.stderr).toContain('container none is not valid for pod target');
         const absent = await kubectl(cluster, ['exec', 'absent', '-c', 'main', '--', 'id']);
@@ -271,7 +248,6 @@ describeOnRig('streams', () => {
       });
 
       test('the runtime dies in the middle: clients are cut off, the kubelet goes on', async () => {
-        tellWhenFailed();
         const script = 'echo begun; sleep 1000';
         const running = startKubectl(cluster, exec('--', 'sh', '-c', script));
         const direct = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);

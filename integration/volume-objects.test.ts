@@ -2,38 +2,26 @@
 // change and go; a token that is refused; claims that lead to block devices; a kubelet that is killed again and again meanwhile.
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Pod, PodSpec } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { mustRun } from './rig/process.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, startCluster } from './support/cluster.ts';
+import type { Cluster } from './support/cluster.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
+import { useClusterNode } from './support/suite-node.ts';
 
 describeOnRig('volumes from the cluster', () => {
   let rig: Rig;
   let cluster: Cluster;
   let kubelet: Kubelet;
 
-  beforeAll(async () => {
-    rig = await startRig();
-    cluster = await startCluster(rig, 'node1');
-    kubelet = await rig.kubelet({ nodeName: 'node1', flags: [`--kubeconfig=${cluster.kubeconfig}`] });
-    await cluster.untilNodeReady();
-  });
-  afterAll(async () => {
-    await rig.stop();
-    await cluster.stop();
-  });
+  useClusterNode((node) => ({ rig, cluster, kubelet } = node));
 
-  const tellWhenFailed = (): void => onTestFailed(() => console.error(cluster.account(kubelet)));
-  const create = (name: string, over: Partial<PodSpec>): Pod => {
-    const { metadata, spec } = manifest(name, { nodeName: 'node1', ...over });
-    return cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
-  };
+  const create = (name: string, over: Partial<PodSpec>): Pod => cluster.createPod(manifest(name, over));
   const end = async (name: string): Promise<void> => {
     cluster.double.objects.delete('pods', 'default', name);
     await cluster.untilGone(name);
@@ -68,7 +56,6 @@ describeOnRig('volumes from the cluster', () => {
     ));
 
   test('a ConfigMap that is missing, appears, changes and disappears; a sub-path keeps its first content', async () => {
-    tellWhenFailed();
     const volumeMounts = [
       { name: 'v', mountPath: '/v' },
       { name: 'v', mountPath: '/part', subPath: 'k' },
@@ -101,7 +88,6 @@ describeOnRig('volumes from the cluster', () => {
   });
 
   test('secrets and tokens lie in memory, their files are their owner’s, and none of them is logged', async () => {
-    tellWhenFailed();
     const word = 'a-very-secret-word';
     cluster.double.objects.create('secrets', {
       metadata: { name: 'hush', namespace: 'default' },
@@ -162,7 +148,6 @@ describeOnRig('volumes from the cluster', () => {
   };
 
   test('a claim leads to a block device, as it is and with its file system', async () => {
-    tellWhenFailed();
     const image = join(rig.ground.dir, 'disk.img');
     writeFileSync(image, 'written on the disk\n');
     truncateSync(image, 16 * 1024 * 1024);
@@ -205,7 +190,6 @@ describeOnRig('volumes from the cluster', () => {
   });
 
   test('killed again and again while pods start: nothing is mounted twice, nothing is left', async () => {
-    tellWhenFailed();
     const names = Array.from({ length: 8 }, (_, at) => `cut-${at}`);
     const volumes = [
       { name: 'disk', emptyDir: {} },

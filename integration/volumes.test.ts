@@ -2,17 +2,17 @@
 // kubelet finds again, and what a container cannot reach through a sub-path.
 import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import type { Rig } from './rig/rig.ts';
 import { logLines, untilLogged } from './support/container-log.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import { containerIdOf, uidOf, untilContainer, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
+import { useNode } from './support/suite-node.ts';
 
 /** Every line of it is what one kind of volume gives to who runs in the container. */
 const look = `
@@ -29,17 +29,13 @@ ls -A /nested
 describeOnRig('volumes', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
+  const own = useNode((node) => ({ rig, kubelet } = node));
 
   beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
     mkdirSync(hostDirectory());
     // The container is not root's.
     chmodSync(hostDirectory(), 0o777);
   });
-  afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
 
   const hostDirectory = (): string => join(kubelet.dir, 'host-path');
   const seenBy = (name: string): readonly string[] => [

@@ -76,6 +76,14 @@ export class Cluster {
     return this.double.objects.get('pods', 'default', name);
   }
 
+  /** Creates a pod that is bound to the node. */
+  createPod({ metadata, spec }: Pod): Pod {
+    return this.double.objects.create('pods', {
+      metadata: { ...metadata },
+      ...(spec && { spec: { ...spec, nodeName: this.nodeName } }),
+    });
+  }
+
   node(): Node | undefined {
     return this.double.objects.get('nodes', '', this.nodeName);
   }
