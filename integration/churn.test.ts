@@ -2,14 +2,15 @@
 // kubelet's memory comes back to where it was. On a real containerd, through the built command.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cgroupFolders } from './rig/cgroups.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import { type Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest, obedient } from './support/manifest.ts';
+import { useNode } from './support/suite-node.ts';
 
 const count = 100;
 const mebi = 1024 * 1024;
@@ -18,12 +19,7 @@ const longMs = 240_000;
 describeOnRig('churn', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-
-  beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
-  });
-  afterAll(() => rig.stop());
+  useNode((node) => ({ rig, kubelet } = node));
 
   const names = (prefix: string, many: number): readonly string[] =>
     Array.from({ length: many }, (_, index) => `${prefix}-${index}`);

@@ -1,13 +1,14 @@
 // The runtime may go away: the kubelet stays, says so once, leaves running containers alone and carries on when it is back.
 // On a real containerd, through the built command.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
-import { type Rig, startRig } from './rig/rig.ts';
+import { type Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus, untilPod, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
+import { useNode } from './support/suite-node.ts';
 
 const downMs = 20_000;
 const lost = /^E.*Container runtime does not answer/;
@@ -16,12 +17,7 @@ const back = /^I.*Container runtime answers again/;
 describeOnRig('runtime that goes away', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-
-  beforeAll(async () => {
-    rig = await startRig();
-    kubelet = await rig.kubelet();
-  });
-  afterAll(() => rig.stop());
+  useNode((node) => ({ rig, kubelet } = node));
 
   test(`containerd stopped for ${downMs / 1000} s: said once, nothing is touched, everything is made up for`, async () => {
     const names = ['one', 'two'];

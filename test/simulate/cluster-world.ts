@@ -1,4 +1,5 @@
 // A cluster of one node in memory: the API server's double, the real loops, FakeCri, the fake clock.
+import { onTestFinished } from 'vitest';
 import type { Node, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import type { ApiServerDouble } from '../api-server/double.ts';
 import { aPod, type PodOver } from '../builders/builders.ts';
@@ -78,6 +79,19 @@ export class ClusterWorld {
   forbidden(): readonly object[] {
     return this.api.requests.filter(({ code }) => code === 403);
   }
+}
+
+/** A cluster whose node has been running for two seconds. It is closed when the test ends. */
+export async function startCluster(
+  options: ConstructorParameters<typeof ClusterWorld>[0] = {},
+  prepare: (world: ClusterWorld) => void = () => undefined,
+): Promise<ClusterWorld> {
+  const world = new ClusterWorld(options);
+  onTestFinished(() => world.close());
+  prepare(world);
+  await world.node.start();
+  await world.advance(2_000);
+  return world;
 }
 
 export function readyOf(status: PodStatus | Node['status']): string | undefined {

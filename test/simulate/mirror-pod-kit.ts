@@ -1,18 +1,10 @@
 // A node of a cluster with one static pod that ends slowly, for tests of its mirror pod.
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import type { Pod } from '../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../builders/builders.ts';
-import { ClusterWorld } from './cluster-world.ts';
+import type { ClusterWorld } from './cluster-world.ts';
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
-
-export async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
 
 /** Ignores SIGTERM, so that it ends with its grace period of 20 s. */
 export const graceful = (uid: string, over: PodOver = {}): Pod =>

@@ -1,23 +1,14 @@
 // A node whose API server is away, busy, forgetful or flooded: nothing that runs is touched, and all is told afterwards.
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
-import { ClusterWorld, readyOf } from '../../simulate/cluster-world.ts';
-
-async function started(prepare?: (world: ClusterWorld) => void): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  prepare?.(world);
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
+import { type ClusterWorld, readyOf, startCluster } from '../../simulate/cluster-world.ts';
 
 function stops(world: ClusterWorld): number {
   return world.did('stopContainer') + world.did('stopPodSandbox');
 }
 
 test('away at the start: static pods run; the node, their mirror pods and statuses come with the server', async () => {
-  const world = await started(({ api, node }) => {
+  const world = await startCluster({}, ({ api, node }) => {
     api.faults.away();
     node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
   });
@@ -32,7 +23,7 @@ test('away at the start: static pods run; the node, their mirror pods and status
 });
 
 test('away in the middle: nothing is touched, and what happened meanwhile is told in one go', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   world.run('job', { restartPolicy: 'Never', containers: [aContainer({ name: 'j' })] });
   await world.advance(3_000);
@@ -52,7 +43,7 @@ test('away in the middle: nothing is touched, and what happened meanwhile is tol
 });
 
 test('away while the kubelet restarts: no container is stopped or started, and pods deleted meanwhile end afterwards', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   world.run('gone');
   await world.advance(3_000);
@@ -71,7 +62,7 @@ test('away while the kubelet restarts: no container is stopped or started, and p
 });
 
 test('deleted while no kubelet runs: the next one ends the pod, reports its end and removes its object', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   world.run('done', { restartPolicy: 'Never', containers: [aContainer({ name: 'd' })] });
   await world.advance(3_000);
@@ -90,7 +81,7 @@ test('deleted while no kubelet runs: the next one ends the pod, reports its end 
 });
 
 test('a kubelet that is killed again and again reports every pod as it is', async () => {
-  const world = await started();
+  const world = await startCluster();
   for (const name of ['a', 'b', 'c']) world.run(name);
   for (let life = 0; life < 5; life++) {
     await world.advance(150);
@@ -113,7 +104,7 @@ const answers = [
 ] as const;
 for (const [name, failure] of answers)
   test(`statuses survive ${name}`, async () => {
-    const world = await started();
+    const world = await startCluster();
     world.api.faults.fail({ verb: 'patch', resource: 'pods', subresource: 'status' }, failure);
     world.run('web');
     await world.advance(30_000);
@@ -122,7 +113,7 @@ for (const [name, failure] of answers)
   });
 
 test('watches that are cut or sent back to the beginning change nothing', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('a');
   await world.advance(3_000);
   world.api.faults.cutWatches();
@@ -137,7 +128,7 @@ test('watches that are cut or sent back to the beginning change nothing', async 
 });
 
 test('a hundred pods at once: each runs, each is reported a few times, and all go when they are deleted at once', async () => {
-  const world = await started();
+  const world = await startCluster();
   const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
   for (const name of names) world.run(name, { terminationGracePeriodSeconds: 1 });
   await world.advance(60_000);
@@ -153,7 +144,7 @@ test('a hundred pods at once: each runs, each is reported a few times, and all g
 }, 60_000);
 
 test('a stalled API server does not hold up pods, nor the node when it answers again', async () => {
-  const world = await started();
+  const world = await startCluster();
   const stalled = world.api.faults.stall({ resource: 'nodes' });
   world.run('web');
   await world.advance(30_000);

@@ -1,16 +1,8 @@
 // A whole node in memory: pods get config maps, secrets and tokens from the API server within what a node may ask for, also
 // when those come late, change, or the server is away.
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { aContainer } from '../../builders/builders.ts';
-import { ClusterWorld } from '../../simulate/cluster-world.ts';
-
-async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
+import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
 function configMap(world: ClusterWorld, value: string): void {
   if (world.api.objects.get('configmaps', 'default', 'conf') === undefined) {
@@ -58,7 +50,7 @@ function watched(world: ClusterWorld): readonly string[] {
 }
 
 test('a pod gets what it refers to, by requests that a node may make, until it is gone', async () => {
-  const world = await started();
+  const world = await startCluster();
   configMap(world, '1');
   secret(world);
   const uid = run(world);
@@ -86,7 +78,7 @@ test('a pod gets what it refers to, by requests that a node may make, until it i
 });
 
 test('objects that come late are waited for; a change is in the volume at once', async () => {
-  const world = await started();
+  const world = await startCluster();
   secret(world);
   const uid = run(world);
   await world.advance(10_000);
@@ -100,7 +92,7 @@ test('objects that come late are waited for; a change is in the volume at once',
 });
 
 test('while the server is away nothing is touched, through a restart, and changes arrive afterwards', async () => {
-  const world = await started();
+  const world = await startCluster();
   configMap(world, '1');
   secret(world);
   const uid = run(world);

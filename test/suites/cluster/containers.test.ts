@@ -1,17 +1,9 @@
 // What containers of a cluster's pods get and how that is told: objects, services, hooks, ephemeral containers, last words.
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ContainerConfig } from '../../../src/api/cri/generated/runtime/v1/api.ts';
 import type { ContainerStatus } from '../../../src/api/k8s/types.ts';
 import { aContainer } from '../../builders/builders.ts';
-import { ClusterWorld } from '../../simulate/cluster-world.ts';
-
-async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
+import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
 function made(world: ClusterWorld, name = 'c'): readonly ContainerConfig[] {
   return world.node.cri.calls
@@ -41,7 +33,7 @@ describe('environment', () => {
   ];
 
   test('from objects, and the services that there are', async () => {
-    const world = await started();
+    const world = await startCluster();
     world.api.objects.create('configmaps', {
       metadata: { name: 'settings', namespace: 'default' },
       data: { level: 'high' },
@@ -69,7 +61,7 @@ describe('environment', () => {
   });
 
   test('what is missing is told, and the container starts when it comes', async () => {
-    const world = await started();
+    const world = await startCluster();
     world.run('web', { containers: [aContainer({ env: env.slice(0, 1) })] });
     await world.advance(5_000);
     const message = 'configmap "settings" not found';
@@ -88,7 +80,7 @@ describe('environment', () => {
 
 describe('hooks', () => {
   test('a postStart hook that fails ends the container, and only the status tells why', async () => {
-    const world = await started();
+    const world = await startCluster();
     const postStart = { exec: { command: ['sh', '-c', 'echo a-secret; exit 7'] } };
     const container = aContainer({ lifecycle: { postStart }, terminationMessagePolicy: 'File' });
     world.run('web', { terminationGracePeriodSeconds: 1, containers: [container] });
@@ -107,7 +99,7 @@ describe('hooks', () => {
   });
 
   test('the next container waits for the hook of the one before it', async () => {
-    const world = await started();
+    const world = await startCluster();
     const first = aContainer({ lifecycle: { postStart: { sleep: { seconds: 5 } } } });
     world.run('web', { containers: [first, aContainer({ name: 'd' })] });
     await world.advance(4_000);
@@ -119,7 +111,7 @@ describe('hooks', () => {
 });
 
 test('an ephemeral container joins a running pod, sees the processes of its target, and changes nothing else', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   await world.advance(5_000);
   const target = status(world, 'web')?.containerID?.replace(/^.*\/\//, '');
@@ -145,7 +137,7 @@ test('an ephemeral container joins a running pod, sees the processes of its targ
 });
 
 test('the last words of a container are in its status, also those of its log', async () => {
-  const world = await started();
+  const world = await startCluster();
   const container = aContainer({ command: ['sh', '-c', 'sleep 5; exit 3'] });
   world.run('job', { restartPolicy: 'Never', containers: [container] });
   await world.advance(3_000);
@@ -156,7 +148,7 @@ test('the last words of a container are in its status, also those of its log', a
 });
 
 test('a log is linked under its old name, and nothing of the pod is left when it has gone', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web', { terminationGracePeriodSeconds: 1 });
   await world.advance(5_000);
   const links = (): readonly string[] =>
@@ -173,7 +165,7 @@ test('a log is linked under its old name, and nothing of the pod is left when it
 });
 
 test('a pod whose runtime class is not there says so, and runs when it comes', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web', { runtimeClassName: 'kata' });
   await world.advance(5_000);
   expect(world.did('runPodSandbox')).toBe(0);
@@ -184,7 +176,7 @@ test('a pod whose runtime class is not there says so, and runs when it comes', a
 });
 
 test('a sysctl that is not allowed is refused with its reason', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web', { securityContext: { sysctls: [{ name: 'kernel.sem', value: '1' }] } });
   await world.advance(3_000);
   expect(world.pod('web')?.status).toMatchObject({

@@ -1,11 +1,11 @@
 // Mirror pods end to end in memory: what upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go expect of a node.
 import { expect, test } from 'vitest';
 import { aPod } from '../../builders/builders.ts';
-import type { ClusterWorld } from '../../simulate/cluster-world.ts';
-import { expectUnchanged, graceful, running, shown, started } from '../../simulate/mirror-pod-kit.ts';
+import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
+import { expectUnchanged, graceful, running, shown } from '../../simulate/mirror-pod-kit.ts';
 
 test('a mirror pod stays Running for the grace period of a removed static pod', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   world.node.remove('web.json');
   await expectUnchanged(world, before, 19_000);
@@ -14,7 +14,7 @@ test('a mirror pod stays Running for the grace period of a removed static pod', 
 });
 
 test('a mirror pod shows the old static pod for its grace period when the manifest is edited', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   world.node.write('web.json', aPod({ name: 'web', uid: 'second' }));
   await expectUnchanged(world, before, 19_000);
@@ -25,7 +25,7 @@ test('a mirror pod shows the old static pod for its grace period when the manife
 });
 
 test('a mirror pod shows the last of many edits made during the grace period', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   for (let edit = 0; edit < 150; edit++) {
     world.node.write('web.json', aPod({ name: 'web', uid: `edit-${edit}` }));
@@ -42,7 +42,7 @@ test('a mirror pod shows the last of many edits made during the grace period', a
 test.each(['edited', 'removed'])(
   'a mirror pod stays while a kubelet that was restarted ends the static pod that was %s',
   async (how) => {
-    const world = await started();
+    const world = await startCluster();
     const before = await running(world, 'first');
     if (how === 'edited') world.node.write('web.json', aPod({ name: 'web', uid: 'second' }));
     else world.node.remove('web.json');
@@ -61,7 +61,7 @@ test.each(['edited', 'removed'])(
 );
 
 test('a mirror pod that is deleted with a grace period is replaced while its static pod runs on', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   world.delete('web-n', 30);
   await world.advance(4_000);
@@ -70,7 +70,7 @@ test('a mirror pod that is deleted with a grace period is replaced while its sta
 });
 
 test('a mirror pod that a user has changed keeps its UID, and its static pod runs on', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   world.change('web-n', (pod) => ({
     ...pod,
@@ -94,7 +94,7 @@ test.each([
     },
   ],
 ])('a mirror pod whose namespace %s is retried with its back-off, one line each', async (_how, prepare) => {
-  const world = await started();
+  const world = await startCluster();
   await prepare(world);
   world.node.write('web.json', aPod({ name: 'web', uid: 'first', namespace: 'gone' }));
   const attempts = (): number =>
@@ -113,7 +113,7 @@ test.each([
 });
 
 test('a mirror pod keeps its transition and start times when the kubelet is restarted', async () => {
-  const world = await started();
+  const world = await startCluster();
   await running(world, 'first');
   const before = world.pod('web-n');
   const patches = world.asked('patch pods/status default/web-n');
@@ -127,7 +127,7 @@ test('a mirror pod keeps its transition and start times when the kubelet is rest
 });
 
 test('a mirror pod keeps its times when the API server answers only later', async () => {
-  const world = await started();
+  const world = await startCluster();
   await running(world, 'first');
   const before = world.pod('web-n');
   await world.node.kill();
@@ -141,7 +141,7 @@ test('a mirror pod keeps its times when the API server answers only later', asyn
 });
 
 test('a static pod does not take over the times of a mirror pod that shows another one', async () => {
-  const world = await started();
+  const world = await startCluster();
   await running(world, 'first');
   const before = world.pod('web-n');
   await world.node.kill();

@@ -1,18 +1,10 @@
 // What a node of a cluster does, end to end in memory.
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
-import { ClusterWorld, readyOf } from '../../simulate/cluster-world.ts';
-
-async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
+import { readyOf, startCluster } from '../../simulate/cluster-world.ts';
 
 test('the node registers, is ready, has its lease, and everything within what a node may do', async () => {
-  const world = await started();
+  const world = await startCluster();
   expect(readyOf(world.self()?.status)).toBe('True');
   expect(world.self()?.metadata?.labels).toMatchObject({ 'kubernetes.io/hostname': 'n' });
   const lease = world.api.objects.get('leases', 'kube-node-lease', 'n');
@@ -25,7 +17,7 @@ test('the node registers, is ready, has its lease, and everything within what a 
 });
 
 test('a bound pod runs and is ready; deleted, its object goes when nothing of it is left', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   await world.advance(3_000);
   expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
@@ -40,7 +32,7 @@ test('a bound pod runs and is ready; deleted, its object goes when nothing of it
 });
 
 test('a pod that ends by itself is reported, and not started again by the next kubelet', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('job', { restartPolicy: 'Never', containers: [aContainer({ command: ['sh', '-c', 'exit 3'] })] });
   await world.advance(5_000);
   expect(world.phase('job')).toBe('Failed');
@@ -53,7 +45,7 @@ test('a pod that ends by itself is reported, and not started again by the next k
 });
 
 test('a pod that is not admitted is Failed with the reason', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('other', { nodeSelector: { 'kubernetes.io/hostname': 'elsewhere' } });
   await world.advance(2_000);
   expect(world.phase('other')).toBe('Failed');
@@ -64,7 +56,7 @@ test('a pod that is not admitted is Failed with the reason', async () => {
 });
 
 test('a pod with a finalizer ends and its object stays', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('kept', { finalizers: ['example.com/wait'], terminationGracePeriodSeconds: 1 });
   await world.advance(3_000);
   world.delete('kept');
@@ -75,7 +67,7 @@ test('a pod with a finalizer ends and its object stays', async () => {
 });
 
 test('a pod that is force-deleted ends, and one of the same name after it runs on its own', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = world.run('web', { uid: 'uid-1' });
   await world.advance(3_000);
   world.delete('web', 0);
@@ -88,7 +80,7 @@ test('a pod that is force-deleted ends, and one of the same name after it runs o
 });
 
 test('a static pod has a mirror pod with its status, which comes back when somebody deletes it', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
   await world.advance(5_000);
   const mirror = world.pod('web-n');
@@ -113,7 +105,7 @@ test('a static pod has a mirror pod with its status, which comes back when someb
 });
 
 test('another manifest under the same name replaces the mirror pod', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.node.write('web.json', aPod({ name: 'web', uid: 'first' }));
   await world.advance(5_000);
   world.node.write('web.json', aPod({ name: 'web', uid: 'second' }));
@@ -123,7 +115,7 @@ test('another manifest under the same name replaces the mirror pod', async () =>
 });
 
 test('nothing that the kubelet wrote itself makes it ask the runtime again', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   await world.advance(5_000);
   const calls = world.node.calls().length;
@@ -137,7 +129,7 @@ test('nothing that the kubelet wrote itself makes it ask the runtime again', asy
 const asking = (cpu: string): PodOver => ({ containers: [aContainer({ resources: { requests: { cpu } } })] });
 
 test('a pod that asks for more than is left is Failed, and told so by an event', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('first', asking('1500m'));
   await world.advance(3_000);
   world.run('second', asking('1'));
@@ -153,7 +145,7 @@ test('a pod that asks for more than is left is Failed, and told so by an event',
 });
 
 test('a critical pod takes the place of another, which is Failed with the reason', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('small', asking('500m'));
   world.run('large', asking('1500m'));
   await world.advance(3_000);
@@ -171,7 +163,7 @@ test('a critical pod takes the place of another, which is Failed with the reason
 });
 
 test('a container that is added to a running pod is started beside the others', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('debugged');
   await world.advance(3_000);
   const id = world.pod('debugged')?.status?.containerStatuses?.[0]?.containerID;
@@ -191,7 +183,7 @@ test('a container that is added to a running pod is started beside the others', 
 });
 
 test('a readiness gate that somebody opens makes the pod ready', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('gated', { readinessGates: [{ conditionType: 'example.com/gate' }] });
   await world.advance(3_000);
   expect([world.phase('gated'), world.ready('gated')]).toEqual(['Running', 'False']);
@@ -204,7 +196,7 @@ test('a readiness gate that somebody opens makes the pod ready', async () => {
 });
 
 test('what somebody else writes over the kubelet’s own report is set right', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   await world.advance(3_000);
   const conditions = (world.pod('web')?.status?.conditions ?? []).map((each) => ({
@@ -217,7 +209,7 @@ test('what somebody else writes over the kubelet’s own report is set right', a
 });
 
 test('a runtime that goes down makes the node not ready, and ready again when it is back', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.node.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
   await world.advance(6_000);
   const ready = world.self()?.status?.conditions?.find(({ type }) => type === 'Ready');

@@ -1,16 +1,8 @@
 // What a cluster is told of a pod, end to end in memory: its conditions, its end by the node's hand, its events.
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Event, PodCondition } from '../../../src/api/k8s/types.ts';
 import { aContainer } from '../../builders/builders.ts';
-import { ClusterWorld } from '../../simulate/cluster-world.ts';
-
-async function started(): Promise<ClusterWorld> {
-  const world = new ClusterWorld();
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
-}
+import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
 function condition(world: ClusterWorld, name: string, type: string): Partial<PodCondition> | undefined {
   const found = world.pod(name)?.status?.conditions?.find((each) => each.type === type);
@@ -26,7 +18,7 @@ function eventsOf(world: ClusterWorld, name: string): readonly Event[] {
 }
 
 test('a pod with a readiness gate is ready when somebody says so, and no longer when they take it back', async () => {
-  const world = await started();
+  const world = await startCluster();
   const conditionType = 'example.com/lb';
   world.run('web', { readinessGates: [{ conditionType }] });
   await world.advance(3_000);
@@ -59,7 +51,7 @@ test('a pod with a readiness gate is ready when somebody says so, and no longer 
 });
 
 test('a pod that the node ends is Failed with the reason once it is down, not before', async () => {
-  const world = await started();
+  const world = await startCluster();
   const deaf = aContainer({ command: ['sh', '-c', "trap '' TERM; sleep 1000"] });
   const pod = world.run('victim', { containers: [deaf], terminationGracePeriodSeconds: 5 });
   await world.advance(3_000);
@@ -88,7 +80,7 @@ test('a pod that the node ends is Failed with the reason once it is down, not be
 });
 
 test('events name the container and the pod as the API has it; what repeats is counted in one object', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('crash', { containers: [aContainer({ command: ['sh', '-c', 'exit 1'] })] });
   await world.advance(60_000);
   const events = eventsOf(world, 'crash');
@@ -116,7 +108,7 @@ test('events name the container and the pod as the API has it; what repeats is c
 });
 
 test('events of the time without an API server are told when it is back', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web', { terminationGracePeriodSeconds: 1 });
   await world.advance(200);
   world.api.faults.away();
@@ -129,7 +121,7 @@ test('events of the time without an API server are told when it is back', async 
 });
 
 test('a container that is added for looking into a running pod is started once, told, and makes nobody unready', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.run('web');
   await world.advance(3_000);
   const looks = {

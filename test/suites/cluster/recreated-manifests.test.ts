@@ -1,14 +1,14 @@
 // Manifests that are removed and written again, end to end in memory. Upstream's mirror_pod_test.go expects a restart.
 import { expect, test } from 'vitest';
-import type { ClusterWorld } from '../../simulate/cluster-world.ts';
-import { expectUnchanged, graceful, running, shown, started } from '../../simulate/mirror-pod-kit.ts';
+import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
+import { expectUnchanged, graceful, running, shown } from '../../simulate/mirror-pod-kit.ts';
 
 function restartCount(world: ClusterWorld): number | undefined {
   return world.pod('web-n')?.status?.containerStatuses?.[0]?.restartCount;
 }
 
 test('a manifest that is removed and written again in the same instant restarts its pod', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   const ip = world.pod('web-n')?.status?.podIP;
   world.node.recreate('web.json');
@@ -27,7 +27,7 @@ test('a manifest that is removed and written again in the same instant restarts 
 });
 
 test('a manifest that comes back while its pod ends restarts the pod', async () => {
-  const world = await started();
+  const world = await startCluster();
   const before = await running(world, 'first');
   world.node.remove('web.json');
   await world.advance(10_000);
@@ -38,7 +38,7 @@ test('a manifest that comes back while its pod ends restarts the pod', async () 
 });
 
 test('a manifest that is replaced by the same content restarts nothing', async () => {
-  const world = await started();
+  const world = await startCluster();
   await running(world, 'first');
   for (let round = 0; round < 5; round++) {
     world.node.write('web.json', graceful('first'));
@@ -49,7 +49,7 @@ test('a manifest that is replaced by the same content restarts nothing', async (
 });
 
 test('a pod that is never restarted runs from the beginning when its manifest is removed and written again', async () => {
-  const world = await started();
+  const world = await startCluster();
   world.node.write('web.json', graceful('first', { restartPolicy: 'Never' }));
   await world.advance(5_000);
   const stall = world.node.cri.faults.stall('removeContainer');

@@ -2,17 +2,13 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { CertificateFacts } from '../../../src/api/ports/certificates.ts';
 import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
-import { ClusterWorld } from '../../simulate/cluster-world.ts';
+import { ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
 const path = '/var/lib/kubelet/pki/kubelet-server-current.pem';
 
-async function started(certificates: CertificateOptions = {}): Promise<ClusterWorld> {
+function start(certificates: CertificateOptions = {}): Promise<ClusterWorld> {
   const config = { serverTLSBootstrap: true, tlsCertFile: '', tlsPrivateKeyFile: '' };
-  const world = new ClusterWorld({ config, certificates });
-  onTestFinished(() => world.close());
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
+  return startCluster({ config, certificates });
 }
 
 function requests(world: ClusterWorld) {
@@ -24,7 +20,7 @@ function facts(world: ClusterWorld): CertificateFacts | undefined {
 }
 
 test('asked for with the addresses of the node’s object, and used again after a restart', async () => {
-  const world = await started();
+  const world = await start();
   expect(requests(world)).toMatchObject([
     {
       spec: {
@@ -43,7 +39,7 @@ test('asked for with the addresses of the node’s object, and used again after 
 });
 
 test('an address more: asked for again at once; before any there is no request', async () => {
-  const world = await started();
+  const world = await start();
   const addresses = [
     ...(world.self()?.status?.addresses ?? []),
     { type: 'ExternalIP', address: '198.51.100.7' },
@@ -70,7 +66,7 @@ test('the API server away at the start: no request without an address, and one w
 });
 
 test('nobody approves: the node is ready and runs pods all the same', async () => {
-  const world = await started({ decide: () => 'wait' });
+  const world = await start({ decide: () => 'wait' });
   world.run('web');
   await world.advance(3_000);
   expect(world.ready('web')).toBe('True');

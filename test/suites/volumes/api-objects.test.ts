@@ -1,20 +1,14 @@
 // Volumes of a pod whose content comes from the API server, through the real watches and token requests.
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { KubeletError } from '../../../src/base/errors.ts';
 import type { FeatureGates } from '../../../src/config/gates/feature-gates.ts';
 import { aContainer } from '../../builders/builders.ts';
-import { ClusterWorld } from '../../simulate/cluster-world.ts';
+import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
-async function started(
-  gates: Partial<FeatureGates> = {},
-  handlers: readonly string[] = [],
-): Promise<ClusterWorld> {
-  const world = new ClusterWorld({ gates, handlers });
-  onTestFinished(() => world.close());
-  world.api.objects.create('serviceaccounts', { metadata: { namespace: 'default', name: 'sa' } });
-  await world.node.start();
-  await world.advance(2_000);
-  return world;
+function start(gates: Partial<FeatureGates> = {}, handlers: readonly string[] = []): Promise<ClusterWorld> {
+  return startCluster({ gates, handlers }, ({ api }) =>
+    api.objects.create('serviceaccounts', { metadata: { namespace: 'default', name: 'sa' } }),
+  );
 }
 
 const volumes = [
@@ -45,7 +39,7 @@ function run(world: ClusterWorld): (plugin: string, volume: string, file: string
 }
 
 test('a pod waits for its config map, starts when it comes, and sees it change', async () => {
-  const world = await started();
+  const world = await start();
   const text = run(world);
   await world.advance(5_000);
   expect(world.phase('web')).toBe('Pending');
@@ -68,7 +62,7 @@ test('a pod waits for its config map, starts when it comes, and sees it change',
 });
 
 test('mounts recursively read-only when the handler of the RuntimeClass supports it, whatever the class is called', async () => {
-  const world = await started({}, ['kata-qemu']);
+  const world = await start({}, ['kata-qemu']);
   world.api.objects.create('runtimeclasses', { metadata: { name: 'kata' }, handler: 'kata-qemu' });
   const volumeMounts = [{ name: 'cache', mountPath: '/cache', readOnly: true, recursiveReadOnly: 'Enabled' }];
   world.run('web', {
@@ -84,7 +78,7 @@ test('mounts recursively read-only when the handler of the RuntimeClass supports
 });
 
 test('the API server is away when the kubelet comes back: what is mounted goes on being used', async () => {
-  const world = await started();
+  const world = await start();
   putConfig(world, '1');
   const text = run(world);
   await world.advance(3_000);
@@ -103,7 +97,7 @@ test('the API server is away when the kubelet comes back: what is mounted goes o
 });
 
 test('a deleted pod leaves the API server only when its volumes are gone', async () => {
-  const world = await started();
+  const world = await start();
   putConfig(world, '1');
   run(world);
   await world.advance(3_000);
@@ -138,7 +132,7 @@ describe('trust bundles', () => {
   };
 
   test('a pod waits for one of its signer, and its file follows it', async () => {
-    const world = await started({ ClusterTrustBundleProjection: true });
+    const world = await start({ ClusterTrustBundleProjection: true });
     const text = runWith(world);
     await world.advance(3_000);
     expect(world.phase('web')).toBe('Pending');
@@ -152,7 +146,7 @@ describe('trust bundles', () => {
   });
 
   test('with the gate off the pod waits and is told why', async () => {
-    const world = await started();
+    const world = await start();
     runWith(world);
     put(world, 'a');
     await world.advance(3_000);
