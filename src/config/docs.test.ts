@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { allFlags } from './command-line/flag-index.ts';
 import { referencePages } from './docs.ts';
+import { markedSettings } from './marked-settings.ts';
+import { generatedBlocks, withBlock } from './missing-docs.ts';
 import type { Schema } from './schema.ts';
 import { credentialProviderConfig } from './table/credential-providers.ts';
 import { kubeletConfiguration } from './table/kubelet-configuration.ts';
@@ -24,6 +26,23 @@ describe('the reference pages', () => {
       .map(({ name }) => name);
     expect([fields, flags]).toEqual([[], []]);
   });
+});
+
+test.each(Object.entries(generatedBlocks()))(
+  '%s lists every setting without effect; run: node tools/run-ts.mjs tools/docs.ts',
+  (page, block) => {
+    const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
+    expect(withBlock(text, block)).toBe(text);
+  },
+);
+
+test('the lists of settings without effect name each of them', () => {
+  const blocks = Object.values(generatedBlocks()).map(({ text }) => text);
+  const unnamed = markedSettings
+    .filter(({ effect }) => effect.kind === 'none-yet' || effect.kind === 'partly')
+    .map(({ field, flag, gate }) => `\`${field ?? flag ?? gate ?? ''}\``)
+    .filter((name) => blocks.some((text) => !text.includes(name)));
+  expect(unnamed).toEqual([]);
 });
 
 test('every row says in a sentence what it is for', () => {

@@ -5,6 +5,7 @@ import { allFlags, type FlagEntry } from './command-line/flag-index.ts';
 import { flagDefault, shownType } from './command-line/help.ts';
 import { removedFlags } from './command-line/removed-flags.ts';
 import { Duration } from './duration.ts';
+import { describeEffect } from './effect.ts';
 import { type GateName, type GateSpec, gateTable } from './gates/table.ts';
 import { pathText } from './load/document.ts';
 import type { Field, Kind, Schema } from './schema.ts';
@@ -60,6 +61,9 @@ The kubelet reads \`KubeletConfiguration\` of \`kubelet.config.k8s.io/v1beta1\`,
   is noted below as "without a file".
 - A relative path in the file begins at the directory of the file.
 - Everything is checked before anything starts, and all violations are reported together.
+- "No effect yet" marks a setting that is decoded, validated and shown by /configz, but that this kubelet does not act on
+  yet. Setting it to something other than its default logs a warning at start. [parity.md](parity.md#not-yet) lists all of
+  them by what is missing.
 
 Where this differs from upstream:
 
@@ -140,7 +144,7 @@ function description(field: Field<unknown>): string {
   if (field.minDuration !== undefined) parts.push(`At least ${field.minDuration}.`);
   if (field.gate !== undefined) parts.push(`Needs the feature gate \`${field.gate}\`.`);
   if (field.actsWith !== undefined) parts.push(`Acts with the feature gate \`${field.actsWith}\`.`);
-  if (field.inert !== undefined) parts.push(`Has no effect: ${field.inert}.`);
+  if (field.effect !== undefined) parts.push(describeEffect(field.effect));
   return escape(parts.join(' '));
 }
 
@@ -179,13 +183,14 @@ function flagRow(entry: FlagEntry): string {
   const value = flagDefault(entry);
   const own =
     entry.table === 'flags' && entry.deprecated !== undefined ? ` Deprecated. ${entry.deprecated}` : '';
+  const effect = entry.field.effect === undefined ? '' : ` ${escape(describeEffect(entry.field.effect))}`;
   const field = entry.table === 'config' ? `\`${pathText(entry.path)}\`` : '';
   const cells = [
     name,
     shownType(entry),
     value === '' ? '' : `\`${value}\``,
     field,
-    `${escape(entry.field.doc)}${own}`,
+    `${escape(entry.field.doc)}${own}${effect}`,
   ];
   return `| ${cells.join(' | ')} |\n`;
 }
@@ -199,11 +204,12 @@ const stageNames: Readonly<Record<GateSpec['stage'], string>> = {
 
 function gatesPage(): string {
   const fields = gatedFields(kubeletConfiguration, []);
-  const listed = Object.entries(gateTable)
+  const listed = (Object.entries(gateTable) as [GateName, GateSpec][])
     .map(([name, spec]) => {
       const used = fields.filter(([gate]) => gate === name).map(([, path]) => `\`${path}\``);
       const lock = spec.locked ? 'locked' : '';
-      return `| \`${name}\` | ${stageNames[spec.stage]} | ${spec.default} | ${lock} | ${used.join(', ')} |\n`;
+      const effect = spec.effect === undefined ? 'Acted on.' : escape(describeEffect(spec.effect));
+      return `| \`${name}\` | ${stageNames[spec.stage]} | ${spec.default} | ${lock} | ${effect} | ${used.join(', ')} |\n`;
     })
     .join('');
   return `${generated}
@@ -216,9 +222,11 @@ kubelet ${upstreamVersion} knows; most of them guard other parts of the cluster 
 - An unknown gate, or a locked one set to anything but its default, stops the start.
 - Setting a stable or deprecated gate warns: a later release removes it.
 - The metric \`kubernetes_feature_enabled\` shows every gate as it is.
+- A gate with "No effect yet" or "Always on" that is set to something other than its default logs a warning at start.
+  "Other components" marks the gates that no kubelet reads.
 
-| gate | stage | default | | fields |
-| --- | --- | --- | --- | --- |
+| gate | stage | default | | in this kubelet | fields |
+| --- | --- | --- | --- | --- | --- |
 ${listed}`;
 }
 

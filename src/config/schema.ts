@@ -1,7 +1,9 @@
 // The rows of the configuration tables: one row says type, default, flag, rules and documentation of one setting.
 // Types, decoding, defaults, flags, /configz and the reference pages are all derived from rows; nothing is written twice.
 // Rows are data. Invariant: a row's `default` has the row's type, so InferConfig can read the type from it.
+import { isDeepStrictEqual } from 'node:util';
 import { Duration } from './duration.ts';
+import type { Effect } from './effect.ts';
 import type { GateName } from './gates/table.ts';
 
 export type Kind =
@@ -85,8 +87,8 @@ export interface Field<T> {
   readonly oneOf?: readonly string[];
   /** A relative path in the file is taken from the file's own directory. */
   readonly path: boolean;
-  /** Has no effect (any more), and why. */
-  readonly inert?: string;
+  /** How far this kubelet acts on it; absent when it acts as upstream does. */
+  readonly effect?: Effect;
   readonly fields?: Schema;
 }
 
@@ -109,7 +111,7 @@ interface Common<T> {
   readonly defaultNote?: string;
   readonly gate?: GateName;
   readonly actsWith?: GateName;
-  readonly inert?: string;
+  readonly effect?: Effect;
 }
 
 function row<T>(kind: Kind, zero: T, options: Common<T>, more: Partial<Field<T>> = {}): Field<T> {
@@ -250,6 +252,18 @@ export function defaultsOf<S extends Schema>(schema: S): InferConfig<S> {
   const made: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(schema)) made[name] = field.default;
   return made as InferConfig<S>;
+}
+
+/** Whether a value is one that the setting has when nobody sets it, with a configuration file or without. */
+export function isDefaultValue(field: Field<unknown>, value: unknown): boolean {
+  return [field.default, field.fileDefault, field.legacyDefault].some(
+    (each, index) => (index === 0 || each !== undefined) && isSame(each, value),
+  );
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (a instanceof Duration && b instanceof Duration) return a.ns === b.ns;
+  return isDeepStrictEqual(a, b);
 }
 
 export function isMapKind(kind: Kind): boolean {

@@ -62,10 +62,11 @@ export async function runCommand(
 }
 
 async function run(outcome: RunOutcome, stop: AbortController, beside: string): Promise<number> {
-  const { config, version, warnings } = outcome;
+  const { config, settingWarnings, version, warnings } = outcome;
   const verbosity = new Verbosity(config.logging.verbosity);
   const log = makeLogger(config.logging.format, verbosity);
   for (const warning of warnings) log.warn(warning);
+  for (const { message, values } of settingWarnings) log.warn(message, values);
   log.info('Kubelet version', { kubeletVersion: version, node: process.version });
   logEffectiveConfiguration(log, () => maskedConfiguration(config));
   try {

@@ -1,6 +1,7 @@
 // The text of --help: every flag with its type, default and purpose, wrapped for a terminal. Generated from the tables.
 
 import { Duration } from '../duration.ts';
+import { describeEffect } from '../effect.ts';
 import { listedGates } from '../gates/feature-gates.ts';
 import { allFlags, type FlagEntry } from './flag-index.ts';
 import { flagTypeNames } from './flag-values.ts';
@@ -44,6 +45,7 @@ function flagHelp(entry: FlagEntry): string {
   const value = flagDefault(entry);
   const parts = [
     entry.spec.doc ?? entry.field.doc,
+    entry.field.effect === undefined ? '' : describeEffect(entry.field.effect),
     value === '' ? '' : `(default ${value})`,
     entry.deprecated === undefined ? '' : `(DEPRECATED: ${entry.deprecated})`,
   ];

@@ -2,6 +2,7 @@
 
 import { type Loaded, loadConfiguration, readFlags } from '../load/load.ts';
 import type { ConfigurationFiles, Findings } from '../load/read-files.ts';
+import { type SettingWarning, settingWarnings } from '../marked-settings.ts';
 import { describeProblems, type Problem } from '../problem.ts';
 import type { HostFacts } from '../validation/context.ts';
 import { validateConfiguration } from '../validation/validate.ts';
@@ -23,6 +24,8 @@ export interface RunOutcome extends Loaded {
   readonly version: string;
   /** The command line as it was read, for /flagz and the log. */
   readonly args: ParsedArgs;
+  /** Settings that were changed and do not, or only partly, take effect. */
+  readonly settingWarnings: readonly SettingWarning[];
 }
 
 export type Outcome =
@@ -50,6 +53,7 @@ export async function loadCommandLine({ argv, files, host }: CommandLineDeps): P
     args,
     ...loaded,
     warnings: [...loaded.warnings, ...verdict.warnings],
+    settingWarnings: settingWarnings(loaded),
   };
 }
 

@@ -1,99 +1,123 @@
-// Flags that cAdvisor once put on the kubelet's command line. They are read and checked; the statistics here need only the first.
+// Flags that cAdvisor registers on the upstream kubelet's command line. They are parsed, checked and shown by /flagz.
+// Upstream: addCadvisorFlags in cmd/kubelet/app/options/globalflags_linux.go.
+import { noneHere, noneUpstream, noneYet } from '../effect.ts';
 import { boolean, duration, int64, text } from '../schema.ts';
 
-const deprecated = 'It belonged to cAdvisor and has no effect here.';
+const deprecated =
+  'This is a cadvisor flag that was mistakenly registered with the Kubelet. Due to legacy concerns, it will follow the standard CLI deprecation timeline before being removed.';
+const noCadvisor = noneHere('this kubelet does not contain cAdvisor');
+const unusedUpstream = noneUpstream('the kubelet does not use this part of cAdvisor');
 
 export const cadvisorFlags = {
   housekeepingInterval: duration({
     default: '10s',
     flag: { name: 'housekeeping-interval', deprecated: false },
+    effect: noneYet('configurable interval of collecting statistics'),
     doc: 'How often the statistics of a container are taken.',
   }),
   applicationMetricsCountLimit: int64({
     default: 100,
     flag: { name: 'application-metrics-count-limit', deprecated },
+    effect: unusedUpstream,
     doc: 'Application metrics kept per container.',
   }),
   bootIdFile: text({
     default: '/proc/sys/kernel/random/boot_id',
     flag: { name: 'boot-id-file', deprecated },
+    effect: noCadvisor,
     doc: 'Files to read the boot ID from.',
   }),
   containerHints: text({
     default: '/etc/cadvisor/container_hints.json',
     flag: { name: 'container-hints', deprecated },
+    effect: noCadvisor,
     doc: 'File of container hints.',
   }),
   containerd: text({
     default: '/run/containerd/containerd.sock',
     flag: { name: 'containerd', deprecated },
+    effect: noCadvisor,
     doc: 'Socket of containerd.',
   }),
   containerdNamespace: text({
     default: 'k8s.io',
     flag: { name: 'containerd-namespace', deprecated },
+    effect: noCadvisor,
     doc: 'Namespace of pods in containerd.',
   }),
   enableLoadReader: boolean({
     flag: { name: 'enable-load-reader', deprecated },
+    effect: noCadvisor,
     doc: 'Measure the CPU load of containers.',
   }),
   eventStorageAgeLimit: text({
     default: 'default=0',
     flag: { name: 'event-storage-age-limit', deprecated },
+    effect: unusedUpstream,
     doc: 'How long events are kept, by type.',
   }),
   eventStorageEventLimit: text({
     default: 'default=0',
     flag: { name: 'event-storage-event-limit', deprecated },
+    effect: unusedUpstream,
     doc: 'How many events are kept, by type.',
   }),
   globalHousekeepingInterval: duration({
     default: '1m',
     flag: { name: 'global-housekeeping-interval', deprecated },
+    effect: noCadvisor,
     doc: 'How often new containers are looked for.',
   }),
   logCadvisorUsage: boolean({
     flag: { name: 'log-cadvisor-usage', deprecated },
+    effect: noCadvisor,
     doc: 'Log what cAdvisor itself uses.',
   }),
   machineIdFile: text({
     default: '/etc/machine-id,/var/lib/dbus/machine-id',
     flag: { name: 'machine-id-file', deprecated },
+    effect: noCadvisor,
     doc: 'Files to read the machine ID from.',
   }),
   storageDriverBufferDuration: duration({
     default: '1m',
     flag: { name: 'storage-driver-buffer-duration', deprecated },
+    effect: unusedUpstream,
     doc: 'How long statistics wait before they are written out.',
   }),
   storageDriverDb: text({
     default: 'cadvisor',
     flag: { name: 'storage-driver-db', deprecated },
+    effect: unusedUpstream,
     doc: 'Database for statistics.',
   }),
   storageDriverHost: text({
     default: 'localhost:8086',
     flag: { name: 'storage-driver-host', deprecated },
+    effect: unusedUpstream,
     doc: 'Database server for statistics.',
   }),
   storageDriverPassword: text({
     default: 'root',
     flag: { name: 'storage-driver-password', deprecated },
+    effect: unusedUpstream,
     doc: 'Password at the database.',
   }),
   storageDriverSecure: boolean({
     flag: { name: 'storage-driver-secure', deprecated },
+    effect: unusedUpstream,
     doc: 'Reach the database over TLS.',
   }),
   storageDriverTable: text({
     default: 'stats',
     flag: { name: 'storage-driver-table', deprecated },
+    effect: unusedUpstream,
     doc: 'Table for statistics.',
   }),
   storageDriverUser: text({
     default: 'root',
     flag: { name: 'storage-driver-user', deprecated },
+    effect: unusedUpstream,
     doc: 'User at the database.',
   }),
 };

@@ -1,4 +1,5 @@
 // The flags that are no fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
+import { noneYet } from '../effect.ts';
 import { boolean, duration, type InferConfig, int32, stringMap, text } from '../schema.ts';
 import { cadvisorFlags } from './cadvisor-flags.ts';
 
@@ -47,6 +48,7 @@ export const kubeletFlags = {
   }),
   experimentalMounterPath: text({
     flag: { name: 'experimental-mounter-path', deprecated: 'It goes away; CSI drivers replace it.' },
+    effect: noneYet('mounting by an external program'),
     doc: 'Program to use instead of mount.',
   }),
   hostnameOverride: text({

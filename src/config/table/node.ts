@@ -1,4 +1,5 @@
 // Settings of rates, health, node status and image collection: registryPullQPS … volumeStatsAggPeriod, in upstream's order.
+import { missing, noneHere, noneYet } from '../effect.ts';
 import { boolean, choice, duration, int32, strings, text } from '../schema.ts';
 
 const imagePullVerificationPolicies = [
@@ -52,7 +53,7 @@ export const node = {
   }),
   enableContentionProfiling: boolean({
     flag: 'contention-profiling',
-    inert: 'there are no locks to profile in this runtime',
+    effect: noneHere('a Node.js process has no lock contention to profile'),
     doc: 'Profile lock contention.',
   }),
   healthzPort: int32({
@@ -107,10 +108,12 @@ export const node = {
   imageMinimumGCAge: duration({
     default: '2m',
     flag: 'minimum-image-ttl-duration',
+    effect: noneYet(missing.imageGc),
     doc: 'An unused image younger than this is not removed.',
   }),
   imageMaximumGCAge: duration({
     gate: 'ImageMaximumGCAge',
+    effect: noneYet(missing.imageGc),
     doc: 'An image unused for longer than this is removed even when there is room. 0s is off.',
   }),
   imageGCHighThresholdPercent: int32({
@@ -119,6 +122,7 @@ export const node = {
     flag: 'image-gc-high-threshold',
     min: 0,
     max: 100,
+    effect: noneYet(missing.imageGc),
     doc: 'Percent of disk usage from which images are removed. 100 switches this off.',
   }),
   imageGCLowThresholdPercent: int32({
@@ -127,6 +131,7 @@ export const node = {
     flag: 'image-gc-low-threshold',
     min: 0,
     max: 100,
+    effect: noneYet(missing.imageGc),
     doc: 'Percent of disk usage down to which images are removed. Must be below imageGCHighThresholdPercent.',
   }),
   volumeStatsAggPeriod: duration({

@@ -1,4 +1,5 @@
 // Settings of logging, shutdown, registration and the runtime: logging … userNamespaces, in upstream's order.
+import { missing, noneYet, partly } from '../effect.ts';
 import {
   boolean,
   choice,
@@ -21,12 +22,14 @@ const outputRouting = (format: 'text' | 'json') => ({
   splitStream: boolean({
     flag: `log-${format}-split-stream`,
     gate: 'LoggingAlphaOptions',
+    effect: noneYet(missing.logOutput),
     doc: `In the ${format} format, write errors to stderr and the rest to stdout.`,
   }),
   infoBufferSize: quantity({
     keepsZero: true,
     flag: `log-${format}-info-buffer-size`,
     gate: 'LoggingAlphaOptions',
+    effect: noneYet(missing.logOutput),
     doc: `In the ${format} format with split streams, how many bytes of information may wait in a buffer.`,
   }),
 });
@@ -54,6 +57,7 @@ export const operation = {
         keepsZero: false,
         required: true,
         flag: { name: 'log-flush-frequency', deprecated: false },
+        effect: noneYet(missing.logOutput),
         doc: 'Longest time between two flushes of buffered lines. A bare number is nanoseconds.',
       }),
       verbosity: uint32({
@@ -69,6 +73,7 @@ export const operation = {
         },
         {
           flag: { name: 'vmodule', type: 'vmodule', deprecated: false },
+          effect: noneYet('log verbosity by file'),
           doc: 'Verbosity by file, only for the text format.',
         },
       ),
@@ -94,10 +99,12 @@ export const operation = {
   }),
   shutdownGracePeriod: duration({
     gate: 'GracefulNodeShutdown',
+    effect: noneYet(missing.shutdown),
     doc: 'How long a shutdown of the node is held up so that pods can end. 0s is off; otherwise at least 1s.',
   }),
   shutdownGracePeriodCriticalPods: duration({
     gate: 'GracefulNodeShutdown',
+    effect: noneYet(missing.shutdown),
     doc: 'The part of shutdownGracePeriod, at its end, that is kept for critical pods.',
   }),
   shutdownGracePeriodByPodPriority: objects(
@@ -107,6 +114,7 @@ export const operation = {
     },
     {
       gate: 'GracefulNodeShutdownBasedOnPodPriority',
+      effect: noneYet(missing.shutdown),
       doc: 'Shutdown periods by pod priority, instead of the two periods above.',
     },
   ),
@@ -129,6 +137,7 @@ export const operation = {
     },
     {
       flag: { name: 'reserved-memory', type: 'reserved-memory' },
+      effect: noneYet(missing.memoryManager),
       doc: 'Memory that the memory manager leaves alone on each NUMA node. The sum must equal what systemReserved, kubeReserved and the hard memory threshold keep.',
     },
   ),
@@ -179,13 +188,14 @@ export const operation = {
           }),
         ),
       },
-      { doc: 'Where traces are sent. Unset is nowhere.' },
+      { effect: noneYet(missing.tracing), doc: 'Where traces are sent. Unset is nowhere.' },
     ),
   ),
   localStorageCapacityIsolation: boolean({
     default: true,
     keepsZero: true,
     flag: 'local-storage-capacity-isolation',
+    effect: partly('the capacity is reported, but pods that exceed their limits are not evicted'),
     doc: 'Count and limit the local storage of pods. Switch off where the usage of the root file system cannot be measured.',
   }),
   containerRuntimeEndpoint: text({

@@ -1,10 +1,12 @@
 // Settings of container logs and reserved resources: containerLogMaxSize … kernelMemcgNotification, in upstream's order.
+import { missing, noneYet } from '../effect.ts';
 import { boolean, choice, duration, int32, stringMap, strings, text } from '../schema.ts';
 
 export const reserved = {
   containerLogMaxSize: text({
     default: '10Mi',
     flag: 'container-log-max-size',
+    effect: noneYet(missing.logRotation),
     doc: 'Size at which a container log is rotated. Negative switches rotation off.',
   }),
   containerLogMaxFiles: int32({
@@ -12,18 +14,21 @@ export const reserved = {
     keepsZero: true,
     flag: 'container-log-max-files',
     min: 2,
+    effect: noneYet(missing.logRotation),
     doc: 'How many log files a container may have, the current one included.',
   }),
   containerLogMaxWorkers: int32({
     default: 1,
     keepsZero: true,
     min: 1,
+    effect: noneYet(missing.logRotation),
     doc: 'How many logs are rotated at the same time.',
   }),
   containerLogMonitorInterval: duration({
     default: '10s',
     keepsZero: true,
     atLeast: '3s',
+    effect: noneYet(missing.logRotation),
     doc: 'How often the sizes of container logs are looked at.',
   }),
   configMapAndSecretChangeDetectionStrategy: choice(['Watch', 'Cache', 'Get'], {
@@ -43,6 +48,7 @@ export const reserved = {
     doc: 'CPUs kept for system and Kubernetes, such as 0-1,4. Overrides the cpu of systemReserved and kubeReserved; not together with their cgroups.',
   }),
   showHiddenMetricsForVersion: text({
+    effect: noneYet('hiding of metrics by version'),
     doc: 'Also show the metrics that the previous minor version hid. Only that version may be named.',
   }),
   systemReservedCgroup: text({
@@ -66,6 +72,7 @@ export const reserved = {
     default: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
     path: true,
     flag: 'volume-plugin-dir',
+    effect: noneYet('FlexVolume'),
     doc: 'Directory of FlexVolume drivers.',
   }),
   providerID: text({
@@ -74,6 +81,7 @@ export const reserved = {
   }),
   kernelMemcgNotification: boolean({
     flag: 'kernel-memcg-notification',
+    effect: noneYet(missing.eviction),
     doc: 'Learn from the kernel at once when memory crosses a threshold, beside the periodic look.',
   }),
 };

@@ -1,4 +1,5 @@
 // Settings of cgroups, resource managers, pods and the API client: kubeletCgroups … maxParallelImagePulls, in upstream's order.
+import { missing, noneUpstream, noneYet, partly } from '../effect.ts';
 import { boolean, choice, duration, int32, int64, optional, stringMap, text } from '../schema.ts';
 
 export const resources = {
@@ -25,7 +26,8 @@ export const resources = {
   cpuManagerPolicy: choice(['none', 'static'], {
     default: 'none',
     flag: 'cpu-manager-policy',
-    doc: 'static gives whole CPUs to Guaranteed pods that ask for whole CPUs; it is not built, and a kubelet configured with it does not start.',
+    effect: partly('the kubelet refuses to start with static'),
+    doc: 'static gives whole CPUs to Guaranteed pods that request whole CPUs.',
   }),
   singleProcessOOMKill: optional(
     boolean({
@@ -35,30 +37,36 @@ export const resources = {
   ),
   cpuManagerPolicyOptions: stringMap({
     flag: { name: 'cpu-manager-policy-options', type: 'pair' },
+    effect: noneYet(missing.cpuManager),
     doc: 'Options that refine the CPU manager policy.',
   }),
   cpuManagerReconcilePeriod: duration({
     default: '10s',
     flag: 'cpu-manager-reconcile-period',
+    effect: noneYet(missing.cpuManager),
     doc: 'How often the CPU sets of running containers are compared with what was assigned.',
   }),
   memoryManagerPolicy: choice(['None', 'Static'], {
     default: 'None',
     flag: 'memory-manager-policy',
-    doc: 'Static binds the memory of Guaranteed pods to as few NUMA nodes as possible; it is not built, and a kubelet configured with it does not start.',
+    effect: partly('the kubelet refuses to start with Static'),
+    doc: 'Static binds the memory of Guaranteed pods to as few NUMA nodes as possible.',
   }),
   topologyManagerPolicy: choice(['none', 'best-effort', 'restricted', 'single-numa-node'], {
     default: 'none',
     flag: 'topology-manager-policy',
+    effect: noneYet(missing.topologyManager),
     doc: 'How strongly CPUs, memory and devices of a pod must sit on the same NUMA nodes.',
   }),
   topologyManagerScope: choice(['container', 'pod'], {
     default: 'container',
     flag: 'topology-manager-scope',
+    effect: noneYet(missing.topologyManager),
     doc: 'Whether alignment is sought for each container or for the pod as a whole.',
   }),
   topologyManagerPolicyOptions: stringMap({
     flag: 'topology-manager-policy-options',
+    effect: noneYet(missing.topologyManager),
     doc: 'Options that refine the topology manager policy.',
   }),
   qosReserved: stringMap({
@@ -74,12 +82,13 @@ export const resources = {
   hairpinMode: choice(['promiscuous-bridge', 'hairpin-veth', 'none'], {
     default: 'promiscuous-bridge',
     flag: 'hairpin-mode',
-    inert: 'the CNI plugin decides',
+    effect: noneUpstream('the CNI plugin decides'),
     doc: 'How a pod reaches itself through its own Service.',
   }),
   maxPods: int32({ default: 110, flag: 'max-pods', min: 0, doc: 'How many pods this node may run.' }),
   podCIDR: text({
     flag: 'pod-cidr',
+    effect: noneYet('passing the pod CIDR to the container runtime'),
     doc: 'Range of pod addresses when the kubelet runs without an API server; otherwise the Node object has it.',
   }),
   podPidsLimit: int64({
@@ -128,7 +137,8 @@ export const resources = {
   contentType: text({
     default: 'application/vnd.kubernetes.protobuf',
     flag: 'kube-api-content-type',
-    doc: 'Media type of requests to the API server. This kubelet speaks JSON in any case; the setting is kept for /configz.',
+    effect: noneYet('protobuf and CBOR encoding of API requests'),
+    doc: 'Media type of requests to the API server.',
   }),
   kubeAPIQPS: int32({
     default: 50,

@@ -3,7 +3,7 @@
 import { Duration } from '../duration.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
 import { type Path, pathText } from '../load/document.ts';
-import type { Field, Schema } from '../schema.ts';
+import { type Field, isDefaultValue, type Schema } from '../schema.ts';
 import { kubeletConfiguration } from '../table/kubelet-configuration.ts';
 import { listWords, quote, type Rule } from './context.ts';
 
@@ -28,7 +28,7 @@ function checkField(
   fail: Fail,
 ): void {
   if (value === undefined) return;
-  if (field.gate !== undefined && !gates[field.gate] && !isDefault(field, value)) {
+  if (field.gate !== undefined && !gates[field.gate] && !isDefaultValue(field, value)) {
     fail(pathText(path), `may be set only while the feature gate ${field.gate} is on`);
   }
   const inner = field.fields ?? {};
@@ -41,11 +41,6 @@ function checkField(
     const message = violation(field, value);
     if (message !== undefined) fail(pathText(path), message);
   }
-}
-
-function isDefault(field: Field<unknown>, value: unknown): boolean {
-  if (value instanceof Duration) return field.default instanceof Duration && field.default.ns === value.ns;
-  return Array.isArray(value) ? value.length === 0 : value === field.default;
 }
 
 function violation(field: Field<unknown>, value: unknown): string | undefined {

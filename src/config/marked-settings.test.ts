@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import { loadCommandLine } from './command-line/load-command-line.ts';
+import { header, memoryFiles } from './fixtures/memory-files.ts';
+import { markedSettings, type SettingWarning } from './marked-settings.ts';
+
+async function warningsOf(text: string, argv: readonly string[] = []): Promise<readonly SettingWarning[]> {
+  const outcome = await loadCommandLine({
+    argv: ['--config=/k.yaml', ...argv],
+    files: memoryFiles({ '/k.yaml': `${header}${text}` }),
+  });
+  if (outcome.kind !== 'run') throw new Error(outcome.text);
+  return outcome.settingWarnings;
+}
+
+const noEffectYet = 'Setting has no effect in this kubelet yet';
+
+test('the defaults warn of nothing, with a configuration file and without', async () => {
+  const without = await loadCommandLine({ argv: [], files: memoryFiles({}) });
+  expect(without.kind === 'run' ? without.settingWarnings : without).toEqual([]);
+  expect(await warningsOf('')).toEqual([]);
+});
+
+test('a value that equals the default does not warn, however it is written', async () => {
+  const text = `imageMinimumGCAge: 120s
+logging: {flushFrequency: 5000000000}
+containerLogMaxFiles: 5
+featureGates: {EventedPLEG: false, GracefulNodeShutdown: true}
+`;
+  expect(await warningsOf(text)).toEqual([]);
+});
+
+test('a changed setting without effect warns once with its field and flag', async () => {
+  const text = 'imageGCHighThresholdPercent: 90\nlogging: {vmodule: [{filePattern: a, verbosity: 3}]}\n';
+  expect(await warningsOf(text, ['--image-gc-high-threshold=95'])).toEqual([
+    {
+      message: noEffectYet,
+      values: {
+        field: 'imageGCHighThresholdPercent',
+        flag: '--image-gc-high-threshold',
+        missing: 'image garbage collection',
+      },
+    },
+    {
+      message: noEffectYet,
+      values: { field: 'logging.vmodule', flag: '--vmodule', missing: 'log verbosity by file' },
+    },
+  ]);
+});
+
+test('a flag that is no config field warns with its name, and so does one without counterpart', async () => {
+  const argv = ['--experimental-mounter-path=/m', '--machine-id-file=/id', '--storage-driver-db=d'];
+  expect(await warningsOf('', argv)).toEqual([
+    {
+      message: noEffectYet,
+      values: { flag: '--experimental-mounter-path', missing: 'mounting by an external program' },
+    },
+    {
+      message: 'Setting has no effect in this kubelet',
+      values: { flag: '--machine-id-file', reason: 'this kubelet does not contain cAdvisor' },
+    },
+  ]);
+});
+
+test('a changed gate warns if it is one of the kubelet, and not if it is one of another component', async () => {
+  const text = 'featureGates: {EventedPLEG: true, ProcMountType: false, APIServerIdentity: false}\n';
+  expect(await warningsOf(text)).toEqual([
+    { message: noEffectYet, values: { gate: 'EventedPLEG', missing: 'container events from the runtime' } },
+    {
+      message: 'Setting has no effect in this kubelet',
+      values: { gate: 'ProcMountType', reason: 'procMount is passed to the runtime' },
+    },
+  ]);
+});
+
+test('a setting that is only partly in effect says what is missing', async () => {
+  expect(await warningsOf('evictionHard: {memory.available: 1Gi}\n')).toEqual([
+    {
+      message: 'Setting has only part of its effect in this kubelet yet',
+      values: {
+        field: 'evictionHard',
+        flag: '--eviction-hard',
+        detail: 'the thresholds count only in allocatable; pods are not evicted',
+      },
+    },
+  ]);
+});
+
+test('no setting is listed twice', () => {
+  const names = markedSettings.map(({ field, flag, gate }) => field ?? flag ?? gate);
+  expect(new Set(names).size).toBe(names.length);
+});
