@@ -155,10 +155,9 @@ export function assemble(input: AssembleInput): Kubelet {
     syncFrequencyMs: config.syncFrequency.ms,
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     isOrphan: (uid) => isOrphan(uid),
-    isEnding: (uid) => (lifecycles.get(uid)?.state ?? 'syncing') !== 'syncing',
-    imageVolumes: input.gates.ImageVolume,
-    countByProject:
-      input.gates.LocalStorageCapacityIsolationFSQuotaMonitoring && input.gates.UserNamespacesSupport,
+    lifecycles,
+    gates: input.gates,
+    random: input.random,
     onOrphans: (found, failed) => metrics.work.clearedDirectories(found, failed),
     metrics: metrics.volumes,
     host: edges.volumes,

@@ -8,10 +8,11 @@ import type { Component } from '../base/component.ts';
 import { describeError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import { releaseLeftovers } from './devices/device-steps.ts';
-import { type TearDownDeps, tearDownPod } from './tear-down.ts';
+import type { VolumeOperationDeps } from './operation-deps.ts';
+import { tearDownPod } from './tear-down.ts';
 
 interface OrphansDeps {
-  readonly teardown: TearDownDeps;
+  readonly teardown: VolumeOperationDeps;
   /** Whether it is certain that nobody knows this pod. */
   readonly isOrphan: (uid: PodUid) => boolean;
   readonly everyMs: number;

@@ -3,18 +3,12 @@
 // Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
 // a kind of volume that nobody here knows is left alone and named.
 import { allEnded } from '../base/abort/all-ended.ts';
-import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import { type DeviceStepsDeps, tearDownDevice, withNodeStep } from './devices/device-steps.ts';
+import { tearDownDevice, withNodeStep } from './devices/device-steps.ts';
 import { pluginDirName, podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
+import type { VolumeOperationDeps } from './operation-deps.ts';
 import type { VolumePlugin } from './plugin.ts';
-import { type ObserveOperation, timed } from './timed.ts';
-
-export interface TearDownDeps extends DeviceStepsDeps {
-  readonly plugins: readonly VolumePlugin[];
-  readonly clock: Clock;
-  readonly observe: ObserveOperation;
-}
+import { observeOperation } from './volume-metrics-port.ts';
 
 /** A volume's directory, or the link to its device, that was found, with the plugin that made it. */
 interface FoundVolume {
@@ -40,14 +34,18 @@ interface FoundRoot {
   readonly volumes: readonly FoundVolume[];
 }
 
-function volumeRoots({ layout }: TearDownDeps, uid: string, parts: readonly string[]): readonly VolumeRoot[] {
+function volumeRoots(
+  { layout }: VolumeOperationDeps,
+  uid: string,
+  parts: readonly string[],
+): readonly VolumeRoot[] {
   return [
     ...(parts.includes('volumes') ? [{ path: volumesDir(layout, uid), isBlock: false }] : []),
     ...(parts.includes('volumeDevices') ? [{ path: volumeDevicesDir(layout, uid), isBlock: true }] : []),
   ];
 }
 
-async function findVolumes(deps: TearDownDeps, uid: string, root: VolumeRoot): Promise<FoundRoot> {
+async function findVolumes(deps: VolumeOperationDeps, uid: string, root: VolumeRoot): Promise<FoundRoot> {
   const { host, plugins } = deps;
   const { isBlock, path } = root;
   const pluginDirs = await host.listDirectories(path);
@@ -70,7 +68,11 @@ async function findVolumes(deps: TearDownDeps, uid: string, root: VolumeRoot): P
 }
 
 /** Rejects, having done what it could, with `conflict` when something is still in use. */
-export async function tearDownPod(deps: TearDownDeps, uid: string, signal: AbortSignal): Promise<void> {
+export async function tearDownPod(
+  deps: VolumeOperationDeps,
+  uid: string,
+  signal: AbortSignal,
+): Promise<void> {
   const { host, layout } = deps;
   // Most pods without volumes have none of these, and are done with one look.
   const parts = await host.listDirectories(podDir(layout, uid));
@@ -85,7 +87,7 @@ export async function tearDownPod(deps: TearDownDeps, uid: string, signal: Abort
 
 /** Says what is empty now and can go. */
 async function tearDownVolumes(
-  deps: TearDownDeps,
+  deps: VolumeOperationDeps,
   uid: string,
   roots: readonly VolumeRoot[],
   signal: AbortSignal,
@@ -99,14 +101,20 @@ async function tearDownVolumes(
   return found;
 }
 
-async function tearDownVolume(deps: TearDownDeps, volume: FoundVolume, signal: AbortSignal): Promise<void> {
+async function tearDownVolume(
+  deps: VolumeOperationDeps,
+  volume: FoundVolume,
+  signal: AbortSignal,
+): Promise<void> {
   const { plugin, directoryName, pluginDir } = volume;
   try {
     if (plugin === undefined)
       throw new KubeletError('invalid', 'UnknownVolume', `volumes of ${pluginDir} are not known here`);
-    const operation = volume.isBlock ? 'unmap_volume' : 'volume_unmount';
-    const name = { plugin: plugin.name, operation } as const;
-    await timed(deps.clock, deps.observe, name, () =>
+    const operation = {
+      plugin: plugin.name,
+      operation: volume.isBlock ? 'unmap_volume' : 'volume_unmount',
+    } as const;
+    await observeOperation(deps, operation, () =>
       withNodeStep(deps, plugin, volume, signal, () =>
         volume.isBlock ? tearDownDevice(deps, plugin, volume, signal) : plugin.tearDown(volume, signal),
       ),
@@ -121,7 +129,7 @@ async function tearDownVolume(deps: TearDownDeps, volume: FoundVolume, signal: A
 }
 
 /** `volume-subpaths/<volume>/<container>/<index>`: bound files and directories, and empty ones under them. */
-async function tearDownSubPaths({ host, layout }: TearDownDeps, uid: string): Promise<void> {
+async function tearDownSubPaths({ host, layout }: VolumeOperationDeps, uid: string): Promise<void> {
   const root = subPathsDir(layout, uid);
   const mounts = await host.mountsBelow(root);
   for (const { path } of mounts.toSorted((a, b) => b.path.length - a.path.length)) await host.unmount(path);

@@ -2,6 +2,7 @@
 import { type Volumes, type VolumesInput, volumes } from '../../src/assemble/volumes.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { Metrics } from '../../src/base/metrics.ts';
+import { defaultGates } from '../../src/config/gates/feature-gates.ts';
 import { VolumeMetrics } from '../../src/metrics/volume-metrics.ts';
 
 export function volumeRoom(
@@ -13,9 +14,9 @@ export function volumeRoom(
     statsPeriodMs: 60_000,
     metrics: new VolumeMetrics(new Metrics()),
     isOrphan: () => false,
-    isEnding: () => false,
-    imageVolumes: false,
-    countByProject: false,
+    lifecycles: { get: () => undefined },
+    gates: defaultGates,
+    random: Math.random,
     events: { pod: () => undefined, node: () => undefined },
     cri: { status: () => Promise.reject(new Error('not asked')) },
     images: {

@@ -6,7 +6,7 @@ import { lookUpRuntimeHandler } from '../../api/pod/runtime-handler.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { isAbort } from '../../base/errors.ts';
 
-interface RecursiveReadOnlyDeps {
+export interface RecursiveReadOnlyDeps {
   readonly cri: Pick<CriRuntime, 'status'>;
   readonly objects: Pick<PodObjects, 'runtimeClass'>;
 }

@@ -2,6 +2,7 @@
 // Upstream: SetUpAt of pkg/volume/{configmap,secret,downwardapi,projected}, each wrapping an emptyDir.
 // Invariant: the content is collected before anything is made, so that a missing object leaves no empty directory behind.
 import type { Pod } from '../../api/k8s/types.ts';
+import type { Allocatable } from '../../api/pod/pod-fields.ts';
 import type { ChangedObject } from '../../api/ports/pod-objects.ts';
 import type { Content } from '../../api/ports/volume-host.ts';
 import {
@@ -16,6 +17,7 @@ import {
   isMarkedComplete,
   makeOwnDirectory,
   markComplete,
+  memoryBytes,
   type OwnDirectoryDeps,
   ownDirectoryStats,
   removeOwnDirectory,
@@ -31,7 +33,7 @@ export interface ContentKind {
 }
 
 interface ContentVolumeDeps extends OwnDirectoryDeps {
-  readonly allocatableMemoryBytes: () => bigint;
+  readonly allocatable: () => Allocatable;
 }
 
 export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): VolumePlugin {
@@ -51,7 +53,7 @@ export function contentPlugin(deps: ContentVolumeDeps, kind: ContentKind): Volum
       const volume = { uid, path, directoryName: spec.directoryName };
       const marker = markerOf(spec.directoryName);
       const medium = kind.inMemory
-        ? ({ kind: 'memory', sizeBytes: deps.allocatableMemoryBytes() } as const)
+        ? ({ kind: 'memory', sizeBytes: memoryBytes(deps.allocatable()) } as const)
         : ({ kind: 'disk' } as const);
       const was = await makeOwnDirectory(deps, volume, { marker, medium, again });
       const nested = was === 'complete' ? [] : nestedMountPoints(pod, spec.name);

@@ -3,7 +3,9 @@
 // Upstream: pkg/volume/emptydir, which upstream's other plugins wrap; the marker is pkg/volume/util (SetReady).
 // Invariants: never mounted twice, also when the kubelet was killed between the mount and its mark; taken down from what is
 // on disk alone.
+import type { Allocatable } from '../../api/pod/pod-fields.ts';
 import type { VolumeHost, VolumeRemains } from '../../api/ports/volume-host.ts';
+import { Quantity } from '../../api/quantity/quantity.ts';
 import { allEnded } from '../../base/abort/all-ended.ts';
 import { isKind } from '../../base/errors.ts';
 import { readyDir, type VolumeLayout } from '../layout.ts';
@@ -18,6 +20,11 @@ export type Medium =
   | { readonly kind: 'disk' }
   | { readonly kind: 'memory'; readonly sizeBytes: bigint | undefined }
   | { readonly kind: 'huge-pages'; readonly pageSizeBytes: bigint };
+
+/** The node's allocatable memory, which bounds every file system in memory. */
+export function memoryBytes(allocatable: Allocatable): bigint {
+  return Quantity.fromJson(allocatable['memory'] ?? '0').value();
+}
 
 const mode = 0o777;
 /** Of a directory that is mounted on, and of the marks: what others see there is not theirs, or another's. */

@@ -2,17 +2,12 @@
 // Upstream: MapVolume, UnmapVolume, UnmapDevice and UnmountDevice of the operation executor.
 // Invariant: what the node's pods share is ended only when no pod's directory belongs to it any more, told from disk, and never
 // while one is being set up: both go through the key of the device.
-import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { deviceMap, pluginDirName, type VolumeLayout, volumeDevicesDir, volumesDir } from '../layout.ts';
+import { deviceMap, pluginDirName, volumeDevicesDir, volumesDir } from '../layout.ts';
+import type { VolumeOperationDeps } from '../operation-deps.ts';
 import type { SetUpRequest, SetUpVolume, VolumeOnDisk, VolumePlugin } from '../plugin.ts';
-import type { DeviceLocks } from './device-locks.ts';
 
-export interface DeviceStepsDeps {
-  readonly host: VolumeHost;
-  readonly layout: VolumeLayout;
-  readonly locks: DeviceLocks;
-}
+type DeviceStepsDeps = Pick<VolumeOperationDeps, 'host' | 'layout' | 'locks'>;
 
 export async function setUpDevice(
   { host, layout }: DeviceStepsDeps,

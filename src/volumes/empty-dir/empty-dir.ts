@@ -1,6 +1,7 @@
 // emptyDir: a directory that lives as long as its pod, on disk, in memory or in huge pages. Upstream: pkg/volume/emptydir.
 import type { Pod } from '../../api/k8s/types.ts';
 import { initAndRegularContainers } from '../../api/pod/find-container.ts';
+import type { Allocatable } from '../../api/pod/pod-fields.ts';
 import { hasPodLevelResources, podLimits } from '../../api/pod/resources.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { amountOf } from '../../api/quantity/resource-amounts.ts';
@@ -9,6 +10,7 @@ import {
   type Medium,
   makeOwnDirectory,
   markComplete,
+  memoryBytes,
   type OwnDirectoryDeps,
   ownDirectoryStats,
   removeOwnDirectory,
@@ -17,8 +19,8 @@ import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
 import { plainPlugin, type VolumePlugin } from '../plugin.ts';
 
 interface EmptyDirDeps extends OwnDirectoryDeps, OwnershipDeps {
-  /** What pods may use of the node's memory: the most a volume in memory can hold. */
-  readonly allocatableMemoryBytes: () => bigint;
+  /** The node's allocatable resources; their memory bounds a volume in memory. */
+  readonly allocatable: () => Allocatable;
   /** Whether the file system may count what is in volumes: the gate LocalStorageCapacityIsolationFSQuotaMonitoring. */
   readonly countByProject: boolean;
 }
@@ -32,7 +34,7 @@ export function emptyDirPlugin(deps: EmptyDirDeps): VolumePlugin {
     async setUp(request, signal) {
       const { pod, spec, path, again } = request;
       const uid = pod.metadata?.uid ?? '';
-      const medium = emptyDirMedium(pod, spec.source.emptyDir ?? {}, deps.allocatableMemoryBytes());
+      const medium = emptyDirMedium(pod, spec.source.emptyDir ?? {}, memoryBytes(deps.allocatable()));
       const volume = { uid, path, directoryName: spec.directoryName };
       const own = { marker: spec.directoryName, medium, again };
       const state = await makeOwnDirectory(deps, volume, own);

@@ -17,14 +17,14 @@ describe('local', () => {
     host = new FakeVolumeHost(layout.podsDir);
     elsewhere = false;
     const events = { pod: () => undefined, node: () => undefined };
-    const isMountedElsewhere = (): boolean => elsewhere;
+    const mounts = { isMountedElsewhere: (): boolean => elsewhere };
     plugin = localPlugin({
       host,
       layout,
       events,
       clock: new FakeClock(),
       log: silentLogger,
-      isMountedElsewhere,
+      mounts,
     });
     host.entries.set('/mnt/disk', 'directory').set('/etc/file', 'file').set('/dev/vdb', 'block-device');
   });

@@ -4,14 +4,14 @@
 import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { localMountDir, localMountsDir, type VolumeLayout } from '../layout.ts';
+import type { MountedVolumes } from '../mounted-volumes.ts';
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
 import { plainPlugin, type VolumePlugin, type VolumeSpec } from '../plugin.ts';
 import { mountedStats } from '../stats/mounted-stats.ts';
 
 interface LocalDeps extends OwnershipDeps {
   readonly layout: VolumeLayout;
-  /** Whether another pod on this node has this persistent volume mounted. */
-  readonly isMountedElsewhere: (persistentVolume: string, uid: string) => boolean;
+  readonly mounts: Pick<MountedVolumes, 'isMountedElsewhere'>;
 }
 
 export function localPlugin(deps: LocalDeps): VolumePlugin {
@@ -38,7 +38,8 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
       const { pod, spec, path } = request;
       const { readOnly } = spec;
       const done = { place: { kind: 'path', path }, readOnly, managed: !readOnly } as const;
-      const isMine = !spec.readOnly && !deps.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '');
+      const isMine =
+        !spec.readOnly && !deps.mounts.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '');
       if ((await host.mountsBelow(path)).some((mount) => mount.path === path)) {
         // The root of the walk comes last: as long as it does not fit, a walk that was cut off is to be finished.
         if (isMine) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: true }, signal);

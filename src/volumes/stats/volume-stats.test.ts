@@ -42,7 +42,13 @@ function slowVolume() {
   const place = { kind: 'path', path: '/data' } as const;
   mounts.set(uid, { spec, plugin, place, readOnly: false, managed: true, mountedAtMs: 0 });
   const log = silentLogger;
-  const reader = new VolumeStatsReader({ mounts, clock, log, periodMs, onMeasured: () => undefined });
+  const reader = new VolumeStatsReader({
+    mounts,
+    clock,
+    log,
+    periodMs,
+    metrics: { measured: () => undefined },
+  });
   const used = async (): Promise<readonly number[]> =>
     (await reader.ofPod(uid, signal)).map(({ usedBytes }) => usedBytes);
   return { clock, ends, used };

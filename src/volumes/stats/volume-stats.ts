@@ -3,15 +3,16 @@
 // pods are measured at once, so that the walks leave time for everything else; a volume that cannot be measured is left out.
 
 import type { PodUid } from '../../api/pod/pod-ref.ts';
-import type { UsageSource } from '../../api/ports/volume-host.ts';
 import type { VolumeStatsSource, VolumeUsage } from '../../api/ports/volume-stats.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
-import { raceAbort } from '../../base/abort/race-abort.ts';
+import { raceAbort, untilAborted } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
+import { type Component, on } from '../../base/component.ts';
 import { describeError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { Slots } from '../../base/slots.ts';
 import type { MountedVolume, MountedVolumes } from '../mounted-volumes.ts';
+import type { VolumeMetricsPort } from '../volume-metrics-port.ts';
 
 interface VolumeStatsDeps {
   readonly mounts: MountedVolumes;
@@ -19,8 +20,7 @@ interface VolumeStatsDeps {
   readonly log: Logger;
   /** How long a measurement is good. */
   readonly periodMs: number;
-  /** Told how long it took to measure a directory, and how that was done. */
-  readonly onMeasured: (source: UsageSource, seconds: number) => void;
+  readonly metrics: Pick<VolumeMetricsPort, 'measured'>;
 }
 
 interface Measured {
@@ -33,7 +33,9 @@ const parallel = 2;
 /** A walk may take minutes, but no longer than this. */
 const longestMs = 300_000;
 
-export class VolumeStatsReader implements VolumeStatsSource {
+export class VolumeStatsReader implements Component, VolumeStatsSource {
+  readonly name = 'volume-stats';
+  readonly wakes;
   readonly #deps: VolumeStatsDeps;
   readonly #slots: Slots;
   readonly #pods = new Map<PodUid, Measured>();
@@ -41,8 +43,12 @@ export class VolumeStatsReader implements VolumeStatsSource {
   constructor(deps: VolumeStatsDeps) {
     this.#deps = deps;
     this.#slots = new Slots({ clock: deps.clock, count: parallel, leaseMs: longestMs });
-    // What was measured of a pod does not outlive its volumes, nor hide one that has just come.
-    deps.mounts.changed.subscribe((uid) => void this.#pods.delete(uid));
+    // A measurement does not outlive the volumes it covers, nor hide one that was mounted since.
+    this.wakes = [on(deps.mounts.changed, (uid) => void this.#pods.delete(uid))];
+  }
+
+  start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    return Promise.resolve({ stopped: untilAborted(signal) });
   }
 
   ofPod(uid: PodUid, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
@@ -78,14 +84,14 @@ export class VolumeStatsReader implements VolumeStatsSource {
 
   async #measure(uid: PodUid, volume: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
     const { plugin, place, spec } = volume;
-    const { clock, onMeasured } = this.#deps;
+    const { clock, metrics } = this.#deps;
     if (place.kind !== 'path') return undefined;
     try {
       const beganMs = clock.monotonic();
       const measured = await raceAbort(plugin.stats(place.path, signal), signal);
       if (measured === undefined) return undefined;
       const { source, ...stats } = measured;
-      if (source !== undefined) onMeasured(source, (clock.monotonic() - beganMs) / 1000);
+      if (source !== undefined) metrics.measured(source, (clock.monotonic() - beganMs) / 1000);
       return { ...describe(volume), ...stats, measuredAtMs: clock.now() };
     } catch (err) {
       this.#deps.log.v(2).info('Volume could not be measured', {

@@ -6,6 +6,7 @@ import type { PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';
 import { podUid } from '../../../src/api/pod/pod-ref.ts';
 import type { EventText } from '../../../src/api/ports/events.ts';
 import type { Volumes } from '../../../src/assemble/volumes.ts';
+import { startComponent } from '../../../src/base/component.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { plainPlugin, type VolumePlugin } from '../../../src/volumes/plugin.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -235,7 +236,7 @@ describe('a kind with every seam', () => {
     await host.makeDirectory(`${staged}/handle-of-pv`);
     bound(driven, 'used');
     await mounted(podUsing('one', 'mount', 'used'));
-    for (const component of room.components) await component.start(signal);
+    for (const component of room.components) await startComponent(component, signal);
     await clock.advance(31_000);
     expect(did).toEqual(['stage handle-of-used', 'publish used', 'unstage handle-of-pv']);
   });

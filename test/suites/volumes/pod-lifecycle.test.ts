@@ -80,7 +80,7 @@ test('a volume that cannot be mounted keeps its pod, and only it, from starting'
   await node.clock.advance(2_000);
   expect(node.status('uid-p')?.phase).toBe('Pending');
   expect(node.status('uid-q')?.phase).toBe('Running');
-  expect(node.logged('Volume cannot be mounted')[0]).toContain('volume="info"');
+  expect(node.logged('Failed to mount volume')[0]).toContain('volume="info"');
   node.volumes.breaks('mountTmpfs', undefined);
   await node.clock.advance(5_000);
   expect(node.status('uid-p')?.phase).toBe('Running');

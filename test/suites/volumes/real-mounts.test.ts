@@ -1,4 +1,5 @@
 // Volumes on real directories and mounts, without containers: a node that another kubelet has left, and very many pods at once.
+
 import { execFileSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import {
@@ -16,6 +17,7 @@ import type { Container, Pod } from '../../../src/api/k8s/types.ts';
 import { podUid } from '../../../src/api/pod/pod-ref.ts';
 import type { Volumes } from '../../../src/assemble/volumes.ts';
 import { realClock } from '../../../src/base/clock.ts';
+import { startComponent } from '../../../src/base/component.ts';
 import { VolumeFiles } from '../../../src/edge/volumes/volume-files.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
@@ -41,7 +43,9 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
       objects,
       clock: realClock,
     });
-    const started = await Promise.all(room.components.map((component) => component.start(stop.signal)));
+    const started = await Promise.all(
+      room.components.map((component) => startComponent(component, stop.signal)),
+    );
     stopped = started.map((each) => each.stopped);
   });
   afterEach(async () => {

@@ -6,9 +6,11 @@ import type { Pod, Volume } from '../../../src/api/k8s/types.ts';
 import { asPodUid, podUid } from '../../../src/api/pod/pod-ref.ts';
 import type { EventText } from '../../../src/api/ports/events.ts';
 import type { Volumes, VolumesInput } from '../../../src/assemble/volumes.ts';
+import { startComponent } from '../../../src/base/component.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { Verbosity } from '../../../src/base/log/log.ts';
 import { textLogger } from '../../../src/base/log/log-text.ts';
+import { defaultGates } from '../../../src/config/gates/feature-gates.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
 import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
@@ -27,13 +29,16 @@ let ending: boolean;
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
 
+const gates = { ...defaultGates, ImageVolume: true };
+const quotas = { ...gates, LocalStorageCapacityIsolationFSQuotaMonitoring: true };
+
 /** A kubelet's volumes on this machine: the first life, or the next. */
 function begin(over: Partial<VolumesInput> = {}): Volumes {
   return volumeRoom({
+    gates,
     ...over,
     isOrphan: (uid) => orphaned(uid),
-    isEnding: () => ending,
-    imageVolumes: true,
+    lifecycles: { get: () => ({ state: ending ? 'terminating' : 'syncing' }) },
     host: () => host,
     objects,
     events: { pod: (_, event) => void events.push(event), node: () => undefined },
@@ -51,7 +56,7 @@ beforeEach(async () => {
   orphaned = () => false;
   ending = false;
   room = begin();
-  for (const component of room.components) await component.start(signal);
+  for (const component of room.components) await startComponent(component, signal);
 });
 
 function podWith(volume: Omit<Volume, 'name'>, over: Parameters<typeof aPod>[0] = {}): Pod {
@@ -638,7 +643,7 @@ describe('what volumes use', () => {
         countBy: () => undefined,
         measured: (source: string, seconds: number) => void measured.push(`${source} ${seconds}`),
       };
-      room = begin({ countByProject: true, metrics });
+      room = begin({ gates: quotas, metrics });
     });
     const sourceOf = async (pod: Pod): Promise<string | undefined> => {
       await tried(pod);
@@ -666,7 +671,7 @@ describe('what volumes use', () => {
     test('the next life counts on, and its end leaves no project, also with the gate off by then', async () => {
       const pod = podWith({ emptyDir: {} }, own);
       await tried(pod);
-      room = begin({ countByProject: true });
+      room = begin({ gates: quotas });
       await tried(pod);
       expect(host.counted).toEqual(new Set([dir('empty-dir')]));
       room = begin();

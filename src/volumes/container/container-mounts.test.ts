@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { aContainer, aPod } from '../../test/builders/builders.ts';
-import { aVolumeSpec } from '../../test/builders/volume-requests.ts';
-import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { FakeVolumeHost } from '../../test/fakes/fake-volume-host.ts';
-import type { VolumeMount } from '../api/k8s/types.ts';
-import { KubeletError } from '../base/errors.ts';
-import { silentLogger } from '../base/log/log.ts';
+import { aContainer, aPod } from '../../../test/builders/builders.ts';
+import { aVolumeSpec } from '../../../test/builders/volume-requests.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeVolumeHost } from '../../../test/fakes/fake-volume-host.ts';
+import { StatusResponse } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { VolumeMount } from '../../api/k8s/types.ts';
+import { KubeletError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/log/log.ts';
+import { imagePlugin } from '../image/image.ts';
+import type { MountedVolume } from '../mounted-volumes.ts';
+import type { SetUpVolume } from '../plugin.ts';
 import { containerMounts } from './container-mounts.ts';
-import { imagePlugin } from './image/image.ts';
-import type { MountedVolume } from './mounted-volumes.ts';
-import type { SetUpVolume } from './plugin.ts';
 
 interface Node {
   readonly host?: FakeVolumeHost;
@@ -30,16 +31,21 @@ async function mountOf(
   volume: SetUpVolume = own,
   { host = aHost(), runtimeCan = true, seLinux = false }: Node = {},
 ): Promise<object> {
+  if (seLinux) host.entries.set('/sys/fs/selinux/enforce', 'file');
+  const features = { recursiveReadOnlyMounts: runtimeCan };
   const mounted: MountedVolume = { ...volume, spec: aVolumeSpec(), plugin: imagePlugin, mountedAtMs: 0 };
   const [first] = await containerMounts(
     {
       host,
       layout: { podsDir: '/root/pods', pluginsDir: '/root/plugins' },
+      cri: { status: async () => StatusResponse.fromPartial({ runtimeHandlers: [{ features }] }) },
+      objects: { runtimeClass: () => Promise.reject(new Error('the pod has no RuntimeClass')) },
+      images: {
+        find: async () => undefined,
+        ensure: async ({ container }) => ({ ref: `sha256:${container.image}`, uid: undefined, username: '' }),
+      },
       clock: new FakeClock(),
       log: silentLogger,
-      seLinux: async () => seLinux,
-      recursiveReadOnly: async () => runtimeCan,
-      ensureImage: async (_, { reference }) => `sha256:${reference}`,
     },
     {
       pod: aPod({ uid: 'u' }),

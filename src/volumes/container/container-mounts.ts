@@ -1,33 +1,26 @@
 // The mounts of one container in the CRI's terms. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
 // Invariant: a sub-path is bound by the host before it is named to the runtime, which would follow links in it.
 
-import { type Device, type Mount, MountPropagation } from '../api/cri/generated/runtime/v1/api.ts';
-import type { CriRequest } from '../api/cri/runtime.ts';
-import type { Container, Pod, VolumeMount } from '../api/k8s/types.ts';
-import { podUid } from '../api/pod/pod-ref.ts';
-import { subPathNotMade, type VolumeHost } from '../api/ports/volume-host.ts';
-import { withDeadline } from '../base/abort/deadline.ts';
-import type { Clock } from '../base/clock.ts';
-import { KubeletError } from '../base/errors.ts';
-import type { Logger } from '../base/log/log.ts';
-import { subPathTarget, type VolumeLayout } from './layout.ts';
-import type { MountedVolume } from './mounted-volumes.ts';
+import { type Device, type Mount, MountPropagation } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriRequest } from '../../api/cri/runtime.ts';
+import type { Container, Pod, VolumeMount } from '../../api/k8s/types.ts';
+import { podUid } from '../../api/pod/pod-ref.ts';
+import { subPathNotMade, type VolumeHost } from '../../api/ports/volume-host.ts';
+import { withDeadline } from '../../base/abort/deadline.ts';
+import type { Clock } from '../../base/clock.ts';
+import { KubeletError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log/log.ts';
+import { subPathTarget, type VolumeLayout } from '../layout.ts';
+import type { MountedVolume } from '../mounted-volumes.ts';
+import { type RecursiveReadOnlyDeps, supportsRecursiveReadOnly } from './recursive-read-only.ts';
+import { ensureVolumeImage, type VolumeImages } from './volume-image.ts';
 
-export interface ContainerMountsDeps {
+export interface ContainerMountsDeps extends RecursiveReadOnlyDeps {
   readonly host: VolumeHost;
   readonly layout: VolumeLayout;
+  readonly images: VolumeImages;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Whether the node labels files for containers. */
-  readonly seLinux: () => Promise<boolean>;
-  /** Whether the runtime can make what is mounted below a read-only mount read-only, too. */
-  readonly recursiveReadOnly: (pod: Pod, signal: AbortSignal) => Promise<boolean>;
-  /** Makes an image present and says what the runtime calls it. */
-  readonly ensureImage: (
-    pod: Pod,
-    image: { readonly reference: string; readonly pullPolicy: string },
-    signal: AbortSignal,
-  ) => Promise<string>;
 }
 
 interface MountRequest {
@@ -39,6 +32,9 @@ interface MountRequest {
 
 /** How long a server is waited for before a part of its volume is bound. */
 const answerWithinMs = 10_000;
+
+/** Exists where SELinux is enabled. */
+const seLinuxFile = '/sys/fs/selinux/enforce';
 
 export async function containerMounts(
   deps: ContainerMountsDeps,
@@ -90,11 +86,11 @@ async function oneMount(
     containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
     readonly: mount.readOnly === true || volume.readOnly,
     recursiveReadOnly: rro,
-    selinuxRelabel: volume.managed && (await deps.seLinux()),
+    selinuxRelabel: volume.managed && (await hasSeLinux(deps)),
     propagation: propagationOf(mount.mountPropagation),
   };
   if (volume.place.kind === 'image') {
-    const image = await deps.ensureImage(pod, volume.place, signal);
+    const image = await ensureVolumeImage(deps.images, pod, volume.place, signal);
     const spec = { image, userSpecifiedImage: volume.place.reference };
     return { ...common, hostPath: '', image: spec, imageSubPath: subPath };
   }
@@ -175,12 +171,16 @@ async function recursiveReadOnly(
   const { mountPropagation = 'None' } = mount;
   if (mount.readOnly !== true) throw fail('not read-only');
   if (mountPropagation !== 'None') throw fail(`not compatible with propagation "${mountPropagation}"`);
-  const isSupported = await deps.recursiveReadOnly(pod, signal);
+  const isSupported = await supportsRecursiveReadOnly(deps, pod, signal);
   if (mode === 'IfPossible') return isSupported;
   if (mode !== 'Enabled')
     throw refused(`failed to resolve recursive read-only mode: unknown recursive read-only mode "${mode}"`);
   if (!isSupported) throw fail('not supported by the runtime');
   return true;
+}
+
+async function hasSeLinux({ host }: ContainerMountsDeps): Promise<boolean> {
+  return (await host.kindOf(seLinuxFile)) === 'file';
 }
 
 function propagationOf(mode: string | undefined): MountPropagation {
