@@ -1,6 +1,7 @@
 // The unit that the supervisor starts and stops, and the wake-ups it declares.
 // Invariant: a constructor keeps its dependencies and does nothing else. Everything that happens, happens between start() and
 // `stopped`, and so do the subscriptions: a component declares them, startComponent() makes and removes them.
+import { untilAborted } from './abort/race-abort.ts';
 import type { Subscribable } from './channel.ts';
 
 export interface Component {
@@ -50,11 +51,6 @@ export function reaction(name: string, wakes: readonly Wake[]): Component {
   return {
     name,
     wakes,
-    start: async (signal) => ({
-      stopped: new Promise((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      }),
-    }),
+    start: async (signal) => ({ stopped: untilAborted(signal) }),
   };
 }

@@ -1,6 +1,7 @@
 // What the node has and what of it pods may take. Pure. Upstream: MachineInfo in pkg/kubelet/nodestatus/setters.go.
 // Invariants: what others put into the object (extended resources) stays; nothing that pods may take is negative.
 import type { ResourceList } from '../api/k8s/types.ts';
+import { isHugePages } from '../api/quantity/huge-pages.ts';
 import { Quantity } from '../api/quantity/quantity.ts';
 import { amountOf, type ResourceAmounts } from '../api/quantity/resource-amounts.ts';
 import type { NodeResources } from './node-facts.ts';
@@ -73,10 +74,6 @@ function atLeastZero(amount: Quantity): Quantity {
 
 function texts(amounts: ResourceAmounts): ResourceList {
   return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]));
-}
-
-export function isHugePages(name: string): boolean {
-  return name.startsWith('hugepages-');
 }
 
 /** With a domain that is not Kubernetes' own, so handed out by a plugin or an administrator. */

@@ -2,8 +2,9 @@
 // Upstream: tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go: the labels a kubelet may own, the attach-detach
 // annotation, huge pages, and extended resources only where the machine was made anew. Taints are set at creation alone.
 import type { Node, ResourceList } from '../api/k8s/types.ts';
+import { isHugePages } from '../api/quantity/huge-pages.ts';
 import { attachDetachAnnotation } from './generate-node.ts';
-import { isExtendedResource, isHugePages } from './node-capacity.ts';
+import { isExtendedResource } from './node-capacity.ts';
 
 const ownedLabels: readonly string[] = [
   'kubernetes.io/hostname',

@@ -1,6 +1,7 @@
 // Pods as the API's JSON: a v1 PodList, byte for byte what Go would write for the same objects in the same order of fields.
 // Invariant: a list is rendered again only when something in it changed, and then only the pods that did.
 // Upstream: encodePods in pkg/kubelet/server/server.go.
+import { goJson } from '../api/k8s/go-json.ts';
 import type { Container, Pod, PodSpec, PodStatus } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
@@ -124,17 +125,4 @@ function withResources(spec: PodSpec | undefined): object {
 function listBytes(items: readonly string[]): Uint8Array {
   const list = items.length === 0 ? 'null' : `[${items.join(',')}]`;
   return new TextEncoder().encode(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":${list}}\n`);
-}
-
-const escapes: Readonly<Record<string, string>> = {
-  '<': '\\u003c',
-  '>': '\\u003e',
-  '&': '\\u0026',
-  '\u2028': '\\u2028',
-  '\u2029': '\\u2029',
-};
-
-/** These occur only inside strings, so they can be escaped in the finished text. */
-function goJson(value: object): string {
-  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (found) => escapes[found] ?? found);
 }

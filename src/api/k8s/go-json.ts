@@ -1,4 +1,4 @@
-// Text as Go's encoding/json writes it: where a hash or checksum covers JSON, every byte counts.
+// JSON text as Go's encoding/json writes it, byte for byte: hashes and checksums cover it.
 // Upstream: Go's encoding/json with HTML escaping on, its default.
 
 const escapes: Readonly<Record<string, string>> = {
@@ -11,6 +11,10 @@ const escapes: Readonly<Record<string, string>> = {
 
 /** A JSON string literal with its quotes. Half a surrogate pair becomes U+FFFD, since Go's strings cannot hold one. */
 export function goJsonString(text: string): string {
-  const wellFormed = text.replace(/[\ud800-\udfff]/gu, '\ufffd');
-  return JSON.stringify(wellFormed).replace(/[<>&\u2028\u2029]/g, (found) => escapes[found] ?? found);
+  return goJson(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
+}
+
+/** The escaped characters occur only inside strings, so the finished text can be escaped. */
+export function goJson(value: object | string): string {
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (found) => escapes[found] ?? found);
 }

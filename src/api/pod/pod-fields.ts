@@ -3,6 +3,7 @@
 import { KubeletError } from '../../base/errors.ts';
 import { goQuote } from '../../base/log/log-value.ts';
 import type { Container, Pod, ResourceFieldSelector, ResourceList } from '../k8s/types.ts';
+import { isHugePages } from '../quantity/huge-pages.ts';
 import { Quantity } from '../quantity/quantity.ts';
 import { initAndRegularContainers } from './find-container.ts';
 
@@ -67,7 +68,7 @@ const plainResources = ['cpu', 'memory', 'ephemeral-storage'];
 
 function splitResource(resource: string): readonly ['requests' | 'limits', string] {
   const [, list, name = ''] = /^(requests|limits)\.(.+)$/.exec(resource) ?? [];
-  const known = plainResources.includes(name) || name.startsWith('hugepages-');
+  const known = plainResources.includes(name) || isHugePages(name);
   if (known && (list === 'requests' || list === 'limits')) return [list, name];
   throw new KubeletError('invalid', 'UnsupportedResource', `unsupported container resource : ${resource}`);
 }

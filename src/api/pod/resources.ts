@@ -2,6 +2,7 @@
 // their start on, overhead on top, pod-level amounts instead. Pure. Scheduler and kubelet must come to the same sums, or
 // a pod that was placed here is refused here. Upstream: component-helpers/resource (PodRequests, PodLimits).
 import type { Container, ContainerStatus, Pod } from '../k8s/types.ts';
+import { isHugePages } from '../quantity/huge-pages.ts';
 import {
   addAmounts,
   filterAmounts,
@@ -30,7 +31,7 @@ interface ContainerAmounts {
 type Which = 'requests' | 'limits';
 
 export function isPodLevelResource(name: string): boolean {
-  return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+  return name === 'cpu' || name === 'memory' || isHugePages(name);
 }
 
 function podLevelAmounts(pod: Pod, which: Which): ResourceAmounts {

@@ -1,6 +1,11 @@
-// Sizes of huge pages as the kernel and the CRI spell them. Pure. Upstream: HugePageUnitSizeFromByteSize in pkg/apis/core/v1/helper.
+// Huge pages: resource names (hugepages-2Mi) and page sizes as the kernel and the CRI spell them. Pure.
+// Upstream: IsHugePageResourceName and HugePageUnitSizeFromByteSize in pkg/apis/core/v1/helper.
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+
+export function isHugePages(resourceName: string): boolean {
+  return resourceName.startsWith('hugepages-');
+}
 
 /** 2097152 → 2MB. */
 export function hugePageSizeName(bytes: bigint): string {

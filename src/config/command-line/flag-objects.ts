@@ -1,6 +1,7 @@
 // Flags whose text describes objects: taints and reserved memory. Upstream: pkg/util/flag, pkg/util/taints.
 
 import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
+import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { parseQuantity } from '../quantity.ts';
 
 /** What a flag's text means, or what is wrong with it. */
@@ -31,10 +32,6 @@ export function parseTaints(text: string): Parsed {
   return { value: taints };
 }
 
-export function isHugePageResource(name: string): boolean {
-  return name.startsWith('hugepages-');
-}
-
 /** 0:memory=1Gi,hugepages-1Mi=2Gi;1:memory=2Gi */
 export function parseReservedMemory(text: string, before: unknown): Parsed {
   if (text === '') return { value: [] };
@@ -50,7 +47,7 @@ export function parseReservedMemory(text: string, before: unknown): Parsed {
       const [type = '', amount, extra] = item.split('=');
       if (amount === undefined || extra !== undefined)
         return { fault: `"${item}" is not of the form type=quantity` };
-      if (type !== 'memory' && !isHugePageResource(type)) {
+      if (type !== 'memory' && !isHugePages(type)) {
         return { fault: `"${type}" is neither memory nor hugepages-<size>` };
       }
       const quantity = parseQuantity(amount);

@@ -1,6 +1,6 @@
 // Rules of node allocatable: enforcement against cgroups, reserved CPUs, resources and memory.
 // Upstream: validation.go, validation_reserved_memory.go, parseResourceList in cmd/kubelet/app/server.go, ParseQOSReserved.
-import { isHugePageResource } from '../command-line/flag-objects.ts';
+import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { parseQuantity } from '../quantity.ts';
 import type { StringMap } from '../schema.ts';
 import { listWords, quote, type Rule, type RuleContext } from './context.ts';
@@ -88,7 +88,7 @@ export const reservedMemoryRules: Rule = ({ config, fail }) => {
   for (const [index, { numaNode, limits }] of config.reservedMemory.entries()) {
     const path = `reservedMemory[${index}]`;
     for (const [type, amount] of Object.entries(limits)) {
-      if (type !== 'memory' && !isHugePageResource(type)) {
+      if (type !== 'memory' && !isHugePages(type)) {
         fail(path, `${quote(type)} of NUMA node ${numaNode} is neither memory nor hugepages-<size>`);
       }
       if (parseQuantity(amount)?.isZero() === true)

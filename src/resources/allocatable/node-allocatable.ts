@@ -2,6 +2,7 @@
 // Upstream: pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cadvisor (CapacityFromMachineInfo) and
 // hardEvictionReservation. Invariant: allocatable is never less than nothing.
 
+import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import {
   addAmounts,
@@ -126,7 +127,7 @@ export function enforcedAllocatable(
 export function allocatableOf(capacity: ResourceAmounts, reservation: ResourceAmounts): ResourceAmounts {
   const left = new Map(minus(capacity, reservation));
   for (const [name, amount] of capacity) {
-    if (name.startsWith('hugepages-')) left.set('memory', atLeastNone(amountOf(left, 'memory').sub(amount)));
+    if (isHugePages(name)) left.set('memory', atLeastNone(amountOf(left, 'memory').sub(amount)));
   }
   return left;
 }

@@ -3,6 +3,7 @@
 // Invariant: an amount keeps its spelling, since a static pod's UID is made from it; rounding comes later.
 // Upstream: pkg/apis/core/v1 (SetDefaults_Pod), component-helpers/resource.
 import type { Container, PodSpec, ResourceList } from '../../api/k8s/types.ts';
+import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { maxQuantity, Quantity } from '../../api/quantity/quantity.ts';
 
 export function requestsFromLimits(container: Pick<Container, 'resources'>): void {
@@ -64,10 +65,6 @@ function raise(floor: Map<string, Quantity>, list: ReadonlyMap<string, Quantity>
 
 function isEmpty(list: ResourceList | undefined): boolean {
   return list === undefined || Object.keys(list).length === 0;
-}
-
-function isHugePages(name: string): boolean {
-  return name.startsWith('hugepages-');
 }
 
 function isOvercommittable(name: string): boolean {

@@ -1,5 +1,6 @@
 // Which names resources may have, and what follows from a name. Upstream: pkg/apis/core/helper.
 import { isQualifiedName } from '../../api/k8s/names.ts';
+import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 
 const countable = [
@@ -22,10 +23,6 @@ const standard: ReadonlySet<string> = new Set([
 ]);
 
 const ofContainers: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage']);
-
-export function isHugePages(name: string): boolean {
-  return name.startsWith('hugepages-');
-}
 
 /** Without a prefix, or with one of Kubernetes' own. */
 function isNative(name: string): boolean {

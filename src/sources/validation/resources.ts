@@ -3,12 +3,12 @@
 
 import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
 import type { PodResourceClaim, PodSpec, ResourceList, ResourceRequirements } from '../../api/k8s/types.ts';
+import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { aggregate } from '../defaults/resource-defaults.ts';
 import {
   checkContainerResourceName,
   checkResourceName,
-  isHugePages,
   isOvercommittable,
   isWhole,
   isWholePages,

@@ -4,6 +4,7 @@
 // Upstream: pkg/apis/core/v1/defaults.go (defaultHugePagePodLimits, defaultPodRequests),
 // component-helpers/resource (AggregateContainerRequests, AggregateContainerLimits).
 import type { Container, Pod } from '../../k8s/types.ts';
+import { isHugePages } from '../../quantity/huge-pages.ts';
 import { addGoQuantities, type GoQuantity, maxGoQuantity, readGoQuantity } from './go-quantity.ts';
 import type { JsonObject } from './json-value.ts';
 
@@ -17,11 +18,11 @@ export function podLevelResources(pod: Pod, written: Pod): JsonObject | undefine
   const limits = readAll(asked.limits);
   const requests = readAll(asked.requests);
   if (limits.size > 0 || requests.size > 0) {
-    addMissing(limits, aggregate(pod, 'limits'), (name) => isHugePage(name) && !requests.has(name));
+    addMissing(limits, aggregate(pod, 'limits'), (name) => isHugePages(name) && !requests.has(name));
   }
   if (limits.size > 0) {
     addMissing(requests, aggregate(pod, 'requests'), isComputeResource);
-    addMissing(requests, limits, (name) => isComputeResource(name) || isHugePage(name));
+    addMissing(requests, limits, (name) => isComputeResource(name) || isHugePages(name));
   }
   return {
     ...(resources as JsonObject),
@@ -36,10 +37,6 @@ function readAll(list: JsonObject | null | undefined): Map<string, GoQuantity> {
 
 function isComputeResource(name: string): boolean {
   return name === 'cpu' || name === 'memory';
-}
-
-function isHugePage(name: string): boolean {
-  return name.startsWith('hugepages-');
 }
 
 function addMissing(target: Map<string, GoQuantity>, added: Amounts, which: (name: string) => boolean): void {
