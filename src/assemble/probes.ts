@@ -5,19 +5,19 @@ import type { LoopDelay } from '../api/ports/loop-delay.ts';
 import type { ProbeEdges } from '../api/ports/probe-requests.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
-import { type KeptFile, KeptResults } from '../probes/kept-results.ts';
 import { podIpLookup } from '../probes/pod-ip.ts';
 import { ProbeMetrics } from '../probes/probe-metrics.ts';
 import { ProbeReports } from '../probes/probe-reports.ts';
 import type { ProbeResults } from '../probes/probe-results.ts';
 import { Probes, type ProbesDeps } from '../probes/probes.ts';
+import { type CheckpointFile, ResultCheckpoint } from '../probes/result-checkpoint.ts';
 import { probeRunner } from '../probes/run-probe.ts';
 
 interface ProbesInput extends Pick<ProbesDeps, 'desired' | 'observed' | 'lifecycles'> {
   readonly results: ProbeResults;
   readonly edges: {
     readonly probes: ProbeEdges;
-    readonly probeResultFile: (path: string) => KeptFile;
+    readonly probeResultFile: (path: string) => CheckpointFile;
     readonly loopDelay: LoopDelay;
   };
   readonly cri: Pick<CriRuntime, 'execSync'>;
@@ -45,9 +45,13 @@ export function assembleProbes(input: ProbesInput): AssembledProbes {
     lifecycles,
     clock,
     worker: {
-      run: probeRunner({ edges: requests, cri, slowFails: gates.ExecProbeTimeout, loopDelay, clock }),
+      run: probeRunner({ edges: requests, cri, timeoutFails: gates.ExecProbeTimeout, loopDelay, clock }),
       results,
-      kept: new KeptResults({ file: edges.probeResultFile(`${input.rootDir}/probe_results`), clock, log }),
+      checkpoint: new ResultCheckpoint({
+        file: edges.probeResultFile(`${input.rootDir}/probe_results`),
+        clock,
+        log,
+      }),
       reports: new ProbeReports({ events, metrics, log }),
       podIp: podIpLookup({ desired, observed, nodeIps: input.nodeIps }),
       clock,

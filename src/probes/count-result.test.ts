@@ -1,26 +1,26 @@
-// Every combination of kind, result, what was said before and thresholds.
+// Every combination of kind, result, previous run and threshold.
 import { describe, expect, test } from 'vitest';
 import type { ProbeKind } from '../api/ports/probe-results.ts';
-import { type Counted, countResult, noRun, type Run } from './count-result.ts';
+import { type Counted, countResult, noResultRun, type ResultRun } from './count-result.ts';
 
 const kinds: readonly ProbeKind[] = ['liveness', 'readiness', 'startup'];
 const results: readonly Counted[] = ['success', 'failure'];
 
-/** The published results of a sequence, a dot where there is none; `!` ends it on hold. */
+/** The results published over a sequence, a dot for none; `!` marks that probing stopped. */
 function play(kind: ProbeKind, sequence: string, successThreshold: number, failureThreshold: number): string {
-  let run: Run = noRun;
-  let told = '';
+  let run: ResultRun = noResultRun;
+  let published = '';
   for (const letter of sequence) {
     const result = letter === 's' ? 'success' : 'failure';
     const step = countResult(kind, run, result, { successThreshold, failureThreshold });
     run = step.run;
-    told += step.publish === undefined ? '.' : step.publish === 'success' ? 's' : 'f';
-    if (step.hold) return `${told}!`;
+    published += step.publish === undefined ? '.' : step.publish === 'success' ? 's' : 'f';
+    if (step.hold) return `${published}!`;
   }
-  return told;
+  return published;
 }
 
-describe('one result after a run, for every kind and threshold', () => {
+describe('countResult: one result after a run', () => {
   for (const kind of kinds)
     for (const result of results)
       for (const last of [undefined, ...results])
@@ -47,7 +47,7 @@ describe('one result after a run, for every kind and threshold', () => {
           }
 });
 
-describe('sequences', () => {
+describe('countResult: sequences', () => {
   const cases: readonly (readonly [ProbeKind, string, number, number, string])[] = [
     ['readiness', 'ffsfff', 1, 3, '..s..f'],
     ['readiness', 'ssfs', 2, 1, '.sf.'],

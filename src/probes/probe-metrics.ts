@@ -1,5 +1,5 @@
-// How often and how fast probes answer. Upstream: ProberResults and ProberDuration in pkg/kubelet/prober.
-// Invariant: names and labels are upstream's; a container's series go with its pod.
+// Counts and durations of probes. Upstream: ProberResults and ProberDuration in pkg/kubelet/prober.
+// Invariant: names and labels are upstream's; a container's series are removed with its pod.
 import type { ProbeKind } from '../api/ports/probe-results.ts';
 import { Metrics } from '../base/metrics.ts';
 import { probeTitles } from './probe-spec.ts';
@@ -27,17 +27,22 @@ export class ProbeMetrics {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   });
 
-  observe(kind: ProbeKind, who: ProbedContainer, result: (typeof results)[number], seconds: number): void {
-    this.#total.inc({ ...totalLabels(kind, who), result });
-    if (result === 'successful') this.#seconds.observe(secondsLabels(kind, who), seconds);
+  observe(
+    kind: ProbeKind,
+    container: ProbedContainer,
+    result: (typeof results)[number],
+    seconds: number,
+  ): void {
+    this.#total.inc({ ...totalLabels(kind, container), result });
+    if (result === 'successful') this.#seconds.observe(secondsLabels(kind, container), seconds);
   }
 
-  forget(kind: ProbeKind, who: ProbedContainer): void {
-    for (const result of results) this.#total.remove({ ...totalLabels(kind, who), result });
-    this.#seconds.remove(secondsLabels(kind, who));
+  forget(kind: ProbeKind, container: ProbedContainer): void {
+    for (const result of results) this.#total.remove({ ...totalLabels(kind, container), result });
+    this.#seconds.remove(secondsLabels(kind, container));
   }
 
-  /** For the documentation's test. */
+  /** For the test that compares the documentation with the families. */
   describe(): ReturnType<Metrics['describe']> {
     return this.#metrics.describe();
   }
@@ -51,6 +56,6 @@ function secondsLabels(kind: ProbeKind, { container, namespace, pod }: ProbedCon
   return { probe_type: probeTitles[kind], container, pod, namespace };
 }
 
-function totalLabels(kind: ProbeKind, who: ProbedContainer) {
-  return { ...secondsLabels(kind, who), pod_uid: who.podUid };
+function totalLabels(kind: ProbeKind, container: ProbedContainer) {
+  return { ...secondsLabels(kind, container), pod_uid: container.podUid };
 }

@@ -1,4 +1,4 @@
-// Tells what a probe found: an event for what is wrong, a log line, a count. Upstream: probe in pkg/kubelet/prober/prober.go.
+// Reports the result of a probe: events for failures, a log line, metrics. Upstream: probe in pkg/kubelet/prober/prober.go.
 
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
@@ -15,7 +15,7 @@ interface ProbeReportsDeps {
   readonly log: Logger;
 }
 
-export interface Reported {
+export interface ProbeSubject {
   readonly pod: Pod;
   readonly container: string;
   readonly kind: ProbeKind;
@@ -28,24 +28,24 @@ export class ProbeReports {
     this.#deps = deps;
   }
 
-  verdict(who: Reported, verdict: ProbeVerdict, seconds: number): void {
+  verdict(subject: ProbeSubject, verdict: ProbeVerdict, seconds: number): void {
     const { metrics } = this.#deps;
-    const title = probeTitles[who.kind];
+    const title = probeTitles[subject.kind];
     switch (verdict.result) {
       case 'success':
-        metrics.observe(who.kind, labels(who), 'successful', seconds);
+        metrics.observe(subject.kind, labels(subject), 'successful', seconds);
         return;
       case 'warning':
-        metrics.observe(who.kind, labels(who), 'successful', seconds);
-        this.#event(who, 'ProbeWarning', `${title} probe warning: ${verdict.output}`);
+        metrics.observe(subject.kind, labels(subject), 'successful', seconds);
+        this.#event(subject, 'ProbeWarning', `${title} probe warning: ${verdict.output}`);
         return;
       case 'failure':
-        metrics.observe(who.kind, labels(who), 'failed', seconds);
-        this.#event(who, 'Unhealthy', `${title} probe failed: ${verdict.output}`);
+        metrics.observe(subject.kind, labels(subject), 'failed', seconds);
+        this.#event(subject, 'Unhealthy', `${title} probe failed: ${verdict.output}`);
         return;
       case 'errored':
         this.#event(
-          who,
+          subject,
           'Unhealthy',
           `${title} probe errored and resulted in ${verdict.state} state: ${verdict.output}`,
         );
@@ -55,37 +55,37 @@ export class ProbeReports {
     }
   }
 
-  /** A failure that is no news: the container has only just been started. */
-  tooEarly(who: Reported, seconds: number): void {
-    this.#deps.metrics.observe(who.kind, labels(who), 'failed', seconds);
+  /** Counts the failure of a container that has only just started, without an event. */
+  suppressed(subject: ProbeSubject, seconds: number): void {
+    this.#deps.metrics.observe(subject.kind, labels(subject), 'failed', seconds);
   }
 
-  changed(who: Reported, outcome: ProbeOutcome): void {
-    this.#deps.log.info('Probe result changed', { ...fields(who), result: outcome });
+  changed(subject: ProbeSubject, outcome: ProbeOutcome): void {
+    this.#deps.log.info('Probe result changed', { ...fields(subject), result: outcome });
   }
 
-  broken(who: Reported, err: unknown): void {
-    this.#deps.log.error('Probe could not be judged', { ...fields(who), err });
+  broken(subject: ProbeSubject, err: unknown): void {
+    this.#deps.log.error('Failed to run the probe', { ...fields(subject), err });
   }
 
-  forget(who: Reported): void {
-    this.#deps.metrics.forget(who.kind, labels(who));
+  forget(subject: ProbeSubject): void {
+    this.#deps.metrics.forget(subject.kind, labels(subject));
   }
 
-  #event(who: Reported, reason: string, message: string): void {
+  #event(subject: ProbeSubject, reason: string, message: string): void {
     this.#deps.events.pod(
-      who.pod,
+      subject.pod,
       { type: 'Warning', reason, message },
-      containerFieldPath(who.pod, who.container),
+      containerFieldPath(subject.pod, subject.container),
     );
   }
 }
 
-function fields({ container, kind, pod }: Reported): Record<string, unknown> {
+function fields({ container, kind, pod }: ProbeSubject): Record<string, unknown> {
   return { pod: podRef(pod), podUID: podUid(pod), container, probeType: probeTitles[kind] };
 }
 
-function labels({ container, pod }: Reported): ProbedContainer {
+function labels({ container, pod }: ProbeSubject): ProbedContainer {
   const { name = '', namespace = '' } = pod.metadata ?? {};
   return { container, pod: name, namespace, podUid: podUid(pod) };
 }

@@ -1,6 +1,6 @@
-// What the probes say of every container. Upstream: pkg/kubelet/prober/results.
+// The results of all probes, by container. Upstream: pkg/kubelet/prober/results.
 // Owns ProbeResults (sole writer: the probe workers). Invariants: updated before a key is announced; only changes are announced;
-// a container that has ended has no result.
+// a container that has exited has no result.
 
 import type { ContainerId, PodUid } from '../api/pod/pod-ref.ts';
 import type { ProbeKind, ProbeOutcome, ProbeResultsView } from '../api/ports/probe-results.ts';
@@ -19,7 +19,7 @@ export class ProbeResults implements ProbeResultsView, Store {
     return this.#byContainer.get(id)?.[kind];
   }
 
-  /** Whether its startup probe has succeeded; undefined when nothing is known of one. */
+  /** Whether the startup probe has succeeded; undefined if the container has no result of one. */
   started(id: ContainerId): boolean | undefined {
     return isSuccess(this.get(id, 'startup'));
   }
@@ -28,7 +28,7 @@ export class ProbeResults implements ProbeResultsView, Store {
     return isSuccess(this.get(id, 'readiness'));
   }
 
-  /** What holds before the first probe. Not announced: whoever showed the container wakes everyone anyway. */
+  /** Sets the result before the first probe. Not announced: the observation of the container wakes all readers anyway. */
   begin(id: ContainerId, kind: ProbeKind, outcome: ProbeOutcome): void {
     this.#byContainer.set(id, { ...this.#byContainer.get(id), [kind]: outcome });
   }
@@ -39,7 +39,7 @@ export class ProbeResults implements ProbeResultsView, Store {
     this.changed.push(uid);
   }
 
-  /** Forgets one kind of a container that has ended or whose probe has gone. */
+  /** Removes one result of a container that has exited or whose probe was removed. */
   drop(id: ContainerId, kind: ProbeKind): void {
     const { [kind]: dropped, ...rest } = this.#byContainer.get(id) ?? {};
     if (dropped === undefined) return;
@@ -47,7 +47,7 @@ export class ProbeResults implements ProbeResultsView, Store {
     else this.#byContainer.set(id, rest);
   }
 
-  /** For who counts what is left. */
+  /** How many containers have results; for leak checks. */
   get size(): number {
     return this.#byContainer.size;
   }

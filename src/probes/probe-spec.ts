@@ -1,4 +1,4 @@
-// Which probes a pod has, and what they ask for. Pure. Upstream: AddPod in pkg/kubelet/prober/prober_manager.go.
+// Which probes a pod has, and their timing. Pure. Upstream: AddPod in pkg/kubelet/prober/prober_manager.go.
 import type { Container, Pod, Probe } from '../api/k8s/types.ts';
 import { longRunningContainers } from '../api/pod/find-container.ts';
 import type { ProbeKind } from '../api/ports/probe-results.ts';
@@ -26,7 +26,7 @@ export const probeTitles: Readonly<Record<ProbeKind, string>> = {
   startup: 'Startup',
 };
 
-/** Of containers and of sidecars, which are init containers that stay; other init containers are not probed. */
+/** The probes of containers and of sidecars (restartable init containers); other init containers are not probed. */
 export function probesOf(pod: Pod): readonly ProbeSpec[] {
   return longRunningContainers(pod).flatMap((container) =>
     probeKinds.flatMap((kind) => {

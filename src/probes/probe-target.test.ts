@@ -64,7 +64,7 @@ describe('probeTarget', () => {
   for (const [probe, message] of faults) test(message, () => expect(() => target(probe)).toThrow(message));
 });
 
-test('a pod without an address: only a command, or a host of its own, can be asked', () => {
+test('a pod without an IP address: only commands and probes with a host can run', () => {
   const homeless = (probe: Probe): string => probeTarget(probe, container, undefined, 'ns/p').by;
   expect(homeless({ exec: { command: ['a'] } })).toBe('exec');
   expect(homeless({ tcpSocket: { port: 1, host: 'h' } })).toBe('tcp');
@@ -74,7 +74,7 @@ test('a pod without an address: only a command, or a host of its own, can be ask
 
 describe('probeHeaders', () => {
   const headers = (...httpHeaders: HTTPHeader[]): unknown => probeHeaders({ port: 1, httpHeaders });
-  test('what is given stays, in order and repeated', () => {
+  test('keeps the given headers, in order and repeated', () => {
     const given = [
       { name: 'X', value: '1' },
       { name: 'user-agent', value: 'me' },
@@ -83,12 +83,12 @@ describe('probeHeaders', () => {
     ];
     expect(headers(...given)).toEqual(given.map(({ name, value }) => [name, value]));
   });
-  test('an empty Accept means none', () => {
+  test('omits an empty Accept', () => {
     expect(headers({ name: 'Accept', value: '' })).toEqual([['User-Agent', 'kube-probe/1.34']]);
   });
 });
 
-test('a command that expands to more than Linux runs is refused', () => {
+test('rejects a command that expands to more than Linux executes', () => {
   const large = aContainer({ env: [{ name: 'A', value: 'x'.repeat(1024 * 1024) }] });
   const probe = { exec: { command: ['echo', '$(A)'.repeat(3), '$(A)'.repeat(1_000)] } };
   expect(() => probeTarget(probe, large, undefined, 'ns/p')).toThrow(

@@ -1,4 +1,4 @@
-// What a probe asks, and where: ports by name, the pod's address, variables in commands. Pure.
+// Resolves what a probe runs and where: named ports, the pod's address, variables in commands. Pure.
 // Upstream: runProbe in pkg/kubelet/prober/prober.go, pkg/probe/util.go and http/request.go.
 
 import type { Container, HTTPGetAction, Probe } from '../api/k8s/types.ts';
@@ -14,10 +14,10 @@ export type ProbeTarget =
   | { readonly by: 'grpc'; readonly request: GrpcProbeRequest };
 
 const userAgent = 'kube-probe/1.34';
-/** differs from upstream: a command that expands to more is not sent to the runtime. Linux runs none above it. */
+/** differs from upstream: a command that expands to more is not sent to the runtime. Linux executes none above it. */
 const longestCommandBytes = 6 * 1024 * 1024;
 
-/** Throws when the pod does not say enough; upstream finds that out only now, too. */
+/** Throws if the probe is incomplete or invalid; as upstream, this is detected only when the probe runs. */
 export function probeTarget(
   probe: Probe,
   container: Container,
@@ -60,14 +60,14 @@ function httpRequest(
   };
 }
 
-/** Without an address nobody is asked: an empty host would be this machine. */
+/** Throws without an address: an empty host would connect to the node itself. */
 function hostOf(given: string | undefined, podIp: string | undefined): string {
   const host = given || podIp;
   if (host === undefined || host === '') throw invalid('the pod has no address');
   return host;
 }
 
-/** As given, plus who asks and what is accepted where nothing was said; an empty Accept is left out. */
+/** The headers as given, with defaults for User-Agent and Accept. An empty Accept is omitted. */
 export function probeHeaders(action: HTTPGetAction): readonly (readonly [string, string])[] {
   const given = (action.httpHeaders ?? []).map(({ name, value }) => [name, value] as const);
   const first = (wanted: string): string | undefined =>
@@ -79,7 +79,7 @@ export function probeHeaders(action: HTTPGetAction): readonly (readonly [string,
   ];
 }
 
-/** A number, the name of one of the container's ports, or a number that was written as text. */
+/** A number, the name of one of the container's ports, or a number written as text. */
 function containerPort(port: number | string, container: Container): number {
   const named = container.ports?.find(({ name }) => name === port)?.containerPort;
   const number = typeof port === 'number' ? port : (named ?? textAsPort(port));
@@ -93,7 +93,7 @@ function textAsPort(text: string): number {
   return Number(text);
 }
 
-/** By what the container's own list says literally: what comes from elsewhere counts as empty. */
+/** Uses literal values of the container's `env` only: values from other sources (`valueFrom`) count as empty. */
 function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
   const tooLarge = (): KubeletError =>

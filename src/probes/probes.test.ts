@@ -1,4 +1,4 @@
-// The probes over their stores, on the fake clock. What the servers say is the test's.
+// Probes over their stores on the fake clock, with scripted answers.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { aContainer, anObservedContainer, anObservedPod, aPod } from '../../test/builders/builders.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
@@ -11,11 +11,11 @@ import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
 import { Verbosity } from '../base/log/log.ts';
 import { textLogger } from '../base/log/log-text.ts';
-import { KeptResults } from './kept-results.ts';
 import { ProbeMetrics } from './probe-metrics.ts';
 import { ProbeReports } from './probe-reports.ts';
 import { ProbeResults } from './probe-results.ts';
 import { Probes } from './probes.ts';
+import { ResultCheckpoint } from './result-checkpoint.ts';
 import type { ProbeVerdict } from './run-probe.ts';
 
 const uid = asPodUid('uid-p');
@@ -53,14 +53,14 @@ class Store<T> {
 
 type Answer = 'success' | 'warning' | 'failure' | 'errored' | 'gone' | 'hang' | 'slow';
 
-/** One node: what outlives the kubelet, and the kubelet's current life. */
+/** A node: the state that outlives the kubelet, and the running kubelet. */
 class Bench {
   readonly clock = new FakeClock(1_000_000);
   readonly events: string[] = [];
-  readonly asked: { readonly at: number; readonly id: string; readonly by: string }[] = [];
+  readonly probed: { readonly at: number; readonly id: string; readonly by: string }[] = [];
   readonly announced: PodUid[] = [];
   disk: string | undefined;
-  /** What each kind of probe hears; by target port, which the tests give a kind of its own. */
+  /** The answers by target port; the tests use one port per kind of probe. */
   answers: Record<string, Answer> = {};
   random = 0.5;
   desired = new Store<{ readonly pod: Pod }>();
@@ -89,7 +89,7 @@ class Bench {
       worker: {
         run: (id, target, signal) => this.#run(id, target, signal),
         results,
-        kept: new KeptResults({ file, clock, log }),
+        checkpoint: new ResultCheckpoint({ file, clock, log }),
         reports: new ProbeReports({
           events: {
             pod: (_pod, { reason, message, type }, path) =>
@@ -108,7 +108,7 @@ class Bench {
 
   #run(id: string, target: () => object, signal: AbortSignal): Promise<ProbeVerdict> {
     const by = JSON.stringify(target()).match(/"port":(\d+)/)?.[1] ?? 'exec';
-    this.asked.push({ at: this.clock.monotonic(), id, by });
+    this.probed.push({ at: this.clock.monotonic(), id, by });
     const answer = this.answers[by] ?? 'success';
     if (answer === 'hang') {
       return new Promise((resolve) =>
@@ -142,7 +142,7 @@ class Bench {
     await this.#stopped;
   }
 
-  /** The kubelet ends; the next one finds the runtime and the disk as they are. */
+  /** Stops the kubelet and starts the next one over the same runtime and disk. */
   async restart(): Promise<void> {
     await this.stop();
     const [pod, seen] = [this.desired.get(uid), this.observed.get(uid)];
@@ -151,7 +151,7 @@ class Bench {
     this.lifecycles = new Store();
     this.results = new ProbeResults();
     this.announced.length = 0;
-    this.asked.length = 0;
+    this.probed.length = 0;
     this.probes = this.#assemble();
     await this.start();
     this.desired.put(pod);
@@ -165,7 +165,7 @@ class Bench {
     this.lifecycles.put(syncing);
   }
 
-  /** A container that has just started, or whatever the test says of it. */
+  /** Observes a container that has just started, unless `over` says otherwise. */
   async runs(over: Partial<ObservedContainer> = {}): Promise<void> {
     const container = anObservedContainer({ startedAtMs: this.clock.now(), ...over });
     this.observed.put(anObservedPod({ containers: [container] }));
@@ -176,9 +176,9 @@ class Bench {
     return this.results.get(asContainerId(id), kind);
   }
 
-  /** Monotonic seconds of the probes that were asked, counted from the first life's start. */
+  /** Monotonic seconds at which probes ran, counted from the first start. */
   times(by?: string): readonly number[] {
-    return this.asked.filter((each) => by === undefined || each.by === by).map(({ at }) => at / 1_000);
+    return this.probed.filter((each) => by === undefined || each.by === by).map(({ at }) => at / 1_000);
   }
 }
 
@@ -202,7 +202,7 @@ describe('probes', () => {
   });
 
   describe('before the first probe', () => {
-    test('a container is live, not ready, and not yet started', async () => {
+    test('a container is live, not ready and not started', async () => {
       b.wants(podWith({ livenessProbe: live, readinessProbe: ready, startupProbe: startup }));
       await b.runs();
       expect([b.get('liveness'), b.get('readiness'), b.get('startup')]).toEqual([
@@ -212,16 +212,16 @@ describe('probes', () => {
       ]);
       expect(b.announced).toEqual([]);
     });
-    test('one without probes has no result', async () => {
+    test('a container without probes has no result', async () => {
       b.wants(podWith({}));
       await b.runs();
       expect([b.probes.size, b.results.size]).toEqual([0, 0]);
     });
-    test('a container that was only made is not asked', async () => {
+    test('a created container is not probed', async () => {
       b.wants(podWith({ readinessProbe: ready }));
       await b.runs({ state: 'created', startedAtMs: 0 });
       await b.clock.advance(5_000);
-      expect(b.asked).toEqual([]);
+      expect(b.probed).toEqual([]);
     });
   });
 
@@ -232,7 +232,7 @@ describe('probes', () => {
       b.wants(podWith({ readinessProbe }));
       await b.runs();
     };
-    test('asked again soon, and ready as soon as it listens, without a word', async () => {
+    test('is retried soon, and succeeds as soon as it listens, without events', async () => {
       await begin(slow);
       await b.clock.advance(500);
       b.answers[readyBy] = 'success';
@@ -242,7 +242,7 @@ describe('probes', () => {
       await b.clock.advance(20_000);
       expect(b.times()).toEqual([0, 0.1, 0.3, 0.7, 10.7, 20.7]);
     });
-    test('after two seconds each failure counts and is told', async () => {
+    test('counts and reports each failure after two seconds', async () => {
       await begin(slow);
       await b.clock.advance(1_900);
       expect(b.events).toEqual([]);
@@ -250,12 +250,12 @@ describe('probes', () => {
       expect(b.times()).toEqual([0, 0.1, 0.3, 0.7, 1.5, 3.1, 6.3, 10, 20, 30]);
       expect(b.events).toHaveLength(5);
     });
-    test('a period that is shorter than that: from the second probe of it on', async () => {
+    test('counts and reports failures from the second probe on if the period is shorter', async () => {
       await begin({ exec: { command: ['true'] }, periodSeconds: 1 });
       await b.clock.advance(3_000);
       expect([b.times(), b.events.length]).toEqual([[0, 1, 2, 3], 3]);
     });
-    test('ready once and then not, still in its first period: told at once, a period later', async () => {
+    test('reports the first failure after a success, even in the first period', async () => {
       await begin(slow);
       b.answers[readyBy] = 'success';
       await b.clock.advance(200);
@@ -264,28 +264,28 @@ describe('probes', () => {
       expect(b.times()).toEqual([0, 0.1, 10.1]);
       expect(b.events).toHaveLength(1);
     });
-    test('a command is asked less often', async () => {
+    test('retries a command less often', async () => {
       await begin({ exec: { command: ['true'] }, periodSeconds: 10 });
       await b.clock.advance(20_000);
       expect(b.times()).toEqual([0, 1, 3, 7, 10, 20]);
     });
-    test('a container that was there before the kubelet is not new', async () => {
+    test('treats a container older than the kubelet as not new', async () => {
       await begin(slow);
       await b.clock.advance(60_000);
-      const told = b.events.length;
+      const reported = b.events.length;
       await b.restart();
       await b.clock.advance(15_000);
-      expect(b.asked).toHaveLength(2);
-      expect(b.events).toHaveLength(told + 2);
+      expect(b.probed).toHaveLength(2);
+      expect(b.events).toHaveLength(reported + 2);
     });
-    test('one that was ready is told of at once', async () => {
+    test('reports a failure of a container that was ready at once', async () => {
       b.wants(podWith({ readinessProbe: slow }));
       await b.runs();
       b.answers[readyBy] = 'failure';
       await b.clock.advance(10_000);
       expect([b.get('readiness'), b.events.length]).toEqual(['failure', 1]);
     });
-    test('what says nothing is asked again a period later', async () => {
+    test('probes again a period later after an errored probe', async () => {
       await begin(slow);
       b.answers[readyBy] = 'errored';
       await b.clock.advance(15_000);
@@ -298,11 +298,11 @@ describe('probes', () => {
       b.wants(podWith({ readinessProbe: ready }));
       await b.runs();
     });
-    test('asked at once and then every period', async () => {
+    test('is probed at once and then every period', async () => {
       await b.clock.advance(3_000);
       expect(b.times()).toEqual([0, 1, 2, 3]);
     });
-    test('from its thresholds on, announced once each way', async () => {
+    test('changes at its thresholds and announces each change once', async () => {
       await b.clock.advance(500);
       expect(b.get('readiness')).toBe('failure');
       await b.clock.advance(1_000);
@@ -317,13 +317,13 @@ describe('probes', () => {
         new Set(['Warning Unhealthy spec.containers{c}: Readiness probe failed: why']),
       );
     });
-    test('a warning is success, and told', async () => {
+    test('counts a warning as success and emits an event', async () => {
       b.answers[readyBy] = 'warning';
       await b.clock.advance(1_500);
       expect(b.get('readiness')).toBe('success');
       expect(b.events[0]).toBe('Warning ProbeWarning spec.containers{c}: Readiness probe warning: why');
     });
-    test('what says nothing counts for nothing, and is told', async () => {
+    test('does not count an errored probe but emits an event', async () => {
       await b.clock.advance(1_500);
       b.answers[readyBy] = 'errored';
       await b.clock.advance(10_000);
@@ -332,21 +332,21 @@ describe('probes', () => {
         'Warning Unhealthy spec.containers{c}: Readiness probe errored and resulted in unknown state: why',
       );
     });
-    test('a container that ended while it was asked: no event', async () => {
+    test('emits no event if the container exited during the probe', async () => {
       b.answers[readyBy] = 'gone';
       await b.clock.advance(3_000);
       expect(b.events).toEqual([]);
     });
-    test('it goes on while the pod ends, until the container has', async () => {
+    test('continues while the pod is terminating, until the container has exited', async () => {
       await b.clock.advance(1_500);
       b.lifecycles.put(terminating);
       b.answers[readyBy] = 'failure';
       await b.clock.advance(2_000);
       expect(b.get('readiness')).toBe('failure');
-      const asked = b.asked.length;
+      const probed = b.probed.length;
       await b.runs({ state: 'exited' });
       await b.clock.advance(5_000);
-      expect([b.asked.length, b.get('readiness')]).toEqual([asked, undefined]);
+      expect([b.probed.length, b.get('readiness')]).toEqual([probed, undefined]);
     });
   });
 
@@ -356,41 +356,41 @@ describe('probes', () => {
       await b.runs();
       await b.clock.advance(1_500);
     });
-    test('a failure holds until there is a new container', async () => {
+    test('stays failed until the container is replaced', async () => {
       b.answers[liveBy] = 'failure';
       await b.clock.advance(1_000);
       expect(b.get('liveness')).toBe('success');
       await b.clock.advance(1_000);
       expect(b.get('liveness')).toBe('failure');
-      const asked = b.asked.length;
+      const probed = b.probed.length;
       await b.clock.advance(10_000);
-      expect(b.asked.length).toBe(asked);
+      expect(b.probed.length).toBe(probed);
       b.answers[liveBy] = 'success';
       await b.runs({ id: asContainerId('c-2') });
       expect([b.get('liveness'), b.get('liveness', 'c-2')]).toEqual([undefined, 'success']);
       await b.clock.advance(2_000);
-      expect(b.asked.at(-1)?.id).toBe('c-2');
+      expect(b.probed.at(-1)?.id).toBe('c-2');
     });
-    test('what an earlier container was told of does not count against the next', async () => {
+    test('does not count failures of a replaced container against the next one', async () => {
       b.answers[liveBy] = 'failure';
       await b.clock.advance(1_000);
       await b.runs({ id: asContainerId('c-2') });
       await b.clock.advance(1_500);
       expect(b.get('liveness', 'c-2')).toBe('success');
     });
-    test('an answer about the container before is not heard', async () => {
+    test('discards the result of a replaced container', async () => {
       b.answers[liveBy] = 'hang';
       await b.clock.advance(1_000);
       await b.runs({ id: asContainerId('c-2') });
       expect(b.aborted).toBe(1);
       b.answers[liveBy] = 'success';
       await b.clock.advance(1_000);
-      expect(b.asked.at(-1)?.id).toBe('c-2');
+      expect(b.probed.at(-1)?.id).toBe('c-2');
     });
     for (const [how, end] of [
-      ['its source gave it up', () => b.lifecycles.put(terminating)],
+      ['removed from its source', () => b.lifecycles.put(terminating)],
       [
-        'its object is being deleted',
+        'its object has a deletion timestamp',
         () => {
           const pod = podWith({ livenessProbe: live });
           b.desired.put({
@@ -399,27 +399,27 @@ describe('probes', () => {
         },
       ],
     ] as const) {
-      test(`a pod on its way out is left in peace: ${how}`, async () => {
+      test(`is not probed once the pod is terminating: ${how}`, async () => {
         b.answers[liveBy] = 'failure';
         await b.clock.advance(2_000);
         expect(b.get('liveness')).toBe('failure');
         end();
         expect(b.get('liveness')).toBe('success');
-        const asked = b.asked.length;
+        const probed = b.probed.length;
         await b.clock.advance(5_000);
-        expect(b.asked.length).toBe(asked);
+        expect(b.probed.length).toBe(probed);
       });
     }
   });
 
   describe('startup', () => {
     const all = { livenessProbe: live, readinessProbe: ready, startupProbe: startup };
-    test('the others wait for it; then readiness is asked at once and it itself no more', async () => {
+    test('delays the other probes until it succeeds, and then is not probed again', async () => {
       b.answers[startupBy] = 'failure';
       b.wants(podWith(all));
       await b.runs();
       await b.clock.advance(3_500);
-      expect(b.asked.map(({ by }) => by)).toEqual([startupBy, startupBy, startupBy]);
+      expect(b.probed.map(({ by }) => by)).toEqual([startupBy, startupBy, startupBy]);
       b.answers[startupBy] = 'success';
       await b.clock.advance(500);
       expect(b.get('startup')).toBe('success');
@@ -427,19 +427,19 @@ describe('probes', () => {
       await b.clock.advance(5_000);
       expect(b.times(startupBy)).toEqual([1, 2, 3, 4]);
     });
-    test('when it never comes up it has failed, and everything waits for a new container', async () => {
+    test('fails at its threshold, and all probes wait for a new container', async () => {
       b.answers[startupBy] = 'failure';
       b.wants(podWith(all));
       await b.runs();
       await b.clock.advance(60_000);
       expect(b.get('startup')).toBe('failure');
-      expect(b.asked).toHaveLength(5);
+      expect(b.probed).toHaveLength(5);
       b.answers[startupBy] = 'success';
       await b.runs({ id: asContainerId('c-2') });
       await b.clock.advance(2_000);
       expect(b.get('startup', 'c-2')).toBe('success');
     });
-    test('a pod that ends before it has started does not seem to have', async () => {
+    test('a pod that terminates before it has started is not reported as started', async () => {
       b.answers[startupBy] = 'failure';
       b.wants(podWith({ startupProbe: startup }));
       await b.runs();
@@ -459,21 +459,21 @@ describe('probes', () => {
     b.lifecycles.put(terminating);
   });
 
-  test('the initial delay counts from the start of the container', async () => {
+  test('counts the initial delay from the start of the container', async () => {
     b.wants(podWith({ readinessProbe: { ...ready, initialDelaySeconds: 20 } }));
     await b.runs({ startedAtMs: b.clock.now() - 15_000 });
     await b.clock.advance(6_500);
     expect(b.times()).toEqual([5, 6]);
   });
 
-  test('a clock that was set back does not put the first probe off', async () => {
+  test('does not delay the first probe if the wall clock was set back', async () => {
     b.wants(podWith({ readinessProbe: ready }));
     await b.runs({ startedAtMs: b.clock.now() + 3_600_000 });
     await b.clock.advance(100);
-    expect(b.asked).toHaveLength(1);
+    expect(b.probed).toHaveLength(1);
   });
 
-  test('a probe that hangs costs only itself', async () => {
+  test('a probe that hangs blocks no other probe', async () => {
     b.answers[liveBy] = 'hang';
     b.wants(podWith({ livenessProbe: live, readinessProbe: ready }));
     await b.runs();
@@ -481,7 +481,7 @@ describe('probes', () => {
     expect([b.times(liveBy).length, b.get('readiness')]).toEqual([1, 'success']);
   });
 
-  test('a probe that takes longer than its period is followed by the next at once', async () => {
+  test('starts the next probe at once after one that took longer than its period', async () => {
     b.answers[readyBy] = 'slow';
     b.wants(podWith({ readinessProbe: ready }));
     await b.runs();
@@ -489,7 +489,7 @@ describe('probes', () => {
     expect(b.times()).toEqual([0, 2.5, 5]);
   });
 
-  test('when the pod has gone, nothing of it is left', async () => {
+  test('leaves no worker, result, timer or metric of a removed pod', async () => {
     b.answers[liveBy] = 'hang';
     b.wants(
       podWith({ livenessProbe: live, readinessProbe: ready, startupProbe: probe(4, { periodSeconds: 1 }) }),
@@ -504,15 +504,15 @@ describe('probes', () => {
     expect([b.aborted, b.metrics.render().includes('pod="p"')]).toEqual([1, false]);
   });
 
-  test('a pod that was refused is not probed', async () => {
+  test('does not probe a rejected pod', async () => {
     b.wants(podWith({ readinessProbe: ready }));
     await b.runs();
     b.lifecycles.put({ state: 'rejected', startedAtMs: 0, reason: '', message: '' });
     await b.clock.advance(5_000);
-    expect([b.probes.size, b.asked.length]).toEqual([0, 1]);
+    expect([b.probes.size, b.probed.length]).toEqual([0, 1]);
   });
 
-  test('a runtime that does not know the state of a container for a moment changes nothing', async () => {
+  test('keeps results while the state of a container is unknown for a moment', async () => {
     b.wants(podWith({ readinessProbe: ready }));
     await b.runs();
     await b.clock.advance(1_500);
@@ -523,7 +523,7 @@ describe('probes', () => {
     expect([b.get('readiness'), b.announced]).toEqual(['success', [uid]]);
   });
 
-  test('results are counted and timed', async () => {
+  test('counts and times results', async () => {
     b.wants(podWith({ readinessProbe: ready }));
     await b.runs();
     await b.clock.advance(1_500);
@@ -548,7 +548,7 @@ describe('probes', () => {
       await b.clock.advance(10_000);
       expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
     });
-    test('what was said still holds, without a word', async () => {
+    test('keeps all results without announcing them', async () => {
       await b.restart();
       expect([b.get('startup'), b.get('readiness'), b.get('liveness')]).toEqual([
         'success',
@@ -558,15 +558,15 @@ describe('probes', () => {
       await b.clock.advance(5_000);
       expect(b.announced).toEqual([]);
     });
-    test('each probe is asked within a second, and startup no more', async () => {
+    test('runs each probe within a second, except startup probes that succeeded', async () => {
       b.random = 0.7;
       await b.restart();
       const from = b.clock.monotonic() / 1_000;
       await b.clock.advance(999);
-      expect(b.asked.map(({ by }) => by).toSorted()).toEqual([liveBy, readyBy]);
+      expect(b.probed.map(({ by }) => by).toSorted()).toEqual([liveBy, readyBy]);
       expect(b.times().map((at) => at - from)).toEqual([0.7, 0.7].map((each) => expect.closeTo(each, 3)));
     });
-    test('what probes of this life say counts as before', async () => {
+    test('counts new results from the thresholds on', async () => {
       b.answers[readyBy] = 'failure';
       await b.restart();
       await b.clock.advance(900);
@@ -574,14 +574,14 @@ describe('probes', () => {
       await b.clock.advance(1_000);
       expect([b.get('readiness'), b.announced]).toEqual(['failure', [uid]]);
     });
-    test('a container that was replaced meanwhile begins anew', async () => {
+    test('starts over for a container that was replaced meanwhile', async () => {
       b.observed.put(anObservedPod({ containers: [anObservedContainer({ id: asContainerId('c-2') })] }));
       await b.clock.advance(0);
       b.answers[startupBy] = 'failure';
       await b.restart();
       expect([b.get('startup', 'c-2'), b.get('readiness', 'c-2')]).toEqual(['unknown', 'failure']);
     });
-    test('without a file, the status that the API server has is believed', async () => {
+    test('uses the status in the API server if there is no checkpoint', async () => {
       b.disk = undefined;
       const pod = podWith(all);
       const status = { containerID: 'containerd://c-1', ready: true, started: true };
@@ -596,16 +596,16 @@ describe('probes', () => {
       await b.restart();
       expect([b.get('startup'), b.get('readiness')]).toEqual(['success', 'success']);
     });
-    test('ten of them, at any moment: not one transition', async () => {
-      for (let life = 0; life < 10; life++) {
+    test('has no transition over ten restarts at any moment', async () => {
+      for (let restart = 0; restart < 10; restart++) {
         await b.restart();
-        await b.clock.advance(life * 237);
+        await b.clock.advance(restart * 237);
         expect([b.get('startup'), b.get('readiness'), b.announced]).toEqual(['success', 'success', []]);
       }
     });
   });
 
-  test('500 probes after a restart are spread over a second', async () => {
+  test('spreads 500 probes over a second after a restart', async () => {
     await b.stop();
     const many = new Bench();
     let next = 0;
@@ -619,7 +619,7 @@ describe('probes', () => {
       many.observed.put(anObservedPod({ uid: key, containers: [container] }), key);
     }
     await many.clock.advance(1_000);
-    expect(many.asked).toHaveLength(500);
+    expect(many.probed).toHaveLength(500);
     const busiest = Math.max(
       ...Array.from({ length: 10 }, (_, i) => many.times().filter((at) => Math.floor(at * 10) === i).length),
     );

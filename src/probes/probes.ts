@@ -1,6 +1,6 @@
-// The probes of every pod on this node: a worker per probe, for as long as the pod is here. Upstream: pkg/kubelet/prober.
-// Owns ProbeResults (sole writer). Invariants: one probe that hangs costs its own worker only; when a pod has gone, no timer, no
-// connection and no result of it is left; a restart of the kubelet changes no result that no probe has changed.
+// The probes of every pod on the node: one worker per probe, for the pod's lifetime. Upstream: pkg/kubelet/prober.
+// Owns ProbeResults (sole writer). Invariants: a probe that hangs blocks only its own worker; a removed pod leaves no timer, no
+// connection and no result; a kubelet restart changes a result only if a probe changes it.
 import type { Pod } from '../api/k8s/types.ts';
 import { hasEnded } from '../api/pod/active-pod.ts';
 import { latestContainer, type ObservedPod } from '../api/pod/observed.ts';
@@ -26,13 +26,13 @@ export interface ProbesDeps {
 }
 
 interface ProbedPod {
-  /** The last spec, which the source of a pod on its way out no longer has. */
+  /** The last spec; a terminating pod may be gone from its source. */
   pod: Pod;
-  /** By container and kind. */
+  /** Keyed by container and kind. */
   readonly workers: Map<string, ProbeWorker>;
 }
 
-/** After this time with an answering runtime, what the last life knew and this one has not met has gone. */
+/** Once the runtime has reported pods for this long, results of the previous run that no probe claimed are obsolete. */
 const unclaimedMs = 10 * 60_000;
 
 export class Probes implements Component {
@@ -40,7 +40,7 @@ export class Probes implements Component {
   readonly wakes;
   readonly #deps: ProbesDeps;
   readonly #pods = new Map<PodUid, ProbedPod>();
-  #bornAtMs = 0;
+  #kubeletStartedAtMs = 0;
   #unclaimedTimer: Timer | undefined;
   /** False until the results of the previous run are loaded, and again once the component stops. */
   #isSyncing = false;
@@ -58,8 +58,8 @@ export class Probes implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { clock, desired, worker } = this.#deps;
-    this.#bornAtMs = clock.now();
-    await worker.kept.load(signal);
+    this.#kubeletStartedAtMs = clock.now();
+    await worker.checkpoint.load(signal);
     this.#isSyncing = true;
     for (const { uid } of desired.all()) this.#sync(uid);
     return { stopped: this.#untilStopped(signal) };
@@ -71,10 +71,10 @@ export class Probes implements Component {
     this.#unclaimedTimer?.cancel();
     const workers = [...this.#pods.values()].flatMap((pod) => [...pod.workers.values()]);
     await Promise.all(workers.map((each) => each.stop()));
-    await this.#deps.worker.kept.idle();
+    await this.#deps.worker.checkpoint.idle();
   }
 
-  /** How many probes there are. */
+  /** The number of probes. */
   get size(): number {
     return [...this.#pods.values()].reduce((sum, { workers }) => sum + workers.size, 0);
   }
@@ -82,11 +82,11 @@ export class Probes implements Component {
   #observe(uid: PodUid): void {
     if (!this.#isSyncing) return;
     const { clock, worker } = this.#deps;
-    this.#unclaimedTimer ??= clock.setTimer(unclaimedMs, () => worker.kept.dropUnclaimed());
+    this.#unclaimedTimer ??= clock.setTimer(unclaimedMs, () => worker.checkpoint.dropUnclaimed());
     this.#sync(uid);
   }
 
-  /** Brings the pod's workers to its spec and shows each its container. Only memory: cheap, and never waits. */
+  /** Creates and removes the pod's workers after its spec and passes each its container. In memory only, never blocks. */
   #sync(uid: PodUid): void {
     if (!this.#isSyncing) return;
     const { desired, lifecycles, observed, worker: deps } = this.#deps;
@@ -107,11 +107,12 @@ export class Probes implements Component {
       worker.close();
       probed.workers.delete(key);
     }
-    const ending = lifecycle?.state === 'terminating' || pod.metadata?.deletionTimestamp !== undefined;
-    const seen = observed.get(uid);
+    const isTerminating = lifecycle?.state === 'terminating' || pod.metadata?.deletionTimestamp !== undefined;
+    const observedPod = observed.get(uid);
     for (const [key, spec] of specs) {
-      const view = { pod, spec, seen: latestContainer(seen, spec.container.name), ending };
-      const worker = probed.workers.get(key) ?? new ProbeWorker(deps, this.#bornAtMs, view);
+      const container = latestContainer(observedPod, spec.container.name);
+      const view = { pod, spec, observed: container, isTerminating };
+      const worker = probed.workers.get(key) ?? new ProbeWorker(deps, this.#kubeletStartedAtMs, view);
       probed.workers.set(key, worker);
       worker.sync(view);
     }

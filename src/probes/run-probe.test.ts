@@ -12,7 +12,7 @@ const tcp: ProbeTarget = { by: 'tcp', request: { host: 'h', port: 1, timeoutMs: 
 const rpc = (reason: string, message: string, kind: KubeletError['kind'] = 'internal'): KubeletError =>
   new KubeletError(kind, reason, message);
 
-/** How late the event loop was, and when. */
+/** The delay of the event loop, and when it occurred. */
 const loop = { lateMs: 0, lateAtMs: 0 };
 const clock = new FakeClock();
 beforeEach(() => {
@@ -29,7 +29,7 @@ async function run(
   target: ProbeTarget | (() => ProbeTarget),
   answer: () => Promise<unknown>,
   signal = new AbortController().signal,
-  slowFails = true,
+  timeoutFails = true,
 ): Promise<ProbeVerdict & Partial<Asked>> {
   const asked: Asked = { commands: [], attempts: 0 };
   const ask = async (): Promise<ProbeAnswer> => {
@@ -38,7 +38,7 @@ async function run(
   };
   const run = probeRunner({
     edges: { http: ask, tcp: ask, grpc: ask },
-    slowFails,
+    timeoutFails,
     clock,
     loopDelay: {
       watch: () => undefined,
@@ -68,8 +68,8 @@ const failing = (err: unknown) => async (): Promise<never> => {
   throw err;
 };
 
-describe('commands', () => {
-  test('exit 0 is success, with the timeout and the limit of output given to the runtime', async () => {
+describe('exec probes', () => {
+  test('pass the timeout and the output limit to the runtime, and succeed on exit code 0', async () => {
     expect(await run(exec, output(0, 'fine'))).toEqual({
       result: 'success',
       output: 'fine',
@@ -79,16 +79,16 @@ describe('commands', () => {
     });
   });
   for (const code of [1, 2, 126, 137, 255]) {
-    test(`exit ${code} is failure, with both outputs`, async () => {
+    test(`fail on exit code ${code}, with both outputs`, async () => {
       const verdict = await run(exec, output(code, 'out\n', 'err\n'));
       expect(verdict).toMatchObject({ result: 'failure', output: 'out\nerr\n', attempts: 1 });
     });
   }
-  test('no more than 10 KiB of output', async () => {
+  test('keep at most 10 KiB of output', async () => {
     const verdict = await run(exec, output(1, 'x'.repeat(9_000), 'y'.repeat(9_000)));
     expect('output' in verdict ? verdict.output : '').toHaveLength(10_240);
   });
-  test('too slow is failure', async () => {
+  test('fail on a timeout', async () => {
     const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'x', {
       details: { commandTimedOut: true },
     });
@@ -98,7 +98,7 @@ describe('commands', () => {
       attempts: 1,
     });
   });
-  test('too slow says nothing where the gate is off', async () => {
+  test('error on a timeout if the gate ExecProbeTimeout is off', async () => {
     const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'x', {
       details: { commandTimedOut: true },
     });
@@ -108,7 +108,7 @@ describe('commands', () => {
       state: 'unknown',
     });
   });
-  test('a runtime that hangs says nothing about the container', async () => {
+  test('error if the runtime does not respond', async () => {
     const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'no answer');
     expect(await run(exec, failing(late))).toMatchObject({
       result: 'errored',
@@ -125,11 +125,11 @@ describe('commands', () => {
     rpc('UNKNOWN', 'container not running'),
   ];
   for (const err of gone) {
-    test(`the container has ended: ${err.message}`, async () => {
+    test(`have no result if the container has exited: ${err.message}`, async () => {
       expect(await run(exec, failing(err))).toMatchObject({ result: 'gone', attempts: 1 });
     });
   }
-  test('a command that is not there is the pod’s fault', async () => {
+  test('error if the command does not exist', async () => {
     const missing = rpc('UNKNOWN', 'exec: "cat": executable file not found in $PATH: unknown');
     expect(await run(exec, failing(missing))).toMatchObject({
       result: 'errored',
@@ -139,12 +139,12 @@ describe('commands', () => {
   });
 });
 
-describe('over the network', () => {
-  test('an answer is passed on', async () => {
+describe('network probes', () => {
+  test('return the answer', async () => {
     const answer = { result: 'warning', output: 'w' };
     expect(await run(tcp, async () => answer)).toMatchObject({ ...answer, attempts: 1 });
   });
-  test('what breaks is tried three times, and the last word counts', async () => {
+  test('are attempted three times on errors, and the last attempt counts', async () => {
     let count = 0;
     const verdict = await run(tcp, async () => {
       count += 1;
@@ -153,11 +153,11 @@ describe('over the network', () => {
     });
     expect(verdict).toMatchObject({ result: 'success', attempts: 3 });
   });
-  test('a body that broke off is told as upstream tells it', async () => {
+  test('report a truncated body as a failure, as upstream does', async () => {
     const broken = new KubeletError('unavailable', 'ProbeBodyFailed', 'unexpected EOF');
     expect(await run(tcp, failing(broken))).toMatchObject({ state: 'failure', output: 'unexpected EOF' });
   });
-  test('a probe that cannot be made is told, not thrown', async () => {
+  test('report an invalid probe as errored instead of throwing', async () => {
     const verdict = await run(
       () => {
         throw new KubeletError('invalid', 'InvalidProbe', 'no port');
@@ -166,14 +166,14 @@ describe('over the network', () => {
     );
     expect(verdict).toMatchObject({ result: 'errored', state: 'unknown', output: 'no port' });
   });
-  test('given up: nothing is said', async () => {
+  test('have no result when aborted', async () => {
     const stop = new AbortController();
     stop.abort(new Aborted('enough'));
     expect(await run(tcp, failing(stop.signal.reason), stop.signal)).toMatchObject({ result: 'gone' });
   });
 });
 
-describe('timeouts while the event loop of the kubelet was late', () => {
+describe("timeouts while the kubelet's event loop was delayed", () => {
   const failure = { result: 'failure', output: 'i/o timeout', timedOut: true };
   const success = { result: 'success', output: '' };
   const targetWithin = (timeoutMs: number): ProbeTarget => ({
@@ -193,33 +193,33 @@ describe('timeouts while the event loop of the kubelet was late', () => {
   beforeEach(() => {
     count = 0;
   });
-  test('the attempt is repeated at once, and the repeated one counts', async () => {
+  test('repeat the attempt at once, and the repeated one counts', async () => {
     expect(await run(targetWithin(1_000), attempt([failure, success], 1, 300))).toMatchObject({
       ...success,
       attempts: 2,
     });
   });
-  test('a failure of the repeated attempt counts when the loop was in time', async () => {
+  test('count the failure of the repeated attempt if the loop was not delayed', async () => {
     expect(await run(targetWithin(1_000), attempt([failure, failure], 1, 300))).toMatchObject({
       ...failure,
       attempts: 2,
     });
   });
-  test('a loop that is late every time delays a failure by two repeats at most', async () => {
+  test('are repeated at most twice', async () => {
     expect(await run(targetWithin(1_000), attempt([], 9, 900))).toMatchObject({ ...failure, attempts: 3 });
   });
-  test('a delay that is small beside the timeout is no excuse', async () => {
+  test('count if the delay is small compared to the timeout', async () => {
     expect(await run(targetWithin(1_000), attempt([], 9, 99))).toMatchObject({ attempts: 1 });
     count = 0;
     expect(await run(targetWithin(10_000), attempt([], 9, 999))).toMatchObject({ attempts: 1 });
   });
-  test('failures other than timeouts, and successes, count at once', async () => {
+  test('are the only results that are repeated', async () => {
     for (const answer of [{ result: 'failure', output: 'connection refused' }, success]) {
       count = 0;
       expect(await run(targetWithin(1_000), attempt([answer], 9, 900))).toMatchObject({ attempts: 1 });
     }
   });
-  test('a command is timed by the runtime, and not repeated', async () => {
+  test('of commands are not repeated, since the runtime measures them', async () => {
     const late = new KubeletError('timeout', 'DEADLINE_EXCEEDED', 'x', {
       details: { commandTimedOut: true },
     });

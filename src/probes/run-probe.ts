@@ -1,7 +1,7 @@
-// Runs one probe to an answer: three attempts where nothing can be said, none where the container has ended.
+// Runs one probe to a verdict: up to three attempts if an attempt errors, no retry if the container has exited.
 // Upstream: probe and runProbeWithRetries in pkg/kubelet/prober/prober.go, pkg/probe/exec.
-// An attempt that timed out while the kubelet's event loop was late is repeated before its failure counts.
-// Invariant: settles within the attempts' timeouts or at the abort; a command that is too slow is ended by the runtime.
+// An attempt that timed out while the kubelet's event loop was delayed is repeated before its failure counts.
+// Invariant: settles within the attempts' timeouts or at the abort; a command that is too slow is killed by the runtime.
 import { type CriRuntime, isCommandTimeout, rpcErrorText } from '../api/cri/runtime.ts';
 import { formatDurationMs } from '../api/k8s/duration.ts';
 import type { ContainerId } from '../api/pod/pod-ref.ts';
@@ -14,17 +14,17 @@ import type { ProbeTarget } from './probe-target.ts';
 interface RunProbeDeps {
   readonly edges: ProbeEdges;
   readonly cri: Pick<CriRuntime, 'execSync'>;
-  /** The gate ExecProbeTimeout: a command that is too slow has failed. Without it, nothing can be said. */
-  readonly slowFails: boolean;
+  /** The gate ExecProbeTimeout: a command that times out has failed. Without it, the probe errors. */
+  readonly timeoutFails: boolean;
   readonly loopDelay: LoopDelay;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
 export type ProbeVerdict =
   | ProbeAnswer
-  /** Nothing can be said: told in an event, counted nowhere. */
+  /** No result: reported in an event, not counted. */
   | { readonly result: 'errored'; readonly state: 'failure' | 'unknown'; readonly output: string }
-  /** The container ended while it was asked: neither told nor counted. */
+  /** The container exited during the probe: neither reported nor counted. */
   | { readonly result: 'gone' };
 
 /** Runs one probe of the container; `target` is evaluated for each attempt. */
@@ -35,10 +35,10 @@ export type ProbeRunner = (
 ) => Promise<ProbeVerdict>;
 
 const attempts = 3;
-/** How often an attempt is repeated that timed out while the kubelet itself was late. */
-const mostRepeats = 2;
+/** How often an attempt is repeated that timed out while the kubelet's event loop was delayed. */
+const maxRepeats = 2;
 const outputLimitBytes = 10 * 1024;
-/** In these words runtimes refuse a command in a container that has just ended. */
+/** The messages with which runtimes reject a command in a container that has just exited. */
 const goneMessage =
   /(container|task|process|execution) \S* ?(was )?not found|not running|CONTAINER_EXITED|process already finished|cannot exec in a (stopped|deleted)/i;
 
@@ -55,7 +55,7 @@ async function runProbe(
   let failure: unknown;
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      return await runFairly(deps, id, target(), signal);
+      return await runRepeatedly(deps, id, target(), signal);
     } catch (err) {
       if (signal.aborted || isAbortOf(err, signal)) return { result: 'gone' };
       if (isGone(err)) return { result: 'gone' };
@@ -68,10 +68,11 @@ async function runProbe(
 }
 
 /**
- * A server that answered in time must not fail its probe because the kubelet was too busy to read the answer.
+ * Repeats attempts that timed out during a delay of the event loop: a server that answered in time must not fail its probe
+ * because the kubelet was too busy to read the answer.
  * differs from upstream: there every timeout counts; its probes run on threads of their own.
  */
-async function runFairly(
+async function runRepeatedly(
   deps: RunProbeDeps,
   id: ContainerId,
   target: ProbeTarget,
@@ -81,26 +82,26 @@ async function runFairly(
     const beganMs = deps.clock.monotonic();
     if (target.by !== 'exec') deps.loopDelay.watch(target.request.timeoutMs);
     const answer = await runOnce(deps, id, target, signal);
-    if (answer.timedOut !== true || repeats === mostRepeats) return answer;
+    if (answer.timedOut !== true || repeats === maxRepeats) return answer;
     if (deps.loopDelay.maxSinceMs(beganMs) < significantDelayMs(target)) return answer;
     signal.throwIfAborted();
   }
 }
 
-/** A command is timed by the runtime, so the kubelet's own delay does not matter. */
+/** Commands are timed by the runtime, so a delay of the kubelet does not matter. */
 function significantDelayMs(target: ProbeTarget): number {
   return target.by === 'exec' ? Number.POSITIVE_INFINITY : Math.max(100, target.request.timeoutMs / 10);
 }
 
 async function runOnce(
-  { cri, edges, slowFails }: RunProbeDeps,
+  { cri, edges, timeoutFails }: RunProbeDeps,
   id: ContainerId,
   target: ProbeTarget,
   signal: AbortSignal,
 ): Promise<ProbeAnswer> {
   switch (target.by) {
     case 'exec':
-      return await runCommand(cri, id, target, slowFails, signal);
+      return await runCommand(cri, id, target, timeoutFails, signal);
     case 'http':
       return await edges.http(target.request, signal);
     case 'tcp':
@@ -114,7 +115,7 @@ async function runCommand(
   cri: RunProbeDeps['cri'],
   containerId: ContainerId,
   { command, timeoutSeconds }: Extract<ProbeTarget, { by: 'exec' }>,
-  slowFails: boolean,
+  timeoutFails: boolean,
   signal: AbortSignal,
 ): Promise<ProbeAnswer> {
   try {
@@ -123,7 +124,7 @@ async function runCommand(
     const output = firstBytes([answer.stdout, answer.stderr]);
     return { result: answer.exitCode === 0 ? 'success' : 'failure', output };
   } catch (err) {
-    if (!slowFails || !isCommandTimeout(err)) throw err;
+    if (!timeoutFails || !isCommandTimeout(err)) throw err;
     const after = formatDurationMs(timeoutSeconds * 1_000);
     return {
       result: 'failure',
@@ -137,7 +138,7 @@ function firstBytes(chunks: readonly Uint8Array[]): string {
   return Buffer.concat(beginnings).subarray(0, outputLimitBytes).toString('utf8');
 }
 
-/** Only a command can meet this: what other probes reject with has neither this kind nor these words. */
+/** Applies to commands only: errors of other probes have neither this kind nor these messages. */
 function isGone(err: unknown): boolean {
   if (!(err instanceof KubeletError)) return false;
   if (err.kind === 'not-found') return true;
