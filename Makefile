@@ -1,13 +1,19 @@
-# make run    a kubelet with a sample pod in ./.run, until Ctrl-C
-# make test   everything there is to check, with a summary at the end
-# make check  types, lint, format, layers, regexes and unit tests: two minutes, no root needed
-# make build  the kubelet command: bin/kubelet
-# make bench  pod start against the container runtime's own time; what following logs and scraping cost
-# make clean  away with all that was built
-.PHONY: run test check static build bench clean setup types lint format layers exports language readmes regexes unit integration fix
+# make run       start a private containerd and a kubelet with a sample pod in ./.run, until Ctrl-C
+# make check     static checks and unit tests; no root needed
+# make test      everything, with integration tests on a real containerd; root needed
+# make build     build the kubelet command, bin/kubelet
+# make bench     measure pod starts, log followers and scrapes
+# make generate  rewrite every generated file
+# make fix       format the code
+# make clean     remove everything that was built
+# CONTRIBUTING.md lists all targets with their durations.
+.PHONY: run test check static build bench clean setup generate fix \
+	types lint format layers exports language readmes regexes drift unit integration
 
 bin := node_modules/.bin
 script := node tools/run-ts.mjs
+parallel := $(MAKE) --no-print-directory -j2 -k --output-sync=target
+static_checks := types lint format layers exports regexes drift
 
 run: build
 	@$(script) tools/run.ts
@@ -16,11 +22,11 @@ test: setup
 	@$(script) tools/test.ts
 
 check: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target unit types lint format layers exports regexes
+	@$(parallel) unit $(static_checks)
 
-# What needs no test to run.
+# Everything that needs no test run.
 static: setup
-	@$(MAKE) --no-print-directory -j2 -k --output-sync=target types lint format layers exports regexes
+	@$(parallel) $(static_checks)
 
 types: setup
 	@$(bin)/tsc -p .
@@ -31,6 +37,7 @@ lint: setup
 format: setup
 	@$(bin)/biome check --error-on-warnings --log-level=warn .
 
+# Which folder may import which, and which may do I/O or read a clock (ARCHITECTURE.md).
 layers: setup
 	@$(script) tools/check-layers.ts
 
@@ -42,14 +49,22 @@ exports: setup
 language: setup
 	@$(script) tools/check-language.ts
 
-# Every folder of modules has a short README.md.
+# Every folder of modules has a README.md of at most twelve lines.
 readmes: setup
 	@$(script) tools/check-folder-readmes.ts
 
-# Every regular expression under src/ is tried on hostile text: each has to be linear.
+# Every regular expression under src/ runs in linear time on hostile text.
 regexes: setup
 	@$(script) tools/check-regexes.ts
 
+# Every generated file is up to date (tools/generated.ts).
+drift: setup
+	@$(script) tools/generate.ts --check
+
+generate: setup
+	@$(script) tools/generate.ts
+
+# TEST_EFFORT=full, which make test sets, runs every repetition of the fuzz and volume tests.
 unit: setup
 	@$(bin)/vitest run --reporter=minimal --reporter=json --outputFile.json=dist/reports/unit.json
 
@@ -65,14 +80,14 @@ bench: build
 	@$(script) bench/log-followers.ts
 	@$(script) bench/scrape.ts
 
-# Rewrites what `make format` complains about.
 fix: setup
 	@$(bin)/biome check --write .
 
+# Installs what is missing: npm packages, and from Debian what the target needs.
 setup:
 	@tools/setup.sh
 
-# What is mounted under .run/live would go with it, so a run that was not stopped is left alone.
+# Removing .run would also remove what is mounted below .run/live, so a running or killed `make run` is left alone.
 clean:
 	@rm -rf dist .cache coverage
-	@if [ -e .run/live ]; then echo "make clean: .run is in use, or its run was killed; make run clears that" >&2; else rm -rf .run; fi
+	@if [ -e .run/live ]; then echo "make clean: .run is in use or its run was killed; make run cleans up after a killed run" >&2; else rm -rf .run; fi

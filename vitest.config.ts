@@ -7,8 +7,8 @@ export default defineConfig({
     // Processes, not threads: tests count descriptors, and what one starts inherits what another has open.
     pool: 'forks',
     isolate: false,
-    // By default one processor is left idle, which on two means one file at a time.
-    maxWorkers: availableParallelism(),
+    // One more than there are processors: a third of the time of these tests is waiting for real timers and sockets.
+    maxWorkers: availableParallelism() + 1,
     reporters: ['default'],
     testTimeout: 20_000,
     hookTimeout: 20_000,

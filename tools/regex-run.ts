@@ -74,12 +74,15 @@ export class RegexRunner {
       let index = 0;
       let beganMs = cpuMs();
       // This thread only waits, so nearly all of the process's time is the other's.
-      const timer = setInterval(() => {
-        if (cpuMs() - beganMs < 2 * this.#slowMs) return;
-        this.#worker = undefined;
-        void worker.terminate();
-        end(index);
-      }, lookEveryMs);
+      const timer = setInterval(
+        () => {
+          if (cpuMs() - beganMs < 2 * this.#slowMs) return;
+          this.#worker = undefined;
+          void worker.terminate();
+          end(index);
+        },
+        Math.min(lookEveryMs, this.#slowMs / 2),
+      );
       const end = (found: number | undefined): void => {
         clearInterval(timer);
         worker.off('message', hear);

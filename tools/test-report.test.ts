@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { filesToRunAgain, parseReport, settle } from './test-report.ts';
+import { filesToRerun, parseReport, settle } from './test-report.ts';
 
 type Outcomes = Readonly<Record<string, Readonly<Record<string, 'passed' | 'failed' | 'pending'>>>>;
 
@@ -20,14 +20,14 @@ function reportOf(files: Outcomes): string {
 }
 
 describe('a report', () => {
-  test('is counted, and says what failed', () =>
+  test('yields the counts and the names of failed tests', () =>
     expect(parseReport(reportOf({ a: { x: 'passed', y: 'failed' }, b: { z: 'pending' } }))).toEqual({
       counts: { passed: 1, failed: 1, skipped: 1 },
       failedFiles: ['a'],
       failedTests: ['y'],
     }));
 
-  test('a file that does not load is a failure', () =>
+  test('counts a file that fails to load as a failure', () =>
     expect(parseReport(reportOf({ a: {}, b: { z: 'passed' } }))).toEqual({
       counts: { passed: 1, failed: 1, skipped: 0 },
       failedFiles: ['a'],
@@ -36,41 +36,41 @@ describe('a report', () => {
 
   for (const [name, text] of [
     ['missing', undefined],
-    ['cut off', '{"numPassed'],
+    ['truncated', '{"numPassed'],
   ] as const) {
-    test(`${name}: one failure`, () => expect(parseReport(text).counts.failed).toBe(1));
+    test(`counts as one failure if it is ${name}`, () => expect(parseReport(text).counts.failed).toBe(1));
   }
 
-  test('many failed files are not run again', () => {
+  test('yields no files to rerun when many failed', () => {
     const files = Object.fromEntries(
       ['a', 'b', 'c', 'd'].map((name) => [name, { [name]: 'failed' as const }]),
     );
-    expect(filesToRunAgain(parseReport(reportOf(files)))).toEqual([]);
-    expect(filesToRunAgain(parseReport(reportOf({ a: { x: 'failed' } })))).toEqual(['a']);
+    expect(filesToRerun(parseReport(reportOf(files)))).toEqual([]);
+    expect(filesToRerun(parseReport(reportOf({ a: { x: 'failed' } })))).toEqual(['a']);
   });
 });
 
-describe('a second run of the failed files', () => {
+describe('a rerun of the failed files', () => {
   const first = parseReport(reportOf({ a: { x: 'passed', y: 'failed' }, b: { z: 'passed' } }));
 
-  test('passes: the test is named as unsteady and the run is good', () =>
+  test('reports a test that passes now as flaky, and the run as good', () =>
     expect(settle(first, parseReport(reportOf({ a: { x: 'passed', y: 'passed' } })))).toEqual({
       counts: { passed: 3, failed: 0, skipped: 0 },
-      unsteady: ['y'],
+      flaky: ['y'],
     }));
 
-  test('fails again: the run has failed', () =>
+  test('fails the run if the test fails again', () =>
     expect(settle(first, parseReport(reportOf({ a: { x: 'passed', y: 'failed' } })))).toEqual({
       counts: { passed: 2, failed: 1, skipped: 0 },
-      unsteady: [],
+      flaky: [],
     }));
 
-  test('another test fails: the run has failed', () =>
+  test('fails the run if another test fails', () =>
     expect(settle(first, parseReport(reportOf({ a: { x: 'failed', y: 'passed' } })))).toEqual({
       counts: { passed: 3, failed: 1, skipped: 0 },
-      unsteady: ['y'],
+      flaky: ['y'],
     }));
 
-  test('runs nothing: the run has failed', () =>
+  test('fails the run if it ran nothing', () =>
     expect(settle(first, parseReport(undefined)).counts.failed).toBeGreaterThan(0));
 });

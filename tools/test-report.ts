@@ -1,5 +1,5 @@
-// What the test runner's reports say: counts, which files failed, and what a second run of those files makes of it. Pure.
-// Invariant: a test that fails twice has failed; one that fails once and then passes is named, never silently counted as good.
+// Reads the JSON reports of vitest: counts, failed files, and the result after a rerun of those files. Pure.
+// Invariant: a test that fails twice has failed; a test that fails once and then passes is reported as flaky, never as good.
 
 export interface Counts {
   readonly passed: number;
@@ -9,7 +9,7 @@ export interface Counts {
 
 interface TestReport {
   readonly counts: Counts;
-  /** As the runner names them: absolute paths. */
+  /** Absolute paths. */
   readonly failedFiles: readonly string[];
   readonly failedTests: readonly string[];
 }
@@ -28,7 +28,7 @@ interface RawReport {
   readonly testResults?: readonly RawFile[];
 }
 
-/** A report that is missing or broken counts as one failure: the runner did not get as far as writing it. */
+/** A missing or truncated report counts as one failure: the runner crashed before it wrote the report. */
 export function parseReport(text: string | undefined): TestReport {
   const raw = parse(text);
   if (raw === undefined)
@@ -36,7 +36,7 @@ export function parseReport(text: string | undefined): TestReport {
   const broken = (raw.testResults ?? []).filter(({ status }) => status === 'failed');
   const tests = broken.flatMap(({ name = '', assertionResults = [] }) => {
     const failed = assertionResults.filter(({ status }) => status === 'failed');
-    // A file that does not even load has no failed test in it, yet it failed.
+    // A file that fails to load has no failed test.
     return failed.length === 0 ? [name] : failed.map(({ fullName = '' }) => fullName);
   });
   return {
@@ -58,30 +58,29 @@ function parse(text: string | undefined): RawReport | undefined {
   }
 }
 
-/** More than these at once are no chance: running them again would only take time. */
-const mostFilesAgain = 3;
+/** More failed files than this are not flakiness, and a rerun only takes time. */
+const maxRerunFiles = 3;
 
-export function filesToRunAgain(report: TestReport): readonly string[] {
-  return report.failedFiles.length <= mostFilesAgain ? report.failedFiles : [];
+export function filesToRerun(report: TestReport): readonly string[] {
+  return report.failedFiles.length <= maxRerunFiles ? report.failedFiles : [];
 }
 
 interface Settled {
   readonly counts: Counts;
   /** Failed in the first run and not in the second. */
-  readonly unsteady: readonly string[];
+  readonly flaky: readonly string[];
 }
 
-/** What a run comes to when its failed files were run once more. */
-export function settle(first: TestReport, again: TestReport): Settled {
-  const stillFailed = new Set(again.failedTests);
-  const unsteady =
-    again.counts.passed === 0 ? [] : first.failedTests.filter((name) => !stillFailed.has(name));
-  // A test that failed only in the second run is a failure as well.
-  const failed = first.counts.failed - unsteady.length + newFailures(first, again);
-  return { counts: { ...first.counts, passed: first.counts.passed + unsteady.length, failed }, unsteady };
+/** The result of a run whose failed files were rerun once. */
+export function settle(first: TestReport, rerun: TestReport): Settled {
+  const stillFailed = new Set(rerun.failedTests);
+  const flaky = rerun.counts.passed === 0 ? [] : first.failedTests.filter((name) => !stillFailed.has(name));
+  // A test that failed only in the rerun is a failure, too.
+  const failed = first.counts.failed - flaky.length + newFailures(first, rerun);
+  return { counts: { ...first.counts, passed: first.counts.passed + flaky.length, failed }, flaky };
 }
 
-function newFailures(first: TestReport, again: TestReport): number {
+function newFailures(first: TestReport, rerun: TestReport): number {
   const known = new Set(first.failedTests);
-  return again.failedTests.filter((name) => !known.has(name)).length;
+  return rerun.failedTests.filter((name) => !known.has(name)).length;
 }

@@ -1,18 +1,18 @@
-// The command behind `make test`: runs every step even when an earlier one failed, so that one run tells all,
-// and ends with the sum over the unit and integration tests. A test file that failed is run once more by itself; what
-// passes then is named as unsteady (docs/decisions/0004).
+// The command behind `make test`. Runs every step even if an earlier one failed, so that one run reports every failure, and
+// ends with the sum over the unit and integration tests. A failed test file is rerun once by itself; a test that passes then
+// is listed as flaky (docs/decisions/0004).
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
-import { type Counts, filesToRunAgain, parseReport, settle } from './test-report.ts';
+import { type Counts, filesToRerun, parseReport, settle } from './test-report.ts';
 
 interface Step {
   readonly name: string;
   readonly command: readonly [string, ...string[]];
-  /** The step that must have worked before this one makes sense. */
+  /** The step that this one depends on; if that failed, this one is not run. */
   readonly after?: string;
-  /** The runner's configuration, for steps that are tests and write dist/reports/<name>.json. */
+  /** The vitest configuration of a step that runs tests and writes dist/reports/<name>.json. */
   readonly tests?: string;
-  /** The exit code by which the step reports that it could not be done here, which is no failure. */
+  /** The exit code of a step that cannot run on this machine, which is no failure. */
   readonly skippedCode?: number;
 }
 
@@ -43,13 +43,13 @@ function readReport(name: string): ReturnType<typeof parseReport> {
 }
 
 function run([program, ...args]: readonly [string, ...string[]]): number | null {
-  return spawnSync(program, args, { stdio: 'inherit' }).status;
+  return spawnSync(program, args, { stdio: 'inherit', env: { ...process.env, TEST_EFFORT: 'full' } }).status;
 }
 
 interface Outcome {
   readonly ok: boolean;
   readonly counts: Counts;
-  readonly unsteady: readonly string[];
+  readonly flaky: readonly string[];
 }
 
 const noTests: Counts = { passed: 0, failed: 0, skipped: 0 };
@@ -58,13 +58,13 @@ function runStep(step: Step): Outcome {
   const status = run(step.command);
   const ok = status === 0;
   if (status !== null && status === step.skippedCode)
-    return { ok: true, counts: { ...noTests, skipped: 1 }, unsteady: [] };
-  if (step.tests === undefined) return { ok, counts: noTests, unsteady: [] };
+    return { ok: true, counts: { ...noTests, skipped: 1 }, flaky: [] };
+  if (step.tests === undefined) return { ok, counts: noTests, flaky: [] };
   const first = readReport(step.name);
-  const files = filesToRunAgain(first);
-  if (ok || files.length === 0) return { ok, counts: first.counts, unsteady: [] };
-  console.log(`── ${step.name}: once more, by themselves: ${files.join(', ')} ──`);
-  const again = `${step.name}-again`;
+  const files = filesToRerun(first);
+  if (ok || files.length === 0) return { ok, counts: first.counts, flaky: [] };
+  console.log(`── ${step.name}: rerunning the failed files by themselves: ${files.join(', ')} ──`);
+  const rerun = `${step.name}-rerun`;
   run([
     'node_modules/.bin/vitest',
     'run',
@@ -72,15 +72,15 @@ function runStep(step: Step): Outcome {
     step.tests,
     '--reporter=verbose',
     '--reporter=json',
-    `--outputFile.json=${reportOf(again)}`,
+    `--outputFile.json=${reportOf(rerun)}`,
     ...files,
   ]);
-  const { counts, unsteady } = settle(first, readReport(again));
-  return { ok: counts.failed === 0, counts, unsteady };
+  const { counts, flaky } = settle(first, readReport(rerun));
+  return { ok: counts.failed === 0, counts, flaky };
 }
 
 const failedSteps: string[] = [];
-const unsteady: string[] = [];
+const flaky: string[] = [];
 let sum = noTests;
 rmSync('dist/reports', { recursive: true, force: true });
 for (const step of steps) {
@@ -95,14 +95,14 @@ for (const step of steps) {
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
   console.log(`── ${step.name}: ${outcome.ok ? 'ok' : 'FAILED'} in ${seconds} s ──`);
   if (!outcome.ok) failedSteps.push(step.name);
-  unsteady.push(...outcome.unsteady);
+  flaky.push(...outcome.flaky);
   sum = {
     passed: sum.passed + outcome.counts.passed,
     failed: sum.failed + outcome.counts.failed,
     skipped: sum.skipped + outcome.counts.skipped,
   };
 }
-for (const name of unsteady) console.log(`unsteady, to be mended: ${name}`);
+for (const name of flaky) console.log(`flaky, to be fixed: ${name}`);
 if (failedSteps.length > 0) console.log(`failed: ${failedSteps.join(', ')}`);
 console.log(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
 process.exitCode = failedSteps.length > 0 || sum.failed > 0 ? 1 : 0;

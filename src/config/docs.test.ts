@@ -11,7 +11,7 @@ import { kubeletFlags } from './table/kubelet-flags.ts';
 
 describe('the reference pages', () => {
   for (const [name, text] of Object.entries(referencePages())) {
-    test(`docs/${name} is as generated; run: node tools/run-ts.mjs tools/docs.ts`, () => {
+    test(`docs/${name} is as generated; run: make generate`, () => {
       expect(readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8')).toBe(text);
     });
   }
@@ -29,7 +29,7 @@ describe('the reference pages', () => {
 });
 
 test.each(Object.entries(generatedBlocks()))(
-  '%s lists every setting without effect; run: node tools/run-ts.mjs tools/docs.ts',
+  '%s lists every setting without effect; run: make generate',
   (page, block) => {
     const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8');
     expect(withBlock(text, block)).toBe(text);

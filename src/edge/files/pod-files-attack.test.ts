@@ -9,10 +9,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type LinkSwapper, swapLinks } from '../../../test/clients/link-swapper.ts';
+import { effort, manyFilesRoot } from '../../../test/effort.ts';
 import { PodFiles } from './pod-files.ts';
 
 const victims = 300;
@@ -21,7 +21,7 @@ let dir: string;
 let outside: string;
 let attacker: LinkSwapper | undefined;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'pod-files-attack-'));
+  dir = mkdtempSync(join(manyFilesRoot(), 'pod-files-attack-'));
   outside = join(dir, 'outside');
   mkdirSync(outside);
   for (let at = 0; at < victims; at++) writeFileSync(join(outside, `${at}`), 'theirs');
@@ -50,7 +50,7 @@ test('removes the pod’s logs and nothing that swapped-in links lead to', async
     1,
   );
   const files = new PodFiles();
-  for (let turn = 0; turn < 40; turn++) {
+  for (let turn = 0; turn < effort(8, 40); turn++) {
     await files.removeTree(logs).catch(() => undefined);
     fill();
   }

@@ -389,13 +389,13 @@ describe('UpgradeProxy', () => {
 
   test('idle: closed after its time, and not while something passes; the port’s own limits do not count', async () => {
     const to = await backend(echo);
-    const { port, tunnels } = await front(to.url, { idleMs: 2_000 });
+    const { port, tunnels } = await front(to.url, { idleMs: 1_000 });
     const socket = client(port);
     socket.write(ask());
     const chunks: string[] = [];
     socket.on('data', (chunk: Buffer) => chunks.push(chunk.toString()));
     for (let at = 0; at < 6; at++) {
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      await new Promise((resolve) => setTimeout(resolve, 200));
       socket.write(`${at}`);
     }
     await once(socket, 'close');
