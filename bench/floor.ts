@@ -1,7 +1,7 @@
 // The floor: RunPodSandbox, CreateContainer and StartContainer with the very requests that the kubelet makes for
 // the same pod, but without a kubelet.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { totalmem } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { removeCgroups } from '../integration/rig/cgroups.ts';
 import type { Rig } from '../integration/rig/rig.ts';
@@ -9,9 +9,10 @@ import { type Mount, NamespaceMode } from '../src/api/cri/generated/runtime/v1/a
 import type { CriRequest } from '../src/api/cri/runtime.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
 import { podUid } from '../src/api/pod/pod-ref.ts';
-import { parallelStarts } from '../src/assemble/runtime.ts';
+
 import { generateContainerConfig } from '../src/runtime/container/container-config.ts';
 import { generateSandboxConfig, type PodConfigSettings } from '../src/runtime/sandbox/sandbox-config.ts';
+import { startSlotCount } from '../src/runtime/start-slots.ts';
 import { benchPod, startedAtMs, wallMs } from './pods.ts';
 
 interface FloorPods {
@@ -121,7 +122,7 @@ async function inOrder<T, R>(
 }
 
 /** How many pods are started at once where a burst is bounded: as many as a kubelet starts. */
-export const boundedParallel = parallelStarts();
+export const boundedParallel = startSlotCount(cpus().length);
 
 export async function startFloorPods(
   rig: Rig,

@@ -25,7 +25,7 @@ import { PodResizes, type ResizeAdmission } from '../resources/allocation/pod-re
 import type { StateFiles } from '../resources/checkpoint/checkpoint-file.ts';
 import { cpuManager, memoryManager } from '../resources/topology/none-manager.ts';
 import { TopologyManager } from '../resources/topology/topology-manager.ts';
-import type { RuntimeResizes } from '../runtime/sync-context.ts';
+import type { RuntimeResizes } from '../runtime/runtime-deps.ts';
 import type { StatusResizes } from '../status/status-loop.ts';
 import type { WorkerResizes } from '../workers/worker-deps.ts';
 

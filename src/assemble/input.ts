@@ -13,7 +13,7 @@ import type { MachineFacts } from '../edge/machine/machine.ts';
 import type { RealEdges } from '../edge/real-edges.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { MachineCapacity } from '../resources/allocatable/node-allocatable.ts';
-import type { RuntimeFiles } from '../runtime/sync-context.ts';
+import type { RuntimeFiles } from '../runtime/runtime-deps.ts';
 import type { LogHost } from '../server/logs/log-handlers.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
 import type { DecodeInWorker } from '../sources/make-pods.ts';

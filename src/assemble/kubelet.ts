@@ -41,7 +41,7 @@ import { podSources, sourceNames } from './sources.ts';
 import { assembleStats } from './stats.ts';
 import { timedCgroups, timedImages } from './timed.ts';
 import { volumes } from './volumes.ts';
-import { podWorkers } from './workers.ts';
+import { assembleWorkers } from './workers.ts';
 
 /** The safety net under events and own actions. */
 const relistMs = 1_000;
@@ -170,10 +170,15 @@ export function assemble(input: AssembleInput): Kubelet {
     log: component('volumes'),
   });
   const { runtime, hooks, unfinishedHooks } = assembleRuntime({
-    ...input,
+    capacity: input.capacity,
+    config,
+    flags: input.flags,
+    gates: input.gates,
+    machine: input.machine,
+    edges,
     cri,
     images: timedImages(images.manager, metrics.podStarts),
-    pods: resources.pods,
+    cgroups: resources.pods,
     events,
     objects,
     volumes: volume.manager,
@@ -184,19 +189,18 @@ export function assemble(input: AssembleInput): Kubelet {
     mostMemoryBytes: () => amountOf(resources.mostForPods(), 'memory').value(),
     hostIps,
     observed,
+    clock,
     log: component('runtime'),
   });
   // A container is up once its postStart hook has succeeded: until then it is neither reported as running nor probed.
   const reported = unfinishedHooks.reported(observed);
   const pleg = new Pleg({
     runtime: cri,
-    files: edges.tails,
-    wasOomKilled: (containerId) => resources.wasOomKilled(containerId),
+    node: { files: edges.tails, wasOomKilled: (containerId) => resources.wasOomKilled(containerId) },
     observed,
     clock,
     log: component('pleg'),
-    relistMs,
-    callTimeoutMs,
+    settings: { relistMs, callTimeoutMs },
     isAtWork: (uid) => workers.isAtWork(uid),
     onRelist: (seconds) => metrics.pleg.observeRelist(seconds),
   });
@@ -286,7 +290,7 @@ export function assemble(input: AssembleInput): Kubelet {
     maySwap: (pod, container) => runtime.maySwap(pod, container),
     events,
   });
-  const { workers, components: podWork } = podWorkers({
+  const { workers, components: podWork } = assembleWorkers({
     desired: wanted,
     observed,
     pleg,
@@ -306,7 +310,6 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     events,
     probes: probeResults,
-    restartRules,
     syncFrequencyMs: config.syncFrequency.ms,
     clock,
     log: component,

@@ -1,94 +1,89 @@
-// The room of the runtime: what it takes to carry out on the CRI what was decided for a pod.
-import { availableParallelism } from 'node:os';
+// The room of the runtime: what PodRuntime needs to carry out on the CRI what was decided for a pod.
 import type { ResourceList } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { Ongoing } from '../base/ongoing.ts';
-import { Slots } from '../base/slots.ts';
 import type { PodCgroups } from '../resources/cgroups/pod-cgroups.ts';
 import { UnfinishedHooks } from '../runtime/container/unfinished-hooks.ts';
+import { CrashBackoff, crashLimits } from '../runtime/decide/crash-backoff.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
+import type {
+  ContainerRecords,
+  PodInputs,
+  PodRuntimeDeps,
+  RuntimePolicy,
+  RuntimeReports,
+} from '../runtime/runtime-deps.ts';
 import { podConfigSettings } from '../runtime/sandbox/pod-config-settings.ts';
 import { UserNamespaces } from '../runtime/sandbox/user-namespaces.ts';
-import { Refusals } from '../runtime/stop/refusals.ts';
-import type { PodRuntimeDeps, RuntimeCgroups } from '../runtime/sync-context.ts';
+import { startSlots } from '../runtime/start-slots.ts';
+import { garbagePolicy } from '../runtime/stop/garbage.ts';
+import { RefusedRemovals } from '../runtime/stop/refused-removals.ts';
 import type { AssembleInput } from './input.ts';
-import { crashBackoff, garbagePolicy } from './workers.ts';
 
 interface RuntimeInput
-  extends Pick<AssembleInput, 'config' | 'flags' | 'gates' | 'machine'>,
-    Pick<
-      PodRuntimeDeps,
-      | 'cri'
-      | 'images'
-      | 'events'
-      | 'objects'
-      | 'volumes'
-      | 'probes'
-      | 'resizes'
-      | 'starts'
-      | 'observed'
-      | 'clock'
-      | 'log'
-    > {
+  extends Pick<AssembleInput, 'capacity' | 'config' | 'flags' | 'gates' | 'machine'>,
+    Pick<PodRuntimeDeps, 'cri' | 'clock'>,
+    Pick<PodInputs, 'images' | 'objects' | 'volumes'>,
+    Pick<ContainerRecords, 'resizes'>,
+    Pick<RuntimePolicy, 'observed' | 'probes'>,
+    RuntimeReports {
   readonly edges: Pick<AssembleInput['edges'], 'files' | 'hookHttp' | 'idRange'>;
   /** Undefined: pods have no cgroups of their own. */
-  readonly pods: PodCgroups | undefined;
+  readonly cgroups: PodCgroups | undefined;
   readonly allocatable: () => ResourceList;
   readonly mostMemoryBytes: () => bigint;
   readonly hostIps: () => readonly string[];
 }
 
-/** A start that hangs this long no longer keeps others from starting. */
-const startLeaseMs = 10_000;
-
-/** Where pods have no cgroup of their own, there is none to remove. */
-const noCgroups: RuntimeCgroups = {
-  removePod: async () => undefined,
-  podsWithCgroups: async () => new Set(),
-  killContainer: async () => undefined,
-};
-
-/**
- * Pods that start at once. More make the first pod of a burst wait for the last, fewer leave processors idle while calls wait
- * for the disk. Those that begin together end together, so a burst comes in waves of this many; on two processors half of
- * twenty end with a wave (docs/decisions/0008).
- */
-export function parallelStarts(): number {
-  return availableParallelism() * 2 + 1;
-}
-
-export function assembleRuntime(input: RuntimeInput): {
+interface RuntimeRoom {
   readonly runtime: PodRuntime;
-  /** Hooks that run now, for who explains what a pod waits for. */
+  /** Hooks in flight per pod, for /explain. */
   readonly hooks: Ongoing<PodActivity>;
   readonly unfinishedHooks: UnfinishedHooks;
-} {
-  const { clock, config, edges, flags, gates, pods } = input;
+}
+
+export function assembleRuntime(input: RuntimeInput): RuntimeRoom {
+  const { allocatable, cgroups, clock, config, cri, edges, flags, gates, hostIps, log, machine } = input;
   const hooks = new Ongoing<PodActivity>();
-  const unfinishedHooks = new UnfinishedHooks({ files: edges.files, rootDir: flags.rootDir, log: input.log });
-  const runtime = new PodRuntime({
-    ...input,
-    activities: hooks,
+  const unfinishedHooks = new UnfinishedHooks({ files: edges.files, rootDir: flags.rootDir, log });
+  const userNamespaces = new UserNamespaces({
+    cri,
     files: edges.files,
-    cgroups: pods ?? noCgroups,
-    podCgroups: pods,
-    hookHttp: edges.hookHttp,
-    unfinishedHooks,
-    userNamespaces: new UserNamespaces({
-      cri: input.cri,
-      files: edges.files,
-      rootDir: flags.rootDir,
-      enabled: gates.UserNamespacesSupport,
-      idsPerPod: config.userNamespaces?.idsPerPod ?? 65_536,
-      maxPods: config.maxPods,
-      idRange: edges.idRange,
-    }),
-    slots: new Slots({ clock, count: parallelStarts(), leaseMs: startLeaseMs }),
-    refusals: new Refusals(input),
-    backoff: crashBackoff(input),
-    settings: podConfigSettings({ ...input, cgroupParent: (pod) => pods?.parentOf(pod) ?? '' }),
-    garbagePolicy: garbagePolicy(flags),
-    containerRestartRules: gates.ContainerRestartRules,
+    rootDir: flags.rootDir,
+    enabled: gates.UserNamespacesSupport,
+    idsPerPod: config.userNamespaces?.idsPerPod,
+    maxPods: config.maxPods,
+    idRange: edges.idRange,
+  });
+  const settings = podConfigSettings({
+    config,
+    flags,
+    machine,
+    gates,
+    hostIps,
+    allocatable,
+    mostMemoryBytes: input.mostMemoryBytes,
+    cgroups,
+  });
+  const runtime = new PodRuntime({
+    cri,
+    node: { settings, files: edges.files, cgroups, startSlots: startSlots(clock, input.capacity.cpus) },
+    inputs: { images: input.images, objects: input.objects, volumes: input.volumes, userNamespaces },
+    records: {
+      crashBackoff: new CrashBackoff(clock, crashLimits(config.crashLoopBackOff, gates)),
+      refusedRemovals: new RefusedRemovals({ clock, log }),
+      unfinishedHooks,
+      resizes: input.resizes,
+    },
+    policy: {
+      probes: input.probes,
+      containerRestartRules: gates.ContainerRestartRules,
+      garbage: garbagePolicy(flags),
+      observed: input.observed,
+    },
+    hooks: { http: edges.hookHttp, running: hooks },
+    report: { events: input.events, starts: input.starts, log },
+    clock,
   });
   return { runtime, hooks, unfinishedHooks };
 }

@@ -5,7 +5,7 @@ import type { Cgroups } from '../api/ports/cgroups.ts';
 import type { Clock } from '../base/clock.ts';
 import type { PodStartMetrics } from '../metrics/pod-start-metrics.ts';
 import type { WorkMetrics } from '../metrics/work-metrics.ts';
-import type { RuntimeImages } from '../runtime/sync-context.ts';
+import type { RuntimeImages } from '../runtime/runtime-deps.ts';
 
 /** In the words of upstream's metric. */
 const cgroupWork: Readonly<Record<string, string>> = {

@@ -1,46 +1,37 @@
-// The pod workers and who finds them work on the disk.
-import type { Clock } from '../base/clock.ts';
+// The room of the pod workers, and of the housekeeping that finds them work on the disk.
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
-import type { FeatureGates } from '../config/gates/feature-gates.ts';
-import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
-import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
-import { hasEndedForGood } from '../runtime/decide/compute-pod-actions.ts';
-import { CrashBackoff, crashLimits } from '../runtime/decide/crash-backoff.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
-import type { GarbagePolicy } from '../runtime/stop/garbage.ts';
 import { Housekeeping, Leftovers } from '../workers/housekeeping.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
-import type { PodWorkersDeps, WorkerPolicy } from '../workers/worker-deps.ts';
+import type { PodWorkersDeps, WorkerReports, WorkerStores } from '../workers/worker-deps.ts';
 
-interface WorkersInput extends Omit<PodWorkersDeps, 'runtime' | 'policy' | 'leftovers' | 'settings' | 'log'> {
+interface WorkersInput
+  extends Pick<PodWorkersDeps, 'pleg' | 'policy' | 'resizes' | 'clock'>,
+    Omit<WorkerStores, 'leftovers'>,
+    Pick<WorkerReports, 'events' | 'metrics'> {
   readonly runtime: PodRuntime;
-  readonly policy: Omit<WorkerPolicy, 'hasEndedForGood'>;
-  readonly restartRules: boolean;
   readonly syncFrequencyMs: number;
   readonly log: (component: string) => Logger;
 }
 
-/** How long calls under way may go on when the kubelet stops. */
-const drainMs = 3_000;
 const housekeepingMs = 60_000;
 
-export function podWorkers(input: WorkersInput): {
+export function assembleWorkers(input: WorkersInput): {
   readonly workers: PodWorkers;
-  /** The workers themselves, and what finds them work. */
   readonly components: readonly Component[];
 } {
-  const { clock, desired, restartRules, runtime, syncFrequencyMs } = input;
+  const { clock, desired, lifecycles, log, observed, probes, runtime } = input;
   const leftovers = new Leftovers();
   const workers = new PodWorkers({
-    ...input,
-    policy: {
-      ...input.policy,
-      hasEndedForGood: (pod, seen) => hasEndedForGood(pod, seen, { restartRules }),
-    },
-    leftovers,
-    settings: { syncFrequencyMs, drainMs },
-    log: input.log('workers'),
+    stores: { desired, observed, lifecycles, leftovers, probes },
+    pleg: input.pleg,
+    runtime,
+    policy: input.policy,
+    resizes: input.resizes,
+    report: { events: input.events, metrics: input.metrics, log: log('workers') },
+    settings: { syncFrequencyMs: input.syncFrequencyMs },
+    clock,
   });
   const housekeeping = new Housekeeping({
     desired,
@@ -48,42 +39,8 @@ export function podWorkers(input: WorkersInput): {
     disk: runtime,
     leftovers,
     clock,
-    log: input.log('housekeeping'),
+    log: log('housekeeping'),
     everyMs: housekeepingMs,
   });
   return { workers, components: [workers, housekeeping] };
-}
-
-/** How long containers that crash wait, as the operator has it. */
-export function crashBackoff({
-  clock,
-  config,
-  gates,
-}: {
-  readonly clock: Clock;
-  readonly config: Pick<KubeletConfiguration, 'crashLoopBackOff'>;
-  readonly gates: Pick<FeatureGates, 'KubeletCrashLoopBackOffMax' | 'ReduceDefaultCrashLoopBackOffDecay'>;
-}): CrashBackoff {
-  const { maxContainerRestartPeriod } = config.crashLoopBackOff;
-  return new CrashBackoff(
-    clock,
-    crashLimits({
-      reduced: gates.ReduceDefaultCrashLoopBackOffDecay,
-      longestMs: gates.KubeletCrashLoopBackOffMax ? maxContainerRestartPeriod?.ms : undefined,
-    }),
-  );
-}
-
-/** What is kept of containers that ended, as the operator has it. */
-export function garbagePolicy(
-  flags: Pick<
-    KubeletFlags,
-    'maximumDeadContainers' | 'maximumDeadContainersPerContainer' | 'minimumContainerTTLDuration'
-  >,
-): GarbagePolicy {
-  return {
-    perContainer: flags.maximumDeadContainersPerContainer,
-    minAgeMs: flags.minimumContainerTTLDuration.ms,
-    total: flags.maximumDeadContainers,
-  };
 }

@@ -36,8 +36,7 @@ describe('Pleg', () => {
       observed,
       clock,
       log: { ...silentLogger, error: note, info: note, warn: note },
-      relistMs: 1_000,
-      callTimeoutMs: 5_000,
+      settings: { relistMs: 1_000, callTimeoutMs: 5_000 },
       isAtWork: (uid) => atWork.has(uid),
     });
     observed.changed.subscribe((uid) => heard.push(uid));

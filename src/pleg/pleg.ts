@@ -14,19 +14,19 @@ import type { Logger } from '../base/log/log.ts';
 import { type InspectOptions, type InspectRuntime, inspectPod } from './inspect-pod.ts';
 import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';
-import type { TailFiles } from './termination-message.ts';
 
 interface PlegDeps {
   readonly runtime: InspectRuntime & Pick<CriRuntime, 'version'>;
-  /** For the last words of containers; without it only the runtime's own are told. */
-  readonly files?: TailFiles;
-  readonly wasOomKilled?: InspectOptions['wasOomKilled'];
+  /** What the node knows of containers beside the runtime; undefined: the runtime's answers alone. */
+  readonly node?: Pick<InspectOptions, 'files' | 'wasOomKilled'> | undefined;
   readonly observed: ObservedPods;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly relistMs: number;
-  /** How long one list or one inspection may take before it is given up and tried again. */
-  readonly callTimeoutMs: number;
+  readonly settings: {
+    readonly relistMs: number;
+    /** Deadline of one list or one inspection; it is retried after that. */
+    readonly callTimeoutMs: number;
+  };
   /** Whether somebody is at work on this pod who will ask for its inspection when he is done. */
   readonly isAtWork?: (uid: PodUid) => boolean;
   /** Told how long each relist that went through took. */
@@ -135,7 +135,7 @@ export class Pleg implements Component {
     signal: AbortSignal,
     options: Pick<InspectOptions, 'anew' | 'started'> = {},
   ): Promise<ObservedPod | undefined> {
-    const { clock, files, observed, runtime, wasOomKilled } = this.#deps;
+    const { clock, node, observed, runtime, settings } = this.#deps;
 
     const seq = this.#nextSeq++;
     const flight = this.#inFlight.get(uid) ?? { count: 0, stored: 0 };
@@ -143,13 +143,9 @@ export class Pleg implements Component {
     this.#inFlight.set(uid, flight);
     try {
       const pod = await withDeadline(
-        { clock, ms: this.#deps.callTimeoutMs, signal, what: 'inspecting a pod' },
+        { clock, ms: settings.callTimeoutMs, signal, what: 'inspecting a pod' },
         async (inner) =>
-          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, {
-            ...options,
-            files,
-            wasOomKilled,
-          }),
+          await inspectPod(runtime, uid, observed.get(uid), clock.now(), inner, { ...options, ...node }),
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;
@@ -181,7 +177,7 @@ export class Pleg implements Component {
     this.#health = { ...this.#health, lastAttemptAtMs: startedAtMs };
     try {
       const [sandboxes, containers] = await withDeadline(
-        { clock, ms: this.#deps.callTimeoutMs, signal, what: 'listing the runtime' },
+        { clock, ms: this.#deps.settings.callTimeoutMs, signal, what: 'listing the runtime' },
         async (inner) =>
           await Promise.all([
             runtime.listPodSandbox({}, { signal: inner }),
@@ -259,10 +255,10 @@ export class Pleg implements Component {
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
-    const { clock, relistMs } = this.#deps;
+    const { clock, settings } = this.#deps;
     if (this.#relistAsked) return;
     await new Promise<void>((resolve) => {
-      const timer = clock.setTimer(relistMs, done);
+      const timer = clock.setTimer(settings.relistMs, done);
       function done(): void {
         timer.cancel();
         signal.removeEventListener('abort', done);

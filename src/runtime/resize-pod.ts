@@ -3,7 +3,7 @@
 // Invariants: what the pod may have grows before its containers do, and shrinks after them; memory and CPU one after the
 // other; what a container was given is remembered as soon as the runtime has it, so that a kill in the middle is gone on from.
 
-import { isUnimplemented } from '../api/cri/runtime.ts';
+import { type CriRuntime, isUnimplemented } from '../api/cri/runtime.ts';
 import type { Container } from '../api/k8s/types.ts';
 import { findContainer } from '../api/pod/find-container.ts';
 import { readySandbox } from '../api/pod/observed.ts';
@@ -13,15 +13,25 @@ import type { CgroupSettings } from '../api/ports/cgroups.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { containerResources, overheadResources, sandboxResources } from './container/linux-resources.ts';
 import type { ContainerResize, ResizePod } from './decide/pod-action.ts';
-import type { PodAmounts, PodRuntimeDeps, SyncContext } from './sync-context.ts';
+import type {
+  ContainerRecords,
+  PodAmounts,
+  PodRuntimeDeps,
+  RuntimeNode,
+  RuntimeReports,
+} from './runtime-deps.ts';
+import type { SyncContext } from './sync-context.ts';
+
+interface ResizeDeps extends Pick<PodRuntimeDeps, 'clock'> {
+  readonly cri: Pick<CriRuntime, 'containerStats' | 'updateContainerResources' | 'updatePodSandboxResources'>;
+  readonly node: Pick<RuntimeNode, 'cgroups' | 'settings'>;
+  readonly records: Pick<ContainerRecords, 'resizes'>;
+  readonly report: Pick<RuntimeReports, 'log'>;
+}
 
 /** Never throws but for an abort: a resize that fails is told, and the rest of the pass goes on. */
-export async function resizePod(
-  deps: PodRuntimeDeps,
-  context: SyncContext,
-  action: ResizePod,
-): Promise<void> {
-  const { clock, log, resizes } = deps;
+export async function resizePod(deps: ResizeDeps, context: SyncContext, action: ResizePod): Promise<void> {
+  const { clock, records, report } = deps;
   const startedMs = clock.monotonic();
   context.acted = true;
   context.resized = true;
@@ -33,19 +43,19 @@ export async function resizePod(
     if (isAbort(err) || context.signal.aborted) throw err;
     context.resizeFailure = describeError(err);
     context.failure ??= err;
-    log.v(2).info('Pod could not be resized', { pod: podRef(context.pod), err });
+    report.log.v(2).info('Pod could not be resized', { pod: podRef(context.pod), err });
   } finally {
-    resizes?.took(clock.monotonic() - startedMs, success);
+    records.resizes?.took(clock.monotonic() - startedMs, success);
   }
 }
 
-async function carryOut(deps: PodRuntimeDeps, context: SyncContext, action: ResizePod): Promise<void> {
-  const { podCgroups, resizes } = deps;
+async function carryOut(deps: ResizeDeps, context: SyncContext, action: ResizePod): Promise<void> {
+  const { cgroups } = deps.node;
   const { pod } = context;
   // Or a kubelet that is killed now would find containers larger than anything it has allocated.
-  await resizes?.saved();
-  const wanted = podCgroups?.wanted(pod) ?? {};
-  const before = (await podCgroups?.amounts(pod)) ?? {};
+  await deps.records.resizes?.saved();
+  const wanted = cgroups?.wanted(pod) ?? {};
+  const before = (await cgroups?.amounts(pod)) ?? {};
   const current = new Map([...action.memory, ...action.cpu].map((each) => [each.name, each.current]));
   if (action.memory.length > 0 || action.restarts) {
     await checkMemory(deps, context, action, wanted, before);
@@ -82,34 +92,35 @@ function compare(wanted: bigint | undefined, before: bigint | undefined): number
   return a === b ? 0 : a > b ? 1 : -1;
 }
 
-async function setPod(deps: PodRuntimeDeps, context: SyncContext, settings: CgroupSettings): Promise<void> {
-  const { cri, log, podCgroups } = deps;
+async function setPod(deps: ResizeDeps, context: SyncContext, settings: CgroupSettings): Promise<void> {
+  const { cgroups, settings: podSettings } = deps.node;
   const { pod, seen, signal } = context;
-  if (podCgroups === undefined) return;
+  if (cgroups === undefined) return;
   signal.throwIfAborted();
-  await podCgroups.set(pod, settings);
+  await cgroups.set(pod, settings);
   const podSandboxId = readySandbox(seen)?.id;
   if (podSandboxId === undefined) return;
   try {
-    const overhead = overheadResources(pod, deps.settings.resources);
-    const resources = sandboxResources(pod, deps.settings.resources);
-    await cri.updatePodSandboxResources({ podSandboxId, overhead, resources }, { signal });
+    const overhead = overheadResources(pod, podSettings.resources);
+    const resources = sandboxResources(pod, podSettings.resources);
+    await deps.cri.updatePodSandboxResources({ podSandboxId, overhead, resources }, { signal });
   } catch (err) {
     if (isAbort(err)) throw err;
     // It only informs the runtime, and most do not know the call.
-    if (!isUnimplemented(err)) log.v(2).info('Sandbox not told of its resources', { pod: podRef(pod), err });
+    if (!isUnimplemented(err))
+      deps.report.log.v(2).info('Sandbox not told of its resources', { pod: podRef(pod), err });
   }
 }
 
 /** Tells the runtime all it knows of the container: with the new amounts of one resource, and the last ones of the other. */
 async function update(
-  deps: PodRuntimeDeps,
+  deps: ResizeDeps,
   context: SyncContext,
   { id, name }: ContainerResize,
   current: Map<string, ResizeAmounts>,
   change: Partial<ResizeAmounts>,
 ): Promise<void> {
-  const { cri, resizes, settings } = deps;
+  const { cri, node, records } = deps;
   const { pod, signal } = context;
   const spec = findContainer(pod, name);
   const before = current.get(name);
@@ -117,23 +128,23 @@ async function update(
   signal.throwIfAborted();
   const amounts = { ...before, ...change };
   const container: Container = { ...spec, resources: withResizeAmounts(spec.resources, amounts) };
-  const linux = containerResources(pod, container, settings.resources);
+  const linux = containerResources(pod, container, node.settings.resources);
   await cri.updateContainerResources({ containerId: id, linux }, { signal });
   current.set(name, amounts);
-  resizes?.actuate(podUid(pod), name, container.resources ?? {});
+  records.resizes?.actuate(podUid(pod), name, container.resources ?? {});
 }
 
 /** A limit below what is used would have the kernel kill for it: it is refused before anything has changed. */
 async function checkMemory(
-  { cri, podCgroups }: PodRuntimeDeps,
+  { cri, node: { cgroups } }: ResizeDeps,
   { pod, signal }: SyncContext,
   { memory }: ResizePod,
   wanted: PodAmounts,
   before: PodAmounts,
 ): Promise<void> {
   const problems: string[] = [];
-  if (podCgroups !== undefined && compare(wanted.memoryLimitBytes, before.memoryLimitBytes) < 0) {
-    const usage = await podCgroups.memoryUsageBytes(pod);
+  if (cgroups !== undefined && compare(wanted.memoryLimitBytes, before.memoryLimitBytes) < 0) {
+    const usage = await cgroups.memoryUsageBytes(pod);
     const limit = wanted.memoryLimitBytes ?? 0n;
     if (usage >= limit)
       problems.push(`attempting to set pod memory limit (${limit}) below current usage (${usage})`);

@@ -1,12 +1,12 @@
 // Which other pod of the same name has to go before a pod may start. Pure.
 // Upstream: allowPodStart of pkg/kubelet/pod_workers.go, which lets one static pod per full name run.
 import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
-import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
+import type { WantedPod, WorkerStores } from './worker-deps.ts';
 import type { WorkerRecords } from './worker-records.ts';
 
 interface SameNameInput {
-  readonly desired: Pick<PodWorkersDeps['desired'], 'get' | 'all'>;
-  readonly observed: Pick<PodWorkersDeps['observed'], 'all'>;
+  readonly desired: Pick<WorkerStores['desired'], 'get' | 'all'>;
+  readonly observed: Pick<WorkerStores['observed'], 'all'>;
   readonly records: Pick<WorkerRecords, 'all'>;
 }
 

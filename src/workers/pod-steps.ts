@@ -88,20 +88,26 @@ export class PodSteps {
     const record = this.#records.enter(uid, { state: 'rejected', reason, message, final });
     this.#records.tell(uid, { state: 'rejected', reason, message });
     if (!known) {
-      this.#deps.log.error('Pod rejected', { pod: podRef(record.pod ?? {}), podUID: uid, reason, message });
-      this.#deps.metrics?.rejected(reason);
+      this.#deps.report.log.error('Pod rejected', {
+        pod: podRef(record.pod ?? {}),
+        podUID: uid,
+        reason,
+        message,
+      });
+      this.#deps.report.metrics?.rejected(reason);
       this.#tell(record, reason, message);
     }
     this.#loop.ended(uid);
     // What ran before it asked for too much must not go on behind a status of Failed.
-    if (!isDown(this.#deps.observed.get(uid))) {
+    if (!isDown(this.#deps.stores.observed.get(uid))) {
       await this.#stop(uid, undefined, 'the pod was rejected', signal);
     }
     return false;
   }
 
   async #sync(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, observed, resizes, runtime, settings } = this.#deps;
+    const { resizes, runtime, settings, stores } = this.#deps;
+    const { desired, observed } = stores;
     const wanted = desired.get(uid);
     if (wanted === undefined) return true;
     const record = this.#records.enter(uid, { state: 'syncing' });
@@ -110,7 +116,7 @@ export class PodSteps {
     this.#records.tellSyncing(uid, undefined, 'bringing the runtime to the spec');
     resizes?.check(uid);
     const result = await runtime
-      .sync(wanted.pod, observed.get(uid), wanted.order, signal)
+      .sync({ pod: wanted.pod, seen: observed.get(uid), order: wanted.order, signal })
       .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
     if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
     try {
@@ -130,7 +136,7 @@ export class PodSteps {
   }
 
   async #admit(uid: PodUid, record: WorkerRecord, signal: AbortSignal): Promise<PodRefusal | undefined> {
-    const { desired, policy } = this.#deps;
+    const { policy, stores } = this.#deps;
     if (policy.admit === undefined) {
       record.admitted = true;
       return undefined;
@@ -140,7 +146,7 @@ export class PodSteps {
     const admission = (async () => {
       await before.catch(() => undefined);
       signal.throwIfAborted();
-      const pod = desired.get(uid)?.pod;
+      const pod = stores.desired.get(uid)?.pod;
       const refusal = pod === undefined ? undefined : await policy.admit?.(pod, signal);
       record.admitted = refusal === undefined;
       return refusal;
@@ -165,10 +171,10 @@ export class PodSteps {
     const { pod } = this.#records.enter(uid, next);
     if (before === 'terminating' || before === 'terminated') return;
     const { graceSeconds, kill, why } = next;
-    this.#deps.log.v(2).info('Pod ends', { pod: podRef(pod ?? {}), podUID: uid, graceSeconds, why });
+    this.#deps.report.log.v(2).info('Pod ends', { pod: podRef(pod ?? {}), podUID: uid, graceSeconds, why });
     // Whoever asks for another kind of kill tells of it itself.
     if (kill !== deadlineExceeded || pod === undefined) return;
-    this.#deps.events.pod(pod, { type: 'Normal', reason: kill.reason, message: kill.message });
+    this.#deps.report.events.pod(pod, { type: 'Normal', reason: kill.reason, message: kill.message });
   }
 
   /** Resolves when the pod was seen to be down. */
@@ -178,7 +184,8 @@ export class PodSteps {
     why: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { observed, runtime } = this.#deps;
+    const { runtime, stores } = this.#deps;
+    const { observed } = stores;
     const record = this.#records.get(uid);
     try {
       await runtime.stopPod(record?.pod, observed.get(uid), graceSeconds, why, signal);
@@ -210,7 +217,8 @@ export class PodSteps {
   }
 
   async #remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
-    const { desired, leftovers, log, observed, pleg, runtime, settings } = this.#deps;
+    const { pleg, report, runtime, settings, stores } = this.#deps;
+    const { desired, leftovers, observed } = stores;
     const seen = observed.get(uid);
     const known = this.#records.get(uid)?.pod?.metadata ?? seen ?? leftovers.get(uid);
     const { name = '', namespace = '' } = known ?? {};
@@ -223,7 +231,8 @@ export class PodSteps {
       this.#records.keep(uid);
       this.#loop.wakeAfter(uid, settings.syncFrequencyMs);
     }
-    if (isGone) log.info('Pod removed', { pod: podRef({ metadata: { namespace, name } }), podUID: uid });
+    if (isGone)
+      report.log.info('Pod removed', { pod: podRef({ metadata: { namespace, name } }), podUID: uid });
     // Whoever waited for this name may start now, even this very pod if it came back.
     const fullName = podFullName({ metadata: { namespace, name } });
     for (const other of desired.all()) if (podFullName(other.pod) === fullName) this.#loop.poke(other.uid);
@@ -231,17 +240,20 @@ export class PodSteps {
   }
 
   async #restart(uid: PodUid, signal: AbortSignal): Promise<true> {
-    const { log, runtime } = this.#deps;
+    const { report, runtime } = this.#deps;
     const pod = podRef(this.#records.get(uid)?.pod ?? {});
     this.#loop.ended(uid);
     await runtime.cleanPod(uid, signal);
     this.#loop.forget(uid);
-    log.info('Pod ended and starts again, its manifest was removed and came back', { pod, podUID: uid });
+    report.log.info('Pod ended and starts again, its manifest was removed and came back', {
+      pod,
+      podUID: uid,
+    });
     return true;
   }
 
   async #collect(uid: PodUid, signal: AbortSignal): Promise<void> {
-    const seen = this.#deps.observed.get(uid);
+    const seen = this.#deps.stores.observed.get(uid);
     if (seen === undefined) return;
     if (await this.#deps.runtime.collectGarbage(seen, signal)) await this.look(uid, signal);
   }
@@ -253,7 +265,8 @@ export class PodSteps {
   }
 
   #tell(record: WorkerRecord | undefined, reason: string, message: string): void {
-    if (record?.pod !== undefined) this.#deps.events.pod(record.pod, { type: 'Warning', reason, message });
+    if (record?.pod !== undefined)
+      this.#deps.report.events.pod(record.pod, { type: 'Warning', reason, message });
   }
 }
 

@@ -44,17 +44,22 @@ class Scene {
 
   async start(): Promise<void> {
     this.workers = new PodWorkers({
-      desired: {
-        get: (each) => this.wanted.get(each),
-        all: () => [...this.wanted.values()],
-        sourcesReady: () => true,
-        changed: this.changed,
-        ready: new Channel<void>(),
-      },
-      observed: {
-        get: (each) => this.observed.get(each),
-        all: () => this.observed,
-        changed: this.seen,
+      stores: {
+        desired: {
+          get: (each) => this.wanted.get(each),
+          all: () => [...this.wanted.values()],
+          sourcesReady: () => true,
+          changed: this.changed,
+          ready: new Channel<void>(),
+        },
+        observed: {
+          get: (each) => this.observed.get(each),
+          all: () => this.observed,
+          changed: this.seen,
+        },
+        lifecycles: this.lifecycles,
+        leftovers: new Leftovers(),
+        probes: noProbeResults,
       },
       pleg: {
         isSeen: () => this.looksSeen,
@@ -62,7 +67,7 @@ class Scene {
         answered: new Channel<void>(),
       },
       runtime: {
-        sync: async (pod, seen) => await this.#sync(pod, seen),
+        sync: async ({ pod, seen }) => await this.#sync(pod, seen),
         stopPod: async (_pod, _seen, _grace, why) => void this.done.push(`stop: ${why}`),
         cleanPod: async () => undefined,
         collectGarbage: async () => false,
@@ -70,24 +75,23 @@ class Scene {
           this.done.push(`remove ${pod.namespace}/${pod.name}`);
           return !this.keeps;
         },
+        hasEndedForGood: () => false,
       },
       policy: {
         refusePod: () => (this.refuses ? { reason: 'R', message: 'm' } : undefined),
-        hasEndedForGood: () => false,
         admit: async (pod, signal) => await this.admit(pod, signal),
       },
-      lifecycles: this.lifecycles,
-      events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
-      metrics: {
-        step: () => undefined,
-        orphan: () => undefined,
-        rejected: (reason) => void this.rejections.push(reason),
+      report: {
+        events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
+        metrics: {
+          step: () => undefined,
+          orphan: () => undefined,
+          rejected: (reason) => void this.rejections.push(reason),
+        },
+        log: silentLogger,
       },
-      leftovers: new Leftovers(),
-      probes: noProbeResults,
-      settings: { syncFrequencyMs: 60_000, drainMs: 1_000 },
+      settings: { syncFrequencyMs: 60_000 },
       clock: this.clock,
-      log: silentLogger,
     });
     await this.workers.start(this.#stop.signal);
     await this.clock.advance(0);

@@ -19,6 +19,9 @@ import { type WorkerRecord, WorkerRecords } from './worker-records.ts';
 /** Far above any node's pods: what limits the runtime's load is the slots, not the workers. */
 const parallelRuns = 1000;
 
+/** How long calls in flight may take to finish when the kubelet stops. */
+const drainMs = 3_000;
+
 /** Steps that are work, in the words of upstream's metric. */
 const operations: Readonly<Partial<Record<Transition['step']['step'], string>>> = {
   sync: 'sync',
@@ -38,7 +41,7 @@ export class PodWorkers implements Component {
 
   constructor(deps: PodWorkersDeps) {
     this.#deps = deps;
-    this.#records = new WorkerRecords(deps);
+    this.#records = new WorkerRecords(deps.stores, deps.clock);
     this.#steps = new PodSteps(deps, this.#records, {
       wakeAfter: (uid, ms) => this.#queue.addAfter(uid, ms),
       poke: (uid) => this.poke(uid),
@@ -55,7 +58,8 @@ export class PodWorkers implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { desired, observed, pleg, probes } = this.#deps;
+    const { pleg, stores } = this.#deps;
+    const { desired, observed, probes } = stores;
     const unsubscribe = [
       desired.changed.subscribe((uid) => this.#overtake(uid)),
       desired.ready.subscribe(() => this.#pokeAll()),
@@ -78,7 +82,7 @@ export class PodWorkers implements Component {
    * this kubelet lives. Resolves when nothing of it runs any more, at once when there is no such pod.
    */
   async kill(uid: PodUid, kill: PodKill): Promise<void> {
-    const { desired, observed } = this.#deps;
+    const { desired, observed } = this.#deps.stores;
     const state = this.#records.get(uid)?.state.state;
     if (state === 'terminated' || state === 'finished' || state === 'rejected') return;
     if (desired.get(uid) === undefined && observed.get(uid) === undefined && state === undefined) return;
@@ -94,7 +98,7 @@ export class PodWorkers implements Component {
 
   /** Whether a worker still has something to do with this pod, or could have. */
   knows(uid: PodUid): boolean {
-    const { desired, observed } = this.#deps;
+    const { desired, observed } = this.#deps.stores;
     return (
       this.#records.get(uid) !== undefined ||
       desired.get(uid) !== undefined ||
@@ -106,7 +110,7 @@ export class PodWorkers implements Component {
     await untilAborted(signal);
     for (const each of unsubscribe) each();
     // What is under way may finish a call that is nearly done; what takes longer is cut off and found again by the next life.
-    const cut = this.#deps.clock.setTimer(this.#deps.settings.drainMs, () =>
+    const cut = this.#deps.clock.setTimer(drainMs, () =>
       this.#queue.abortAll(new Aborted('the kubelet stops')),
     );
     await this.#queue.stop();
@@ -115,7 +119,7 @@ export class PodWorkers implements Component {
   }
 
   #pokeAll(): void {
-    const { desired, observed } = this.#deps;
+    const { desired, observed } = this.#deps.stores;
     for (const { uid } of desired.all()) this.poke(uid);
     for (const uid of observed.all().keys()) this.poke(uid);
     for (const uid of this.#records.all().keys()) this.poke(uid);
@@ -135,14 +139,14 @@ export class PodWorkers implements Component {
   }
 
   #onError(uid: PodUid, err: unknown, retryInMs: number): void {
-    const { log, observed } = this.#deps;
+    const { report, stores } = this.#deps;
     const record = this.#records.get(uid);
     const message = describeError(err);
     // A runtime that is away is told once, by the relist; the same failure again is no news either.
     const quiet = isKind(err, 'unavailable') || record?.lastFailure === message;
     if (record !== undefined) record.lastFailure = message;
     const fields = {
-      pod: nameOf(record, observed.get(uid)),
+      pod: nameOf(record, stores.observed.get(uid)),
       podUID: uid,
       retryInMs: Math.round(retryInMs),
       err,
@@ -150,8 +154,8 @@ export class PodWorkers implements Component {
     if (record?.state.state === 'syncing') {
       this.#records.tellSyncing(uid, undefined, `the last sync failed and is tried again: ${message}`);
     }
-    if (quiet) log.v(2).info('Pod sync failed again', fields);
-    else log.error('Pod sync failed, will be tried again', fields);
+    if (quiet) report.log.v(2).info('Pod sync failed again', fields);
+    else report.log.error('Pod sync failed, will be tried again', fields);
   }
 
   async #run(uid: PodUid, signal: AbortSignal): Promise<void> {
@@ -164,10 +168,11 @@ export class PodWorkers implements Component {
   }
 
   async #timed(uid: PodUid, transition: Transition, signal: AbortSignal): Promise<boolean> {
-    const { clock, desired, metrics } = this.#deps;
+    const { clock, report, stores } = this.#deps;
+    const { metrics } = report;
     const isNew = this.#records.get(uid) === undefined;
     const operation = isNew && transition.step.step === 'sync' ? 'create' : operations[transition.step.step];
-    if (isNew && operation === 'kill' && desired.get(uid) === undefined) metrics?.orphan();
+    if (isNew && operation === 'kill' && stores.desired.get(uid) === undefined) metrics?.orphan();
     const startedMs = clock.monotonic();
     try {
       return await this.#steps.take(uid, transition, signal);
@@ -177,7 +182,8 @@ export class PodWorkers implements Component {
   }
 
   #transition(uid: PodUid): Transition {
-    const { desired, leftovers, observed, pleg, policy } = this.#deps;
+    const { pleg, policy, runtime, stores } = this.#deps;
+    const { desired, leftovers, observed } = stores;
     const wanted = desired.get(uid);
     const seen = observed.get(uid);
     const record = this.#records.get(uid);
@@ -194,7 +200,7 @@ export class PodWorkers implements Component {
       isLeftOver: leftovers.get(uid) !== undefined,
       sameNamePod: wanted === undefined ? undefined : findSameNamePod(wanted, pods),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
-      endedForGood: wanted !== undefined && policy.hasEndedForGood(wanted.pod, seen),
+      endedForGood: wanted !== undefined && runtime.hasEndedForGood(wanted.pod, seen),
       kill: this.#kills.get(uid) ?? this.#overdue(uid, wanted?.pod),
     });
   }
@@ -206,7 +212,7 @@ export class PodWorkers implements Component {
 
   #forget(uid: PodUid): void {
     this.#records.forget(uid);
-    this.#deps.leftovers.delete(uid);
+    this.#deps.stores.leftovers.delete(uid);
     this.#queue.forget(uid);
     this.#kills.settle(uid);
   }

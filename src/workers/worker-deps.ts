@@ -59,7 +59,12 @@ export interface WorkerSync {
 }
 
 interface WorkerRuntime {
-  sync(pod: Pod, seen: ObservedPod | undefined, order: number, signal: AbortSignal): Promise<WorkerSync>;
+  sync(request: {
+    readonly pod: Pod;
+    readonly seen: ObservedPod | undefined;
+    readonly order: number;
+    readonly signal: AbortSignal;
+  }): Promise<WorkerSync>;
   stopPod(
     pod: Pod | undefined,
     seen: ObservedPod | undefined,
@@ -76,6 +81,8 @@ interface WorkerRuntime {
     seen: ObservedPod | undefined,
     signal: AbortSignal,
   ): Promise<boolean>;
+  /** Whether all containers have ended and none will be started again. */
+  hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean;
 }
 
 export interface PodRefusal {
@@ -84,10 +91,9 @@ export interface PodRefusal {
 }
 
 /** What the spec says about a pod, decided elsewhere. */
-export interface WorkerPolicy {
+interface WorkerPolicy {
   /** Asked again whenever the pod is looked at: what it may say depends on the spec alone. */
   refusePod(pod: Pod): PodRefusal | undefined;
-  hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean;
   /**
    * Asked once per life, before a pod first starts, one pod at a time: whether the node has room. May end other pods and
    * wait for them (workers.kill). A refusal is final.
@@ -101,26 +107,37 @@ export interface WorkerResizes {
   failed(uid: PodUid, message: string): void;
 }
 
-export interface PodWorkersDeps {
+/** The stores that a worker reads; it is the sole writer of `lifecycles`. */
+export interface WorkerStores {
   readonly desired: WorkerDesired;
   readonly observed: WorkerObserved;
+  readonly lifecycles: PodLifecycles;
+  /** Pods that only have files left on the disk. */
+  readonly leftovers: Leftovers;
+  /** A changed result may require a restart of the container. */
+  readonly probes: Pick<ProbeResultsView, 'changed'>;
+}
+
+/** Where outcomes are reported. */
+export interface WorkerReports {
+  readonly events: EventSink;
+  readonly metrics?:
+    | {
+        step(operation: string, seconds: number): void;
+        orphan(): void;
+        rejected(reason: string): void;
+      }
+    | undefined;
+  readonly log: Logger;
+}
+
+export interface PodWorkersDeps {
+  readonly stores: WorkerStores;
   readonly pleg: WorkerPleg;
   readonly runtime: WorkerRuntime;
   readonly policy: WorkerPolicy;
   readonly resizes?: WorkerResizes | undefined;
-  readonly lifecycles: PodLifecycles;
-  readonly events: EventSink;
-  /** Pods of which only files are left. */
-  readonly leftovers: Leftovers;
-  /** A result that changed may have its pod's container restarted. */
-  readonly probes: Pick<ProbeResultsView, 'changed'>;
-  /** Told how long steps took, and why pods are not run. */
-  readonly metrics?: {
-    step(operation: string, seconds: number): void;
-    orphan(): void;
-    rejected(reason: string): void;
-  };
-  readonly settings: { readonly syncFrequencyMs: number; readonly drainMs: number };
+  readonly report: WorkerReports;
+  readonly settings: { readonly syncFrequencyMs: number };
   readonly clock: Clock;
-  readonly log: Logger;
 }

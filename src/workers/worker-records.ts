@@ -5,8 +5,9 @@ import type { Pod } from '../api/k8s/types.ts';
 import { firstTakenUpMs } from '../api/pod/observed.ts';
 import type { PodLifecycle, WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Ending, WorkerState } from './transition.ts';
-import type { PodWorkersDeps } from './worker-deps.ts';
+import type { WorkerStores } from './worker-deps.ts';
 
 export interface WorkerRecord {
   state: WorkerState;
@@ -28,11 +29,13 @@ export interface WorkerRecord {
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
 export class WorkerRecords {
-  readonly #deps: Pick<PodWorkersDeps, 'desired' | 'observed' | 'lifecycles' | 'clock'>;
+  readonly #stores: Pick<WorkerStores, 'desired' | 'observed' | 'lifecycles'>;
+  readonly #clock: Clock;
   readonly #records = new Map<PodUid, WorkerRecord>();
 
-  constructor(deps: Pick<PodWorkersDeps, 'desired' | 'observed' | 'lifecycles' | 'clock'>) {
-    this.#deps = deps;
+  constructor(stores: Pick<WorkerStores, 'desired' | 'observed' | 'lifecycles'>, clock: Clock) {
+    this.#stores = stores;
+    this.#clock = clock;
   }
 
   get(uid: PodUid): WorkerRecord | undefined {
@@ -52,19 +55,19 @@ export class WorkerRecords {
 
   forget(uid: PodUid): void {
     this.#records.delete(uid);
-    this.#deps.lifecycles.delete(uid);
+    this.#stores.lifecycles.delete(uid);
   }
 
   /** The pod has gone, but for what the runtime does not let go of. */
   keep(uid: PodUid): void {
     const record = this.#records.get(uid);
     if (record !== undefined) record.isKept = true;
-    this.#deps.lifecycles.delete(uid);
+    this.#stores.lifecycles.delete(uid);
   }
 
   /** How long the pod has been active, whatever was done to the wall clock meanwhile. */
   activeMs(uid: PodUid): number {
-    const { clock } = this.#deps;
+    const clock = this.#clock;
     const record = this.#records.get(uid);
     return record === undefined
       ? clock.now() - this.#startedAt(uid)
@@ -77,36 +80,36 @@ export class WorkerRecords {
     waiting: Readonly<Record<string, WaitingReason>> | undefined,
     explain: string,
   ): void {
-    if (this.#deps.desired.get(uid) === undefined) return;
-    const told = this.#deps.lifecycles.get(uid);
+    if (this.#stores.desired.get(uid) === undefined) return;
+    const told = this.#stores.lifecycles.get(uid);
     const before = told?.state === 'syncing' ? told : undefined;
-    const explainSinceMs = before?.explain === explain ? before.explainSinceMs : this.#deps.clock.now();
+    const explainSinceMs = before?.explain === explain ? before.explainSinceMs : this.#clock.now();
     this.tell(uid, { state: 'syncing', waiting: waiting ?? before?.waiting ?? {}, explain, explainSinceMs });
   }
 
   tellTerminating(uid: PodUid, { graceSeconds = 0, kill, why }: Ending): void {
-    const before = this.#deps.lifecycles.get(uid);
-    const sinceMs = before?.state === 'terminating' ? before.sinceMs : this.#deps.clock.now();
+    const before = this.#stores.lifecycles.get(uid);
+    const sinceMs = before?.state === 'terminating' ? before.sinceMs : this.#clock.now();
     const explain = `ending: ${why}`;
     this.tell(uid, { state: 'terminating', graceSeconds, sinceMs, why, explain, ...(kill && { kill }) });
   }
 
   tellTerminated(uid: PodUid, { kill }: Ending, cleaned: boolean): void {
-    const before = this.#deps.lifecycles.get(uid);
-    const atMs = before?.state === 'terminated' ? before.atMs : this.#deps.clock.now();
+    const before = this.#stores.lifecycles.get(uid);
+    const atMs = before?.state === 'terminated' ? before.atMs : this.#clock.now();
     this.tell(uid, { state: 'terminated', atMs, cleaned, ...(kill && { kill }) });
   }
 
   tell(uid: PodUid, lifecycle: DistributiveOmit<PodLifecycle, 'startedAtMs'>): void {
-    const { clock, lifecycles } = this.#deps;
+    const { lifecycles } = this.#stores;
     const startedAtMs =
-      this.#records.get(uid)?.startedAtMs ?? lifecycles.get(uid)?.startedAtMs ?? clock.now();
+      this.#records.get(uid)?.startedAtMs ?? lifecycles.get(uid)?.startedAtMs ?? this.#clock.now();
     lifecycles.put(uid, { ...lifecycle, startedAtMs });
   }
 
   #make(uid: PodUid, state: WorkerState): WorkerRecord {
-    const { clock, desired } = this.#deps;
-    const wanted = desired.get(uid);
+    const clock = this.#clock;
+    const wanted = this.#stores.desired.get(uid);
     const startedAtMs = this.#startedAt(uid);
     return {
       state,
@@ -123,9 +126,9 @@ export class WorkerRecords {
 
   /** When the pod was first seen: by its sandboxes or its object in an earlier life, else by its source in this one. */
   #startedAt(uid: PodUid): number {
-    const { clock, desired, observed } = this.#deps;
+    const { desired, observed } = this.#stores;
     const pod = desired.get(uid)?.pod;
-    const nowMs = clock.now();
+    const nowMs = this.#clock.now();
     const known = [pod?.metadata?.annotations?.[seenAnnotation], pod?.status?.startTime]
       .map((text) => Date.parse(text ?? ''))
       .filter((ms) => !Number.isNaN(ms));

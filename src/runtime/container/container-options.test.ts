@@ -44,13 +44,11 @@ class Rig {
     } as unknown as PodConfigSettings;
     const deps = {
       clock: this.clock,
-      files: files as never,
-      objects: this.objects,
-      settings,
-      volumes: this.volumes,
+      node: { files: files as never, settings },
+      inputs: { objects: this.objects, volumes: this.volumes },
     };
     const input = { pod: aPod({ ...pod, containers: [container] }), container, restartCount: 0, podIps };
-    const message = await messageMount(deps, input);
+    const message = await messageMount(deps.node, input);
     return await containerOptions(deps, { ...input, message }, signal);
   }
 }

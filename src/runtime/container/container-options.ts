@@ -9,10 +9,10 @@ import { fnv1a32 } from '../../api/pod/fnv.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { containerDirectory, podDirectory } from '../paths.ts';
+import type { PodInputs, PodRuntimeDeps, RuntimeNode } from '../runtime-deps.ts';
 import { nodeHostsFile, podHostsFile } from '../sandbox/hosts-file.ts';
 import { byFamilyOf } from '../sandbox/pod-addresses.ts';
 import { podHostname } from '../sandbox/sandbox-config.ts';
-import type { PodRuntimeDeps } from '../sync-context.ts';
 import { containerEnvironment, type Environment, environmentTexts } from './container-env.ts';
 
 export interface ContainerOptions {
@@ -37,7 +37,12 @@ const longestPathBytes = 4_096;
 /** How long the start of a pod that did not come from the API server waits for that server's services. */
 const staticServicesMs = 100;
 
-type OptionsDeps = Pick<PodRuntimeDeps, 'clock' | 'files' | 'objects' | 'settings' | 'volumes'>;
+interface OptionsDeps extends Pick<PodRuntimeDeps, 'clock'> {
+  readonly inputs: Pick<PodInputs, 'objects' | 'volumes'>;
+  readonly node: OptionsNode;
+}
+
+type OptionsNode = Pick<RuntimeNode, 'files' | 'settings'>;
 
 export async function containerOptions(
   deps: OptionsDeps,
@@ -45,7 +50,8 @@ export async function containerOptions(
   signal: AbortSignal,
 ): Promise<ContainerOptions> {
   const { container, message, pod, podIps, restartCount } = input;
-  const { objects, settings } = deps;
+  const { objects, volumes } = deps.inputs;
+  const { settings } = deps.node;
   const hostIps = settings.hostIps();
   const environment = async (): Promise<Environment> => {
     const place = { podIps: byFamilyOf(hostIps, podIps), hostIps };
@@ -53,9 +59,9 @@ export async function containerOptions(
     const allocatable = settings.allocatable();
     return await containerEnvironment(objects, { pod, container, place, allocatable, services }, signal);
   };
-  const [env, hosts] = await Promise.all([environment(), hostsMount(deps, input)]);
+  const [env, hosts] = await Promise.all([environment(), hostsMount(deps.node, input)]);
   const texts = environmentTexts(env);
-  const { mounts, devices } = await deps.volumes.containerMounts(
+  const { mounts, devices } = await volumes.containerMounts(
     pod,
     container,
     { restartCount, expand: (text) => expandKnown(text, texts) },
@@ -66,7 +72,7 @@ export async function containerOptions(
 
 /** A pod that came from the API server waits for the services, one from elsewhere runs without an API server as well. */
 async function knownServices(
-  { clock, objects }: OptionsDeps,
+  { clock, inputs: { objects } }: OptionsDeps,
   pod: Pod,
   signal: AbortSignal,
 ): Promise<readonly Service[]> {
@@ -105,7 +111,7 @@ function expandKnown(text: string, texts: ReadonlyMap<string, string>): string {
 
 /** Our own hosts file, unless the container mounts one itself or the pod has no address to write down. */
 async function hostsMount(
-  { files, settings }: OptionsDeps,
+  { files, settings }: OptionsNode,
   { container, pod, podIps }: OptionsInput,
 ): Promise<readonly CriRequest<Mount>[]> {
   const onHost = pod.spec?.hostNetwork === true;
@@ -122,7 +128,7 @@ async function hostsMount(
 
 /** An empty file that everybody may write, for the words a container leaves when it ends. */
 export async function messageMount(
-  { files, settings }: Pick<OptionsDeps, 'files' | 'settings'>,
+  { files, settings }: OptionsNode,
   { container, pod, restartCount }: Pick<OptionsInput, 'container' | 'pod' | 'restartCount'>,
 ): Promise<readonly CriRequest<Mount>[]> {
   const { terminationMessagePath = '' } = container;

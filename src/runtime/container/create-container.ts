@@ -2,23 +2,42 @@
 // startContainer in kuberuntime_container.go.
 
 import type { ContainerConfig } from '../../api/cri/generated/runtime/v1/api.ts';
-import type { CriRequest } from '../../api/cri/runtime.ts';
+import type { CriRequest, CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import { targetContainerName } from '../../api/pod/find-container.ts';
 import { latestContainer, neverRan } from '../../api/pod/observed.ts';
 import { type ContainerId, podUid } from '../../api/pod/pod-ref.ts';
 import { isAbort, isKind, KubeletError } from '../../base/errors.ts';
 import { podLogDirectory } from '../paths.ts';
+import type {
+  ContainerRecords,
+  FoundImage,
+  PodInputs,
+  PodRuntimeDeps,
+  RuntimeNode,
+} from '../runtime-deps.ts';
 import { podAddresses } from '../sandbox/pod-addresses.ts';
 import { removeLogsOfNeverRan } from '../stop/garbage.ts';
 import { lettingFinish } from '../stop/letting-finish.ts';
-import { isRefusal } from '../stop/refusals.ts';
+import { isRefusal } from '../stop/refused-removals.ts';
 import { unlessGone } from '../stop/stop-container.ts';
-import type { FoundImage, PodRuntimeDeps, PreparedContainer, SyncContext } from '../sync-context.ts';
+import type { PreparedContainer, SyncContext } from '../sync-context.ts';
 import { withReason } from '../with-reason.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { containerOptions, messageMount } from './container-options.ts';
 import { runAsNonRootViolation } from './security-context.ts';
+
+interface PrepareDeps {
+  readonly node: Pick<RuntimeNode, 'files' | 'settings'>;
+  readonly inputs: Pick<PodInputs, 'images'>;
+}
+
+export interface CreateDeps extends Pick<PodRuntimeDeps, 'clock'> {
+  readonly cri: Pick<CriRuntime, 'createContainer' | 'podSandboxStatus' | 'removeContainer'>;
+  readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
+  readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'volumes'>;
+  readonly records: Pick<ContainerRecords, 'refusedRemovals' | 'resizes' | 'unfinishedHooks'>;
+}
 
 export interface MadeContainer {
   readonly id: string;
@@ -30,23 +49,23 @@ export interface MadeContainer {
  * the file for its last words. None of it needs the sandbox, so it is done while that is being made.
  */
 export function prepareContainer(
-  deps: PodRuntimeDeps,
+  deps: PrepareDeps,
   context: SyncContext,
   container: Container,
 ): Promise<PreparedContainer> {
-  const { files, images, settings } = deps;
+  const { files, settings } = deps.node;
   const { pod, signal } = context;
   const known = context.prepared.get(container.name);
   if (known !== undefined) return known;
   const ownFiles = withReason('CreateContainerConfigError', async () => {
-    const restartCount = await nextRestartCount(deps, context, container);
+    const restartCount = await nextRestartCount(deps.node, context, container);
     const [message] = await Promise.all([
-      messageMount(deps, { pod, container, restartCount }),
+      messageMount(deps.node, { pod, container, restartCount }),
       files.makeDirectory(`${podLogDirectory(settings.podLogsDir, pod)}/${container.name}`, 0o755),
     ]);
     return { restartCount, message };
   });
-  const image = images.find(container.image ?? '', signal, { pod, container });
+  const image = deps.inputs.images.find(container.image ?? '', signal, { pod, container });
   const prepared = Promise.all([image, ownFiles]).then(([found, own]) => ({ image: found, ...own }));
   // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
   prepared.catch(() => undefined);
@@ -55,17 +74,17 @@ export function prepareContainer(
 }
 
 export async function createContainer(
-  deps: PodRuntimeDeps,
+  deps: CreateDeps,
   context: SyncContext,
   container: Container,
   replaces: ContainerId | undefined,
 ): Promise<MadeContainer> {
-  const { cri, images } = deps;
+  const { cri, inputs } = deps;
   const { pod, sandbox, signal } = context;
   if (sandbox === undefined)
     throw new KubeletError('internal', 'RunContainerError', 'the pod has no sandbox');
   const prepared = await prepareContainer(deps, context, container);
-  const image = await images.ensure(
+  const image = await inputs.images.ensure(
     { pod, container, sandboxConfig: sandbox.config },
     prepared.image,
     signal,
@@ -74,12 +93,12 @@ export async function createContainer(
   const config = await withReason('CreateContainerConfigError', () =>
     makeConfig(deps, context, container, image, prepared),
   );
-  await context.place.take();
+  await context.startSlot.take();
   context.acted = true;
   const id = await withReason('CreateContainerError', async () => {
     const attempt = await freeAttempt(deps, context, container.name, restartCount, replaces);
     // On its way to the disk while the runtime works; whoever starts the container waits for it.
-    deps.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
+    deps.records.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
     const request = {
       podSandboxId: sandbox.id,
       config: { ...config, metadata: { ...config.metadata, attempt } },
@@ -93,7 +112,7 @@ export async function createContainer(
 }
 
 async function makeConfig(
-  deps: PodRuntimeDeps,
+  deps: CreateDeps,
   context: SyncContext,
   container: Container,
   image: FoundImage,
@@ -116,7 +135,7 @@ async function makeConfig(
     targetId,
     options,
   };
-  return generateContainerConfig(input, deps.settings);
+  return generateContainerConfig(input, deps.node.settings);
 }
 
 /** The container whose processes an ephemeral one wants to see has to be there already. */
@@ -134,22 +153,22 @@ function targetOf({ pod, seen }: SyncContext, container: Container): string | un
  * so that a log is never written over.
  */
 async function nextRestartCount(
-  deps: PodRuntimeDeps,
+  { files, settings }: PrepareDeps['node'],
   context: SyncContext,
   container: Container,
 ): Promise<number> {
   const current = latestContainer(context.seen, container.name);
   if (current !== undefined) return current.restartCount + (neverRan(current) ? 0 : 1);
   if (context.logsAreNew) return 0;
-  const directory = `${podLogDirectory(deps.settings.podLogsDir, context.pod)}/${container.name}`;
-  const names = await deps.files.listNames(directory);
+  const directory = `${podLogDirectory(settings.podLogsDir, context.pod)}/${container.name}`;
+  const names = await files.listNames(directory);
   const counts = names.flatMap((name) => /^(\d+)\.log/.exec(name)?.[1] ?? []).map(Number);
   return counts.length === 0 ? 0 : Math.max(...counts) + 1;
 }
 
 /** The number that the runtime knows a container by: its restart count, unless one that cannot be removed has that. */
 async function freeAttempt(
-  deps: PodRuntimeDeps,
+  deps: CreateDeps,
   context: SyncContext,
   name: string,
   restartCount: number,
@@ -168,13 +187,13 @@ async function freeAttempt(
  * calls the container a new one it is about to give it up, and the next pass removes it. One that it calls ended may
  * stay for as long as the runtime lives (containerd: a task was made, and its maker asked no more); it is left behind.
  */
-async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
+async function removeNeverRan(deps: CreateDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
   const { seen } = context;
   const isNew = seen?.containers.find((each) => each.id === id)?.state === 'created';
   const removeLog = async (): Promise<void> => {
     if (seen === undefined) return;
     const own = seen.containers.filter((each) => each.id === id);
-    await removeLogsOfNeverRan(deps.files, deps.settings.podLogsDir, seen, own);
+    await removeLogsOfNeverRan(deps.node, seen, own);
   };
   // Before the container: a kubelet killed in between must not find a log without a container, which would count as a restart.
   // A new container may be in the middle of a start that has the log open; the runtime removes the container only if it is not.
@@ -182,13 +201,13 @@ async function removeNeverRan(deps: PodRuntimeDeps, context: SyncContext, id: Co
   try {
     await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
     if (isNew) await removeLog();
-    await deps.unfinishedHooks.forget(id);
+    await deps.records.unfinishedHooks.forget(id);
     return true;
   } catch (err) {
     if (isAbort(err) || isKind(err, 'unavailable')) throw err;
-    await deps.cgroups.killContainer(podUid(context.pod), id);
+    await deps.node.cgroups?.killContainer(podUid(context.pod), id);
     if (isNew || !isRefusal(err)) throw err;
-    deps.refusals.note(id, err);
+    deps.records.refusedRemovals.note(id, err);
     return false;
   }
 }

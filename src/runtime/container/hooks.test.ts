@@ -23,9 +23,8 @@ class Rig {
 
   async run(handler: LifecycleHandler, podIp?: string, signal = new AbortController().signal): Promise<void> {
     const deps: HookDeps = {
-      activities: this.activities,
       clock: this.clock,
-      events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined },
+      report: { events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined } },
       cri: {
         execSync: async ({ cmd }, options) => {
           this.commands.push(cmd);
@@ -33,10 +32,13 @@ class Rig {
           return this.answer;
         },
       },
-      hookHttp: async (request) => {
-        this.requests.push(request);
-        if (this.plainOnly && request.scheme === 'https')
-          throw new KubeletError('invalid', 'HttpInsteadOfTls', 'plain');
+      hooks: {
+        running: this.activities,
+        http: async (request) => {
+          this.requests.push(request);
+          if (this.plainOnly && request.scheme === 'https')
+            throw new KubeletError('invalid', 'HttpInsteadOfTls', 'plain');
+        },
       },
     };
     const container = aContainer({ ports: [{ name: 'web', containerPort: 8080 }] });

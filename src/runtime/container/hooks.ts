@@ -15,14 +15,19 @@ import type { Ongoing } from '../../base/ongoing.ts';
 import { podFormat } from './security-context.ts';
 
 /** Any answer counts. Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was requested. */
-export type HookHttp = (request: PodHttpRequest, signal: AbortSignal) => Promise<void>;
+type HookHttp = (request: PodHttpRequest, signal: AbortSignal) => Promise<void>;
+
+/** How postStart and preStop hooks are run. */
+export interface HookRunner {
+  readonly http: HookHttp;
+  /** Hooks in flight per pod, for /explain. */
+  readonly running: Ongoing<PodActivity>;
+}
 
 export interface HookDeps {
   readonly cri: Pick<CriRuntime, 'execSync'>;
-  readonly hookHttp: HookHttp;
-  readonly events: EventSink;
-  /** What runs for a pod, for who explains it. */
-  readonly activities: Ongoing<PodActivity>;
+  readonly hooks: HookRunner;
+  readonly report: { readonly events: EventSink };
   readonly clock: Clock;
 }
 
@@ -47,7 +52,7 @@ const outputLimitBytes = 16 * 1024;
 export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
   const what = `the ${run.when} hook of container ${run.container.name} runs`;
   const activity = { what, sinceMs: deps.clock.now() };
-  await deps.activities.during(podUid(run.pod), activity, () => runHandler(deps, run, signal));
+  await deps.hooks.running.during(podUid(run.pod), activity, () => runHandler(deps, run, signal));
 }
 
 async function runHandler(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
@@ -116,14 +121,14 @@ async function request(
   const headers = hookHeaders(action);
   const get = { scheme, host, port, path: action.path ?? '', headers } as const;
   try {
-    await deps.hookHttp(get, signal);
+    await deps.hooks.http(get, signal);
   } catch (err) {
     if (!(err instanceof KubeletError) || err.reason !== 'HttpInsteadOfTls') throw err;
     // What was meant for a server that proves who it is does not go over the wire in the clear.
     const open = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
-    await deps.hookHttp({ ...get, scheme: 'http', headers: open }, signal);
+    await deps.hooks.http({ ...get, scheme: 'http', headers: open }, signal);
     const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    deps.events.pod(run.pod, {
+    deps.report.events.pod(run.pod, {
       type: 'Warning',
       reason: 'LifecycleHTTPFallback',
       message: `request to HTTPS lifecycle hook ${authority} got HTTP response, retry with HTTP succeeded`,

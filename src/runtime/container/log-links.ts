@@ -6,12 +6,17 @@ import type { Pod } from '../../api/k8s/types.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
 import { isAbort } from '../../base/errors.ts';
 import { containerLogPath, logLinkPath, type PodName, podLogDirectory } from '../paths.ts';
-import type { PodRuntimeDeps } from '../sync-context.ts';
+import type { RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
 
-type LinkDeps = Pick<PodRuntimeDeps, 'files' | 'log' | 'settings'>;
+type LinkNode = Pick<RuntimeNode, 'files' | 'settings'>;
+
+interface LinkDeps {
+  readonly node: LinkNode;
+  readonly report: Pick<RuntimeReports, 'log'>;
+}
 
 export async function linkLog(
-  { files, log, settings }: LinkDeps,
+  { node: { files, settings }, report: { log } }: LinkDeps,
   pod: Pod,
   container: { readonly name: string; readonly id: string; readonly restartCount: number },
 ): Promise<void> {
@@ -31,7 +36,7 @@ export async function linkLog(
 
 /** Before containers are removed: afterwards nobody knows their IDs any more. */
 export async function unlinkLogs(
-  { files, settings }: Pick<LinkDeps, 'files' | 'settings'>,
+  { files, settings }: LinkNode,
   pod: PodName,
   containers: readonly { readonly name: string; readonly id: string }[],
 ): Promise<void> {

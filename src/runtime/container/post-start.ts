@@ -2,18 +2,27 @@
 // Upstream: step 4 of startContainer in kuberuntime_container.go. Invariant: only a hook that succeeded finishes its record; one
 // that failed leaves it until the container was observed to have ended, so that it is not reported as running meanwhile.
 
+import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import type { ObservedContainer } from '../../api/pod/observed.ts';
 import { asContainerId, asSandboxId, podRef } from '../../api/pod/pod-ref.ts';
 import { containerFieldPath } from '../../api/ports/events.ts';
 import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
+import type { ContainerRecords, RuntimeNode } from '../runtime-deps.ts';
 import { podAddresses } from '../sandbox/pod-addresses.ts';
+import type { StopDeps } from '../stop/stop-container.ts';
 import { stopContainers } from '../stop/stop-pod.ts';
-import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+import type { SyncContext } from '../sync-context.ts';
 import { runHook } from './hooks.ts';
 
+export interface PostStartDeps extends StopDeps {
+  readonly cri: StopDeps['cri'] & Pick<CriRuntime, 'podSandboxStatus'>;
+  readonly node: Pick<RuntimeNode, 'settings'>;
+  readonly records: Pick<ContainerRecords, 'unfinishedHooks'>;
+}
+
 export async function runPostStart(
-  deps: PodRuntimeDeps,
+  deps: PostStartDeps,
   context: SyncContext,
   container: Container,
   containerId: string,
@@ -21,7 +30,7 @@ export async function runPostStart(
   const id = asContainerId(containerId);
   const handler = container.lifecycle?.postStart;
   if (handler === undefined) {
-    await deps.unfinishedHooks.finish(id);
+    await deps.records.unfinishedHooks.finish(id);
     return;
   }
   const { pod, signal } = context;
@@ -37,15 +46,15 @@ export async function runPostStart(
       reason: 'FailedPostStartHook',
       message: 'PostStartHook failed',
     } as const;
-    deps.events.pod(pod, event, containerFieldPath(pod, container.name));
+    deps.report.events.pod(pod, event, containerFieldPath(pod, container.name));
     await kill(deps, context, container, containerId, podIp);
     throw new KubeletError('internal', 'PostStartHookError', describeError(err), { cause: err });
   }
-  await deps.unfinishedHooks.finish(id);
+  await deps.records.unfinishedHooks.finish(id);
 }
 
 async function kill(
-  deps: PodRuntimeDeps,
+  deps: PostStartDeps,
   { pod, sandbox, signal }: SyncContext,
   { name }: Container,
   containerId: string,
@@ -57,7 +66,7 @@ async function kill(
     await stopContainers(deps, [running(name, containerId, sandbox?.id ?? '')], options);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
-    deps.log.error('Cannot kill a container whose postStart hook failed', {
+    deps.report.log.error('Cannot kill a container whose postStart hook failed', {
       pod: podRef(pod),
       container: name,
       containerID: containerId,

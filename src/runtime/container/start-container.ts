@@ -1,18 +1,20 @@
 // Starts one container: image, config, create, start, postStart hook. Upstream: startContainer in kuberuntime_container.go.
 // Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
 import { seenAnnotation } from '../../api/cri/labels.ts';
+import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import { containerType, findContainer } from '../../api/pod/find-container.ts';
 import { latestContainer } from '../../api/pod/observed.ts';
 import { asContainerId, type ContainerId, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import { containerFieldPath } from '../../api/ports/events.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../../base/errors.ts';
+import type { ContainerRecords, PodInputs, RuntimeReports } from '../runtime-deps.ts';
 import { lettingFinish } from '../stop/letting-finish.ts';
-import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+import type { SyncContext } from '../sync-context.ts';
 import { withReason } from '../with-reason.ts';
-import { createContainer, type MadeContainer } from './create-container.ts';
+import { type CreateDeps, createContainer, type MadeContainer } from './create-container.ts';
 import { linkLog } from './log-links.ts';
-import { runPostStart } from './post-start.ts';
+import { type PostStartDeps, runPostStart } from './post-start.ts';
 import { podFormat } from './security-context.ts';
 
 interface StartOptions {
@@ -20,6 +22,14 @@ interface StartOptions {
   readonly created?: ContainerId;
   /** A container that never ran: its name has to be freed first. */
   readonly replaces?: ContainerId | undefined;
+}
+
+interface StartDeps extends CreateDeps, PostStartDeps {
+  readonly cri: CreateDeps['cri'] & PostStartDeps['cri'] & Pick<CriRuntime, 'startContainer'>;
+  readonly node: CreateDeps['node'];
+  readonly inputs: PodInputs;
+  readonly records: ContainerRecords;
+  readonly report: RuntimeReports;
 }
 
 /** Reasons that are about the image: the event names the reason, the status the whole story. */
@@ -34,7 +44,7 @@ const imageReasons: ReadonlySet<string> = new Set([
 ]);
 
 export async function startContainer(
-  deps: PodRuntimeDeps,
+  deps: StartDeps,
   context: SyncContext,
   name: string,
   options: StartOptions,
@@ -42,24 +52,24 @@ export async function startContainer(
   const { pod, seen } = context;
   const container = findContainer(pod, name);
   if (container === undefined) return;
-  const wait = deps.backoff.take(pod, container, seen);
+  const wait = deps.records.crashBackoff.take(pod, container, seen);
   if (wait !== undefined) {
     const untilMs = deps.clock.now() + wait.retryInMs;
     context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message, untilMs };
     const message = `Back-off restarting failed container ${name} in pod ${podFormat(pod)}`;
     const event = { type: 'Warning', reason: 'BackOff', message } as const;
-    deps.events.pod(pod, event, containerFieldPath(pod, name));
+    deps.report.events.pod(pod, event, containerFieldPath(pod, name));
     context.retries.push(wait.retryInMs);
     return;
   }
   const kind = containerType(pod, name);
-  deps.starts?.container(kind);
+  deps.report.starts?.container(kind);
   try {
     await createAndStart(deps, context, container, options);
   } catch (err) {
     // A runtime that went away is the pod's trouble, not this container's.
     if (isAbort(err) || context.signal.aborted) throw err;
-    deps.starts?.containerFailed(kind, reasonOf(err));
+    deps.report.starts?.containerFailed(kind, reasonOf(err));
     tellFailure(deps, context, container, err);
   }
 }
@@ -67,7 +77,7 @@ export async function startContainer(
 // differs from upstream: there a kubelet that restarts in the middle of a hook never runs it again.
 /** Completes the start of a running container: its hook was cut off with the kubelet, or failed and the kill failed, too. */
 export async function finishStart(
-  deps: PodRuntimeDeps,
+  deps: StartDeps,
   context: SyncContext,
   name: string,
   id: ContainerId,
@@ -75,7 +85,7 @@ export async function finishStart(
   const { pod } = context;
   const container = findContainer(pod, name);
   if (container === undefined) return;
-  deps.log.info('Running the postStart hook again: it had not finished', {
+  deps.report.log.info('Running the postStart hook again: it had not finished', {
     pod: podRef(pod),
     container: name,
     containerID: id,
@@ -85,7 +95,7 @@ export async function finishStart(
   } catch (err) {
     if (isAbort(err) || context.signal.aborted) throw err;
     context.acted = true;
-    deps.starts?.containerFailed(containerType(pod, name), reasonOf(err));
+    deps.report.starts?.containerFailed(containerType(pod, name), reasonOf(err));
     tellFailure(deps, context, container, err);
   }
 }
@@ -94,7 +104,7 @@ function reasonOf(err: unknown): string {
   return err instanceof KubeletError ? err.reason : 'RunContainerError';
 }
 
-function tellFailure(deps: PodRuntimeDeps, context: SyncContext, container: Container, err: unknown): void {
+function tellFailure(deps: StartDeps, context: SyncContext, container: Container, err: unknown): void {
   const { pod } = context;
   const { name } = container;
   const reason = reasonOf(err);
@@ -106,9 +116,9 @@ function tellFailure(deps: PodRuntimeDeps, context: SyncContext, container: Cont
   if (!ofHook) {
     const told = `Error: ${ofImage ? reason : withoutId(message, err, name)}`;
     const event = { type: 'Warning', reason: 'Failed', message: told } as const;
-    deps.events.pod(pod, event, containerFieldPath(pod, name));
+    deps.report.events.pod(pod, event, containerFieldPath(pod, name));
   }
-  const imageRetryMs = deps.images.retryInMs(pod, container);
+  const imageRetryMs = deps.inputs.images.retryInMs(pod, container);
   if (ofImage && imageRetryMs !== undefined) context.retries.push(imageRetryMs);
   else context.failure ??= ofHook ? hookFailure(name) : err;
   const byRuntime = reason === 'CreateContainerError' || reason === 'RunContainerError';
@@ -126,15 +136,15 @@ function withoutId(message: string, err: unknown, name: string): string {
 }
 
 async function createAndStart(
-  deps: PodRuntimeDeps,
+  deps: StartDeps,
   context: SyncContext,
   container: Container,
   options: StartOptions,
 ): Promise<void> {
-  const { clock, cri, events } = deps;
+  const { clock, cri } = deps;
   const { pod, signal } = context;
   const tell = (reason: string, message: string): void =>
-    events.pod(pod, { type: 'Normal', reason, message }, containerFieldPath(pod, container.name));
+    deps.report.events.pod(pod, { type: 'Normal', reason, message }, containerFieldPath(pod, container.name));
   let made: MadeContainer;
   try {
     made =
@@ -147,15 +157,15 @@ async function createAndStart(
       const hook = container.lifecycle?.postStart;
       const uid = podUid(pod);
       await Promise.all([
-        deps.resizes?.saved(),
-        hook === undefined ? undefined : deps.unfinishedHooks.begin(uid, asContainerId(id)),
+        deps.records.resizes?.saved(),
+        hook === undefined ? undefined : deps.records.unfinishedHooks.begin(uid, asContainerId(id)),
       ]);
     });
     const start = (late: AbortSignal): Promise<unknown> =>
       cri.startContainer({ containerId: id }, { signal: late });
     await withReason('RunContainerError', () => lettingFinish(deps, signal, start), { containerId: id });
   } finally {
-    context.place.stepDone();
+    context.startSlot.stepDone();
   }
   const { id, restartCount } = made;
   tell('Started', `Started container ${container.name}`);
@@ -165,14 +175,14 @@ async function createAndStart(
 }
 
 async function existing(context: SyncContext, container: Container, id: ContainerId): Promise<MadeContainer> {
-  await context.place.take();
+  await context.startSlot.take();
   context.acted = true;
   const restartCount = latestContainer(context.seen, container.name)?.restartCount ?? 0;
   return { id, restartCount };
 }
 
 function logStarted(
-  deps: PodRuntimeDeps,
+  deps: StartDeps,
   context: SyncContext,
   container: Container,
   id: string,
@@ -181,7 +191,7 @@ function logStarted(
 ): void {
   const seenAt = context.pod.metadata?.annotations?.[seenAnnotation];
   const sinceSeenMs = seenAt === undefined ? undefined : Math.round(nowMs - Date.parse(seenAt));
-  deps.log.info('Container started', {
+  deps.report.log.info('Container started', {
     pod: podRef(context.pod),
     container: container.name,
     containerID: id,

@@ -133,9 +133,15 @@ test('resources that were changed begin anew, as another image does', async () =
 });
 
 test('limits by configuration and feature gates', () => {
-  expect(crashLimits()).toEqual({ initialMs: 10_000, maxMs: 300_000 });
-  expect(crashLimits({ reduced: true })).toEqual({ initialMs: 1_000, maxMs: 60_000 });
-  expect(crashLimits({ longestMs: 100_000 })).toEqual({ initialMs: 10_000, maxMs: 100_000 });
-  expect(crashLimits({ longestMs: 3_000 })).toEqual({ initialMs: 3_000, maxMs: 3_000 });
-  expect(crashLimits({ reduced: true, longestMs: 100_000 })).toEqual({ initialMs: 1_000, maxMs: 100_000 });
+  const limits = (longestMs: number | undefined, max: boolean, reduced: boolean) =>
+    crashLimits(longestMs === undefined ? {} : { maxContainerRestartPeriod: { ms: longestMs } }, {
+      KubeletCrashLoopBackOffMax: max,
+      ReduceDefaultCrashLoopBackOffDecay: reduced,
+    });
+  expect(limits(undefined, true, false)).toEqual({ initialMs: 10_000, maxMs: 300_000 });
+  expect(limits(undefined, true, true)).toEqual({ initialMs: 1_000, maxMs: 60_000 });
+  expect(limits(100_000, true, false)).toEqual({ initialMs: 10_000, maxMs: 100_000 });
+  expect(limits(3_000, true, false)).toEqual({ initialMs: 3_000, maxMs: 3_000 });
+  expect(limits(100_000, true, true)).toEqual({ initialMs: 1_000, maxMs: 100_000 });
+  expect(limits(3_000, false, false)).toEqual({ initialMs: 10_000, maxMs: 300_000 });
 });

@@ -23,11 +23,21 @@ interface CrashLimits {
 
 const forgivenAfterMs = 600_000;
 
-/** What configuration and feature gates make of the limits. Upstream: newCrashLoopBackOff in kubelet.go. */
-export function crashLimits(
-  options: { readonly reduced?: boolean; readonly longestMs?: number | undefined } = {},
-): CrashLimits {
-  const { longestMs, reduced = false } = options;
+const defaultLimits: CrashLimits = { initialMs: 10_000, maxMs: 300_000 };
+
+interface CrashBackoffConfig {
+  readonly maxContainerRestartPeriod?: { readonly ms: number } | undefined;
+}
+
+interface CrashBackoffGates {
+  readonly KubeletCrashLoopBackOffMax: boolean;
+  readonly ReduceDefaultCrashLoopBackOffDecay: boolean;
+}
+
+/** The limits that the configuration and the feature gates set. Upstream: newCrashLoopBackOff in kubelet.go. */
+export function crashLimits(config: CrashBackoffConfig, gates: CrashBackoffGates): CrashLimits {
+  const reduced = gates.ReduceDefaultCrashLoopBackOffDecay;
+  const longestMs = gates.KubeletCrashLoopBackOffMax ? config.maxContainerRestartPeriod?.ms : undefined;
   const initialMs = reduced ? 1_000 : 10_000;
   const maxMs = longestMs ?? (reduced ? 60_000 : 300_000);
   return { initialMs: Math.min(initialMs, maxMs), maxMs };
@@ -39,7 +49,7 @@ export class CrashBackoff {
   /** By key: the end that was noticed last, on the clock that is never set. */
   readonly #ends = new Map<string, { readonly id: ContainerId; readonly atMs: number }>();
 
-  constructor(clock: Pick<Clock, 'now' | 'monotonic'>, limits: CrashLimits = crashLimits()) {
+  constructor(clock: Pick<Clock, 'now' | 'monotonic'>, limits: CrashLimits = defaultLimits) {
     this.#clock = clock;
     this.#backoff = new Backoff<string>({ ...limits, expireMs: forgivenAfterMs });
   }

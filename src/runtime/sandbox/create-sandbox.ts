@@ -1,13 +1,21 @@
 // Makes a pod's sandbox. Upstream: createPodSandbox in kuberuntime_sandbox.go.
-import { rpcErrorText } from '../../api/cri/runtime.ts';
+import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import { podRef, podUid } from '../../api/pod/pod-ref.ts';
 import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import { prepareContainer } from '../container/create-container.ts';
 import { podDirectory, podLogDirectory } from '../paths.ts';
+import type { PodInputs, PodRuntimeDeps, RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
 import { lettingFinish } from '../stop/letting-finish.ts';
-import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+import type { SyncContext } from '../sync-context.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
+
+interface CreateSandboxDeps extends Pick<PodRuntimeDeps, 'clock'> {
+  readonly cri: Pick<CriRuntime, 'runPodSandbox'>;
+  readonly node: Pick<RuntimeNode, 'cgroups' | 'files' | 'settings'>;
+  readonly inputs: Pick<PodInputs, 'images' | 'objects' | 'userNamespaces'>;
+  readonly report: RuntimeReports;
+}
 
 interface SandboxOptions {
   readonly attempt: number;
@@ -16,14 +24,15 @@ interface SandboxOptions {
 }
 
 export async function createSandbox(
-  deps: PodRuntimeDeps,
+  deps: CreateSandboxDeps,
   context: SyncContext,
   { attempt, first }: SandboxOptions,
 ): Promise<void> {
-  const { cri, files, log, settings } = deps;
+  const { cri, report } = deps;
+  const { files, settings } = deps.node;
   const { pod, signal } = context;
-  deps.starts?.pod(pod.spec?.hostUsers === false);
-  const failed = (err: unknown): never => tellFailure(deps, context, err);
+  report.starts?.pod(pod.spec?.hostUsers === false);
+  const failed = (err: unknown): never => tellFailure(report, context, err);
   const prepared = prepareSandbox(deps, pod, attempt, context.resolver, signal);
   const { config, runtimeHandler } = await prepared.catch(failed);
   const directories = async (): Promise<void> => {
@@ -34,7 +43,7 @@ export async function createSandbox(
     context.logsAreNew = isNew;
   };
   // What the pod needs on this machine waits for its turn as well: of a burst, only those pods get it that start now.
-  await context.place.take();
+  await context.startSlot.take();
   try {
     await Promise.all([ensureCgroup(deps, context), directories()]);
     context.acted = true;
@@ -45,27 +54,27 @@ export async function createSandbox(
     for (const container of first) void prepareContainer(deps, context, container);
     const { podSandboxId } = await running.catch(failed);
     context.sandbox = { id: podSandboxId, config };
-    context.madeSandbox = podSandboxId;
-    log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
+    context.createdSandbox = podSandboxId;
+    report.log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
   } finally {
-    context.place.stepDone();
+    context.startSlot.stepDone();
   }
 }
 
 /** Upstream: SyncPod in pkg/kubelet/kubelet.go. */
-async function ensureCgroup({ events, podCgroups }: PodRuntimeDeps, context: SyncContext): Promise<void> {
+async function ensureCgroup({ node, report }: CreateSandboxDeps, context: SyncContext): Promise<void> {
   const { pod, signal } = context;
   try {
-    await podCgroups?.ensure(pod, signal);
+    await node.cgroups?.ensure(pod, signal);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
     const message = `unable to ensure pod container exists: ${describeError(err)}`;
-    events.pod(pod, { type: 'Warning', reason: 'FailedCreatePodContainer', message });
+    report.events.pod(pod, { type: 'Warning', reason: 'FailedCreatePodContainer', message });
     throw err;
   }
 }
 
-function tellFailure({ events, starts }: PodRuntimeDeps, { pod, signal }: SyncContext, err: unknown): never {
+function tellFailure({ events, starts }: RuntimeReports, { pod, signal }: SyncContext, err: unknown): never {
   if (isAbort(err) || signal.aborted) throw err;
   starts?.podFailed(pod.spec?.hostUsers === false);
   const kind = err instanceof KubeletError ? err.kind : 'internal';

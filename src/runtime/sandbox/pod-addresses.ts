@@ -1,14 +1,19 @@
 // The addresses of a pod whose containers are being started. Upstream: determinePodSandboxIPs in kuberuntime_sandbox.go,
 // sortPodIPs in kubelet_pods.go.
 import type { PodSandboxStatus } from '../../api/cri/generated/runtime/v1/api.ts';
+import type { CriRuntime } from '../../api/cri/runtime.ts';
 import { parseIp } from '../../api/k8s/ip-address.ts';
-import type { PodRuntimeDeps, SyncContext } from '../sync-context.ts';
+import type { RuntimeNode } from '../runtime-deps.ts';
+import type { SyncContext } from '../sync-context.ts';
 
-type AddressDeps = Pick<PodRuntimeDeps, 'cri' | 'settings'>;
+interface AddressDeps {
+  readonly cri: Pick<CriRuntime, 'podSandboxStatus'>;
+  readonly node: Pick<RuntimeNode, 'settings'>;
+}
 
 /** On the node's network the node's own; otherwise the sandbox's, asked for once per sync. */
 export async function podAddresses(
-  { cri, settings }: AddressDeps,
+  { cri, node: { settings } }: AddressDeps,
   context: SyncContext,
 ): Promise<readonly string[]> {
   const { pod, sandbox, seen, signal } = context;

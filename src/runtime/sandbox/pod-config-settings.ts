@@ -1,5 +1,5 @@
 // What the node's configuration and the machine mean for the sandboxes and containers of pods. Pure.
-import type { ResourceList } from '../../api/k8s/types.ts';
+import type { Pod, ResourceList } from '../../api/k8s/types.ts';
 import { containerLogsDirectory } from '../paths.ts';
 import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
 
@@ -37,11 +37,12 @@ interface PodConfigSettingsInput {
   readonly allocatable?: () => ResourceList;
   /** The most that pods may ever have together, eviction apart; without it, all that the machine has. */
   readonly mostMemoryBytes?: () => bigint;
-  readonly cgroupParent: PodConfigSettings['cgroupParent'];
+  /** Undefined: pods have no cgroups of their own. */
+  readonly cgroups?: { parentOf(pod: Pod): string } | undefined;
 }
 
 export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSettings {
-  const { cgroupParent, config, flags, machine } = input;
+  const { cgroups, config, flags, machine } = input;
   const allocatable = input.allocatable ?? (() => capacity(machine));
   return {
     podLogsDir: config.podLogsDir,
@@ -78,7 +79,7 @@ export function podConfigSettings(input: PodConfigSettingsInput): PodConfigSetti
       profileRoot: `${flags.rootDir}/seccomp`,
       defaultToRuntime: config.seccompDefault || flags.seccompDefault,
     },
-    cgroupParent,
+    cgroupParent: (pod) => cgroups?.parentOf(pod) ?? '',
   };
 }
 

@@ -28,11 +28,13 @@ const settings: PodConfigSettings = {
   cgroupParent: () => '/p',
 };
 const depsWith = (runtimeClass: PodObjects['runtimeClass']) => ({
-  settings,
-  objects: { runtimeClass } as PodObjects,
-  userNamespaces: {
-    of: async (_pod: unknown, handler: string) => ({ mode: handler === 'kata-fc' ? 0 : 2 }) as const,
-    release: () => undefined,
+  node: { settings },
+  inputs: {
+    objects: { runtimeClass } as PodObjects,
+    userNamespaces: {
+      of: async (_pod: unknown, handler: string) => ({ mode: handler === 'kata-fc' ? 0 : 2 }) as const,
+      release: () => undefined,
+    },
   },
 });
 const never = (): never => {

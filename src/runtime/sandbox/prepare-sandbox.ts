@@ -6,7 +6,7 @@ import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Pod } from '../../api/k8s/types.ts';
 import { lookUpRuntimeHandler } from '../../api/pod/runtime-handler.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../../base/errors.ts';
-import type { PodRuntimeDeps } from '../sync-context.ts';
+import type { PodInputs, RuntimeNode } from '../runtime-deps.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import { generateSandboxConfig } from './sandbox-config.ts';
 
@@ -16,21 +16,26 @@ interface SandboxPlan {
   readonly runtimeHandler: string;
 }
 
+interface PrepareSandboxDeps {
+  readonly node: Pick<RuntimeNode, 'settings'>;
+  readonly inputs: Pick<PodInputs, 'objects' | 'userNamespaces'>;
+}
+
 export async function prepareSandbox(
-  deps: Pick<PodRuntimeDeps, 'objects' | 'settings' | 'userNamespaces'>,
+  { inputs, node }: PrepareSandboxDeps,
   pod: Pod,
   attempt: number,
   resolver: ResolverSettings | undefined,
   signal: AbortSignal,
 ): Promise<SandboxPlan> {
-  const runtimeHandler = await lookUpHandler(deps, pod, signal);
-  const userNamespace = await deps.userNamespaces.of(pod, runtimeHandler, signal);
-  const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace }, deps.settings);
+  const runtimeHandler = await lookUpHandler(inputs, pod, signal);
+  const userNamespace = await inputs.userNamespaces.of(pod, runtimeHandler, signal);
+  const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace }, node.settings);
   return { config, runtimeHandler };
 }
 
 async function lookUpHandler(
-  { objects }: Pick<PodRuntimeDeps, 'objects'>,
+  { objects }: Pick<PodInputs, 'objects'>,
   pod: Pod,
   signal: AbortSignal,
 ): Promise<string> {

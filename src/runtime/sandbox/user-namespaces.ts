@@ -8,7 +8,7 @@ import type { Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { podDirectory } from '../paths.ts';
-import type { RuntimeFiles } from '../sync-context.ts';
+import type { RuntimeFiles } from '../runtime-deps.ts';
 
 export interface UserNamespacesDeps {
   readonly cri: Pick<CriRuntime, 'status'>;
@@ -16,7 +16,8 @@ export interface UserNamespacesDeps {
   readonly rootDir: string;
   /** The gate UserNamespacesSupport. */
   readonly enabled: boolean;
-  readonly idsPerPod: number;
+  /** Undefined: upstream's default, 65536. */
+  readonly idsPerPod?: number | undefined;
   readonly maxPods: number;
   /** What of the machine's IDs may be given to pods. */
   readonly idRange: () => Promise<IdRange>;
@@ -38,6 +39,7 @@ const onNode: CriRequest<UserNamespace> = { mode: NamespaceMode.NODE };
 
 export class UserNamespaces {
   readonly #deps: UserNamespacesDeps;
+  readonly #idsPerPod: number;
   /** By pod: the first ID of its range. */
   readonly #given = new Map<string, number>();
   /** What is there to give, once what was given before is known. */
@@ -45,6 +47,7 @@ export class UserNamespaces {
 
   constructor(deps: UserNamespacesDeps) {
     this.#deps = deps;
+    this.#idsPerPod = deps.idsPerPod ?? unit;
   }
 
   /** What the pod's containers and its sandbox ask the runtime for; undefined where the runtime is told nothing. */
@@ -59,7 +62,7 @@ export class UserNamespaces {
     await this.#checkSupport(handler, signal);
     const range = await this.#recover();
     const hostId = this.#given.get(podUid(pod)) ?? (await this.#give(podUid(pod), range));
-    const mapping = { hostId, containerId: 0, length: this.#deps.idsPerPod };
+    const mapping = { hostId, containerId: 0, length: this.#idsPerPod };
     return { mode: NamespaceMode.POD, uids: [mapping], gids: [mapping] };
   }
 
@@ -90,7 +93,8 @@ export class UserNamespaces {
   }
 
   async #readAll(): Promise<IdRange> {
-    const { files, idsPerPod, maxPods, rootDir } = this.#deps;
+    const { files, maxPods, rootDir } = this.#deps;
+    const idsPerPod = this.#idsPerPod;
     const range = await this.#deps.idRange();
     checkRange(range, idsPerPod, maxPods);
     for (const uid of await files.listNames(`${rootDir}/pods`)) {
@@ -105,7 +109,8 @@ export class UserNamespaces {
   }
 
   async #give(uid: string, range: IdRange): Promise<number> {
-    const { files, idsPerPod, rootDir } = this.#deps;
+    const { files, rootDir } = this.#deps;
+    const idsPerPod = this.#idsPerPod;
     const from = this.#free(range);
     this.#given.set(uid, from);
     const mapping: IdMapping = { hostId: from, containerId: 0, length: idsPerPod };
@@ -122,7 +127,7 @@ export class UserNamespaces {
   }
 
   #free({ first, length }: IdRange): number {
-    const { idsPerPod } = this.#deps;
+    const idsPerPod = this.#idsPerPod;
     const taken = new Set(this.#given.values());
     const past = first + length;
     for (let id = first; id + idsPerPod <= past; id += idsPerPod) if (!taken.has(id)) return id;

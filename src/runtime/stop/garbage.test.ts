@@ -13,7 +13,7 @@ import {
   removeSandboxes,
   withOwnLogs,
 } from './garbage.ts';
-import { Refusals } from './refusals.ts';
+import { RefusedRemovals } from './refused-removals.ts';
 
 const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
   exited(1, { id: asContainerId(id), ...over });
@@ -110,8 +110,8 @@ test('what is gone already is fine; every one is tried before the first failure 
       answer(podSandboxId, 'remove'),
   };
   const { signal } = new AbortController();
-  const refusals = new Refusals({ clock: new FakeClock(), log: silentLogger });
-  const deps = { cri, refusals };
+  const refusedRemovals = new RefusedRemovals({ clock: new FakeClock(), log: silentLogger });
+  const deps = { cri, records: { refusedRemovals } };
   const others = [dead('gone'), dead('c0')];
   await expect(removeContainers(deps, [dead('stuck'), ...others], signal)).rejects.toThrow('stuck');
   expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
@@ -167,8 +167,7 @@ test('logs go with their container, rotated ones too, and only those in our dire
   };
   const paths = ['/var/log/pods/ns_p_u/c/0.log', '/etc/c/0.log', '/var/log/pods/../x/0.log', ''];
   await removeLogs(
-    files,
-    '/var/log/pods',
+    { files, settings: { podLogsDir: '/var/log/pods' } },
     paths.map((logPath) => ({ logPath })),
   );
   expect(removed).toEqual(['/var/log/pods/ns_p_u/c/0.log', '/var/log/pods/ns_p_u/c/0.log.20261115']);

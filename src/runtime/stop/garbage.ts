@@ -10,7 +10,7 @@ import {
   type ObservedSandbox,
   startWasCut,
 } from '../../api/pod/observed.ts';
-import { isRefusal, type Refusals } from './refusals.ts';
+import { isRefusal, type RefusedRemovals } from './refused-removals.ts';
 import { unlessGone } from './stop-container.ts';
 import { rethrowFirst } from './stop-pod.ts';
 
@@ -21,7 +21,7 @@ interface Garbage {
 
 interface RemoveDeps {
   readonly cri: Pick<CriRuntime, 'removeContainer' | 'stopPodSandbox' | 'removePodSandbox'>;
-  readonly refusals: Refusals;
+  readonly records: { readonly refusedRemovals: RefusedRemovals };
 }
 
 /** Upstream: GCPolicy, from flags that are old but not gone. */
@@ -32,6 +32,20 @@ export interface GarbagePolicy {
   readonly minAgeMs: number;
   /** Dead containers kept on the whole node beside the newest of each name; negative: all of them. */
   readonly total: number;
+}
+
+interface GarbageFlags {
+  readonly maximumDeadContainers: number;
+  readonly maximumDeadContainersPerContainer: number;
+  readonly minimumContainerTTLDuration: { readonly ms: number };
+}
+
+export function garbagePolicy(flags: GarbageFlags): GarbagePolicy {
+  return {
+    perContainer: flags.maximumDeadContainersPerContainer,
+    minAgeMs: flags.minimumContainerTTLDuration.ms,
+    total: flags.maximumDeadContainers,
+  };
 }
 
 const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0, total: -1 };
@@ -90,20 +104,20 @@ export function isEmpty(garbage: Garbage): boolean {
  * every one was tried.
  */
 export async function removeContainers(
-  { cri, refusals }: RemoveDeps,
+  { cri, records: { refusedRemovals } }: RemoveDeps,
   containers: readonly ObservedContainer[],
   signal: AbortSignal,
 ): Promise<readonly ObservedContainer[]> {
   const remove = async (container: ObservedContainer): Promise<boolean> => {
     const { id } = container;
-    if (refusals.holds(id)) return false;
+    if (refusedRemovals.holds(id)) return false;
     try {
       await unlessGone(cri.removeContainer({ containerId: id }, { signal }));
-      refusals.forget(id);
+      refusedRemovals.forget(id);
       return true;
     } catch (err) {
       if (!startWasCut(container) || !isRefusal(err)) throw err;
-      refusals.note(id, err);
+      refusedRemovals.note(id, err);
       return false;
     }
   };
@@ -146,23 +160,24 @@ export function withOwnLogs(
  * has forgotten the container its log would count as a restart.
  */
 export async function removeLogsOfNeverRan(
-  files: LogFiles,
-  podLogsDir: string,
+  node: LogNode,
   seen: ObservedPod,
   containers: readonly ObservedContainer[],
 ): Promise<void> {
-  await removeLogs(files, podLogsDir, withOwnLogs(seen, containers.filter(neverRan)));
+  await removeLogs(node, withOwnLogs(seen, containers.filter(neverRan)));
 }
 
-interface LogFiles {
-  listNames(path: string): Promise<readonly string[]>;
-  removeFile(path: string, below: string): Promise<void>;
+interface LogNode {
+  readonly files: {
+    listNames(path: string): Promise<readonly string[]>;
+    removeFile(path: string, below: string): Promise<void>;
+  };
+  readonly settings: { readonly podLogsDir: string };
 }
 
 /** The logs of containers that are about to be removed, rotated ones too: no runtime does that. */
 export async function removeLogs(
-  files: LogFiles,
-  podLogsDir: string,
+  { files, settings: { podLogsDir } }: LogNode,
   containers: readonly Pick<ObservedContainer, 'logPath'>[],
 ): Promise<void> {
   for (const { logPath } of containers) {

@@ -9,7 +9,6 @@ import type { ObservedContainer } from '../../api/pod/observed.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
 import { containerFieldPath, type EventSink } from '../../api/ports/events.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
-import type { Clock } from '../../base/clock.ts';
 import { isKind } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { type HookDeps, runHook } from '../container/hooks.ts';
@@ -18,9 +17,7 @@ import type { TerminationOrder } from './termination-order.ts';
 
 export interface StopDeps extends HookDeps {
   readonly cri: Pick<CriRuntime, 'stopContainer' | 'stopPodSandbox' | 'execSync'>;
-  readonly events: EventSink;
-  readonly clock: Clock;
-  readonly log: Logger;
+  readonly report: { readonly events: EventSink; readonly log: Logger };
 }
 
 export interface StopOptions {
@@ -63,7 +60,7 @@ export async function stopContainer(
   container: ObservedContainer,
   options: StopOptions,
 ): Promise<void> {
-  const { clock, cri, log } = deps;
+  const { clock, cri } = deps;
   const { order, pod, signal } = options;
   const spec = findContainer(pod, container.name);
   let graceSeconds = computeGraceSeconds(container, options);
@@ -79,7 +76,7 @@ export async function stopContainer(
   }
   await spend(async () => await order?.turn(container.name, graceSeconds * 1_000, signal));
   const timeout = Math.max(graceSeconds, minimumGraceSeconds);
-  log.info('Stopping container', {
+  deps.report.log.info('Stopping container', {
     ...(pod === undefined ? {} : { pod: podRef(pod) }),
     container: container.name,
     containerID: container.id,
@@ -109,7 +106,11 @@ function probeGraceSeconds(
   return cause === 'startup' ? spec?.startupProbe?.terminationGracePeriodSeconds : undefined;
 }
 
-function tellKilling({ events }: StopDeps, { name }: ObservedContainer, options: StopOptions): void {
+function tellKilling(
+  { report: { events } }: StopDeps,
+  { name }: ObservedContainer,
+  options: StopOptions,
+): void {
   const { message = `Stopping container ${name}`, pod } = options;
   if (pod === undefined) return;
   const fieldPath = containerFieldPath(pod, name);
@@ -134,13 +135,14 @@ async function runPreStop(
   } catch (err) {
     signal.throwIfAborted();
     const isLate = isKind(err, 'timeout');
-    if (isLate) deps.log.info('preStop hook took longer than the grace period', { ...fields, graceSeconds });
-    else deps.log.error('preStop hook failed', { ...fields, err });
+    if (isLate)
+      deps.report.log.info('preStop hook took longer than the grace period', { ...fields, graceSeconds });
+    else deps.report.log.error('preStop hook failed', { ...fields, err });
     // A command or a request ends with its container and has failed then; a pause has not.
     if (isLate && handler.sleep !== undefined) return;
     const fieldPath = containerFieldPath(pod, observed.name);
     // The message may carry what the hook printed, so the event does not have it.
     const event = { type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' } as const;
-    if (fieldPath !== undefined) deps.events.pod(pod, event, fieldPath);
+    if (fieldPath !== undefined) deps.report.events.pod(pod, event, fieldPath);
   }
 }

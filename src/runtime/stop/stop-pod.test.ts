@@ -91,7 +91,6 @@ class Scene {
 
   get deps(): StopDeps {
     return {
-      activities: new Ongoing(),
       cri: {
         stopContainer: async ({ containerId = '', timeout }, options) => {
           this.#note(`stop ${containerId} ${timeout}`);
@@ -111,15 +110,20 @@ class Scene {
           return { exitCode, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
         },
       },
-      hookHttp: async ({ host, path, port }) => this.#note(`get ${host}:${port}${path}`),
-      events: {
-        ...noEvents,
-        pod: (_pod, { type, reason, message }, path) => {
-          this.told.push(`${type} ${reason} ${path}: ${message}`);
+      hooks: {
+        http: async ({ host, path, port }) => this.#note(`get ${host}:${port}${path}`),
+        running: new Ongoing(),
+      },
+      report: {
+        events: {
+          ...noEvents,
+          pod: (_pod, { type, reason, message }, path) => {
+            this.told.push(`${type} ${reason} ${path}: ${message}`);
+          },
         },
+        log: silentLogger,
       },
       clock: this.clock,
-      log: silentLogger,
     };
   }
 

@@ -2,8 +2,39 @@
 // Invariants: containers of a pod end side by side, sidecars after the others, the sandbox only after them; what is already
 // gone counts as ended.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
-import type { ObservedContainer, ObservedPod } from '../../api/pod/observed.ts';
+import type { Pod } from '../../api/k8s/types.ts';
+import { type ObservedContainer, type ObservedPod, readySandbox } from '../../api/pod/observed.ts';
 import { type StopDeps, type StopOptions, stopContainer, unlessGone } from './stop-container.ts';
+import { TerminationOrder } from './termination-order.ts';
+
+interface StopPodOptions {
+  /** Undefined: the pod's own, or the one recorded on its containers. */
+  readonly graceSeconds: number | undefined;
+  /** The reason, for the log. */
+  readonly why: string;
+}
+
+/**
+ * Stops every container within its grace period, then the sandboxes. Resolves when nothing of the pod runs.
+ * Without a pod (its spec is lost) the grace period recorded on the containers applies.
+ */
+export async function stopPod(
+  deps: StopDeps,
+  pod: Pod | undefined,
+  seen: ObservedPod,
+  { graceSeconds, why }: StopPodOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const running = seen.containers.filter(({ state }) => state === 'running' || state === 'unknown');
+  const order = new TerminationOrder(
+    deps.clock,
+    pod,
+    running.map(({ name }) => name),
+  );
+  const podIp = readySandbox(seen)?.ips[0];
+  await stopContainers(deps, running, { pod, graceSeconds, why, podIp, order, signal });
+  await stopSandboxes(deps, seen, signal);
+}
 
 /** Resolves when all have ended; rejects with the first failure once every one was tried. */
 export async function stopContainers(

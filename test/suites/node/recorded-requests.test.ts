@@ -133,7 +133,7 @@ const userNamespaces = {
 const resolver = { servers: ['10.255.255.53'], searches: [], options: [] };
 
 async function sandboxOf(recorded: Recorded): Promise<PodSandboxConfig> {
-  const deps = { settings, objects: objectsOf(recorded), userNamespaces };
+  const deps = { node: { settings }, inputs: { objects: objectsOf(recorded), userNamespaces } };
   const { config } = await prepareSandbox(deps, podOf(recorded), 0, resolver, signal);
   return PodSandboxConfig.fromPartial(config as PodSandboxConfig);
 }
@@ -160,13 +160,11 @@ async function containerOf(
   };
   const deps = {
     clock: new FakeClock(0),
-    files: files as never,
-    objects: objectsOf(recorded),
-    settings,
-    volumes,
+    node: { files: files as never, settings },
+    inputs: { objects: objectsOf(recorded), volumes },
   };
   const podIps = recorded.podIP === '' ? [] : [recorded.podIP];
-  const message = await messageMount(deps, { pod, container, restartCount: 0 });
+  const message = await messageMount(deps.node, { pod, container, restartCount: 0 });
   const options = await containerOptions(deps, { pod, container, restartCount: 0, podIps, message }, signal);
   const users = await userNamespaces.of();
   const config = generateContainerConfig(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { Aborted, KubeletError } from '../../base/errors.ts';
 import { type Logger, silentLogger } from '../../base/log/log.ts';
-import { isRefusal, Refusals, refusalHoldsMs } from './refusals.ts';
+import { isRefusal, RefusedRemovals, refusalHoldsMs } from './refused-removals.ts';
 
 test('a refusal is told once, holds for a while, and is forgotten with the container', async () => {
   const clock = new FakeClock();
@@ -11,7 +11,7 @@ test('a refusal is told once, holds for a while, and is forgotten with the conta
     ...silentLogger,
     warn: (_message, fields) => void warned.push(fields?.['containerID']),
   };
-  const refusals = new Refusals({ clock, log });
+  const refusals = new RefusedRemovals({ clock, log });
   const refused = new KubeletError('invalid', 'FAILED_PRECONDITION', 'cannot delete running task');
   expect(refusals.holds('c')).toBe(false);
   refusals.note('c', refused);
@@ -26,7 +26,7 @@ test('a refusal is told once, holds for a while, and is forgotten with the conta
 });
 
 test('of very many the oldest are forgotten', () => {
-  const refusals = new Refusals({ clock: new FakeClock(), log: silentLogger });
+  const refusals = new RefusedRemovals({ clock: new FakeClock(), log: silentLogger });
   for (let i = 0; i <= 1_000; i++) refusals.note(`c${i}`, new Error('no'));
   expect([refusals.holds('c0'), refusals.holds('c1'), refusals.holds('c1000')]).toEqual([false, true, true]);
 });

@@ -14,7 +14,7 @@ export function isRefusal(err: unknown): boolean {
   return !isAbort(err) && !isKind(err, 'unavailable') && !isKind(err, 'timeout');
 }
 
-export class Refusals {
+export class RefusedRemovals {
   readonly #deps: { readonly clock: Clock; readonly log: Logger };
   /** By ID: when it was last refused; the oldest first. */
   readonly #atMs = new Map<string, number>();
