@@ -19,7 +19,7 @@ import { ProbeResults } from '../probes/probe-results.ts';
 import { leaseChecks } from '../server/health.ts';
 import { PodStatuses } from '../status/pod-statuses.ts';
 import { StatusLoop } from '../status/status-loop.ts';
-import { MemoryAfterPods } from '../workers/memory-after-pods.ts';
+import { MemoryTrimmer } from '../workers/memory-trimmer.ts';
 import { PodLifecycles } from '../workers/pod-lifecycles.ts';
 import type { PodWorkers } from '../workers/pod-workers.ts';
 import { assembleAdmission, nodeRefusal } from './admission.ts';
@@ -310,12 +310,12 @@ export function assemble(input: AssembleInput): Kubelet {
     lifecycles,
     events,
     probes: probeResults,
+    unfinishedHooks,
+    volumes: volume.manager,
     syncFrequencyMs: config.syncFrequency.ms,
     clock,
     log: component,
   });
-  volume.manager.wake.subscribe((uid) => workers.poke(uid));
-  unfinishedHooks.changed.subscribe((uid) => workers.poke(uid));
   const isOrphan = (uid: PodUid): boolean =>
     desired.sourcesReady() &&
     pleg.health().failure === undefined &&
@@ -392,7 +392,7 @@ export function assemble(input: AssembleInput): Kubelet {
     ...volume.components,
     ...resizes.components,
     ...podWork,
-    new MemoryAfterPods({ desired, giveBack: edges.giveBackMemory, clock }),
+    new MemoryTrimmer({ desired, trim: edges.giveBackMemory, clock }),
     // A node that says Ready can be reached.
     ...serving.components,
     ...stats.components,

@@ -21,10 +21,10 @@ export function assembleWorkers(input: WorkersInput): {
   readonly workers: PodWorkers;
   readonly components: readonly Component[];
 } {
-  const { clock, desired, lifecycles, log, observed, probes, runtime } = input;
+  const { clock, desired, lifecycles, log, observed, probes, runtime, unfinishedHooks, volumes } = input;
   const leftovers = new Leftovers();
   const workers = new PodWorkers({
-    stores: { desired, observed, lifecycles, leftovers, probes },
+    stores: { desired, observed, lifecycles, leftovers, probes, unfinishedHooks, volumes },
     pleg: input.pleg,
     runtime,
     policy: input.policy,

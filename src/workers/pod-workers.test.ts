@@ -8,6 +8,7 @@ import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import type { EventText } from '../api/ports/events.ts';
 import { noProbeResults } from '../api/ports/probe-results.ts';
 import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { Leftovers } from './housekeeping.ts';
@@ -60,6 +61,8 @@ class Scene {
         lifecycles: this.lifecycles,
         leftovers: new Leftovers(),
         probes: noProbeResults,
+        unfinishedHooks: { changed: new Channel<PodUid>() },
+        volumes: { wake: new Channel<PodUid>() },
       },
       pleg: {
         isSeen: () => this.looksSeen,
@@ -93,7 +96,7 @@ class Scene {
       settings: { syncFrequencyMs: 60_000 },
       clock: this.clock,
     });
-    await this.workers.start(this.#stop.signal);
+    await startComponent(this.workers, this.#stop.signal);
     await this.clock.advance(0);
   }
 

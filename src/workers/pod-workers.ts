@@ -5,7 +5,7 @@ import type { Pod } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
@@ -33,6 +33,7 @@ const operations: Readonly<Partial<Record<Transition['step']['step'], string>>> 
 
 export class PodWorkers implements Component {
   readonly name = 'pod-workers';
+  readonly wakes;
   readonly #deps: PodWorkersDeps;
   readonly #queue: KeyedQueue<PodUid>;
   readonly #records: WorkerRecords;
@@ -40,7 +41,17 @@ export class PodWorkers implements Component {
   readonly #kills = new PodKills();
 
   constructor(deps: PodWorkersDeps) {
+    const { desired, observed, probes, unfinishedHooks, volumes } = deps.stores;
     this.#deps = deps;
+    this.wakes = [
+      on(desired.changed, (uid) => this.#overtake(uid)),
+      on(desired.ready, () => this.#pokeAll()),
+      on(observed.changed, (uid) => this.poke(uid)),
+      on(deps.pleg.answered, () => this.#pokeAll()),
+      on(probes.changed, (uid) => this.poke(uid)),
+      on(unfinishedHooks.changed, (uid) => this.poke(uid)),
+      on(volumes.wake, (uid) => this.poke(uid)),
+    ];
     this.#records = new WorkerRecords(deps.stores, deps.clock);
     this.#steps = new PodSteps(deps, this.#records, {
       wakeAfter: (uid, ms) => this.#queue.addAfter(uid, ms),
@@ -58,18 +69,9 @@ export class PodWorkers implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { pleg, stores } = this.#deps;
-    const { desired, observed, probes } = stores;
-    const unsubscribe = [
-      desired.changed.subscribe((uid) => this.#overtake(uid)),
-      desired.ready.subscribe(() => this.#pokeAll()),
-      observed.changed.subscribe((uid) => this.poke(uid)),
-      pleg.answered.subscribe(() => this.#pokeAll()),
-      probes.changed.subscribe((uid) => this.poke(uid)),
-    ];
     this.#queue.start();
     this.#pokeAll();
-    return { stopped: this.#drain(signal, unsubscribe) };
+    return { stopped: this.#drain(signal) };
   }
 
   /** Something about this pod may have changed. Cheap, idempotent, safe from anywhere. */
@@ -106,9 +108,8 @@ export class PodWorkers implements Component {
     );
   }
 
-  async #drain(signal: AbortSignal, unsubscribe: readonly (() => void)[]): Promise<void> {
+  async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    for (const each of unsubscribe) each();
     // What is under way may finish a call that is nearly done; what takes longer is cut off and found again by the next life.
     const cut = this.#deps.clock.setTimer(drainMs, () =>
       this.#queue.abortAll(new Aborted('the kubelet stops')),

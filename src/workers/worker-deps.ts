@@ -116,6 +116,10 @@ export interface WorkerStores {
   readonly leftovers: Leftovers;
   /** A changed result may require a restart of the container. */
   readonly probes: Pick<ProbeResultsView, 'changed'>;
+  /** Announces that a postStart hook has succeeded, so that the next container may start. */
+  readonly unfinishedHooks: { readonly changed: Subscribable<PodUid> };
+  /** Announces that a mount that failed or was pending may be retried. */
+  readonly volumes: { readonly wake: Subscribable<PodUid> };
 }
 
 /** Where outcomes are reported. */

@@ -2,20 +2,21 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { asPodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
-import { MemoryAfterPods } from './memory-after-pods.ts';
+import { startComponent } from '../base/component.ts';
+import { MemoryTrimmer } from './memory-trimmer.ts';
 
-async function bench() {
+async function rig() {
   const clock = new FakeClock(0);
   const changed = new Channel<ReturnType<typeof asPodUid>>();
   const wanted = new Set<string>();
   const abort = new AbortController();
-  const told: number[] = [];
-  const loop = new MemoryAfterPods({
+  const trimmedAtMs: number[] = [];
+  const loop = new MemoryTrimmer({
     desired: { changed, get: (uid) => (wanted.has(uid) ? {} : undefined) },
-    giveBack: () => void told.push(clock.now()),
+    trim: () => void trimmedAtMs.push(clock.now()),
     clock,
   });
-  const { stopped } = await loop.start(abort.signal);
+  const { stopped } = await startComponent(loop, abort.signal);
   const put = (name: string): void => {
     wanted.add(name);
     changed.push(asPodUid(name));
@@ -24,40 +25,40 @@ async function bench() {
     wanted.delete(name);
     changed.push(asPodUid(name));
   };
-  return { abort, clock, put, stopped, take, told };
+  return { abort, clock, put, stopped, take, trimmedAtMs };
 }
 
-test('once, ten quiet seconds after the last pod went', async () => {
-  const { clock, put, take, told } = await bench();
+test('trims once, ten quiet seconds after the last pod was removed', async () => {
+  const { clock, put, take, trimmedAtMs } = await rig();
   put('a');
   put('b');
   take('a');
   await clock.advance(9_000);
   take('b');
   await clock.advance(9_999);
-  expect(told).toEqual([]);
+  expect(trimmedAtMs).toEqual([]);
   await clock.advance(60_000);
-  expect(told).toEqual([19_000]);
+  expect(trimmedAtMs).toEqual([19_000]);
 });
 
-test('pods that come put it off, and do not begin it', async () => {
-  const { clock, put, take, told } = await bench();
+test('a new pod restarts a running timer but does not start one', async () => {
+  const { clock, put, take, trimmedAtMs } = await rig();
   put('a');
   await clock.advance(60_000);
-  expect(told).toEqual([]);
+  expect(trimmedAtMs).toEqual([]);
   take('a');
   await clock.advance(5_000);
   put('b');
   await clock.advance(60_000);
-  expect(told).toEqual([75_000]);
+  expect(trimmedAtMs).toEqual([75_000]);
 });
 
-test('a stop leaves no timer', async () => {
-  const { abort, clock, put, stopped, take, told } = await bench();
+test('leaves no timer behind when stopped', async () => {
+  const { abort, clock, put, stopped, take, trimmedAtMs } = await rig();
   put('a');
   take('a');
   abort.abort();
   await stopped;
   await clock.advance(60_000);
-  expect(told).toEqual([]);
+  expect(trimmedAtMs).toEqual([]);
 });
