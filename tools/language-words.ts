@@ -192,11 +192,11 @@ export const wordRules: readonly WordRule[] = [
     fault: ['what was made'],
   },
   {
-    pattern: 'made',
+    pattern: '(?<!regex )made',
     instead: 'created, started, built',
     only: 'names',
     fault: ['MadePod', 'made'],
-    fine: ['nomade'],
+    fine: ['nomade', 'regexMade'],
   },
   { pattern: 'meant', instead: 'matched, selected', only: 'names', fault: ['isMeant'] },
   { pattern: 'taking', instead: 'teardown, claim', only: 'names', fault: ['taking'] },
