@@ -1,7 +1,6 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
 import type { ResourceList } from '../api/k8s/types.ts';
-import type { PodUid } from '../api/pod/pod-ref.ts';
 import { amountOf, formatAmounts } from '../api/quantity/resource-amounts.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -154,11 +153,9 @@ export function assemble(input: AssembleInput): Kubelet {
     rootDir: input.flags.rootDir,
     syncFrequencyMs: config.syncFrequency.ms,
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
-    isOrphan: (uid) => isOrphan(uid),
     lifecycles,
     gates: input.gates,
     random: input.random,
-    onOrphans: (found, failed) => metrics.work.clearedDirectories(found, failed),
     metrics: metrics.volumes,
     host: edges.volumes,
     objects,
@@ -316,14 +313,6 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component,
   });
-  const isOrphan = (uid: PodUid): boolean =>
-    desired.sourcesReady() &&
-    pleg.health().failure === undefined &&
-    pleg.isSeen(uid) &&
-    desired.get(uid) === undefined &&
-    observed.get(uid) === undefined &&
-    lifecycles.get(uid) === undefined &&
-    !workers.knows(uid);
   const checks = [...healthChecks({ pleg, clock, relistMs, callTimeoutMs }), ...leaseChecks(cluster)];
   const activities = [images.manager, volume.manager, hooks, allocation];
   const explain = (): ReturnType<typeof explainPods> =>

@@ -1,7 +1,6 @@
 // The room of volumes: plugs the plugins, the volume manager and the usage statistics together.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { Allocatable } from '../api/pod/pod-fields.ts';
-import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
@@ -14,6 +13,7 @@ import { configMapKind } from '../volumes/config-map/config-map.ts';
 import type { VolumeImages } from '../volumes/container/volume-image.ts';
 import { contentPlugin } from '../volumes/content/content-volume.ts';
 import { DeviceLocks } from '../volumes/devices/device-locks.ts';
+import { UnusedDevices } from '../volumes/devices/unused-devices.ts';
 import { downwardApiKind } from '../volumes/downward-api/downward-api.ts';
 import { emptyDirPlugin } from '../volumes/empty-dir/empty-dir.ts';
 import { hostPathPlugin } from '../volumes/host-path/host-path.ts';
@@ -22,7 +22,6 @@ import { localPlugin } from '../volumes/local/local.ts';
 import { MountedVolumes } from '../volumes/mounted-volumes.ts';
 import { nfsPlugin } from '../volumes/nfs/nfs.ts';
 import type { VolumeOperationDeps } from '../volumes/operation-deps.ts';
-import { Orphans } from '../volumes/orphans.ts';
 import type { VolumePlugin } from '../volumes/plugin.ts';
 import { projectedKind } from '../volumes/projected/projected.ts';
 import { secretKind } from '../volumes/secret/secret.ts';
@@ -31,18 +30,14 @@ import { VolumeStatsReader } from '../volumes/stats/volume-stats.ts';
 import { VolumeManager } from '../volumes/volume-manager.ts';
 import type { VolumeMetricsPort } from '../volumes/volume-metrics-port.ts';
 
-/** Between two looks for directories of pods that nobody knows. */
-const orphansEveryMs = 30_000;
+/** Between two searches for devices that no pod uses any more. */
+const unusedDevicesEveryMs = 30_000;
 
 export interface VolumesInput {
   readonly rootDir: string;
   readonly syncFrequencyMs: number;
   /** How long a measurement of the usage of volumes stays valid. */
   readonly statsPeriodMs: number;
-  /** Whether it is certain that a pod is neither wanted, nor ends, nor is on the runtime. */
-  readonly isOrphan: (uid: PodUid) => boolean;
-  /** Told after each round how many directories of unknown pods there were, and how many could not be cleared. */
-  readonly onOrphans?: (found: number, failed: number) => void;
   readonly gates: Pick<
     FeatureGates,
     'ImageVolume' | 'LocalStorageCapacityIsolationFSQuotaMonitoring' | 'UserNamespacesSupport'
@@ -88,16 +83,9 @@ export function volumes(input: VolumesInput): Volumes {
     updates: { syncFrequencyMs, random },
     log,
   });
-  const orphans = new Orphans({
-    teardown: operations,
-    isOrphan: input.isOrphan,
-    everyMs: orphansEveryMs,
-    onRound: input.onOrphans,
-    clock,
-    log,
-  });
+  const unused = new UnusedDevices({ operations, log, everyMs: unusedDevicesEveryMs });
   const stats = new VolumeStatsReader({ mounts, metrics, periodMs: input.statsPeriodMs, clock, log });
-  return { manager, mounts, stats, components: [manager, stats, orphans] };
+  return { manager, mounts, stats, components: [manager, stats, unused] };
 }
 
 function volumePlugins(

@@ -10,6 +10,7 @@ import {
   collectGarbage,
   listPodsOnNode,
   type PodIdentity,
+  type PodOnNode,
   releasePod,
   removePod,
 } from './stop/remove-pod.ts';
@@ -68,7 +69,7 @@ export class PodRuntime {
   }
 
   /** All pods, desired or not, that have a directory, a log directory, a cgroup or a hook record on this node. */
-  async leftovers(): Promise<readonly PodIdentity[]> {
+  async leftovers(): Promise<readonly PodOnNode[]> {
     return await listPodsOnNode(this.#deps);
   }
 }

@@ -6,6 +6,7 @@ import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
 import { raceAbort } from '../base/abort/race-abort.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
+import type { Leftover } from './housekeeping.ts';
 import type { Ending, Transition } from './transition.ts';
 import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
@@ -16,6 +17,7 @@ interface StepLoop {
   poke(uid: PodUid): void;
   /** The pod has ended: nothing of it runs. */
   ended(uid: PodUid): void;
+  leftover(uid: PodUid): Leftover | undefined;
   forget(uid: PodUid): void;
 }
 
@@ -218,9 +220,9 @@ export class PodSteps {
 
   async #remove(uid: PodUid, signal: AbortSignal): Promise<boolean> {
     const { pleg, report, runtime, settings, stores } = this.#deps;
-    const { desired, leftovers, observed } = stores;
+    const { desired, observed } = stores;
     const seen = observed.get(uid);
-    const known = this.#records.get(uid)?.pod?.metadata ?? seen ?? leftovers.get(uid);
+    const known = this.#records.get(uid)?.pod?.metadata ?? seen ?? this.#loop.leftover(uid);
     const { name = '', namespace = '' } = known ?? {};
     this.#loop.ended(uid);
     const isGone = await runtime.removePod({ uid, namespace, name }, seen, signal);

@@ -11,7 +11,6 @@ import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
-import { Leftovers } from './housekeeping.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 import { PodWorkers } from './pod-workers.ts';
 import type { WantedPod } from './worker-deps.ts';
@@ -59,7 +58,6 @@ class Scene {
           changed: this.seen,
         },
         lifecycles: this.lifecycles,
-        leftovers: new Leftovers(),
         probes: noProbeResults,
         unfinishedHooks: { changed: new Channel<PodUid>() },
         volumes: { wake: new Channel<PodUid>() },

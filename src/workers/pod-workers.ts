@@ -10,6 +10,7 @@ import { Aborted, describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import { findSameNamePod } from './find-same-name-pod.ts';
+import type { Leftover } from './housekeeping.ts';
 import { PodKills } from './pod-kills.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
 import { computeTransition, type Transition } from './transition.ts';
@@ -39,6 +40,8 @@ export class PodWorkers implements Component {
   readonly #records: WorkerRecords;
   readonly #steps: PodSteps;
   readonly #kills = new PodKills();
+  /** What orphaned pods left on the node, until its removal is done. */
+  readonly #leftovers = new Map<PodUid, Leftover>();
 
   constructor(deps: PodWorkersDeps) {
     const { desired, observed, probes, unfinishedHooks, volumes } = deps.stores;
@@ -57,6 +60,7 @@ export class PodWorkers implements Component {
       wakeAfter: (uid, ms) => this.#queue.addAfter(uid, ms),
       poke: (uid) => this.poke(uid),
       ended: (uid) => this.#kills.settle(uid),
+      leftover: (uid) => this.#leftovers.get(uid),
       forget: (uid) => this.#forget(uid),
     });
     this.#queue = new KeyedQueue<PodUid>({
@@ -91,6 +95,17 @@ export class PodWorkers implements Component {
     const ended = this.#kills.add(uid, kill);
     this.#overtake(uid);
     await ended;
+  }
+
+  /** Removes what an orphaned pod left on the node, with retries. A pod whose UID comes back waits until that is done. */
+  removeLeftover(leftover: Leftover): void {
+    this.#leftovers.set(leftover.uid, leftover);
+    this.poke(leftover.uid);
+  }
+
+  /** Whether the removal of this pod's leftovers is still to be done. */
+  isRemovingLeftover(uid: PodUid): boolean {
+    return this.#leftovers.has(uid);
   }
 
   /** Whether something is being done for this pod right now; whoever does it looks at the outcome himself. */
@@ -184,7 +199,7 @@ export class PodWorkers implements Component {
 
   #transition(uid: PodUid): Transition {
     const { pleg, policy, runtime, stores } = this.#deps;
-    const { desired, leftovers, observed } = stores;
+    const { desired, observed } = stores;
     const wanted = desired.get(uid);
     const seen = observed.get(uid);
     const record = this.#records.get(uid);
@@ -198,7 +213,7 @@ export class PodWorkers implements Component {
       seen,
       isSeen: pleg.isSeen(uid),
       sourcesReady: desired.sourcesReady(),
-      isLeftOver: leftovers.get(uid) !== undefined,
+      isLeftOver: this.#leftovers.has(uid),
       sameNamePod: wanted === undefined ? undefined : findSameNamePod(wanted, pods),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
       endedForGood: wanted !== undefined && runtime.hasEndedForGood(wanted.pod, seen),
@@ -213,7 +228,7 @@ export class PodWorkers implements Component {
 
   #forget(uid: PodUid): void {
     this.#records.forget(uid);
-    this.#deps.stores.leftovers.delete(uid);
+    this.#leftovers.delete(uid);
     this.#queue.forget(uid);
     this.#kills.settle(uid);
   }

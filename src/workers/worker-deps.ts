@@ -10,7 +10,6 @@ import type { StartedPod } from '../api/ports/started-pod.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
-import type { Leftovers } from './housekeeping.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
 
 export interface WantedPod {
@@ -112,8 +111,6 @@ export interface WorkerStores {
   readonly desired: WorkerDesired;
   readonly observed: WorkerObserved;
   readonly lifecycles: PodLifecycles;
-  /** Pods that only have files left on the disk. */
-  readonly leftovers: Leftovers;
   /** A changed result may require a restart of the container. */
   readonly probes: Pick<ProbeResultsView, 'changed'>;
   /** Announces that a postStart hook has succeeded, so that the next container may start. */

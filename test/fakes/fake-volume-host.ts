@@ -191,10 +191,6 @@ export class FakeVolumeHost implements VolumeHost {
     this.contents.delete(path);
   }
 
-  async removePodDirectory(uid: string): Promise<void> {
-    await this.removeTree(`${this.podsDir}/${uid}`);
-  }
-
   async removeEmpty(path: string): Promise<void> {
     await this.#called('removeEmpty', path);
     this.#checkRemoval(path);

@@ -13,7 +13,6 @@ export function volumeRoom(
     syncFrequencyMs: 60_000,
     statsPeriodMs: 60_000,
     metrics: new VolumeMetrics(new Metrics()),
-    isOrphan: () => false,
     lifecycles: { get: () => undefined },
     gates: defaultGates,
     random: Math.random,

@@ -156,8 +156,6 @@ export interface VolumeHost {
   answers(path: string, signal: AbortSignal): Promise<boolean>;
   /** Removes a directory with its content; nothing there is fine. `conflict` when anything is mounted in it. */
   removeTree(path: string): Promise<void>;
-  /** Removes what is left of a pod's own directory, under the same rules. */
-  removePodDirectory(uid: string): Promise<void>;
   /** Unmounts what is mounted there, all layers, then removes the directory with its content, as removeTree does. */
   removeVolume(path: string, remains: VolumeRemains): Promise<void>;
   /** Removes an empty directory or an empty file; nothing there is fine. */

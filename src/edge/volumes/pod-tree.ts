@@ -33,11 +33,11 @@ interface Place {
   readonly real: string;
 }
 
-/** Throws unless the path is below `podsDir`, at least so deep: 2 is in a pod's own directory, `<podsDir>/<uid>/…`. */
-export function checkBelowPods(podsDir: string, path: string, depth = 2): void {
+/** Throws unless the path is inside the directory of a pod, `<podsDir>/<uid>/…`. */
+export function checkBelowPods(podsDir: string, path: string): void {
   const parts = path.startsWith(`${podsDir}/`) ? path.slice(podsDir.length + 1).split('/') : [];
   const isPlain = parts.every((part) => part !== '' && part !== '.' && part !== '..');
-  if (podsDir !== '' && podsDir !== '/' && normalize(podsDir) === podsDir && parts.length >= depth && isPlain)
+  if (podsDir !== '' && podsDir !== '/' && normalize(podsDir) === podsDir && parts.length >= 2 && isPlain)
     return;
   throw new KubeletError('invalid', 'OutsidePods', `refusing to remove ${path}: not below ${podsDir}`);
 }
@@ -55,13 +55,6 @@ export class PodTree {
 
   async removeTree(path: string): Promise<void> {
     checkBelowPods(this.#podsDir, path);
-    await this.#removeTree(path);
-  }
-
-  async removePodDirectory(uid: string): Promise<void> {
-    const path = `${this.#podsDir}/${uid}`;
-    checkBelowPods(this.#podsDir, path, 1);
-    if (uid.includes('/')) throw new KubeletError('invalid', 'OutsidePods', `${uid} is not the UID of a pod`);
     await this.#removeTree(path);
   }
 

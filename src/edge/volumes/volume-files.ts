@@ -257,10 +257,6 @@ export class VolumeFiles implements VolumeHost {
     }
   }
 
-  removePodDirectory(uid: string): Promise<void> {
-    return this.#tree.removePodDirectory(uid);
-  }
-
   removeEmpty(path: string): Promise<void> {
     return this.#tree.removeEmpty(path);
   }

@@ -111,21 +111,29 @@ export async function removePod(
   return kept.length === 0;
 }
 
+export interface PodOnNode extends PodIdentity {
+  /** Whether it was found by the pod's own directory, which holds its volumes. */
+  readonly isPodDirectory: boolean;
+}
+
 /** All pods, desired or not, that have a directory, a log directory, a cgroup or a hook record on this node. */
 export async function listPodsOnNode({
   node: { cgroups, files, settings },
   records: { unfinishedHooks },
-}: Pick<RemoveDeps, 'node' | 'records'>): Promise<readonly PodIdentity[]> {
+}: Pick<RemoveDeps, 'node' | 'records'>): Promise<readonly PodOnNode[]> {
   const [directories, groups, logs] = await Promise.all([
     files.listNames(podsDirectory(settings.rootDir), mostLeftovers),
     cgroups?.podsWithCgroups() ?? [],
     files.listNames(settings.podLogsDir, mostLeftovers),
   ]);
+  const nameless = (uids: readonly string[], isPodDirectory: boolean): readonly PodOnNode[] =>
+    uids.filter(isUid).map((uid) => ({ uid: asPodUid(uid), namespace: '', name: '', isPodDirectory }));
   return [
-    ...[...directories, ...groups, ...unfinishedHooks.pods()]
-      .filter(isUid)
-      .map((uid) => ({ uid: asPodUid(uid), namespace: '', name: '' })),
-    ...logs.flatMap((directory) => podOfLogDirectory(directory) ?? []),
+    ...nameless(directories, true),
+    ...nameless([...groups, ...unfinishedHooks.pods()], false),
+    ...logs
+      .flatMap((directory) => podOfLogDirectory(directory) ?? [])
+      .map((pod) => ({ ...pod, isPodDirectory: false })),
   ];
 }
 

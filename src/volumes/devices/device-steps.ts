@@ -53,13 +53,12 @@ export async function withNodeStep(
   });
 }
 
-/** What a kubelet that was killed between the last pod's end and this left behind. */
-export async function releaseLeftovers(
-  deps: DeviceStepsDeps,
-  plugins: readonly VolumePlugin[],
+/** Releases every device of this node that no pod's volume uses. */
+export async function releaseUnusedDevices(
+  deps: DeviceStepsDeps & Pick<VolumeOperationDeps, 'plugins'>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const plugin of plugins)
+  for (const plugin of deps.plugins)
     for (const key of (await plugin.node?.known()) ?? [])
       await deps.locks.run(key, signal, () => releaseUnheld(deps, plugin, key, signal));
 }

@@ -25,6 +25,29 @@ test('directories of a pod that neither a source nor the runtime knows are remov
   expect(node.stores.lifecycles.all().size).toBe(1);
 });
 
+test('unmounts the volumes of an orphaned pod before it removes their directory', async () => {
+  before();
+  const volume = `${volumes}/kubernetes.io~secret/v`;
+  await node.volumes.makeDirectory(volume);
+  await node.volumes.mountTmpfs(volume, 1_024n);
+  const wasMounted: boolean[] = [];
+  node.volumes.breaks('removeVolume', async () => void wasMounted.push(node.directories.has(volumes)));
+  await node.start();
+  await node.clock.advance(2_000);
+  expect(wasMounted).toEqual([true]);
+  expect(node.volumes.mounts).toEqual([]);
+  expect(node.directories).not.toContain(volumes);
+});
+
+test('keeps the directory of a volume that no plugin serves, and reports it once', async () => {
+  before();
+  await node.volumes.makeDirectory(`${volumes}/example.com~odd/v`);
+  await node.start();
+  await node.clock.advance(600_000);
+  expect(node.directories).toContain(volumes);
+  expect(node.logged('example.com~odd').filter((line) => /^[EW]/.test(line))).toHaveLength(1);
+});
+
 test('nothing is removed while a source is silent', async () => {
   before();
   node.silent = true;

@@ -24,7 +24,6 @@ let objects: FakePodObjects;
 let events: EventText[];
 let log: string[];
 let room: Volumes;
-let orphaned: (uid: string) => boolean;
 let ending: boolean;
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
@@ -37,7 +36,6 @@ function begin(over: Partial<VolumesInput> = {}): Volumes {
   return volumeRoom({
     gates,
     ...over,
-    isOrphan: (uid) => orphaned(uid),
     lifecycles: { get: () => ({ state: ending ? 'terminating' : 'syncing' }) },
     host: () => host,
     objects,
@@ -53,7 +51,6 @@ beforeEach(async () => {
   objects = new FakePodObjects();
   events = [];
   log = [];
-  orphaned = () => false;
   ending = false;
   room = begin();
   for (const component of room.components) await startComponent(component, signal);
@@ -560,42 +557,8 @@ describe('ends', () => {
     expect(host.mounts).toEqual([]);
     expect(room.mounts.pods()).toEqual([]);
     expect([...host.entries.keys()].filter((path) => path.includes('/volume'))).toEqual([]);
-    // Only the look for orphans goes on.
+    // Only the loop over unused devices has a timer.
     expect(clock.pendingTimers()).toBe(1);
-  });
-});
-
-describe('directories of pods nobody knows', () => {
-  const left = (): readonly string[] =>
-    [...host.entries.keys()].filter((path) => path.startsWith(`${pods}/`));
-
-  test('are cleared, mounts first, those of known pods are not touched, and one line says so', async () => {
-    objects.putSecret('s', { k: 'v' });
-    // By an earlier life of the kubelet.
-    const { manager } = begin();
-    for (const uid of ['gone', 'kept'])
-      await clock.until(manager.mount(podWith({ secret: { secretName: 's' } }, { uid }), signal));
-    orphaned = (uid) => uid === 'gone';
-    await clock.advance(60_000);
-    expect(left().filter((path) => path.includes('gone'))).toEqual([]);
-    expect(host.mounts.map(({ path }) => path)).toEqual([dir('secret', 'kept')]);
-    expect(log.filter((line) => line.includes('nobody knows'))).toHaveLength(1);
-  });
-
-  test('that cannot be cleared are told of once, not on each round', async () => {
-    await host.makeDirectory(`${pods}/gone/volumes/example.com~odd/v`);
-    orphaned = () => true;
-    await clock.advance(600_000);
-    expect(log.filter((line) => line.includes('cannot be cleared'))).toHaveLength(1);
-    expect(left()).toContain(`${pods}/gone/volumes/example.com~odd/v`);
-  });
-
-  test('whose pod comes back while they are cleared keep what is not a volume', async () => {
-    await host.makeDirectory(`${pods}/back/containers/c`);
-    let asked = 0;
-    orphaned = () => asked++ === 0;
-    await clock.advance(31_000);
-    expect(left()).toContain(`${pods}/back/containers/c`);
   });
 });
 
