@@ -75,8 +75,6 @@ const ignored = 'Ignored in the manifest directory';
 const unknownFields = 'Manifest has unknown fields, ignoring them';
 
 const slowScanMs = 30_000;
-/** How long pods that were read may wait for those that are still to be read. */
-const earlyMs = 4;
 /** What took too much time or memory is tried again after this, since the node may have been busy. */
 const againMs = 600_000;
 
@@ -158,15 +156,11 @@ export class FileSource implements Component {
     // After the list: what was removed before it was listed is known by now, and is read again if it is there.
     await this.#withdrawRemoved();
     const known = new Map<string, KnownFile>();
-    let toldAtMs = Number.NEGATIVE_INFINITY;
     for (const entry of entries) {
       const file = await this.#look(entry);
       if (file !== undefined) known.set(entry.path, file);
-      if (file === this.#known.get(entry.path)) continue;
-      // Among many new files the first is told at once, and no other waits for the last to be read.
-      const nowMs = this.#deps.clock.monotonic();
-      if (nowMs - toldAtMs < earlyMs || this.#stopping) continue;
-      toldAtMs = nowMs;
+      if (file === this.#known.get(entry.path) || this.#stopping) continue;
+      // A pod does not wait for the manifests after its own: docs/decisions/0008-how-many-pods-start-at-once.md.
       this.#publishEarly(entries, known);
     }
     this.#slow.dropExcept(new Set(known.keys()));
