@@ -1,5 +1,5 @@
-// A container's log in the format of the CRI, a line per line of output: time, stream, F (full) or P (partial), text.
-// Invariant: output without a line end waits for its rest; what is still waiting at the end is written as partial.
+// A container's log in the CRI format, one entry per line of output: time, stream, F (full) or P (partial), text.
+// Invariant: output without a newline is buffered; what is still buffered at the end is written as partial.
 
 type LogStream = 'stdout' | 'stderr';
 

@@ -1,5 +1,5 @@
-// What ContainerStatus and ListContainers say of a container of the fake runtime.
-// Invariant: as containerd, the list names the image as the container was made with it, the status by its tag and digest.
+// ContainerStatus and ListContainers of the fake runtime.
+// Invariant: as in containerd, the list has the image reference of the create request, the status has its tag and digest.
 import type {
   Container,
   ContainerStatus,

@@ -1,6 +1,6 @@
-// Containers of the fake runtime: created, running, exited, with containerd's manners and messages.
-// Invariants: times only ever grow through the states; an exited container never runs again; a container that could
-// not be started is exited with code 128 and StartError.
+// Containers of the fake runtime: created, running, exited, with containerd's behaviour and messages.
+// Invariants: timestamps grow from state to state; an exited container never runs again; a container that failed to
+// start is exited with code 128 and StartError.
 import {
   ContainerEventType,
   ContainerState,
@@ -23,17 +23,17 @@ interface ContainerDeps {
   readonly images: FakeImages;
   readonly programs: ReadonlyMap<string, Program>;
   readonly writeLog: (path: string, line: string) => void;
-  /** The log file is made, if there is none. */
+  /** Creates the log file if it does not exist. */
   readonly openLog: (path: string) => void;
   readonly emit: (type: ContainerEventType, id: string, sandbox: FakeSandbox) => void;
 }
 
-/** A start whose caller is going to be killed. */
+/** A StartContainer call whose caller is going to be killed. */
 export interface HeldStart {
-  /** How long the runtime works on after its caller has gone. */
-  readonly worksOnMs: number;
-  /** What becomes of the container then. */
-  readonly becomes: 'start-error' | 'running';
+  /** How long the runtime keeps working on it after its caller has disconnected. */
+  readonly continuesMs: number;
+  /** How the start ends then. */
+  readonly outcome: 'start-error' | 'running';
 }
 
 const stateNames = [
@@ -42,15 +42,15 @@ const stateNames = [
   'CONTAINER_EXITED',
   'CONTAINER_UNKNOWN',
 ] as const;
-/** What the machine under the fake runtime is called. */
+/** The host name of the fake runtime's machine. */
 const fakeNodeName = 'fake-node';
 const taskFailed = 'failed to create containerd task: failed to create shim task: OCI runtime create failed:';
 
 export class FakeContainers {
   readonly #deps: ContainerDeps;
-  /** Names of containers whose next start is lost. */
+  /** Names of containers whose next start loses its task. */
   readonly lost = new Set<string>();
-  /** By name of a container: its next start waits until the caller is gone. */
+  /** By container name: the next start waits until its caller has disconnected. */
   readonly held = new Map<string, HeldStart>();
 
   constructor(deps: ContainerDeps) {
@@ -116,7 +116,7 @@ export class FakeContainers {
     return id;
   }
 
-  /** Undefined: this start is not held. Otherwise it never succeeds for its caller. */
+  /** Undefined if this start is not held. Otherwise it never succeeds for its caller. */
   startHeld(id: string, signal: AbortSignal): Promise<never> | undefined {
     const container = this.find(id);
     const name = container.config.metadata?.name ?? '';
@@ -127,9 +127,9 @@ export class FakeContainers {
     container.starting = true;
     this.#deps.openLog(container.logPath);
     return new Promise((_resolve, reject) => {
-      const goOn = (): void => {
+      const finishStart = (): void => {
         container.starting = false;
-        if (held.becomes === 'running') this.start(id);
+        if (held.outcome === 'running') this.start(id);
         else
           this.#startFailed(
             container,
@@ -140,7 +140,7 @@ export class FakeContainers {
         'abort',
         () => {
           reject(signal.reason);
-          this.#deps.state.clock.setTimer(held.worksOnMs, goOn);
+          this.#deps.state.clock.setTimer(held.continuesMs, finishStart);
         },
         { once: true },
       );
@@ -219,12 +219,12 @@ export class FakeContainers {
   }
 
   #announceExit(container: FakeContainer): void {
-    for (const told of container.whenExited) told();
+    for (const notify of container.whenExited) notify();
     container.whenExited.clear();
     this.#deps.emit(ContainerEventType.CONTAINER_STOPPED_EVENT, container.id, container.sandbox);
   }
 
-  /** Asks it to end, and ends it when the time is over. A caller that gives up leaves it as it is. */
+  /** Sends the stop signal and kills the container after the timeout. An aborted call leaves the container running. */
   async stop(id: string, timeoutSeconds: bigint, signal: AbortSignal): Promise<void> {
     const container = this.find(id);
     if (container.state !== ContainerState.CONTAINER_RUNNING) return;
@@ -255,7 +255,7 @@ export class FakeContainers {
     });
   }
 
-  /** At once; nothing happens to one that does not run. */
+  /** Takes effect at once; a container that is not running is left alone. */
   kill(container: FakeContainer): void {
     container.process?.signal('KILL');
   }
@@ -300,7 +300,7 @@ export class FakeContainers {
   }
 }
 
-/** A command hides the entry point and the arguments of the image; arguments alone hide only the latter. */
+/** A command replaces the image's entrypoint and arguments; arguments alone replace only the image's arguments. */
 function argsOf(command: readonly string[], args: readonly string[], { spec }: FakeImage): readonly string[] {
   if (command.length > 0) return [...command, ...args];
   return [...(spec.entrypoint ?? []), ...(args.length > 0 ? args : (spec.cmd ?? []))];

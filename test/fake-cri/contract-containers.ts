@@ -1,14 +1,15 @@
-// The contract of containers: creating, starting, exiting, listing, removing.
+// The CRI contract of containers: create, start, exit, list, remove.
 import { expect } from 'vitest';
 import { ContainerState } from '../../src/api/cri/generated/runtime/v1/api.ts';
-import { absentId, type DefineCase, refused } from './contract-kit.ts';
+import { absentId, type DefineCase } from './contract-kit.ts';
+import { failureOf } from './failure-of.ts';
 
 const notStarted =
   'failed to create containerd task: failed to create shim task: OCI runtime create failed: ';
 
 export function containerCases(define: DefineCase): void {
   define(
-    'a created container has not run, and keeps what it was given',
+    'a created container has not run, and reports its configuration',
     async ({ runtime, images, image }, kit) => {
       const pod = await kit.runPod();
       const id = await pod.create('c', { attempt: 3 });
@@ -46,7 +47,7 @@ export function containerCases(define: DefineCase): void {
   );
 
   define(
-    'an image may be given by id: the list says so, the status says its name',
+    'a container created from an image ID lists the ID and reports the image name in its status',
     async ({ runtime, images, image }, kit) => {
       const pod = await kit.runPod();
       const stored = (await images.imageStatus({ image: { image } })).image;
@@ -58,12 +59,12 @@ export function containerCases(define: DefineCase): void {
   );
 
   define(
-    'a name is taken until the container is removed; another attempt is another name',
+    'a name is reserved until the container is removed; another attempt is another name',
     async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const first = await pod.create('c');
       const { name, namespace, uid } = pod.config.metadata ?? {};
-      const err = await refused(pod.create('c'));
+      const err = await failureOf(pod.create('c'));
       expect(err.message).toContain(`name "c_${name}_${namespace}_${uid}_0" is reserved for "${first}"`);
       expect(await pod.create('c', { attempt: 1 })).not.toBe(first);
       await runtime.removeContainer({ containerId: first });
@@ -71,23 +72,23 @@ export function containerCases(define: DefineCase): void {
     },
   );
 
-  define('the same name in another sandbox is another container', async (_subject, kit) => {
+  define('the same name may be used in another sandbox', async (_subject, kit) => {
     const [a, b] = [await kit.runPod(), await kit.runPod()];
     expect(await a.create('c')).not.toBe(await b.create('c'));
   });
 
-  define('a container needs an image that is there, and metadata', async ({ runtime }, kit) => {
+  define('CreateContainer rejects a missing image and missing metadata', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const absent = 'registry.example.com/absent:1';
-    const err = await refused(pod.create('c', { image: absent }));
+    const err = await failureOf(pod.create('c', { image: absent }));
     expect([err.kind, err.message]).toEqual(['not-found', `failed to resolve image "${absent}": not found`]);
     const config = { ...pod.containerConfig('c'), metadata: undefined };
     const call = runtime.createContainer({ podSandboxId: pod.id, config, sandboxConfig: pod.config });
-    expect((await refused(call)).message).toBe('container config must include metadata');
+    expect((await failureOf(call)).message).toBe('container config must include metadata');
     await pod.create('c');
   });
 
-  define('started it runs, and can be started only once', async ({ runtime }, kit) => {
+  define('a started container runs, and cannot be started twice', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const id = await pod.start('c');
     const status = await pod.status(id);
@@ -98,7 +99,7 @@ export function containerCases(define: DefineCase): void {
       reason: '',
     });
     expect(status.startedAt).toBeGreaterThan(status.createdAt);
-    const err = await refused(runtime.startContainer({ containerId: id }));
+    const err = await failureOf(runtime.startContainer({ containerId: id }));
     expect(err.message).toBe(
       `failed to set starting state for container "${id}": container is in CONTAINER_RUNNING state`,
     );
@@ -107,19 +108,19 @@ export function containerCases(define: DefineCase): void {
   const endings = [
     ['true', ['true'], 0, 'Completed'],
     ['false', ['false'], 1, 'Error'],
-    ['a shell with a code', ['sh', '-c', 'exit 3'], 3, 'Error'],
-    ['a shell after a while', ['sh', '-c', 'sleep 0.3; exit 7'], 7, 'Error'],
+    ['a script with an exit code', ['sh', '-c', 'exit 3'], 3, 'Error'],
+    ['a script after 300 ms', ['sh', '-c', 'sleep 0.3; exit 7'], 7, 'Error'],
     ["nothing: the image's command", [], 0, 'Completed'],
-    ['a shell that finds nothing', ['sh', '-c', 'no-such-command'], 127, 'Error'],
+    ['a script that finds no command', ['sh', '-c', 'no-such-command'], 127, 'Error'],
   ] as const;
   for (const [name, command, exitCode, reason] of endings) {
-    define(`how it ends: ${name}`, async ({ runtime }, kit) => {
+    define(`reports exit code and reason: ${name}`, async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const id = await pod.start('c', { command });
       const status = await pod.exited(kit, id);
       expect(status).toMatchObject({ exitCode, reason, message: '' });
       expect(status.finishedAt).toBeGreaterThan(status.createdAt);
-      const err = await refused(runtime.startContainer({ containerId: id }));
+      const err = await failureOf(runtime.startContainer({ containerId: id }));
       expect(err.message).toContain('container is in CONTAINER_EXITED state');
     });
   }
@@ -129,11 +130,11 @@ export function containerCases(define: DefineCase): void {
     ['no-such-binary', 'executable file not found in $PATH'],
   ] as const;
   for (const [command, why] of missing) {
-    define(`what cannot be started: ${command}`, async ({ runtime }, kit) => {
+    define(`StartContainer fails for ${command}`, async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const containerId = await pod.create('c', { command: [command] });
       const message = `${notStarted}runc create failed: unable to start container process: exec: "${command}": ${why}: unknown`;
-      expect((await refused(runtime.startContainer({ containerId }))).message).toBe(message);
+      expect((await failureOf(runtime.startContainer({ containerId }))).message).toBe(message);
       const status = await pod.status(containerId);
       expect(status).toMatchObject({
         state: ContainerState.CONTAINER_EXITED,
@@ -145,13 +146,13 @@ export function containerCases(define: DefineCase): void {
     });
   }
 
-  define('more memory than its limit ends it', async (_subject, kit) => {
+  define('a container that exceeds its memory limit is OOM-killed', async (_subject, kit) => {
     const pod = await kit.runPod();
     const id = await pod.start('c', { command: ['sh', '-c', 'tail /dev/zero'], memoryBytes: 24 << 20 });
     expect(await pod.exited(kit, id)).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
   });
 
-  define('the next attempt runs beside the remains of the first', async ({ runtime }, kit) => {
+  define('a second attempt runs beside the exited first one', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const first = await pod.start('c', { command: ['false'] });
     await pod.exited(kit, first);
@@ -162,7 +163,7 @@ export function containerCases(define: DefineCase): void {
     ).toEqual(new Set([`${first} 0 2`, `${second} 1 1`]));
   });
 
-  define('lists are filtered by id, sandbox, state and labels, all together', async ({ runtime }, kit) => {
+  define('ListContainers combines the filters id, sandbox, state and labels', async ({ runtime }, kit) => {
     const [p, q] = [await kit.runPod(), await kit.runPod()];
     const running = await p.start('r', { labels: { kind: 'x' } });
     const created = await p.create('c', { labels: { kind: 'x' } });
@@ -189,7 +190,7 @@ export function containerCases(define: DefineCase): void {
     );
   });
 
-  define('remove takes a container in any state, and may be repeated', async ({ runtime }, kit) => {
+  define('RemoveContainer removes a container in any state, and is idempotent', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const running = await pod.start('running');
     const created = await pod.create('created');
@@ -198,11 +199,11 @@ export function containerCases(define: DefineCase): void {
     for (const containerId of [running, created, exited]) {
       await runtime.removeContainer({ containerId });
       await runtime.removeContainer({ containerId });
-      expect(await refused(runtime.containerStatus({ containerId }))).toMatchObject({ kind: 'not-found' });
+      expect(await failureOf(runtime.containerStatus({ containerId }))).toMatchObject({ kind: 'not-found' });
     }
   });
 
-  define('resources can be changed and are seen in the status', async ({ runtime }, kit) => {
+  define('updated resources appear in the status', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     for (const containerId of [await pod.start('running'), await pod.create('created')]) {
       await runtime.updateContainerResources({ containerId, linux: { cpuShares: 512 } });

@@ -1,4 +1,4 @@
-// The contract of the rest: the runtime itself, things that are not there, images, events.
+// The CRI contract of the rest: version and status, missing objects, images, events.
 import { expect } from 'vitest';
 import {
   type ContainerEventResponse,
@@ -6,10 +6,11 @@ import {
 } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import { isUnimplemented } from '../../src/api/cri/runtime.ts';
 import { Aborted } from '../../src/base/errors.ts';
-import { absentId, type CriSubject, type DefineCase, type Kit, refused } from './contract-kit.ts';
+import { absentId, type CriSubject, type DefineCase, type Kit } from './contract-kit.ts';
+import { failureOf } from './failure-of.ts';
 
 export function generalCases(define: DefineCase): void {
-  define('the runtime says its name, speaks v1 and is ready', async ({ runtime }) => {
+  define('the runtime reports its name, serves v1 and is ready', async ({ runtime }) => {
     const version = await runtime.version({});
     expect(version).toMatchObject({ version: '0.1.0', runtimeApiVersion: 'v1' });
     expect([version.runtimeName, version.runtimeVersion]).not.toContain('');
@@ -44,29 +45,37 @@ export function generalCases(define: DefineCase): void {
       false,
     ],
   ];
-  define('what is not there is not found; removing it is fine; no id is an error', async ({ runtime }) => {
-    for (const [method, call, succeeds] of absent) {
-      if (succeeds) await call(runtime, absentId);
-      else {
-        const { kind, reason, details, message } = await refused(call(runtime, absentId));
-        expect([method, kind, reason, details['method']]).toEqual([method, 'not-found', 'NOT_FOUND', method]);
-        expect(message).toMatch(/not found$/);
+  define(
+    'a missing object is not found, its removal succeeds, and an empty ID is an error',
+    async ({ runtime }) => {
+      for (const [method, call, succeeds] of absent) {
+        if (succeeds) await call(runtime, absentId);
+        else {
+          const { kind, reason, details, message } = await failureOf(call(runtime, absentId));
+          expect([method, kind, reason, details['method']]).toEqual([
+            method,
+            'not-found',
+            'NOT_FOUND',
+            method,
+          ]);
+          expect(message).toMatch(/not found$/);
+        }
+        expect([method, (await failureOf(call(runtime, ''))).kind]).toEqual([method, 'internal']);
       }
-      expect([method, (await refused(call(runtime, ''))).kind]).toEqual([method, 'internal']);
-    }
-  });
+    },
+  );
 
-  define('a container in a sandbox that is not there', async ({ runtime }, kit) => {
+  define('CreateContainer rejects a missing sandbox', async ({ runtime }, kit) => {
     const config = { metadata: { name: 'c' }, image: { image: 'x' } };
     const call = runtime.createContainer({ podSandboxId: absentId, config, sandboxConfig: kit.podConfig() });
-    const err = await refused(call);
+    const err = await failureOf(call);
     expect([err.kind, err.message]).toEqual([
       'not-found',
       `failed to find sandbox id "${absentId}": not found`,
     ]);
   });
 
-  define('an image is known by its name, its id and the beginning of its id', async ({ images, image }) => {
+  define('an image is found by name, ID and ID prefix', async ({ images, image }) => {
     const stored = (await images.imageStatus({ image: { image } })).image;
     expect(stored?.id).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(stored?.size).toBeGreaterThan(0n);
@@ -78,33 +87,33 @@ export function generalCases(define: DefineCase): void {
     expect(all.filter(({ id }) => id === stored?.id)).toEqual([stored]);
   });
 
-  define('an image that is not there has no status, and can be removed', async ({ images }) => {
+  define('a missing image has no status, and its removal succeeds', async ({ images }) => {
     for (const image of ['registry.example.com/absent:1', absentId, 'Not A Name']) {
       expect((await images.imageStatus({ image: { image } })).image).toBeUndefined();
       await images.removeImage({ image: { image } });
     }
-    await refused(images.imageStatus({}));
+    await failureOf(images.imageStatus({}));
   });
 
-  define('a pull that fails says why', async ({ images }) => {
+  define('a failed pull reports the cause', async ({ images }) => {
     const name = 'registry.example.com/absent:1';
-    const absentImage = await refused(images.pullImage({ image: { image: name } }));
+    const absentImage = await failureOf(images.pullImage({ image: { image: name } }));
     expect(absentImage.message).toContain(
       `failed to pull and unpack image "${name}": failed to resolve reference "${name}"`,
     );
-    const invalid = await refused(images.pullImage({ image: { image: 'UPPER:::' } }));
+    const invalid = await failureOf(images.pullImage({ image: { image: 'UPPER:::' } }));
     expect(invalid.message).toContain('failed to parse image reference "UPPER:::": invalid reference format');
   });
 
-  define('the images have a file system', async ({ images }) => {
+  define('ImageFsInfo reports the image file system', async ({ images }) => {
     const { imageFilesystems } = await images.imageFsInfo({});
     expect(imageFilesystems[0]?.fsId?.mountpoint).toMatch(/^\//);
     expect(imageFilesystems[0]?.usedBytes).toBeDefined();
   });
 
-  define('events tell the life of a container, or are not implemented', async (subject, kit) => {
+  define('events follow the lifecycle of a container, or are not implemented', async (subject, kit) => {
     if (subject.hasEvents) await expectEvents(subject, kit);
-    else expect(isUnimplemented(await refused(firstEvent(subject.runtime)))).toBe(true);
+    else expect(isUnimplemented(await failureOf(firstEvent(subject.runtime)))).toBe(true);
   });
 }
 

@@ -1,6 +1,6 @@
-// What the cases of the CRI contract stand on: a subject (fake or real), pods with names of their own, and waiting that
-// advances a fake clock and waits on a real one.
-// Invariant: a case leaves no sandbox behind, however it ends.
+// The kit of the CRI contract: a subject (fake or real), pods with unique names, and waiting that advances a fake clock
+// or waits on a real one.
+// Invariant: a case leaves no sandbox behind, whether it passes or fails.
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { test } from 'vitest';
@@ -12,25 +12,24 @@ import {
   type PodSandboxConfig,
 } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import type { CriImages, CriRequest, CriRuntime } from '../../src/api/cri/runtime.ts';
-import { KubeletError } from '../../src/base/errors.ts';
 
 export interface CriSubject {
   readonly runtime: CriRuntime;
   readonly images: CriImages;
-  /** The name of a busybox that is in the store. */
+  /** The name of a busybox image that is present. */
   readonly image: string;
-  /** Sandboxes can be run at once: the pause image is there. */
+  /** The pause image is present, so that sandboxes start at once. */
   readonly pauseReady: true;
-  /** Whether there is a GetContainerEvents. */
+  /** Whether the runtime implements GetContainerEvents. */
   readonly hasEvents: boolean;
-  /** A fake lets time pass, a real one waits. */
+  /** Advances the fake clock, or waits for that long on a real runtime. */
   advance(ms: number): Promise<void>;
   close(): Promise<void>;
-  /** Where cgroups may be made; the runtime's own place unless told. */
+  /** The parent of all cgroups; the runtime's own by default. */
   readonly cgroupParent?: string;
-  /** Where logs go; none are written unless told. */
+  /** The directory of container logs; none are written by default. */
   readonly logDirectory?: string;
-  /** The host's file of that name unless told. */
+  /** Reads the host's file by default. */
   readonly readLog?: (path: string) => Promise<string>;
 }
 
@@ -51,21 +50,11 @@ export function defineCases(subject: () => CriSubject): DefineCase {
     });
 }
 
-/** The error that a call fails with. */
-export async function refused(promise: Promise<unknown>): Promise<KubeletError> {
-  const outcome = await promise.then(
-    (value) => new Error(`expected a refusal, got ${JSON.stringify(value)}`),
-    (err: unknown) => err,
-  );
-  if (outcome instanceof KubeletError) return outcome;
-  throw outcome;
-}
-
 interface ContainerOptions {
   readonly command?: readonly string[];
   readonly attempt?: number;
   readonly image?: string;
-  /** Whether it shares the PID namespace of its pod; it has one of its own unless told. */
+  /** Whether it shares the PID namespace of its pod; by default it has its own. */
   readonly podPid?: boolean;
   readonly memoryBytes?: number;
   readonly labels?: Record<string, string>;
@@ -79,7 +68,7 @@ export class Kit {
     this.#subject = subject;
   }
 
-  /** Names that no other case has. */
+  /** A configuration with a unique name. */
   podConfig(extra: CriRequest<PodSandboxConfig> = {}): CriRequest<PodSandboxConfig> {
     const name = `contract-${randomUUID().slice(0, 13)}`;
     const { cgroupParent = '', logDirectory } = this.#subject;
@@ -105,17 +94,17 @@ export class Kit {
       await this.#subject.runtime.removePodSandbox({ podSandboxId });
   }
 
-  /** Lets time pass until it holds. */
+  /** Advances time until the condition holds. */
   async until(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
     for (let passedMs = 0; passedMs <= withinMs; passedMs += 50) {
       if (await holds()) return;
       await this.#subject.advance(50);
     }
-    throw new Error(`after ${withinMs} ms there is still not: ${what}`);
+    throw new Error(`timed out after ${withinMs} ms waiting for: ${what}`);
   }
 
-  /** Lets time pass until the call is answered; says how long that took, in the subject's time. */
-  async during<T>(call: Promise<T>): Promise<{ readonly value: T; readonly tookMs: number }> {
+  /** Advances time until the call settles, and returns how long that took in the subject's time. */
+  async timeCall<T>(call: Promise<T>): Promise<{ readonly value: T; readonly tookMs: number }> {
     const state = { settled: false };
     const mark = (): void => {
       state.settled = true;
@@ -184,7 +173,7 @@ class Pod {
   async exited(kit: Kit, containerId: string): Promise<ContainerStatus> {
     const isExited = async (): Promise<boolean> =>
       (await this.status(containerId)).state === ContainerState.CONTAINER_EXITED;
-    await kit.until(`container ${containerId} exited`, isExited);
+    await kit.until(`container ${containerId} to exit`, isExited);
     return this.status(containerId);
   }
 

@@ -1,15 +1,16 @@
-// The contract of sandboxes: names, addresses, states, filters, and what stop and remove do to containers.
+// The CRI contract of sandboxes: names, addresses, states, filters, and the effect of stop and remove on containers.
 import { expect } from 'vitest';
 import {
   ContainerState,
   NamespaceMode,
   PodSandboxState,
 } from '../../src/api/cri/generated/runtime/v1/api.ts';
-import { absentId, type DefineCase, refused } from './contract-kit.ts';
+import { absentId, type DefineCase } from './contract-kit.ts';
+import { failureOf } from './failure-of.ts';
 
 export function sandboxCases(define: DefineCase): void {
   define(
-    'a sandbox that runs is ready, has an address and keeps what it was given',
+    'a running sandbox is ready, has an IP address and reports its configuration',
     async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const { status } = await runtime.podSandboxStatus({ podSandboxId: pod.id });
@@ -31,13 +32,13 @@ export function sandboxCases(define: DefineCase): void {
     },
   );
 
-  define('sandboxes have addresses of their own', async ({ runtime }, kit) => {
+  define('every sandbox has its own IP address', async ({ runtime }, kit) => {
     const pods = [await kit.runPod(), await kit.runPod()];
     const answers = await Promise.all(pods.map((pod) => runtime.podSandboxStatus({ podSandboxId: pod.id })));
     expect(new Set(answers.map(({ status }) => status?.network?.ip)).size).toBe(2);
   });
 
-  define('on the host network there is no address', async ({ runtime, cgroupParent = '' }, kit) => {
+  define('a sandbox on the host network has no IP address', async ({ runtime, cgroupParent = '' }, kit) => {
     const namespaceOptions = { network: NamespaceMode.NODE, pid: NamespaceMode.CONTAINER };
     const pod = await kit.runPod(
       kit.podConfig({ hostname: '', linux: { cgroupParent, securityContext: { namespaceOptions } } }),
@@ -47,14 +48,14 @@ export function sandboxCases(define: DefineCase): void {
     expect(status?.linux?.namespaces?.options?.network).toBe(NamespaceMode.NODE);
   });
 
-  define('a name is taken until the sandbox is removed', async ({ runtime }, kit) => {
+  define('a name is reserved until the sandbox is removed', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const again = (): Promise<unknown> => runtime.runPodSandbox({ config: pod.config });
     const { name, namespace, uid } = pod.config.metadata ?? {};
     const words = `name "${name}_${namespace}_${uid}_0" is reserved for "${pod.id}"`;
-    expect((await refused(again())).message).toContain(words);
+    expect((await failureOf(again())).message).toContain(words);
     await runtime.stopPodSandbox({ podSandboxId: pod.id });
-    expect((await refused(again())).message).toContain(words);
+    expect((await failureOf(again())).message).toContain(words);
     await runtime.removePodSandbox({ podSandboxId: pod.id });
     const second = await kit.runPod(pod.config);
     expect(second.id).not.toBe(pod.id);
@@ -66,22 +67,24 @@ export function sandboxCases(define: DefineCase): void {
     expect(second.id).not.toBe(first.id);
   });
 
-  define('a sandbox needs metadata and a known handler', async ({ runtime }, kit) => {
-    expect((await refused(runtime.runPodSandbox({ config: {} }))).message).toContain('must include metadata');
+  define('RunPodSandbox rejects missing metadata and an unknown handler', async ({ runtime }, kit) => {
+    expect((await failureOf(runtime.runPodSandbox({ config: {} }))).message).toContain(
+      'must include metadata',
+    );
     const config = kit.podConfig();
-    const err = await refused(runtime.runPodSandbox({ config, runtimeHandler: 'no-such-handler' }));
+    const err = await failureOf(runtime.runPodSandbox({ config, runtimeHandler: 'no-such-handler' }));
     expect(err.message).toContain('no runtime for "no-such-handler" is configured');
-    // The refusal must not keep the name.
+    // A rejected request must not keep the name reserved.
     await kit.runPod(config);
   });
 
-  define('sandboxes are found by the beginning of their id', async ({ runtime }, kit) => {
+  define('a sandbox is found by an ID prefix', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const { status } = await runtime.podSandboxStatus({ podSandboxId: pod.id.slice(0, 16) });
     expect(status?.id).toBe(pod.id);
   });
 
-  define('lists are filtered by id, state and labels, all together', async ({ runtime }, kit) => {
+  define('ListPodSandbox combines the filters id, state and labels', async ({ runtime }, kit) => {
     const [a, b] = [await kit.runPod(), await kit.runPod()];
     await runtime.stopPodSandbox({ podSandboxId: b.id });
     const labelSelector = { suite: 'contract' };
@@ -104,7 +107,7 @@ export function sandboxCases(define: DefineCase): void {
   });
 
   define(
-    'stop kills what runs, takes the address, leaves what was only created, and may be repeated',
+    'StopPodSandbox kills running containers, releases the IP address, leaves created containers, and is idempotent',
     async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const running = await pod.start('running', {
@@ -120,12 +123,12 @@ export function sandboxCases(define: DefineCase): void {
     },
   );
 
-  define('in a stopped sandbox nothing is created or started', async ({ runtime }, kit) => {
+  define('a stopped sandbox rejects CreateContainer and StartContainer', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const created = await pod.create('created');
     await runtime.stopPodSandbox({ podSandboxId: pod.id });
-    expect(await refused(pod.create('late'))).toMatchObject({ kind: 'not-found' });
-    const err = await refused(runtime.startContainer({ containerId: created }));
+    expect(await failureOf(pod.create('late'))).toMatchObject({ kind: 'not-found' });
+    const err = await failureOf(runtime.startContainer({ containerId: created }));
     expect(err.message).toBe(`sandbox container "${pod.id}" is not running`);
     expect(await pod.status(created)).toMatchObject({
       state: ContainerState.CONTAINER_EXITED,
@@ -137,19 +140,19 @@ export function sandboxCases(define: DefineCase): void {
   });
 
   define(
-    'remove takes a ready sandbox with its containers, and may be repeated',
+    'RemovePodSandbox removes a ready sandbox with its containers, and is idempotent',
     async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const containerId = await pod.start('running');
       await runtime.removePodSandbox({ podSandboxId: pod.id });
       await runtime.removePodSandbox({ podSandboxId: pod.id });
-      expect(await refused(runtime.podSandboxStatus({ podSandboxId: pod.id }))).toMatchObject({
+      expect(await failureOf(runtime.podSandboxStatus({ podSandboxId: pod.id }))).toMatchObject({
         kind: 'not-found',
       });
-      expect(await refused(runtime.stopPodSandbox({ podSandboxId: pod.id }))).toMatchObject({
+      expect(await failureOf(runtime.stopPodSandbox({ podSandboxId: pod.id }))).toMatchObject({
         kind: 'not-found',
       });
-      expect(await refused(runtime.containerStatus({ containerId }))).toMatchObject({ kind: 'not-found' });
+      expect(await failureOf(runtime.containerStatus({ containerId }))).toMatchObject({ kind: 'not-found' });
     },
   );
 }

@@ -1,31 +1,38 @@
-// The contract of StopContainer: who ends how, and how long it takes.
+// The CRI contract of StopContainer: exit codes and durations.
 import { expect } from 'vitest';
 import { ContainerState } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import { Aborted } from '../../src/base/errors.ts';
-import { type DefineCase, refused } from './contract-kit.ts';
+import { type DefineCase } from './contract-kit.ts';
+import { failureOf } from './failure-of.ts';
 
 const stubborn = ['sh', '-c', 'trap "" TERM; while true; do sleep 0.1; done'];
 
 export function stopCases(define: DefineCase): void {
   const endings = [
-    // Within a PID namespace of its own a process without a handler does not hear SIGTERM.
-    ['an init without a handler is killed in the end', { command: ['sleep', '1000'] }, 137, 'Error', 1000],
+    // As init of its PID namespace, a process without a handler ignores SIGTERM.
     [
-      'a trap that ends well',
+      'an init without a handler is killed after the timeout',
+      { command: ['sleep', '1000'] },
+      137,
+      'Error',
+      1000,
+    ],
+    [
+      'a trap that exits with 0',
       { command: ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.1; done'] },
       0,
       'Completed',
       0,
     ],
     [
-      'a trap with a code, after a while',
+      'a trap that exits with a code after 300 ms',
       { command: ['sh', '-c', 'trap "sleep 0.3; exit 7" TERM; while true; do sleep 0.1; done'] },
       7,
       'Error',
       300,
     ],
     [
-      'a trap while waiting',
+      'a trap that interrupts wait',
       { command: ['sh', '-c', 'trap "exit 4" TERM; sleep 1000 & wait'] },
       4,
       'Error',
@@ -38,44 +45,53 @@ export function stopCases(define: DefineCase): void {
       'Error',
       0,
     ],
-    ['who ignores SIGTERM is killed', { command: stubborn, podPid: true }, 137, 'Error', 1000],
+    [
+      'a process that ignores SIGTERM is killed after the timeout',
+      { command: stubborn, podPid: true },
+      137,
+      'Error',
+      1000,
+    ],
   ] as const;
   for (const [name, options, exitCode, reason, atLeastMs] of endings) {
-    define(`stop within 1 s: ${name}`, async ({ runtime }, kit) => {
+    define(`StopContainer with a timeout of 1 s: ${name}`, async ({ runtime }, kit) => {
       const pod = await kit.runPod();
       const containerId = await pod.start('c', options);
-      const { tookMs } = await kit.during(runtime.stopContainer({ containerId, timeout: 1 }));
+      const { tookMs } = await kit.timeCall(runtime.stopContainer({ containerId, timeout: 1 }));
       expect(await pod.exited(kit, containerId)).toMatchObject({ exitCode, reason, message: '' });
       expect(tookMs).toBeGreaterThanOrEqual(atLeastMs - 100);
       if (atLeastMs < 1000) expect(tookMs).toBeLessThan(1000);
     });
   }
 
-  define('stop without time kills at once', async ({ runtime }, kit) => {
+  define('StopContainer with a timeout of 0 kills at once', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const containerId = await pod.start('c', {
       command: ['sh', '-c', 'trap "exit 0" TERM; while true; do sleep 0.1; done'],
     });
-    await kit.during(runtime.stopContainer({ containerId, timeout: 0 }));
+    await kit.timeCall(runtime.stopContainer({ containerId, timeout: 0 }));
     expect(await pod.exited(kit, containerId)).toMatchObject({ exitCode: 137, reason: 'Error' });
   });
 
-  define('of two stops the shorter one wins, and both are answered', async ({ runtime }, kit) => {
-    const pod = await kit.runPod();
-    const containerId = await pod.start('c', { command: stubborn });
-    const long = runtime.stopContainer({ containerId, timeout: 20 });
-    const short = runtime.stopContainer({ containerId, timeout: 1 });
-    const { tookMs } = await kit.during(Promise.all([long, short]));
-    expect(tookMs).toBeLessThan(10_000);
-    expect(await pod.exited(kit, containerId)).toMatchObject({ exitCode: 137 });
-  });
+  define(
+    'of two concurrent stops the shorter timeout wins, and both calls return',
+    async ({ runtime }, kit) => {
+      const pod = await kit.runPod();
+      const containerId = await pod.start('c', { command: stubborn });
+      const long = runtime.stopContainer({ containerId, timeout: 20 });
+      const short = runtime.stopContainer({ containerId, timeout: 1 });
+      const { tookMs } = await kit.timeCall(Promise.all([long, short]));
+      expect(tookMs).toBeLessThan(10_000);
+      expect(await pod.exited(kit, containerId)).toMatchObject({ exitCode: 137 });
+    },
+  );
 
-  define('a stop whose caller gave up leaves the container running', async (subject, kit) => {
+  define('an aborted stop leaves the container running', async (subject, kit) => {
     const { runtime } = subject;
     const pod = await kit.runPod();
     const containerId = await pod.start('c', { command: stubborn });
     const abort = new AbortController();
-    const reason = new Aborted('changed my mind');
+    const reason = new Aborted('caller aborted');
     const stop = runtime.stopContainer({ containerId, timeout: 1 }, { signal: abort.signal });
     const outcome = stop.then(
       () => 'answered',
@@ -88,11 +104,11 @@ export function stopCases(define: DefineCase): void {
     expect((await pod.status(containerId)).state).toBe(ContainerState.CONTAINER_RUNNING);
   });
 
-  define('a stop that takes longer than its deadline fails as a timeout', async ({ runtime }, kit) => {
+  define('a stop that exceeds its deadline fails with a timeout', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const containerId = await pod.start('c', { command: stubborn });
-    const late = refused(runtime.stopContainer({ containerId, timeout: 60 }, { timeoutMs: 300 }));
-    const { value } = await kit.during(late);
+    const late = failureOf(runtime.stopContainer({ containerId, timeout: 60 }, { timeoutMs: 300 }));
+    const { value } = await kit.timeCall(late);
     expect([value.kind, value.reason, value.details['method']]).toEqual([
       'timeout',
       'DEADLINE_EXCEEDED',
@@ -101,7 +117,7 @@ export function stopCases(define: DefineCase): void {
     expect((await pod.status(containerId)).state).toBe(ContainerState.CONTAINER_RUNNING);
   });
 
-  define('stopping what does not run changes nothing', async ({ runtime }, kit) => {
+  define('StopContainer leaves a container that is not running unchanged', async ({ runtime }, kit) => {
     const pod = await kit.runPod();
     const created = await pod.create('created');
     await runtime.stopContainer({ containerId: created, timeout: 1 });

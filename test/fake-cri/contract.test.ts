@@ -1,4 +1,4 @@
-// The contract on the fake, directly and over a socket; integration/ runs it on a real containerd.
+// Runs the CRI contract on the fake runtime, directly and over a socket; integration/ runs it on a real containerd.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ criContract('fake runtime behind a socket, without events', async () => {
     ...common,
     runtime: client,
     images: client,
-    // Requests and answers need real turns of the loop, a little more than the fake clock gives.
+    // Requests and responses need more turns of the event loop than the fake clock yields.
     advance: async (ms) => {
       await client.version({});
       await clock.advance(ms);

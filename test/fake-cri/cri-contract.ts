@@ -1,5 +1,5 @@
-// What everybody may expect of a container runtime, as cases that run unchanged on the fake runtime and on a real
-// containerd: whatever holds of one holds of the other.
+// The CRI contract: cases that run unchanged on the fake runtime and on a real containerd, so that the fake cannot
+// diverge from what it stands for.
 import { afterAll, beforeAll, describe } from 'vitest';
 import { containerCases } from './contract-containers.ts';
 import { execCases } from './contract-exec.ts';
@@ -8,12 +8,12 @@ import { type CriSubject, defineCases } from './contract-kit.ts';
 import { sandboxCases } from './contract-sandboxes.ts';
 import { stopCases } from './contract-stop.ts';
 
-/** Defines the suite; one subject is made for all of its cases. */
+/** Defines the suite; all of its cases share one subject. */
 export function criContract(name: string, makeSubject: () => Promise<CriSubject>): void {
   describe(`CRI contract: ${name}`, () => {
     let subject: CriSubject | undefined;
     const current = (): CriSubject => {
-      if (subject === undefined) throw new Error('the subject could not be made');
+      if (subject === undefined) throw new Error('the CRI subject failed to start');
       return subject;
     };
     beforeAll(async () => {
@@ -23,10 +23,10 @@ export function criContract(name: string, makeSubject: () => Promise<CriSubject>
       await subject?.close();
     }, 120_000);
     const define = defineCases(current);
-    describe('in general', () => generalCases(define));
+    describe('runtime, images and events', () => generalCases(define));
     describe('sandboxes', () => sandboxCases(define));
     describe('containers', () => containerCases(define));
     describe('stopping', () => stopCases(define));
-    describe('inside', () => execCases(define));
+    describe('exec, logs and usage', () => execCases(define));
   });
 }

@@ -1,6 +1,6 @@
-// The stream of container events of the fake runtime.
-// Invariant: a subscriber gets every event since it subscribed, in order, unless a test has them lost; nothing is kept
-// for later ones.
+// GetContainerEvents of the fake runtime.
+// Invariant: a subscriber receives every event since it subscribed, in order, unless a test drops them; events are not
+// kept for later subscribers.
 
 import { ContainerEventResponse } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';

@@ -1,5 +1,5 @@
 // ExecSync of the fake runtime: a second process in a container, with the container's files and its own output.
-// Invariant: as containerd, the timeout kills the command and is an error of its own kind; the container goes on.
+// Invariant: as in containerd, the timeout kills the command and fails with an error of its own; the container keeps running.
 import {
   ContainerState,
   type ExecSyncRequest,

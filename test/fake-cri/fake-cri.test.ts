@@ -1,4 +1,4 @@
-// What a test can do to the fake runtime beyond the contract: faults, records, programs, looks inside.
+// The fake runtime beyond the CRI contract: faults, call records, programs, access to its state.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   ContainerState,
@@ -47,7 +47,7 @@ const caught = (promise: Promise<unknown>): Promise<unknown> =>
 const broken = new KubeletError('internal', 'UNKNOWN', 'shim is gone');
 
 describe('faults', () => {
-  test('fail: as often as told, only what matches, then no more', async () => {
+  test('fail: fails matching calls for the given number of times', async () => {
     cri.faults.fail('runPodSandbox', broken, {
       times: 2,
       match: ({ config }) => config?.metadata?.name === 'a',
@@ -58,12 +58,12 @@ describe('faults', () => {
     expect(await caught(cri.runPodSandbox(pod('a')))).toBe('answered');
   });
 
-  test('fail: an order can be taken back', async () => {
+  test('fail: a removed rule has no effect', async () => {
     cri.faults.fail('listContainers', broken, { times: Number.POSITIVE_INFINITY }).remove();
     expect(await caught(cri.listContainers({}))).toBe('answered');
   });
 
-  test('fail after: the runtime acted and the answer is lost', async () => {
+  test('fail after: the runtime acts and the response is lost', async () => {
     cri.faults.fail('runPodSandbox', broken, { when: 'after' });
     expect(await caught(cri.runPodSandbox(pod('a')))).toBe(broken);
     expect((await cri.listPodSandbox({})).items).toHaveLength(1);
@@ -72,7 +72,7 @@ describe('faults', () => {
     });
   });
 
-  test('stall: waits until released, others go on', async () => {
+  test('stall: a matching call waits until it is released, others proceed', async () => {
     const stall = cri.faults.stall('runPodSandbox', {
       match: ({ config }) => config?.metadata?.name === 'a',
     });
@@ -84,16 +84,16 @@ describe('faults', () => {
     expect((await cri.listPodSandbox({})).items).toHaveLength(2);
   });
 
-  test('stall: given up by signal or deadline, it never acts', async () => {
+  test('stall: an aborted or timed-out call never takes effect', async () => {
     const stall = cri.faults.stall('runPodSandbox', { times: 2 });
     const abort = new AbortController();
-    const reason = new Aborted('enough');
+    const reason = new Aborted('caller aborted');
     const aborted = caught(cri.runPodSandbox(pod('a'), { signal: abort.signal }));
     const late = caught(cri.runPodSandbox(pod('b')));
     await clock.settle();
     abort.abort(reason);
     expect(await aborted).toBe(reason);
-    // Twice the request timeout, as the client has it.
+    // Twice the request timeout, as in the client.
     await clock.advance(239_999);
     expect(stall.waiting).toBe(2);
     await clock.advance(1);
@@ -107,7 +107,7 @@ describe('faults', () => {
     expect((await cri.listPodSandbox({})).items).toEqual([]);
   });
 
-  test('latency: a call takes its time', async () => {
+  test('latency: delays a call', async () => {
     cri.faults.latency('pullImage', 3000);
     cri.publishImage({ name: 'nginx' });
     const pull = caught(cri.pullImage({ image: { image: 'nginx' } }));
@@ -118,7 +118,7 @@ describe('faults', () => {
     expect((await cri.imageStatus({ image: { image: 'nginx:latest' } })).image?.repoDigests).toHaveLength(1);
   });
 
-  test('restart: calls and streams are cut, containers run on, then all is there', async () => {
+  test('restart: cuts calls and streams; containers keep running and are listed afterwards', async () => {
     const sandbox = await runPod();
     const id = await start(sandbox, 'c', ['sh', '-c', 'sleep 2; exit 3']);
     cri.faults.stall('listContainers');
@@ -137,7 +137,7 @@ describe('faults', () => {
     expect((await cri.listPodSandbox({})).items).toHaveLength(1);
   });
 
-  test('lost events stay lost, later ones come', async () => {
+  test('dropped events are not delivered later', async () => {
     const seen: string[] = [];
     const abort = new AbortController();
     const reading = (async () => {
@@ -156,8 +156,8 @@ describe('faults', () => {
   });
 });
 
-describe('records', () => {
-  test('changing calls in order, with request, answer, error and time; looks are left out', async () => {
+describe('call records', () => {
+  test('hold mutating calls in order, with request, response, error and duration; reads are omitted', async () => {
     const sandbox = await runPod();
     await cri.listContainers({});
     await cri.status({});
@@ -188,7 +188,7 @@ describe('records', () => {
     expect(cri.calls[5]?.error).toBeInstanceOf(KubeletError);
   });
 
-  test('answers are copies: changing them changes nothing', async () => {
+  test('responses are copies', async () => {
     await runPod();
     const { items } = await cri.listPodSandbox({});
     if (items[0] !== undefined) items[0].labels['x'] = 'y';
@@ -197,7 +197,7 @@ describe('records', () => {
 });
 
 describe('programs and processes', () => {
-  test('a program of the test replaces the command, even one that is not there', async () => {
+  test("a test's program replaces the command, even one that does not exist", async () => {
     cri.setProgram('c', async (process) => {
       process.write('stdout', `args ${process.deps.args.join(' ')}\n`);
       await process.sleep(1000);
@@ -212,7 +212,7 @@ describe('programs and processes', () => {
     expect(cri.logs('c')).toEqual([expect.stringMatching(/Z stdout F args \/server --port=80$/)]);
   });
 
-  test('processes can be ended from outside, and files seen', async () => {
+  test('a test can end a process and read its files', async () => {
     const sandbox = await runPod();
     const id = await start(sandbox, 'c', ['sh', '-c', 'touch /tmp/ok; sleep 3; rm /tmp/ok; sleep 100']);
     await clock.settle();
@@ -224,10 +224,10 @@ describe('programs and processes', () => {
       exitCode: 137,
       reason: 'OOMKilled',
     });
-    expect(() => cri.logs('nobody')).toThrow('fake runtime has no container "nobody"');
+    expect(() => cri.logs('missing')).toThrow('fake runtime has no container "missing"');
   });
 
-  test('a sandbox that dies is not ready, keeps its address, and takes along who shares its PID namespace', async () => {
+  test('a sandbox that dies is not ready, keeps its address, and ends the containers that share its PID namespace', async () => {
     const sandbox = await runPod();
     const own = await start(sandbox, 'own', ['sleep', '100']);
     const config = {
@@ -244,7 +244,7 @@ describe('programs and processes', () => {
     expect(await stateOf(containerId)).toBe(ContainerState.CONTAINER_EXITED);
   });
 
-  test('environment: the image, the sandbox, the config', async () => {
+  test('the environment combines image, sandbox and container configuration', async () => {
     cri.addImage({
       name: 'app:1',
       entrypoint: ['sh', '-c'],
@@ -265,8 +265,8 @@ describe('programs and processes', () => {
   });
 });
 
-describe('the runtime around', () => {
-  test('without a network only host-network sandboxes run, and the status says so', async () => {
+describe('runtime state', () => {
+  test('without a network only host-network sandboxes start, and the status reports it', async () => {
     cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
     const { status } = await cri.status({});
     expect(status?.conditions).toContainEqual({
@@ -284,14 +284,14 @@ describe('the runtime around', () => {
     await runPod('a');
   });
 
-  test('newer calls exist when asked for', async () => {
+  test('RuntimeConfig and handlers exist only when configured', async () => {
     const modern = new FakeCri({ clock, cgroupDriver: 'cgroupfs', handlers: ['gvisor'] });
     expect(await modern.runtimeConfig({})).toEqual({ linux: { cgroupDriver: 1 } });
     await modern.runPodSandbox({ ...pod('a'), runtimeHandler: 'gvisor' });
     expect(await caught(cri.runtimeConfig({}))).toMatchObject({ reason: 'UNIMPLEMENTED' });
   });
 
-  test('images: user, size, a tag that moves', async () => {
+  test('an image reports user and size, and a tag moves to the latest image', async () => {
     const first = cri.addImage({ name: 'app:1', user: '1000:1000', sizeBytes: 10 });
     const second = cri.addImage({ name: 'app:1', user: 'www', sizeBytes: 20 });
     const byTag = await cri.imageStatus({ image: { image: 'app:1' } });
@@ -301,7 +301,7 @@ describe('the runtime around', () => {
     expect((await cri.imageFsInfo({})).imageFilesystems[0]?.usedBytes?.value).toBe(2_131_602n);
   });
 
-  test('ids are the same in every run, times never alike', async () => {
+  test('IDs are the same in every run, timestamps are unique', async () => {
     const other = new FakeCri({ clock });
     const ids = [await runPod('a'), await runPod('b')];
     const same = [
@@ -313,7 +313,7 @@ describe('the runtime around', () => {
     expect(new Set(items.map((item) => item.createdAt)).size).toBe(2);
   });
 
-  test('usage can be set, and grows with time', async () => {
+  test('a test can set usage, and CPU time grows with the clock', async () => {
     const id = await start(await runPod(), 'c', ['sleep', '100']);
     cri.setUsage('c', { cpuShare: 0.5, workingSetBytes: 1000 });
     await clock.advance(10_000);

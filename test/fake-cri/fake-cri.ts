@@ -1,7 +1,7 @@
-// A container runtime in memory that behaves as containerd does, on the injected clock. The contract suite runs on it
-// and on a real containerd, so that it cannot lie.
-// Invariants: answers are copies; every call passes the gate (faults, deadline, signal, record); nothing happens by
-// itself except what its processes do in time.
+// A container runtime in memory that behaves like containerd, on the injected clock. The CRI contract (cri-contract.ts)
+// runs on it and on a real containerd.
+// Invariants: responses are copies; every call passes the gate (faults, deadline, signal, record); state changes only
+// by calls and by processes on the clock.
 
 import {
   type ContainerEventResponse,
@@ -31,21 +31,21 @@ import { FakeStreaming } from './streaming.ts';
 
 export interface FakeCriOptions {
   readonly clock: Clock;
-  /** Images in the store; the tests' busybox unless told. */
+  /** Images in the store; `fakeBusybox` by default. */
   readonly images?: readonly FakeImageSpec[];
-  /** Whether there is a GetContainerEvents; containerd before 1.7 has none. True unless told. */
+  /** Whether GetContainerEvents is implemented; containerd before 1.7 has none. Default: true. */
   readonly events?: boolean;
-  /** With it there is a RuntimeConfig, as in containerd from 2.0 on. */
+  /** Implements RuntimeConfig, as containerd does from 2.0 on. */
   readonly cgroupDriver?: 'systemd' | 'cgroupfs';
   /** RuntimeClass handlers beside the default one. Status reports that they support recursive read-only mounts. */
   readonly handlers?: readonly string[];
-  /** Deadline of calls that have no rule of their own, as the client has it. */
+  /** Deadline of calls without a rule of their own, as in the client. */
   readonly requestTimeoutMs?: number;
-  /** Another seed makes other ids. */
+  /** Another seed yields other IDs. */
   readonly seed?: string;
-  /** Gets the lines of logs, for who keeps them in files. */
+  /** Receives every log line, for tests that keep logs in files. */
   readonly writeLog?: (path: string, line: string) => void;
-  /** Told of every log file that a start makes, before anything is written to it. */
+  /** Called with the path of every log file when its container starts, before anything is written to it. */
   readonly openLog?: (path: string) => void;
 }
 
@@ -58,8 +58,8 @@ export const fakeBusybox: FakeImageSpec = {
 const definitions = { ...RuntimeServiceDefinition.methods, ...ImageServiceDefinition.methods };
 const operations = { ...runtimeOperations, ...imageOperations };
 
-/** What only looks is not recorded. */
-const looking = /^(?:list|version$|status$|runtimeConfig$|imageFsInfo$)|(?:Status|Stats)$/;
+/** Read-only calls are not recorded. */
+const readOnly = /^(?:list|version$|status$|runtimeConfig$|imageFsInfo$)|(?:Status|Stats)$/;
 
 export class FakeCri implements CriRuntime, CriImages {
   readonly faults: Faults;
@@ -74,7 +74,7 @@ export class FakeCri implements CriRuntime, CriImages {
   readonly #handlers: Handlers;
   readonly #programs = new Map<string, Program>();
   readonly #conditions = new Map<string, Condition>();
-  /** What clients were promised, for who serves them. */
+  /** The streaming URLs handed out so far; a stream server serves them. */
   readonly streaming: FakeStreaming;
 
   constructor(options: FakeCriOptions) {
@@ -117,14 +117,14 @@ export class FakeCri implements CriRuntime, CriImages {
     });
   }
 
-  // ---- what a test does to the runtime ----
+  // ---- controls for tests ----
 
-  /** Every call that changes something (and ExecSync), in the order made. */
+  /** Every mutating call and ExecSync, in order. */
   get calls(): readonly CallRecord[] {
     return this.#gate.calls;
   }
 
-  /** Containers of this name run this from their next start on, whatever their command says. */
+  /** Containers of this name run this program from their next start on, whatever their command is. */
   setProgram(containerName: string, program: Program): void {
     this.#programs.set(containerName, program);
   }
@@ -143,33 +143,33 @@ export class FakeCri implements CriRuntime, CriImages {
     this.#images.publish(spec);
   }
 
-  /** RuntimeReady and NetworkReady hold until told otherwise. Without a network only host-network sandboxes run. */
+  /** RuntimeReady and NetworkReady are true by default. Without a network only host-network sandboxes run. */
   setCondition(type: 'RuntimeReady' | 'NetworkReady', status: boolean, reason = '', message = ''): void {
     this.#conditions.set(type, { type, status, reason, message });
   }
 
-  /** The container's process ends by itself. */
+  /** Ends the container's process as if it had exited by itself. */
   exitContainer(idOrName: string, code: number, options: { readonly oomKilled?: boolean } = {}): void {
     this.container(idOrName).process?.end(code, options.oomKilled ?? false);
   }
 
   /**
-   * The next start of a container of this name is cut off at the one moment at which containerd forgets what it has made:
-   * the container has ended without having run, and cannot be removed before the runtime was restarted.
+   * Cuts off the next start of a container of this name at the one moment at which containerd loses its task: the
+   * container is exited without having run, and cannot be removed until the runtime restarts.
    */
   loseStart(containerName: string): void {
     this.#containers.lost.add(containerName);
   }
 
   /**
-   * The next start of a container of this name hangs until its caller has gone. The runtime then works on it for a while,
-   * in which the container can be neither started nor removed.
+   * Lets the next start of a container of this name hang until its caller disconnects. The runtime then continues for a
+   * while, during which the container can be neither started nor removed.
    */
   holdStart(containerName: string, held: Partial<HeldStart> = {}): void {
-    this.#containers.held.set(containerName, { worksOnMs: 100, becomes: 'start-error', ...held });
+    this.#containers.held.set(containerName, { continuesMs: 100, outcome: 'start-error', ...held });
   }
 
-  /** The sandbox's own process is killed: not ready any more. */
+  /** Kills the sandbox's own process: the sandbox is no longer ready. */
   killSandbox(podSandboxId: string): void {
     this.#sandboxes.die(podSandboxId);
   }
@@ -179,19 +179,19 @@ export class FakeCri implements CriRuntime, CriImages {
     return this.container(idOrName).log.lines;
   }
 
-  /** The files that the container's programs see and make. */
+  /** The files of the container, read and written by its programs. */
   files(idOrName: string): Map<string, string> {
     return this.container(idOrName).files;
   }
 
-  /** A look inside; the newest of that name when it is not an id. */
+  /** The container with this ID, or the newest one of this name. */
   container(idOrName: string): Readonly<FakeContainer> {
     const all = [...this.#state.containers.values()];
     const named = all.findLast((container) => container.config.metadata?.name === idOrName);
     return named ?? this.#state.container(idOrName, (text) => `fake runtime has no container "${text}"`);
   }
 
-  /** Ends every process, so that no timer is left. */
+  /** Ends every process, so that no timer stays pending. */
   close(): void {
     for (const container of this.#state.containers.values()) this.#containers.kill(container);
   }
@@ -256,8 +256,8 @@ export class FakeCri implements CriRuntime, CriImages {
       const base = this.#options.requestTimeoutMs ?? 120_000;
       const timeoutMs = options.timeoutMs ?? operation.timeoutMs?.(request, base) ?? base;
       const handler = this.#handlers[method] as (request: unknown, signal: AbortSignal) => unknown;
-      const changing = !looking.test(method);
-      return this.#gate.pass({ method, name, request, changing, timeoutMs, options }, async (signal) =>
+      const mutates = !readOnly.test(method);
+      return this.#gate.pass({ method, name, request, mutates, timeoutMs, options }, async (signal) =>
         responses.fromPartial((await handler(request, signal)) as object),
       );
     };

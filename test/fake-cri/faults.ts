@@ -1,5 +1,5 @@
-// Faults that a test orders: calls that fail, hang or take time, events that get lost, a runtime that restarts.
-// Invariant: rules are used in the order they were given, each as many times as it was told.
+// Faults injected by tests: calls that fail, hang or take time, dropped events, a runtime that restarts.
+// Invariant: rules apply in the order in which they were added, each for its number of times.
 
 import type {
   ImageServiceDefinition,
@@ -16,17 +16,17 @@ export type RequestOf<K extends CriMethodName> = Message<Methods[K]['requestType
 export type ResponseOf<K extends CriMethodName> = Message<Methods[K]['responseType']>;
 
 interface FaultOptions<Request> {
-  /** How many calls it hits; one unless told. */
+  /** How many calls it affects. Default: 1. */
   readonly times?: number;
   readonly match?: (request: Request) => boolean;
-  /** Before the runtime acts, or after it has acted and before it answers: the answer that gets lost. */
+  /** Before the runtime acts, or after it has acted and before it responds (a lost response). */
   readonly when?: 'before' | 'after';
 }
 
 export interface Stall {
-  /** Lets the calls that wait here go on, and those to come pass. */
+  /** Lets the waiting calls proceed, and later ones pass. */
   release(): void;
-  /** How many calls wait here now. */
+  /** How many calls are waiting now. */
   readonly waiting: number;
 }
 
@@ -38,7 +38,7 @@ interface Rule {
   left: number;
 }
 
-/** What the faults need of the runtime. */
+/** The runtime, as faults need it. */
 interface FaultTarget {
   goDown(): void;
   comeUp(): void;
@@ -55,7 +55,7 @@ export class Faults {
     this.#target = target;
   }
 
-  /** The next calls of this method fail. Returns the way to take the order back. */
+  /** Makes the next calls of this method fail, until the returned rule is removed. */
   fail<K extends CriMethodName>(
     method: K,
     error: KubeletError,
@@ -65,7 +65,7 @@ export class Faults {
     return { remove: () => this.#remove(rule) };
   }
 
-  /** The next calls of this method hang until they are released or given up. */
+  /** Makes the next calls of this method hang until they are released or aborted. */
   stall<K extends CriMethodName>(method: K, options: FaultOptions<RequestOf<K>> = {}): Stall {
     const waiting = new Set<() => void>();
     const wait = (): Promise<void> =>
@@ -85,7 +85,7 @@ export class Faults {
     };
   }
 
-  /** Every call of this method takes so long before the runtime acts. */
+  /** Delays every call of this method before the runtime acts. */
   latency(method: CriMethodName, ms: number): void {
     this.#latencyMs.set(method, ms);
   }
@@ -94,13 +94,13 @@ export class Faults {
     return this.#latencyMs.get(method) ?? 0;
   }
 
-  /** Events that happen from now on are not delivered, and not kept either. */
+  /** Drops all events until `restore` is called. */
   loseEvents(): { restore(): void } {
     this.#target.loseEvents(true);
     return { restore: () => this.#target.loseEvents(false) };
   }
 
-  /** The runtime goes away, cutting calls and streams, and is back after a while. Containers run on. */
+  /** Stops the runtime, cutting calls and streams, and starts it after `downMs`. Containers keep running. */
   restart(options: { readonly downMs: number }): void {
     this.down();
     this.#target.after(options.downMs, () => this.up());
@@ -114,7 +114,7 @@ export class Faults {
     this.#target.comeUp();
   }
 
-  /** Carries out what was ordered for this call, if anything was. */
+  /** Applies the first rule that matches this call, if any. */
   async apply(method: CriMethodName, request: unknown, when: 'before' | 'after'): Promise<void> {
     const rule = this.#rules.find(
       (each) => each.method === method && each.when === when && each.match(request),

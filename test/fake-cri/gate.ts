@@ -1,6 +1,6 @@
-// What every call of the fake runtime passes: order of faults, deadline, abort signal, record.
-// Invariants: a call ends exactly once; when its caller gives up or the runtime goes away, what it waits for inside the
-// runtime is given up as well, and what was not begun is not begun any more.
+// The gate that every call of the fake runtime passes: faults, deadline, abort signal, record.
+// Invariants: a call settles exactly once; when its caller aborts or the runtime stops, its pending work is aborted too,
+// and work that has not begun never begins.
 import { setMaxListeners } from 'node:events';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import type { Clock, Timer } from '../../src/base/clock.ts';
@@ -8,13 +8,13 @@ import { KubeletError } from '../../src/base/errors.ts';
 import type { CriMethodName, Faults } from './faults.ts';
 import { rpcError, unavailable } from './rpc-error.ts';
 
-/** A call that changes something, as it was made and answered. */
+/** A mutating call with its request and outcome. */
 export interface CallRecord {
   /** Upstream's name: RunPodSandbox. */
   readonly method: string;
   readonly request: unknown;
   readonly atMs: number;
-  /** Absent while the call is under way. */
+  /** Absent while the call is in flight. */
   tookMs?: number;
   response?: unknown;
   error?: unknown;
@@ -24,7 +24,7 @@ interface GateCall {
   readonly method: CriMethodName;
   readonly name: string;
   readonly request: unknown;
-  readonly changing: boolean;
+  readonly mutates: boolean;
   readonly timeoutMs: number;
   readonly options: CallOptions;
 }
@@ -54,7 +54,7 @@ export class Gate {
     this.#down = false;
   }
 
-  /** Ends with the error when the runtime goes away; returns the way to be told no more. */
+  /** Calls `cut` with the error when the runtime stops. Returns the function that unsubscribes. */
   whenDown(cut: (err: KubeletError) => void): () => void {
     this.#cuts.add(cut);
     return () => this.#cuts.delete(cut);
@@ -63,7 +63,7 @@ export class Gate {
   async pass<T>(call: GateCall, act: (signal: AbortSignal) => Promise<T>): Promise<T> {
     call.options.signal?.throwIfAborted();
     const record: CallRecord = { method: call.name, request: call.request, atMs: this.#clock.now() };
-    if (call.changing) this.calls.push(record);
+    if (call.mutates) this.calls.push(record);
     try {
       record.response = await this.#bounded(call, (signal) => this.#work(call, act, signal));
       return record.response as T;
@@ -77,7 +77,7 @@ export class Gate {
 
   async #work<T>(call: GateCall, act: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const faults = this.#faults();
-    // A call takes at least a turn, as it does on a socket.
+    // A call takes at least one turn of the event loop, as on a socket.
     await Promise.resolve();
     if (this.#down) throw unavailable();
     await faults.apply(call.method, call.request, 'before');
@@ -89,7 +89,7 @@ export class Gate {
     return result;
   }
 
-  /** Races the work against the caller's signal, the deadline and the runtime's going away. */
+  /** Races the work against the caller's signal, the deadline and a stop of the runtime. */
   async #bounded<T>(call: GateCall, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const given = new AbortController();
     let timer: Timer | undefined;
@@ -123,7 +123,7 @@ function deadlineError(call: GateCall): KubeletError {
   return rpcError('DEADLINE_EXCEEDED', `Deadline exceeded after ${call.timeoutMs / 1000}s`, details);
 }
 
-/** The client says of every refusal which call it was. */
+/** Adds the method to the error, as the client does. */
 function withMethod(err: unknown, method: string): unknown {
   if (!(err instanceof KubeletError)) return err;
   return new KubeletError(err.kind, err.reason, err.message, { details: { method, ...err.details } });

@@ -1,5 +1,5 @@
-// What the fake runtime does at each call. The gate is before it, the parts that hold and change things behind it.
-// Invariant: a row for every unary call of the CRI, or it does not compile.
+// The table from CRI methods to the parts of the fake runtime. Calls have passed the gate before.
+// Invariant: a method of the CRI without a row does not compile.
 
 import { CgroupDriver } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../src/api/cri/runtime.ts';
@@ -123,7 +123,7 @@ export function handlersOf(deps: HandlerDeps): Handlers {
   };
 }
 
-/** The answer of calls that answer nothing. */
+/** The empty response. */
 function done(_nothing: void): Record<string, never> {
   return {};
 }

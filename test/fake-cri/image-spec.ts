@@ -1,4 +1,4 @@
-// What an image of the fake runtime is.
+// Images of the fake runtime.
 
 export interface FakeImageSpec {
   /** A reference with or without registry and tag. */
@@ -7,7 +7,7 @@ export interface FakeImageSpec {
   readonly entrypoint?: readonly string[];
   readonly cmd?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** As in a Dockerfile: a number, a name, or nothing for root. */
+  /** As in a Dockerfile: a UID, a user name, or empty for root. */
   readonly user?: string;
   readonly pinned?: boolean;
 }
@@ -16,6 +16,6 @@ export interface FakeImage {
   readonly id: string;
   readonly spec: FakeImageSpec;
   readonly tags: readonly string[];
-  /** Known only of images that were pulled. */
+  /** Only pulled images have digests. */
   readonly digests: readonly string[];
 }

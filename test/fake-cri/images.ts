@@ -1,5 +1,5 @@
-// The image store of the fake runtime and the registry that it pulls from.
-// Invariants: an image is there by its tags, its digests and its id; removing it by any of them removes it.
+// The image store of the fake runtime and the registry it pulls from.
+// Invariants: an image is found by its tags, digests and ID; removing it by any of them removes the image.
 import { createHash } from 'node:crypto';
 import type {
   Image,
@@ -13,7 +13,7 @@ import { type FakeReference, parseReference } from './reference.ts';
 import { notFound, unknownError } from './rpc-error.ts';
 import type { FakeState } from './state.ts';
 
-/** What the fake says of its images' file system. */
+/** The mount point that ImageFsInfo reports. */
 const imageFilesystem = '/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs';
 
 export class FakeImages {
@@ -29,7 +29,7 @@ export class FakeImages {
   add(spec: FakeImageSpec, digests: readonly string[] = []): FakeImage {
     const { canonical } = parseReference(spec.name);
     const id = `sha256:${sha256(JSON.stringify(spec))}`;
-    // A tag moves to the image that took it last.
+    // A tag belongs to the image that was tagged last.
     for (const [other, image] of this.#images) {
       if (other !== id && image.tags.includes(canonical)) {
         this.#images.set(other, { ...image, tags: image.tags.filter((tag) => tag !== canonical) });
@@ -51,7 +51,7 @@ export class FakeImages {
     this.#registry.set(parseReference(spec.name).canonical, spec);
   }
 
-  /** The image that a name, a digest, an id or the beginning of an id means. */
+  /** Finds an image by name, digest, ID or ID prefix. */
   find(text: string): FakeImage | undefined {
     if (text === '') throw unknownError('can not resolve "" locally: ambiguous digest string');
     const id = text.replace(/^sha256:/, '');
@@ -83,7 +83,7 @@ export class FakeImages {
     return { image: image === undefined ? undefined : toImage(image), info: {} };
   }
 
-  /** Whatever the filter: containerd ignores it. */
+  /** Ignores the filter, as containerd does. */
   list(): ListImagesResponse {
     return { images: [...this.#images.values()].map(toImage) };
   }
@@ -93,7 +93,7 @@ export class FakeImages {
     if (image !== undefined) this.#images.delete(image.id);
   }
 
-  /** The image as it is in the store now: its tags may have moved since a container was made of it. */
+  /** The image as it is in the store now: its tags may have moved since a container was created from it. */
   current(image: FakeImage): FakeImage | undefined {
     return this.#images.get(image.id);
   }

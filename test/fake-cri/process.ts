@@ -1,6 +1,6 @@
-// A process of the fake runtime: runs a program on the injected clock, takes signals, ends with a code.
-// Invariants: it ends exactly once; after its end nothing it does has an effect; SIGKILL ends it at once; as the first
-// process of its PID namespace it ignores every signal that it has no handler for, as Linux has it.
+// A process of the fake runtime: runs a program on the injected clock, receives signals, exits with a code.
+// Invariants: it exits exactly once; after its exit nothing it does has an effect; SIGKILL ends it at once; as init of
+// its PID namespace it ignores signals without a handler, as on Linux.
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../src/base/clock.ts';
 
@@ -14,7 +14,7 @@ interface ProcessDeps {
   readonly env: ReadonlyMap<string, string>;
   /** The file system of the container, shared by its processes. */
   readonly files: Map<string, string>;
-  /** Whether this is the first process of its PID namespace. */
+  /** Whether this is the init process of its PID namespace. */
   readonly isInit: boolean;
   readonly memoryLimitBytes: number;
   readonly write: (stream: 'stdout' | 'stderr', text: string) => void;
@@ -59,7 +59,7 @@ export class FakeProcess {
   }
 
   start(): void {
-    // In its own turn: starting a process never fails for what the program does.
+    // In a turn of its own, so that an error of the program cannot fail the start.
     Promise.resolve()
       .then(() => this.deps.program(this))
       .then(
@@ -72,11 +72,11 @@ export class FakeProcess {
       );
   }
 
-  /** Ends the process from inside or outside. */
+  /** Ends the process, from inside or outside. */
   end(code: number, oomKilled = false): void {
     if (this.#exit !== undefined) return;
     this.#exit = { code: code & 0xff, oomKilled };
-    this.#ended.abort(new Ended('the process has ended'));
+    this.#ended.abort(new Ended('the process has exited'));
     this.deps.onExit(this.#exit);
   }
 
@@ -91,7 +91,7 @@ export class FakeProcess {
     else if (!this.deps.isInit) this.end(128 + signalNumbers[name]);
   }
 
-  /** Without a handler the default of the signal holds; a handler that does nothing ignores it. */
+  /** Undefined restores the signal's default action; an empty handler ignores the signal. */
   onSignal(name: SignalName, handler: (() => void) | undefined): void {
     if (handler === undefined) this.#handlers.delete(name);
     else this.#handlers.set(name, handler);
@@ -116,7 +116,7 @@ export class FakeProcess {
     if (this.#exit === undefined) this.deps.write(stream, text);
   }
 
-  /** Touches memory without end: with a limit the kernel ends it, without one it goes on. */
+  /** Allocates memory without end: OOM-killed if there is a limit, otherwise it runs on. */
   async exhaustMemory(): Promise<never> {
     if (this.deps.memoryLimitBytes > 0) this.end(128 + signalNumbers.KILL, true);
     return this.forever();

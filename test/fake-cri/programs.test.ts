@@ -126,7 +126,7 @@ describe('exits in the time of the clock', () => {
       { limit: 1 },
       { code: 137, atMs: 0 },
     ],
-    ['exhausting memory without a limit goes on', sh('tail /dev/zero'), {}, { code: undefined }],
+    ['exhausting memory without a limit runs on', sh('tail /dev/zero'), {}, { code: undefined }],
     ['a shell without a script exits at once', ['sh'], {}, { code: 0, atMs: 0 }],
   ];
   for (const [name, args, options, want] of cases) {
@@ -154,7 +154,7 @@ describe('refuses to start', () => {
     'for i in 1 2; do echo $i; done',
     'trap "exit 4" TERM; sleep 3; exit 5',
     'trap "kill 1" TERM; while true; do sleep 1; done',
-    'unheard-of; exit 0',
+    'unknown-command; exit 0',
   ];
   for (const text of unknown) {
     test(`an unknown script, quoting it: ${text}`, () => {

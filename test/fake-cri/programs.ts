@@ -1,8 +1,8 @@
-// The programs of the fake containers: busybox's commands and the shell scripts that pods of the tests run.
-// A script is a list of these commands separated by `; `, optionally with one TERM trap in front of it. That is what
-// pods shared with a real containerd need; there is no shell behind it.
+// The programs of the fake containers: the busybox commands and shell scripts that the tests' pods run.
+// A script is a list of these commands separated by `; `, optionally after one TERM trap. Pods that are shared with a
+// real containerd need no more; there is no shell.
 // Invariants: time passes only on the process's clock; a missing executable fails with runc's message before the
-// container runs; a script beyond this fails to start with an error that quotes it.
+// container runs; any other script fails to start, with an error that quotes it.
 import type { FakeProcess, Program } from './process.ts';
 
 type Found = { readonly program: Program } | { readonly error: string };

@@ -1,4 +1,4 @@
-// Names of images, completed as the runtime completes them: busybox is docker.io/library/busybox:latest.
+// Image references, normalised as the runtime does: busybox is docker.io/library/busybox:latest.
 import { unknownError } from './rpc-error.ts';
 
 export interface FakeReference {

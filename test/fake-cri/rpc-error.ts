@@ -1,4 +1,4 @@
-// What the fake runtime refuses with: a gRPC status and containerd's words, as the client would have turned them.
+// Errors of the fake runtime: a gRPC status and containerd's message, in the form that the CRI client gives them.
 
 import type { RpcFailureCode } from '../../src/api/cri/runtime.ts';
 import { KubeletError } from '../../src/base/errors.ts';

@@ -1,4 +1,4 @@
-// Sandboxes of the fake runtime, with containerd's manners.
+// Sandboxes of the fake runtime, with containerd's behaviour.
 // Invariants: a name is reserved from RunPodSandbox until RemovePodSandbox; a stopped sandbox has no running container
 // and no address; a sandbox that died by itself keeps its address until it is stopped.
 import {
@@ -90,19 +90,19 @@ export class FakeSandboxes {
     emit(ContainerEventType.CONTAINER_DELETED_EVENT, found.id, found);
   }
 
-  /** Removing what is not there succeeds; an id that cannot be looked up is still an error. */
+  /** Undefined if it does not exist, since removing it succeeds then; an invalid ID is still an error. */
   #unlessGone(id: string): FakeSandbox | undefined {
     const { state } = this.#deps;
     if (id !== '' && state.fullId(state.sandboxes, id) === id && !state.sandboxes.has(id)) return undefined;
     return state.sandbox(id, (text) => `an error occurred when try to find sandbox "${text}"`);
   }
 
-  /** The process of the sandbox ends by itself. */
+  /** Ends the sandbox's own process. */
   die(id: string): void {
     const { state, containers, emit } = this.#deps;
     const sandbox = state.sandbox(id, () => 'no sandbox to kill');
     sandbox.ready = false;
-    // Who shares its PID namespace ends with it.
+    // The containers that share its PID namespace end with it.
     for (const container of state.containersOf(sandbox)) {
       const pid = container.config.linux?.securityContext?.namespaceOptions?.pid ?? NamespaceMode.POD;
       if (pid === NamespaceMode.POD) containers.kill(container);
@@ -114,7 +114,7 @@ export class FakeSandboxes {
     return toSandboxStatus(this.#deps.state.sandbox(id, () => 'an error occurred when try to find sandbox'));
   }
 
-  /** The sandbox that a container is to be made in. */
+  /** The sandbox for a new container. */
   running(id: string): FakeSandbox {
     const sandbox = this.#deps.state.sandbox(id, (text) => `failed to find sandbox id "${text}"`);
     if (sandbox.ready) return sandbox;

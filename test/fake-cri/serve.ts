@@ -1,5 +1,5 @@
-// Puts an implementation of the CRI, whole or in part, on a unix socket, as a container runtime would be.
-// Invariant: what is not implemented answers UNIMPLEMENTED; close() leaves neither socket file nor connection.
+// Serves an implementation of the CRI, whole or in part, on a Unix socket, as a container runtime does.
+// Invariant: missing methods return UNIMPLEMENTED; close() leaves neither a socket file nor a connection.
 import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import {
@@ -21,7 +21,7 @@ export type CriParts = { readonly [K in keyof (CriRuntime & CriImages)]?: (CriRu
 
 export interface ServedCri {
   readonly endpoint: string;
-  /** Goes away as a runtime that is killed: calls under way end with their connection. */
+  /** Stops like a killed runtime: calls in flight end with their connection. */
   close(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function serveCri(options: ServeOptions): Promise<ServedCri> {
     addService(server, service, options.parts);
   await rm(options.path, { force: true });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  // Our own listener and not the library's, since that one ends calls politely and a killed runtime does not.
+  // Not the library's own listener, which drains calls on close; a killed runtime does not.
   const sockets = new Set<Socket>();
   const listener = createServer((socket) => {
     sockets.add(socket);

@@ -1,10 +1,9 @@
-// For tests of what speaks CRI over a socket: a directory with a runtime's socket in it, and clients of it.
-// Invariant: end() closes and removes everything that was made through the rig.
+// A directory with a runtime's socket, and clients of it, for tests of CRI over a socket.
+// Invariant: end() closes and removes everything that was created through the rig.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { realClock } from '../../src/base/clock.ts';
-import { KubeletError } from '../../src/base/errors.ts';
 import { type CriClient, type CriClientOptions, criClient } from '../../src/edge/cri/client.ts';
 import { type CriParts, type ServedCri, type ServeOptions, serveCri } from './serve.ts';
 
@@ -46,19 +45,9 @@ export class SocketRig {
   }
 }
 
-/** The KubeletError that a promise rejects with; anything else is an error of the test. */
-export async function failureOf(promise: Promise<unknown>): Promise<KubeletError> {
-  const outcome = await promise.then(
-    (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
-    (err: unknown) => err,
-  );
-  if (outcome instanceof KubeletError) return outcome;
-  throw outcome;
-}
-
-/** A call that answers only when its caller has given up. */
+/** A call that settles only when its caller aborts. */
 export function hang(_request: unknown, options?: { readonly signal?: AbortSignal }): Promise<never> {
   return new Promise((_resolve, reject) => {
-    options?.signal?.addEventListener('abort', () => reject(new Error('the caller gave up')));
+    options?.signal?.addEventListener('abort', () => reject(new Error('the caller aborted')));
   });
 }

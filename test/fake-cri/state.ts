@@ -1,5 +1,5 @@
-// What the fake runtime holds: sandboxes, containers, reserved names; and how things in it are found and timed.
-// Invariant: ids are 64 hex digits, the same in every run; times are of the injected wall clock, no two alike.
+// The state of the fake runtime: sandboxes, containers, reserved names, with lookup by ID and timestamps.
+// Invariant: IDs are 64 hex digits and the same in every run; timestamps are of the injected wall clock and unique.
 import { createHash } from 'node:crypto';
 import type {
   ContainerConfig,
@@ -47,11 +47,11 @@ export interface FakeContainer {
   message: string;
   process: FakeProcess | undefined;
   stopSignalled: boolean;
-  /** A start of it is under way: it can be neither started nor removed. */
+  /** A start is in flight: the container can be neither started nor removed. */
   starting: boolean;
-  /** Nobody can remove it as long as the runtime lives. */
+  /** The container cannot be removed until the runtime restarts. */
   stuck: boolean;
-  /** Told once, when it has exited. */
+  /** Each is called once, when the container has exited. */
   readonly whenExited: Set<() => void>;
 }
 
@@ -61,7 +61,7 @@ export class FakeState {
   readonly containers = new Map<string, FakeContainer>();
   readonly #seed: string;
   readonly #names = new Map<string, string>();
-  #made = 0;
+  #idCount = 0;
   #times = 0;
 
   constructor(clock: Clock, seed: string) {
@@ -71,12 +71,12 @@ export class FakeState {
 
   newId(): string {
     return createHash('sha256')
-      .update(`${this.#seed}/${this.#made++}`)
+      .update(`${this.#seed}/${this.#idCount++}`)
       .digest('hex');
   }
 
   newPid(): number {
-    return 1000 + this.#made;
+    return 1000 + this.#idCount;
   }
 
   nowNs(): bigint {
@@ -102,7 +102,7 @@ export class FakeState {
     return [...this.containers.values()].filter((container) => container.sandbox === sandbox);
   }
 
-  /** By id or a prefix that only one has; the caller says in whose words it is not found. */
+  /** Finds by ID or unique ID prefix. `prefix` is the beginning of the error message, which differs between calls. */
   sandbox(id: string, prefix: (id: string) => string): FakeSandbox {
     return find(this.sandboxes, id, prefix);
   }
@@ -111,7 +111,7 @@ export class FakeState {
     return find(this.containers, id, prefix);
   }
 
-  /** The full id that a filter means, or the given text when there is none. */
+  /** The full ID for the ID prefix of a filter, or the given text if there is none. */
   fullId(map: ReadonlyMap<string, { readonly id: string }>, id: string): string {
     if (id === '') return '';
     try {
@@ -134,7 +134,7 @@ function find<T>(map: ReadonlyMap<string, T>, id: string, prefix: (id: string) =
   return found[1];
 }
 
-/** Whether all pairs of the selector are among the labels. */
+/** Whether the labels match all pairs of the selector. */
 export function selects(
   selector: Readonly<Record<string, string>>,
   labels: Readonly<Record<string, string>>,

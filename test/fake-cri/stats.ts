@@ -1,5 +1,5 @@
-// Usage of the fake containers. Made up, yet steady: CPU time grows with the time a container has run.
-// Invariant: as in containerd, lists hold every container, and those that do not run have neither CPU nor memory.
+// Usage of the fake containers. Synthetic and deterministic: CPU time grows with the time a container has run.
+// Invariant: as in containerd, lists hold every container, and only running ones have CPU and memory.
 import {
   ContainerState,
   type ContainerStats,
@@ -10,9 +10,9 @@ import {
 import { unknownError } from './rpc-error.ts';
 import { type FakeContainer, type FakeSandbox, type FakeState, selects } from './state.ts';
 
-/** What a container uses; a test may say otherwise. */
+/** Usage of a container; a test may override it. */
 export interface FakeUsage {
-  /** Of one core. */
+  /** Fraction of one core. */
   readonly cpuShare: number;
   readonly workingSetBytes: number;
   readonly rssBytes: number;

@@ -1,23 +1,23 @@
-// The fake runtime's streaming server: takes up what Exec, Attach and PortForward promised. As far as a proxy can tell it behaves
-// as the real ones: it switches to SPDY or WebSocket, and refuses what it did not promise. On a WebSocket a command really runs
-// and its outputs and status come on their channels; on SPDY whatever comes is sent back.
+// The fake runtime's streaming server: serves the URLs that Exec, Attach and PortForward handed out. To a proxy it
+// behaves like a real one: it switches to SPDY or WebSocket, and rejects unknown URLs. On a WebSocket the command runs
+// and its outputs and status are sent on their channels; on SPDY all bytes are echoed.
 // Upstream: kubelet/pkg/cri/streaming, which runtimes use.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { FakeCri } from './fake-cri.ts';
-import type { PromisedStream } from './streaming.ts';
+import type { GrantedStream } from './streaming.ts';
 
 const protocols = ['v4.channel.k8s.io', 'v4.base64.channel.k8s.io', 'channel.k8s.io'];
 
 export interface StreamServer {
   readonly url: string;
-  /** The requests that came, as they came. */
+  /** The upgrade requests received so far. */
   readonly requests: readonly IncomingMessage[];
-  /** Connections that are open now. */
+  /** The number of open connections. */
   readonly open: number;
-  /** As when the runtime is killed. */
+  /** Resets all connections, as when the runtime is killed. */
   cut(): void;
   close(): Promise<void>;
 }
@@ -37,11 +37,11 @@ export async function serveStreams(cri: FakeCri): Promise<StreamServer> {
   });
   server.on('upgrade', (request, socket: Socket, head) => {
     requests.push(request);
-    const promised = cri.streaming.take(request.url ?? '');
-    if (promised === undefined) {
-      refuse(socket);
+    const granted = cri.streaming.take(request.url ?? '');
+    if (granted === undefined) {
+      reject404(socket);
     } else if (request.headers.upgrade?.toLowerCase() === 'websocket') {
-      webSockets.handleUpgrade(request, socket, head, (client) => void serveChannels(cri, promised, client));
+      webSockets.handleUpgrade(request, socket, head, (client) => void serveChannels(cri, granted, client));
     } else {
       echoSpdy(request, socket, head);
     }
@@ -68,7 +68,7 @@ export async function serveStreams(cri: FakeCri): Promise<StreamServer> {
   };
 }
 
-function refuse(socket: Socket): void {
+function reject404(socket: Socket): void {
   const body = '404 page not found\n';
   socket.end(`HTTP/1.1 404 Not Found\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
 }
@@ -82,15 +82,15 @@ function echoSpdy(request: IncomingMessage, socket: Socket, head: Buffer): void 
   socket.pipe(socket);
 }
 
-/** Channels: 0 input, 1 and 2 the outputs, 3 how it ended, 4 the terminal's size. */
-async function serveChannels(cri: FakeCri, promised: PromisedStream, client: WebSocket): Promise<void> {
+/** Channels: 0 stdin, 1 stdout, 2 stderr, 3 status, 4 terminal size. */
+async function serveChannels(cri: FakeCri, granted: GrantedStream, client: WebSocket): Promise<void> {
   const send = (channel: number, bytes: Uint8Array): void =>
     client.send(Buffer.concat([Buffer.from([channel]), bytes]));
   client.on('error', () => client.terminate());
-  // A server begins by saying nothing on each of its channels.
+  // As in the real servers, the first message on each channel is empty.
   for (const channel of [1, 2, 3]) send(channel, new Uint8Array());
-  if (promised.what !== 'exec') return;
-  const { cmd, containerId } = promised.request;
+  if (granted.what !== 'exec') return;
+  const { cmd, containerId } = granted.request;
   const { exitCode, stderr, stdout } = await cri.execSync({ containerId, cmd, timeout: 0n });
   if (stdout.length > 0) send(1, stdout);
   if (stderr.length > 0) send(2, stderr);

@@ -1,5 +1,5 @@
-// Exec, Attach and PortForward of the fake runtime: they answer with an address, as the runtime does. Nobody listens there
-// unless a test has the fake's streaming server (stream-server.ts). Invariant: an address is good for one connection.
+// Exec, Attach and PortForward of the fake runtime: each returns a URL, which is served only if a test starts the
+// streaming server (stream-server.ts). Invariant: a URL is valid for one connection.
 import {
   type AttachRequest,
   ContainerState,
@@ -9,17 +9,17 @@ import {
 import { rpcError, unknownError } from './rpc-error.ts';
 import type { FakeState } from './state.ts';
 
-/** What a client that comes to an address has been promised. */
-export type PromisedStream =
+/** The request behind a URL that was handed out. */
+export type GrantedStream =
   | { readonly what: 'exec'; readonly request: ExecRequest }
   | { readonly what: 'attach'; readonly request: AttachRequest }
   | { readonly what: 'portforward'; readonly request: PortForwardRequest };
 
 export class FakeStreaming {
-  /** Where clients are sent. */
+  /** The base of the URLs. */
   base = 'http://127.0.0.1:1';
   readonly #state: FakeState;
-  readonly #promised = new Map<string, PromisedStream>();
+  readonly #granted = new Map<string, GrantedStream>();
   #answered = 0;
 
   constructor(state: FakeState) {
@@ -63,17 +63,17 @@ export class FakeStreaming {
     }
   }
 
-  /** Undefined for what was never promised, and the second time. */
-  take(path: string): PromisedStream | undefined {
-    const promised = this.#promised.get(path);
-    this.#promised.delete(path);
-    return promised;
+  /** Undefined for an unknown URL, and for one that was used before. */
+  take(path: string): GrantedStream | undefined {
+    const granted = this.#granted.get(path);
+    this.#granted.delete(path);
+    return granted;
   }
 
-  #url(promised: PromisedStream, isRunning: boolean, why: string): { url: string } {
+  #url(granted: GrantedStream, isRunning: boolean, why: string): { url: string } {
     if (!isRunning) throw unknownError(why);
-    const path = `/${promised.what}/fake${this.#answered++}`;
-    this.#promised.set(path, promised);
+    const path = `/${granted.what}/fake${this.#answered++}`;
+    this.#granted.set(path, granted);
     return { url: `${this.base}${path}` };
   }
 }

@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import type { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { failureOf as failure, hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
+import { failureOf as failure } from '../../../test/fake-cri/failure-of.ts';
+import { hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
 import { ListContainersResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { isCommandTimeout, isUnimplemented, rpcErrorText } from '../../api/cri/runtime.ts';
 import { Aborted, type ErrorKind, KubeletError } from '../../base/errors.ts';

@@ -1,7 +1,8 @@
 // What the client does when the runtime restarts, hangs, lies or is not there, and what it leaves behind.
 import { createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { failureOf, hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
+import { failureOf } from '../../../test/fake-cri/failure-of.ts';
+import { hang, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
 import { ContainerEventResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { realClock } from '../../base/clock.ts';
 import { Aborted } from '../../base/errors.ts';

@@ -1,6 +1,7 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { failureOf, SocketRig } from '../../../test/fake-cri/socket-rig.ts';
+import { failureOf } from '../../../test/fake-cri/failure-of.ts';
+import { SocketRig } from '../../../test/fake-cri/socket-rig.ts';
 import { Container, ListContainersResponse } from '../../api/cri/generated/runtime/v1/api.ts';
 import { WireReader } from './wire-reader.ts';
 

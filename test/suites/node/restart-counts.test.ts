@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await node.stop());
 
-/** As containerd: a start makes the log file, whatever becomes of the start. */
+/** As containerd: a start makes the log file, whatever outcome of the start. */
 const openLog = (path: string): void => {
   if (!node.files.has(path)) node.files.set(path, '');
 };
@@ -82,9 +82,9 @@ describe('a kubelet killed in the middle of a start', () => {
     expect(own()).toMatchObject({ ready: true, restartCount: 0, lastState: {} });
   });
 
-  for (const becomes of ['start-error', 'running'] as const) {
-    test(`the runtime still works on the start, which ends as ${becomes}: killed meanwhile, and no restart`, async () => {
-      node.cri.holdStart('c', { worksOnMs: 5_000, becomes });
+  for (const outcome of ['start-error', 'running'] as const) {
+    test(`the runtime still works on the start, which ends as ${outcome}: killed meanwhile, and no restart`, async () => {
+      node.cri.holdStart('c', { continuesMs: 5_000, outcome });
       run();
       await node.clock.advance(500);
       await restartKubelet();
@@ -98,7 +98,7 @@ describe('a kubelet killed in the middle of a start', () => {
   }
 
   test('its definition changed: the container that is being started is replaced, and no restart', async () => {
-    node.cri.holdStart('c', { worksOnMs: 3_000 });
+    node.cri.holdStart('c', { continuesMs: 3_000 });
     run();
     await node.clock.advance(500);
     await node.kill();
