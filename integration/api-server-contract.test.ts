@@ -45,7 +45,7 @@ describe.skipIf(whyNot !== undefined)(
         return server.client;
       };
       return {
-        remembers: true,
+        keepsHistory: true,
         admin: as(undefined),
         asNode: (name) =>
           as({ user: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] }),

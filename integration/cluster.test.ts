@@ -148,7 +148,7 @@ describeOnRig('cluster', () => {
   test('the API server away while the kubelet restarts: containers go on, and all is told afterwards', async () => {
     cluster.createPod(manifest('steady'));
     const before = await cluster.untilReady('steady');
-    cluster.double.faults.away();
+    cluster.double.faults.goDown();
     await kubelet.stop();
     await kubelet.start();
     kubelet.writeManifest('meanwhile', manifest('meanwhile'));
@@ -157,7 +157,7 @@ describeOnRig('cluster', () => {
       'a static pod to run without the API server',
       60_000,
     );
-    cluster.double.faults.back();
+    cluster.double.faults.comeUp();
     await cluster.untilReady('meanwhile-node1');
     const after = await cluster.untilReady('steady');
     expect(containerId(after)).toBe(containerId(before));

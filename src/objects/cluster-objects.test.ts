@@ -150,7 +150,7 @@ describe('objects of a cluster', () => {
       expect(await valueOf('cm')).toBe('1');
       await clock.settle();
       expect([...double.watches].filter(({ type }) => type.plural === 'configmaps')).toEqual([]);
-      double.faults.away();
+      double.faults.goDown();
       expect(await valueOf('cm')).toBe('1');
     });
 
@@ -169,13 +169,13 @@ describe('objects of a cluster', () => {
       configMap('seen', '1');
       objects.registerPod(podWith('a', 'seen'));
       await valueOf('seen');
-      double.faults.away();
+      double.faults.goDown();
       configMap('unseen', '1');
       objects.registerPod(podWith('b', 'unseen'));
       expect(await valueOf('seen')).toBe('1');
       expect(await valueOf('unseen')).toMatch(/^unavailable: failed to sync configmap cache: .*ECONNREFUSED/);
       configMap('seen', '2');
-      double.faults.back();
+      double.faults.comeUp();
       await clock.advance(60_000);
       expect(await valueOf('seen')).toBe('2');
       expect(await valueOf('unseen')).toBe('1');
@@ -229,9 +229,9 @@ describe('objects of a cluster', () => {
       objects.registerPod(podWith('a', 'cm'));
       await valueOf('cm');
       await clock.advance(60_000);
-      double.faults.away();
+      double.faults.goDown();
       expect(await valueOf('cm')).toBe('1');
-      double.faults.back();
+      double.faults.comeUp();
       double.objects.delete('configmaps', 'default', 'cm');
       expect(await valueOf('cm')).toBe('not-found: configmaps "cm" not found');
     });
@@ -283,14 +283,14 @@ describe('objects of a cluster', () => {
     });
 
     test('services are waited for, as long as the caller does', async () => {
-      double.faults.away();
+      double.faults.goDown();
       await open('Watch');
       const impatient = new AbortController();
       const given = objects.services(impatient.signal).catch((err: unknown) => String(err));
       const patient = objects.services(signal);
       impatient.abort(new Error('too long'));
       expect(await given).toContain('too long');
-      double.faults.back();
+      double.faults.comeUp();
       expect(await clock.until(patient)).toHaveLength(1);
     });
 

@@ -131,7 +131,7 @@ describe('trust bundles', () => {
   test('a server that is away is asked again by the next pod; who gives up does not call it off for others', async () => {
     const bundles = open();
     put('one', pem('a'));
-    double.faults.away();
+    double.faults.goDown();
     const impatient = new AbortController();
     const given = bundles.anchors({ name: 'one', optional: false }, impatient.signal).catch(String);
     const other = bundles
@@ -140,7 +140,7 @@ describe('trust bundles', () => {
     impatient.abort(new Error('enough'));
     expect(await given).toContain('enough');
     expect(await clock.until(other)).toContain('failed to determine which informer manager to choose');
-    double.faults.back();
+    double.faults.comeUp();
     expect(await read(bundles, { name: 'one', optional: false })).toBe(pem('a'));
   });
 });

@@ -65,11 +65,11 @@ describe('Pleg', () => {
 
   describe('the first relist', () => {
     test('nothing is seen before the runtime has answered', async () => {
-      cri.faults.down();
+      cri.faults.goDown();
       await start();
       expect(pleg.isSeen(a)).toBe(false);
       expect(pleg.health()).toMatchObject({ everAnswered: false, failingSinceMs: 0 });
-      cri.faults.up();
+      cri.faults.comeUp();
       await clock.advance(1_000);
       expect([pleg.isSeen(a), heard]).toEqual([true, ['answered']]);
     });

@@ -1,4 +1,4 @@
-// What the double refuses, as a Status object says it. Messages are a real server's, since people and clients read them.
+// Errors of the double, as Status objects. Messages are a real server's, since people and clients read them.
 // Upstream: apimachinery/pkg/api/errors.
 import type { ResourceType } from './resources.ts';
 

@@ -1,5 +1,5 @@
-// Who may do what: masters everything, nodes what the Node authorizer grants, bootstrapping kubelets a certificate request,
-// everybody a look at themselves. Upstream: the chain of authorizers that kubeadm sets up (Node, RBAC).
+// Authorization: masters may do everything, nodes what the Node authorizer grants, bootstrapping kubelets may request a
+// certificate, any user may review itself. Upstream: the chain of authorizers that kubeadm sets up (Node, RBAC).
 import type { SubjectAccessReview } from '../../src/api/k8s/types.ts';
 import { forbidden } from './api-error.ts';
 import { authorizeNode, nodeNameOf } from './node-authorizer.ts';
@@ -8,8 +8,8 @@ import type { Call, User } from './request.ts';
 
 type Attributes = Pick<Call, 'user' | 'verb' | 'type' | 'subresource' | 'namespace' | 'name' | 'fields'>;
 
-/** '' when allowed, else why not. */
-function whyNot(call: Attributes, store: ObjectStore): string {
+/** '' if the call is allowed, else the reason for denying it. */
+function denialReason(call: Attributes, store: ObjectStore): string {
   const { user, verb, type } = call;
   if (user.groups.includes('system:masters')) return '';
   if (
@@ -28,7 +28,7 @@ function whyNot(call: Attributes, store: ObjectStore): string {
 }
 
 export function authorize(call: Attributes, store: ObjectStore): void {
-  const why = whyNot(call, store);
+  const why = denialReason(call, store);
   if (why === '') return;
   const { user, verb, type, namespace } = call;
   const resource = call.subresource === '' ? type.plural : `${type.plural}/${call.subresource}`;
@@ -40,7 +40,7 @@ export function authorize(call: Attributes, store: ObjectStore): void {
   );
 }
 
-/** Whether a SubjectAccessReview is granted: masters may use a kubelet's own API, others what they were granted of it. */
+/** Decides a SubjectAccessReview: masters may use the whole API of a kubelet, others what they were granted of it. */
 export function mayAccess(
   user: User,
   spec: SubjectAccessReview['spec'],

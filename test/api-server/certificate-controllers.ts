@@ -1,14 +1,14 @@
-// Approves and signs kubelets' certificate requests, or fails them. Upstream: pkg/controller/certificates/{approver,signer},
-// pkg/apis/certificates/helpers.go. Beyond upstream, requests of nodes for serving certificates are approved, too, as clusters
-// do that add an approver for them.
+// Approves and signs kubelets' certificate signing requests, or fails them. Requests of nodes for serving certificates
+// are approved too, as in clusters that run an approver for them; upstream has none.
+// Upstream: pkg/controller/certificates/{approver,signer}, pkg/apis/certificates/helpers.go.
 import type { CertificateSigningRequest } from '../../src/api/k8s/types.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { type RequestContent, readRequest } from './pki.ts';
 
 export interface CertificateOptions {
-  /** What becomes of a request: nothing unless somebody else decides. The rules of a real cluster unless told. */
+  /** Decides a request; `wait` leaves it to another approver. By default and for undefined: the rules of a real cluster. */
   readonly decide?: (csr: CertificateSigningRequest) => 'approve' | 'deny' | 'wait' | undefined;
-  /** Of what is signed, unless the request asks for less. A year unless told. */
+  /** The longest validity of a signed certificate. Default: one year. */
   readonly seconds?: number;
 }
 
@@ -24,7 +24,7 @@ const clientSigner = 'kubernetes.io/kube-apiserver-client-kubelet';
 const servingSigner = 'kubernetes.io/kubelet-serving';
 const yearSeconds = 365 * 24 * 3600;
 
-/** One step; what it writes is a change again, until nothing is left to do. */
+/** Takes one step; its write triggers the next one, until the request is done. */
 export function handleRequest(deps: CertificateControllersDeps, name: string): void {
   const { objects } = deps;
   const csr = objects.get(plural, '', name);
@@ -47,10 +47,10 @@ function approvalMessage({ spec }: CertificateSigningRequest): string {
   return `Auto approving ${self}kubelet client certificate after SubjectAccessReview.`;
 }
 
-/** Bootstrappers may have any node's certificate, nodes their own. */
+/** Bootstrappers get the certificate of any node, nodes only their own. */
 function isAutomatic({ spec }: CertificateSigningRequest): boolean {
   const request = contentOf(spec.request);
-  if (request === undefined || whyNotFor(spec, request) !== undefined) return false;
+  if (request === undefined || signerRejection(spec, request) !== undefined) return false;
   const groups = spec.groups ?? [];
   const isOwn = groups.includes('system:nodes') && spec.username === request.commonName;
   return isOwn || (spec.signerName === clientSigner && groups.includes('system:bootstrappers'));
@@ -60,7 +60,7 @@ function signOrFail(deps: CertificateControllersDeps, csr: CertificateSigningReq
   const { objects, options, sign } = deps;
   const { expirationSeconds, request, signerName } = csr.spec;
   const content = contentOf(request);
-  const why = content === undefined ? 'the request cannot be parsed' : whyNotFor(csr.spec, content);
+  const why = content === undefined ? 'the request cannot be parsed' : signerRejection(csr.spec, content);
   if (why !== undefined) {
     addCondition(deps, csr, 'Failed', 'SignerValidationFailure', why);
     return;
@@ -85,8 +85,8 @@ function addCondition(
 
 type Spec = CertificateSigningRequest['spec'];
 
-/** The signers' own rules. */
-function whyNotFor({ signerName, usages = [] }: Spec, request: RequestContent): string | undefined {
+/** The rules of the signers. Undefined if the request conforms. */
+function signerRejection({ signerName, usages = [] }: Spec, request: RequestContent): string | undefined {
   const { commonName, hasNames, organizations } = request;
   const serving = signerName === servingSigner;
   if (organizations.join() !== 'system:nodes') return 'subject organization is not system:nodes';
@@ -106,7 +106,7 @@ function contentOf(base64: string): RequestContent | undefined {
   try {
     return readRequest(pemOf(base64));
   } catch {
-    // Whatever it is, it is no request.
+    // Not a certificate request.
     return undefined;
   }
 }

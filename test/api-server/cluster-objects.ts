@@ -1,4 +1,4 @@
-// The cluster as the test's administrator handles it: objects in and out without HTTP, with a server's checks.
+// The objects of the cluster for the test itself, with an administrator's rights: without HTTP, with a server's checks.
 import type {
   CertificateSigningRequest,
   ClusterTrustBundle,
@@ -48,7 +48,7 @@ interface Kinds {
   readonly volumeattachments: VolumeAttachment;
 }
 
-/** By plural name: `pods`, `configmaps`. Objects without a namespace: the namespace is ''. */
+/** Addressed by plural name: `pods`, `configmaps`. The namespace of cluster-scoped objects is ''. */
 export class ClusterObjects {
   readonly #writes: Writes;
   readonly #store: ObjectStore;
@@ -91,7 +91,7 @@ export class ClusterObjects {
     return this.#writes.delete(this.#target(plural, namespace, name), options).object;
   }
 
-  /** What the scheduler does. */
+  /** Binds a pod, as the scheduler does. */
   bind(namespace: string, name: string, nodeName: string): void {
     const type = resourceOf('pods');
     const pod = this.#writes.existing({ type, namespace, name });

@@ -1,5 +1,5 @@
-// How a cluster treats kubelets' certificate requests, the same on the double and on a real server with kubeadm's grants and
-// its controllers running.
+// The contract of certificate signing requests of kubelets, on the double and on a real server with kubeadm's grants and
+// running controllers.
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { CertificateSigningRequest } from '../../src/api/k8s/types.ts';
@@ -7,12 +7,12 @@ import type { ApiClient } from '../../src/api/ports/api-client.ts';
 import type { CertificateTemplate } from '../../src/api/ports/certificates.ts';
 import { makeRequest } from '../../src/edge/certs/make-x509.ts';
 import { memoryMaker } from '../fakes/memory-certificates.ts';
-import { type ContractGround, reasonOf } from './contract-kit.ts';
+import { type ContractContext, reasonOf } from './contract-kit.ts';
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const clientSigner = 'kubernetes.io/kube-apiserver-client-kubelet';
 
-export function certificateContract(ground: () => ContractGround): void {
+export function certificateContract(context: () => ContractContext): void {
   const commonName = `system:node:contract-${Math.random().toString(36).slice(2, 8)}`;
   const template = { commonName, organizations: ['system:nodes'], dnsNames: [], ips: [] };
 
@@ -32,7 +32,7 @@ export function certificateContract(ground: () => ContractGround): void {
     name: string,
     is: (csr: CertificateSigningRequest) => boolean,
   ): Promise<CertificateSigningRequest> => {
-    const { signal } = ground();
+    const { signal } = context();
     for (let attempt = 0; ; attempt++) {
       const csr = await client.get<CertificateSigningRequest>(`${path}/${name}`, { signal });
       if (is(csr) || attempt === 100) return csr;
@@ -40,15 +40,15 @@ export function certificateContract(ground: () => ContractGround): void {
     }
   };
 
-  test('who bootstraps gets a node’s client certificate, and may do nothing else', async () => {
-    const { asBootstrapper, signal } = ground();
+  test('a bootstrapper gets a client certificate for a node, and may do nothing else', async () => {
+    const { asBootstrapper, signal } = context();
     const client = asBootstrapper();
-    const made = await client.create<CertificateSigningRequest>(path, await request(), { signal });
-    expect(made.spec.username).toMatch(/^system:bootstrap:/);
-    expect(made.spec.groups).toContain('system:bootstrappers');
+    const created = await client.create<CertificateSigningRequest>(path, await request(), { signal });
+    expect(created.spec.username).toMatch(/^system:bootstrap:/);
+    expect(created.spec.groups).toContain('system:bootstrappers');
     const csr = await until(
       client,
-      made.metadata?.name ?? '',
+      created.metadata?.name ?? '',
       ({ status }) => status?.certificate !== undefined,
     );
     expect(csr.status?.conditions).toMatchObject([
@@ -63,8 +63,8 @@ export function certificateContract(ground: () => ContractGround): void {
     );
   });
 
-  test('what is no request, lives too short or is for nothing is invalid', async () => {
-    const { asBootstrapper, signal } = ground();
+  test('a malformed request, a lifetime that is too short and missing usages are invalid', async () => {
+    const { asBootstrapper, signal } = context();
     const client = asBootstrapper();
     const garbage = await request({}, { request: Buffer.from('garbage').toString('base64') });
     for (const csr of [
@@ -75,8 +75,8 @@ export function certificateContract(ground: () => ContractGround): void {
       expect(await reasonOf(client.create(path, csr, { signal }))).toBe('Invalid');
   });
 
-  test('a node gets its own next certificate by itself, and nobody else’s', async () => {
-    const { asNode, signal } = ground();
+  test('a node renews its own certificate without approval, and no other', async () => {
+    const { asNode, signal } = context();
     const node = asNode(commonName.slice('system:node:'.length));
     const own = await node.create<CertificateSigningRequest>(path, await request(), { signal });
     const signed = await until(
@@ -89,13 +89,13 @@ export function certificateContract(ground: () => ContractGround): void {
     expect(await reasonOf(node.create(path, theirs, { signal }))).toBe('Forbidden');
   });
 
-  test('what the signer cannot sign fails when it is approved, and says why', async () => {
-    const { admin, signal } = ground();
+  test('an approved request that the signer cannot sign fails with the reason', async () => {
+    const { admin, signal } = context();
     const bad = await request({ organizations: ['others'] });
-    const made = await admin.create<CertificateSigningRequest>(path, bad, { signal });
+    const created = await admin.create<CertificateSigningRequest>(path, bad, { signal });
     const conditions = [{ type: 'Approved', status: 'True', reason: 'Contract', message: 'by the contract' }];
-    const name = made.metadata?.name ?? '';
-    await admin.update(`${path}/${name}/approval`, { ...made, status: { conditions } }, { signal });
+    const name = created.metadata?.name ?? '';
+    await admin.update(`${path}/${name}/approval`, { ...created, status: { conditions } }, { signal });
     const failed = ({ status }: CertificateSigningRequest): boolean => (status?.conditions?.length ?? 0) > 1;
     const csr = await until(admin, name, failed);
     expect(csr.status?.conditions?.[1]).toMatchObject({

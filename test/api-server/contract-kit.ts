@@ -1,5 +1,5 @@
-// What the contract with the API server is checked on: a namespace of its own and clients as two users. The same suite runs
-// on the double and on any real server, so that the double cannot lie.
+// The kit of the API server contract: a namespace for each suite and clients of several users. The contract runs on the
+// double and on any real server, so that the double cannot diverge from what it stands for.
 
 import type { Pod } from '../../src/api/k8s/types.ts';
 import type { ApiClient, WatchEvent } from '../../src/api/ports/api-client.ts';
@@ -10,25 +10,25 @@ export interface ContractRig {
   readonly admin: ApiClient;
   readonly asNode: (name: string) => ApiClient;
   readonly asBootstrapper: () => ApiClient;
-  /** Whether it may still know places of long ago. */
-  readonly remembers?: boolean;
-  /** Takes back what the rig itself opened. */
+  /** Whether the server may still hold history from before its last compaction. */
+  readonly keepsHistory?: boolean;
+  /** Closes what the rig itself opened. */
   readonly close: () => Promise<void>;
 }
 
-export interface ContractGround extends ContractRig {
+export interface ContractContext extends ContractRig {
   readonly signal: AbortSignal;
   readonly namespace: string;
-  /** `pods`, `pods/x/status` in the namespace of the test. */
+  /** The path of `pods`, `pods/x/status` in the namespace of the suite. */
   readonly path: (...segments: readonly string[]) => string;
 }
 
-export async function openGround(rig: ContractRig): Promise<ContractGround & { clear(): Promise<void> }> {
+export async function openContext(rig: ContractRig): Promise<ContractContext & { clear(): Promise<void> }> {
   const abort = new AbortController();
   const { signal } = abort;
   const namespace = `contract-${Math.random().toString(36).slice(2, 10)}`;
   await rig.admin.create('/api/v1/namespaces', { metadata: { name: namespace } }, { signal });
-  await untilThere(
+  await untilExists(
     rig.admin,
     apiPath('api', 'v1', 'namespaces', namespace, 'serviceaccounts', 'default'),
     signal,
@@ -37,7 +37,7 @@ export async function openGround(rig: ContractRig): Promise<ContractGround & { c
     admin: rig.admin,
     asNode: (name) => rig.asNode(name),
     asBootstrapper: () => rig.asBootstrapper(),
-    remembers: rig.remembers ?? false,
+    keepsHistory: rig.keepsHistory ?? false,
     close: () => rig.close(),
     signal,
     namespace,
@@ -61,8 +61,8 @@ function ignoreNotFound(err: unknown): void {
   if (!(err instanceof KubeletError && err.kind === 'not-found')) throw err;
 }
 
-/** A controller makes it, some moments after the namespace. */
-async function untilThere(client: ApiClient, path: string, signal: AbortSignal): Promise<void> {
+/** Waits for an object that a controller creates some moments after the namespace. */
+async function untilExists(client: ApiClient, path: string, signal: AbortSignal): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const found = await client.get(path, { signal }).then(
       () => true,
@@ -71,7 +71,7 @@ async function untilThere(client: ApiClient, path: string, signal: AbortSignal):
     if (found) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`${path} did not come to be`);
+  throw new Error(`timed out waiting for ${path} to exist`);
 }
 
 export function contractPod(name: string, spec: Partial<Pod['spec']> = {}): Pod {
@@ -83,7 +83,7 @@ export function contractPod(name: string, spec: Partial<Pod['spec']> = {}): Pod 
   };
 }
 
-/** The error's reason, or what came instead. */
+/** The reason of the error that the call fails with, or its unexpected result. */
 export async function reasonOf(work: Promise<unknown>): Promise<string> {
   return await work.then(
     () => 'no error',
@@ -91,7 +91,7 @@ export async function reasonOf(work: Promise<unknown>): Promise<string> {
   );
 }
 
-/** The next `count` events that are no bookmarks. */
+/** The next `count` events, without bookmarks. */
 export async function takeEvents<T>(events: AsyncIterable<WatchEvent<T>>, count: number): Promise<string[]> {
   const seen: string[] = [];
   if (count === 0) return seen;

@@ -1,5 +1,5 @@
-// The double against the contract: without sockets, and with the client's own transport over HTTPS, HTTP/2 and HTTP/1.1.
-// integration/api-server-contract.test.ts has real servers.
+// Runs the contract on the double: without sockets, and with the client's own transport over HTTPS, HTTP/2 and HTTP/1.1.
+// integration/api-server-contract.test.ts runs it on real servers.
 import { realClock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { parseKubeconfig } from '../../src/edge/apiserver/kubeconfig.ts';
@@ -16,7 +16,7 @@ const token = 'abcdef.0123456789abcdef';
 function makeDouble(authority = new TestAuthority()): ApiServerDouble {
   const users = { [token]: bootstrapUser('abcdef') };
   const double = new ApiServerDouble({ clock: realClock, schedule: false, users, sign: authority.sign });
-  // So that there is a place that is long gone.
+  // So that there is a resource version that has expired.
   double.store.compact();
   return double;
 }

@@ -1,12 +1,12 @@
-// The contract with the API server, as kubelets rely on it. Runs on the double and on real servers.
+// The contract of the API server, as far as kubelets rely on it. Runs on the double and on real servers.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ConfigMap, Pod } from '../../src/api/k8s/types.ts';
 import { certificateContract } from './contract-certificates.ts';
 import {
-  type ContractGround,
+  type ContractContext,
   type ContractRig,
   contractPod,
-  openGround,
+  openContext,
   reasonOf,
   takeEvents,
 } from './contract-kit.ts';
@@ -14,44 +14,44 @@ import { nodeContract } from './contract-node.ts';
 
 export function apiServerContract(name: string, open: () => Promise<ContractRig>): void {
   describe(name, () => {
-    let ground: Awaited<ReturnType<typeof openGround>>;
+    let context: Awaited<ReturnType<typeof openContext>>;
     beforeAll(async () => {
-      ground = await openGround(await open());
+      context = await openContext(await open());
     }, 60_000);
     afterAll(async () => {
-      await ground.clear();
-      await ground.close();
+      await context.clear();
+      await context.close();
     }, 60_000);
-    objects(() => ground);
-    watches(() => ground);
-    deletion(() => ground);
-    nodeContract(() => ground);
-    certificateContract(() => ground);
+    objects(() => context);
+    watches(() => context);
+    deletion(() => context);
+    nodeContract(() => context);
+    certificateContract(() => context);
   });
 }
 
-type Ground = () => ContractGround;
+type GetContext = () => ContractContext;
 
-async function makeConfigMap(ground: ContractGround, name: string, labels = {}): Promise<ConfigMap> {
-  const { admin, signal, path } = ground;
+async function makeConfigMap(context: ContractContext, name: string, labels = {}): Promise<ConfigMap> {
+  const { admin, signal, path } = context;
   return await admin.create(path('configmaps'), { metadata: { name, labels }, data: { a: '1' } }, { signal });
 }
 
-function objects(ground: Ground): void {
-  test('a created object has a UID, a version and a time, and is there only once', async () => {
-    const { admin, signal, path } = ground();
-    const made = await makeConfigMap(ground(), 'made');
-    expect(made.metadata?.uid).toMatch(/^[0-9a-f-]{36}$/);
-    expect(made.metadata?.resourceVersion).toMatch(/^\d+$/);
-    expect(made.metadata?.creationTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-    expect(await admin.get(path('configmaps', 'made'), { signal })).toMatchObject({ data: { a: '1' } });
-    expect(await reasonOf(makeConfigMap(ground(), 'made'))).toBe('AlreadyExists');
+function objects(context: GetContext): void {
+  test('a created object has a UID, a resource version and a creation time, and cannot be created twice', async () => {
+    const { admin, signal, path } = context();
+    const created = await makeConfigMap(context(), 'created');
+    expect(created.metadata?.uid).toMatch(/^[0-9a-f-]{36}$/);
+    expect(created.metadata?.resourceVersion).toMatch(/^\d+$/);
+    expect(created.metadata?.creationTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    expect(await admin.get(path('configmaps', 'created'), { signal })).toMatchObject({ data: { a: '1' } });
+    expect(await reasonOf(makeConfigMap(context(), 'created'))).toBe('AlreadyExists');
     expect(await reasonOf(admin.get(path('configmaps', 'missing'), { signal }))).toBe('NotFound');
   });
 
-  test('an update of an older version conflicts, one that changes nothing keeps the version', async () => {
-    const { admin, signal, path } = ground();
-    const first = await makeConfigMap(ground(), 'updated');
+  test('an update of an older version conflicts; an update without a change keeps the version', async () => {
+    const { admin, signal, path } = context();
+    const first = await makeConfigMap(context(), 'updated');
     const second = await admin.update<ConfigMap>(
       path('configmaps', 'updated'),
       { ...first, data: { a: '2' } },
@@ -62,9 +62,9 @@ function objects(ground: Ground): void {
     expect(third.metadata?.resourceVersion).toBe(second.metadata?.resourceVersion);
   });
 
-  test('a list comes in pages of one version', async () => {
-    const { admin, signal, path } = ground();
-    for (const name of ['page-a', 'page-b', 'page-c']) await makeConfigMap(ground(), name, { paged: 'yes' });
+  test('all pages of a list have one version', async () => {
+    const { admin, signal, path } = context();
+    for (const name of ['page-a', 'page-b', 'page-c']) await makeConfigMap(context(), name, { paged: 'yes' });
     const query = { labelSelector: 'paged=yes', limit: 2 };
     const first = await admin.list<ConfigMap>(path('configmaps'), { signal, query });
     expect(first.items?.map(({ metadata }) => metadata?.name)).toEqual(['page-a', 'page-b']);
@@ -79,9 +79,9 @@ function objects(ground: Ground): void {
     expect(rest.metadata?.continue ?? '').toBe('');
   });
 
-  test('merge patches and JSON patches change what they name; a foreign UID is invalid', async () => {
-    const { admin, signal, path } = ground();
-    await makeConfigMap(ground(), 'patched');
+  test('merge patches and JSON patches change only the fields they name; another UID is invalid', async () => {
+    const { admin, signal, path } = context();
+    await makeConfigMap(context(), 'patched');
     const at = path('configmaps', 'patched');
     const merged = await admin.patch<ConfigMap>(at, 'merge', { data: { a: null, b: '2' } }, { signal });
     expect(merged.data).toEqual({ b: '2' });
@@ -96,7 +96,7 @@ function objects(ground: Ground): void {
   });
 
   test('a strategic patch of a pod status merges conditions by type and replaces container statuses', async () => {
-    const { admin, signal, path } = ground();
+    const { admin, signal, path } = context();
     await admin.create(path('pods'), contractPod('status', { nodeName: 'contract-none' }), { signal });
     const at = path('pods', 'status', 'status');
     const condition = (type: string, status: string) => ({ type, status, lastProbeTime: null });
@@ -134,15 +134,15 @@ function objects(ground: Ground): void {
     expect(pod.spec?.nodeName).toBe('contract-none');
   });
 
-  test('a resize takes resources alone, counts a generation, and is refused where it asks for more than that', async () => {
-    const { admin, signal, path } = ground();
+  test('a resize changes resources only, increments the generation, and is rejected if it changes anything else', async () => {
+    const { admin, signal, path } = context();
     const resources = { requests: { cpu: '100m', memory: '64Mi' }, limits: { cpu: '200m', memory: '128Mi' } };
     const containers = [{ name: 'app', image: 'registry.example/app:1', resources }];
     await admin.create(path('pods'), contractPod('sized', { nodeName: 'contract-none', containers }), {
       signal,
     });
-    const resize = (asked: object, more: object = {}): Promise<Pod> => {
-      const patch = { spec: { containers: [{ name: 'app', resources: asked, ...more }] } };
+    const resize = (resources: object, more: object = {}): Promise<Pod> => {
+      const patch = { spec: { containers: [{ name: 'app', resources, ...more }] } };
       return admin.patch<Pod>(path('pods', 'sized', 'resize'), 'strategic', patch, { signal });
     };
     const pod = await resize({ requests: { cpu: '0.15' } }, { image: 'registry.example/other:1' });
@@ -155,8 +155,8 @@ function objects(ground: Ground): void {
     expect(await reasonOf(resize({ requests: { 'ephemeral-storage': '1Gi' } }))).toBe('Invalid');
   });
 
-  test('a write to the pod itself leaves its status alone', async () => {
-    const { admin, signal, path } = ground();
+  test('a write to the pod leaves its status unchanged', async () => {
+    const { admin, signal, path } = context();
     const at = path('pods', 'status');
     const pod = await admin.patch<Pod>(
       at,
@@ -168,8 +168,8 @@ function objects(ground: Ground): void {
     expect(pod.status?.phase).toBe('Pending');
   });
 
-  test('what is no JSON, of another kind or not known is refused', async () => {
-    const { admin, signal, path } = ground();
+  test('rejects a body that is not JSON, is of another kind, or targets an unknown resource', async () => {
+    const { admin, signal, path } = context();
     expect(await reasonOf(admin.create(path('pods'), { kind: 'Node', apiVersion: 'v1' }, { signal }))).toBe(
       'BadRequest',
     );
@@ -179,11 +179,11 @@ function objects(ground: Ground): void {
   });
 }
 
-function watches(ground: Ground): void {
-  test('a watch tells what happened since a version, and what happens', async () => {
-    const { admin, signal, path } = ground();
+function watches(context: GetContext): void {
+  test('a watch sends the events since a version, then new ones', async () => {
+    const { admin, signal, path } = context();
     const { metadata } = await admin.list(path('configmaps'), { signal });
-    await makeConfigMap(ground(), 'watched');
+    await makeConfigMap(context(), 'watched');
     const events = admin.watch(path('configmaps'), { resourceVersion: metadata?.resourceVersion }, signal);
     const taken = takeEvents(events, 3);
     await admin.patch(path('configmaps', 'watched'), 'merge', { data: { a: '9' } }, { signal });
@@ -191,9 +191,9 @@ function watches(ground: Ground): void {
     expect(await taken).toEqual(['ADDED watched', 'MODIFIED watched', 'DELETED watched']);
   });
 
-  test('a watch with a selector tells of objects that begin and cease to match', async () => {
-    const { admin, signal, path } = ground();
-    await makeConfigMap(ground(), 'selected');
+  test('a watch with a selector sends ADDED and DELETED for objects that begin and cease to match', async () => {
+    const { admin, signal, path } = context();
+    await makeConfigMap(context(), 'selected');
     const { metadata } = await admin.list(path('configmaps'), { signal });
     const events = admin.watch(
       path('configmaps'),
@@ -216,9 +216,9 @@ function watches(ground: Ground): void {
     expect(await taken).toEqual(['ADDED selected', 'DELETED selected']);
   });
 
-  test('a watch without a version begins with what there is, and ends at its time-out', async () => {
-    const { admin, signal, path } = ground();
-    await makeConfigMap(ground(), 'present');
+  test('a watch without a version begins with the present objects, and ends at its timeout', async () => {
+    const { admin, signal, path } = context();
+    await makeConfigMap(context(), 'present');
     const query = { fieldSelector: 'metadata.name=present', timeoutSeconds: 1 };
     const seen: string[] = [];
     for await (const event of admin.watch<ConfigMap>(path('configmaps'), query, signal)) {
@@ -227,20 +227,20 @@ function watches(ground: Ground): void {
     expect(seen).toEqual(['ADDED present']);
   });
 
-  test('a place that is long gone is Expired or Gone, unless the server still has it', async () => {
-    const { admin, remembers, signal, path } = ground();
+  test('an expired version is rejected with 410, unless the server still has it', async () => {
+    const { admin, keepsHistory, signal, path } = context();
     const code = await takeEvents(admin.watch(path('configmaps'), { resourceVersion: '1' }, signal), 1).then(
       () => 'no error',
       (err: unknown) => (err as { details?: { code?: number } }).details?.code,
     );
-    // A server forgets after five minutes at the earliest; the double at once.
-    expect(remembers === true ? [410, 'no error'] : [410]).toContain(code);
+    // A server compacts after five minutes at the earliest, the double at once.
+    expect(keepsHistory === true ? [410, 'no error'] : [410]).toContain(code);
   });
 }
 
-function deletion(ground: Ground): void {
-  test('a bound pod is deleted with its grace period, which is only ever shortened, and goes with none', async () => {
-    const { admin, signal, path } = ground();
+function deletion(context: GetContext): void {
+  test('a bound pod is deleted with its grace period, which can only be shortened, and at once with none', async () => {
+    const { admin, signal, path } = context();
     await admin.create(path('pods'), contractPod('graceful', { nodeName: 'contract-none' }), { signal });
     const at = path('pods', 'graceful');
     const first = await admin.delete<Pod>(at, {}, { signal });
@@ -260,16 +260,16 @@ function deletion(ground: Ground): void {
     expect(await reasonOf(admin.get(at, { signal }))).toBe('NotFound');
   });
 
-  test('a pod that is on no node goes at once', async () => {
-    const { admin, signal, path } = ground();
+  test('a pod without a node is deleted at once', async () => {
+    const { admin, signal, path } = context();
     const gated = contractPod('unbound', { schedulingGates: [{ name: 'example.com/wait' }] });
     await admin.create(path('pods'), gated, { signal });
     await admin.delete(path('pods', 'unbound'), {}, { signal });
     expect(await reasonOf(admin.get(path('pods', 'unbound'), { signal }))).toBe('NotFound');
   });
 
-  test('a pod with a finalizer stays until that is taken off', async () => {
-    const { admin, signal, path } = ground();
+  test('a pod with a finalizer stays until the finalizer is removed', async () => {
+    const { admin, signal, path } = context();
     const pod = contractPod('finalized', { nodeName: 'contract-none' });
     const metadata = { ...pod.metadata, finalizers: ['example.com/keep'] };
     await admin.create(path('pods'), { ...pod, metadata }, { signal });
@@ -281,8 +281,8 @@ function deletion(ground: Ground): void {
     expect(await reasonOf(admin.get(at, { signal }))).toBe('NotFound');
   });
 
-  test('binding assigns a pod once', async () => {
-    const { admin, signal, path } = ground();
+  test('a pod can be bound only once', async () => {
+    const { admin, signal, path } = context();
     const gated = contractPod('bound', { schedulerName: 'nobody' });
     await admin.create(path('pods'), gated, { signal });
     const binding = {

@@ -1,7 +1,7 @@
-// What a control plane does besides serving: default objects of a namespace, scheduling, the taint of nodes that are not
-// ready, signing of kubelets' certificates. As little as kubelets and kubectl notice.
+// The controllers of the control plane, as far as kubelets and kubectl notice them: default objects of a namespace,
+// scheduling, the taint of nodes that are not ready, signing of kubelets' certificates.
 // Upstream: pkg/controller/{serviceaccount,certificates,nodelifecycle}, pkg/scheduler.
-// Invariant: nothing is written inside a write: controllers act in a turn of their own, on the state they find then.
+// Invariant: controllers never write inside another write: they act in a turn of their own, on the state at that time.
 import type { Node, Pod, Taint } from '../../src/api/k8s/types.ts';
 import { type CertificateOptions, handleRequest } from './certificate-controllers.ts';
 import type { ClusterObjects } from './cluster-objects.ts';

@@ -1,4 +1,4 @@
-// What clients ask before anything else: which version, which groups, which resources.
+// Discovery: version, groups and resources.
 // Upstream: apiserver/pkg/endpoints/discovery.
 import { apiVersionOf, type ResourceType, resourceTypes } from './resources.ts';
 
@@ -16,7 +16,7 @@ const version = {
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
-/** The document at this path; undefined when it is no discovery path. */
+/** The document at this path; undefined if it is not a discovery path. */
 export function discovery(path: string): object | undefined {
   if (path === '/version') return version;
   if (path === '/healthz' || path === '/livez' || path === '/readyz') return { status: 'ok' };
@@ -83,7 +83,7 @@ function openApiIndex(): object {
   return { paths: Object.fromEntries(versions.map((each) => entry(openApiPath(each)))) };
 }
 
-/** Just enough to tell kubectl that fields are checked by the server, so that it asks for no schema. */
+/** Just enough for kubectl to see that the server validates fields, so that it requests no schema. */
 function openApiDocument(path: string): object | undefined {
   const types = resourceTypes.filter((type) => openApiPath(apiVersionOf(type)) === path);
   if (types.length === 0) return undefined;

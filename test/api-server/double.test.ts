@@ -1,4 +1,4 @@
-// What the double does beyond the contract: reviews, signing, scheduling, tables, discovery and the faults that it can be told.
+// The double beyond the contract: reviews, signing, scheduling, tables, discovery and injected faults.
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -52,7 +52,7 @@ describe('reviews', () => {
   const review = (token: string) =>
     node.create<TokenReview>('/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token } }, { signal });
 
-  test('a service account token is its account’s, until it expires or its pod goes', async () => {
+  test('a service account token is valid until it expires or its pod is deleted', async () => {
     readyNode('n1');
     double.objects.create('pods', {
       metadata: { name: 'p', namespace: 'default' },
@@ -66,8 +66,8 @@ describe('reviews', () => {
       { signal },
     );
     const token = status?.token ?? '';
-    const told = await review(token);
-    expect(told.status).toMatchObject({
+    const reviewed = await review(token);
+    expect(reviewed.status).toMatchObject({
       authenticated: true,
       user: {
         username: 'system:serviceaccount:default:default',
@@ -79,7 +79,7 @@ describe('reviews', () => {
     expect((await review('nonsense')).status?.authenticated).not.toBe(true);
   });
 
-  test('only masters may use a kubelet', async () => {
+  test('only masters may use the API of a kubelet', async () => {
     const ask = (user: string, groups: string[]) =>
       node.create<SubjectAccessReview>(
         '/apis/authorization.k8s.io/v1/subjectaccessreviews',
@@ -96,7 +96,7 @@ describe('reviews', () => {
     expect((await ask('b', ['system:authenticated'])).status?.allowed).toBe(false);
   });
 
-  test('who comes with nothing, or with a wrong token, is refused', async () => {
+  test('rejects requests without credentials and with an invalid token', async () => {
     const answer = (headers: Record<string, string>) =>
       double.handle({ method: 'GET', path: '/api/v1/pods', headers, body: '', signal });
     expect((await answer({})).status).toBe(403);
@@ -106,9 +106,9 @@ describe('reviews', () => {
 });
 
 describe('certificate requests', () => {
-  test('of kubelets are signed, for the key and the names that they ask for', async () => {
+  test('of kubelets are signed with the requested key and names', async () => {
     const csr = readFileSync(new URL('fixtures/kubelet-serving.csr', import.meta.url), 'utf8');
-    const made = await node.create<CertificateSigningRequest>(
+    const created = await node.create<CertificateSigningRequest>(
       '/apis/certificates.k8s.io/v1/certificatesigningrequests',
       {
         metadata: { generateName: 'csr-' },
@@ -123,7 +123,7 @@ describe('certificate requests', () => {
     );
     await clock.settle();
     const { status } = await node.get<CertificateSigningRequest>(
-      `/apis/certificates.k8s.io/v1/certificatesigningrequests/${made.metadata?.name}`,
+      `/apis/certificates.k8s.io/v1/certificatesigningrequests/${created.metadata?.name}`,
       { signal },
     );
     expect(status?.conditions?.map(({ type }) => type)).toEqual(['Approved']);
@@ -135,7 +135,7 @@ describe('certificate requests', () => {
 });
 
 describe('controllers', () => {
-  test('a pod without a node is bound to one that is ready and that it tolerates', async () => {
+  test('a pod without a node is bound to a ready node whose taints it tolerates', async () => {
     double.objects.create('pods', {
       metadata: { name: 'p', namespace: 'default' },
       spec: { containers: [{ name: 'c', image: 'i' }] },
@@ -161,7 +161,7 @@ describe('controllers', () => {
 describe('faults', () => {
   const get = () => admin.get('/api/v1/namespaces/default', { signal, timeoutMs: 5_000 });
 
-  test('fail so many calls, slow down, hang, and are taken back', async () => {
+  test('fail a number of calls, delay calls, stall calls, and can be removed', async () => {
     double.faults.fail({ verb: 'get', resource: 'namespaces' }, { code: 500, times: 2 });
     expect([await reason(get()), await reason(get()), await reason(get())]).toEqual([
       'internal InternalError',
@@ -184,7 +184,7 @@ describe('faults', () => {
     expect(await reason(get())).toBe('no error');
   });
 
-  test('an answer that gets lost: the write was carried out', async () => {
+  test('a lost response: the write was carried out', async () => {
     double.faults.fail({ verb: 'create', resource: 'configmaps' }, { code: 500, when: 'after' });
     const body = { metadata: { name: 'x' } };
     const create = () => admin.create('/api/v1/namespaces/default/configmaps', body, { signal });
@@ -192,15 +192,15 @@ describe('faults', () => {
     expect(await reason(create())).toBe('conflict AlreadyExists');
   });
 
-  test('a server that is away is unavailable, and the same when it is back', async () => {
-    double.faults.away();
+  test('a server that is down is unavailable, and keeps its objects', async () => {
+    double.faults.goDown();
     expect(await reason(get())).toBe('unavailable ConnectionFailed');
-    double.faults.back();
+    double.faults.comeUp();
     expect(await reason(get())).toBe('no error');
   });
 });
 
-test('a table has a row per object, as kubectl get wants it', async () => {
+test('a table has a row per object, as kubectl get requests it', async () => {
   readyNode('n1');
   const answer = await double.handle({
     method: 'GET',

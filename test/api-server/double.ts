@@ -1,6 +1,6 @@
-// The API server as tests have it: behaves like a real one as far as kubelets and kubectl can tell, in memory, on the
-// test's clock, with the Node authorizer and NodeRestriction on. Fronts: memory-transport.ts and http-front.ts.
-// Invariant: whatever a request is, exactly one answer comes of it, and the log of requests has it.
+// A test double of the API server: behaves like a real one to kubelets and kubectl, in memory, on the injected clock,
+// with the Node authorizer and NodeRestriction enabled. Fronts: memory-transport.ts and http-front.ts.
+// Invariant: every request gets exactly one response and one entry in `requests`.
 import type { Clock } from '../../src/base/clock.ts';
 import { isAbort } from '../../src/base/errors.ts';
 import { ApiError, badRequest } from './api-error.ts';
@@ -20,20 +20,20 @@ import { Writes } from './writes.ts';
 
 interface ApiServerDoubleOptions {
   readonly clock: Clock;
-  /** Bearer tokens and whose they are. */
+  /** Users by their bearer tokens. */
   readonly users?: Readonly<Record<string, User>>;
-  /** Whether pods get the volume with their service account's token, as in a real cluster; yes unless told. */
+  /** Whether pods get the volume with their service account's token, as in a real cluster. Default: true. */
   readonly automount?: boolean;
-  /** Whether pods without a node are bound to one that is ready; yes unless told. */
+  /** Whether pods without a node are bound to a ready node. Default: true. */
   readonly schedule?: boolean;
-  /** Whether CSRs of kubelets are approved and signed; needs `sign`. */
+  /** Signs CSRs of kubelets; without it they stay pending. */
   readonly sign?: (csrPem: string, signerName: string, seconds: number) => string;
   readonly certificates?: CertificateOptions;
   /** The root certificate that pods are given. */
   readonly caPem?: string;
-  /** How often watches get bookmarks. */
+  /** The interval of bookmarks in watches. */
   readonly bookmarkMs?: number;
-  /** In [0, 1); for names and UIDs. */
+  /** In [0, 1), for generated names and UIDs. */
   readonly random?: () => number;
 }
 
@@ -61,7 +61,7 @@ export function nodeUser(name: string): User {
   return { name: `system:node:${name}`, groups: ['system:nodes', 'system:authenticated'] };
 }
 
-/** Whom a bootstrap token stands for. */
+/** The user of a bootstrap token. */
 export function bootstrapUser(id: string): User {
   return { name: `system:bootstrap:${id}`, groups: ['system:bootstrappers', 'system:authenticated'] };
 }
@@ -69,11 +69,11 @@ export function bootstrapUser(id: string): User {
 export class ApiServerDouble {
   readonly store = new ObjectStore();
   readonly faults: Faults;
-  /** For the test itself, as an administrator. */
+  /** Access for the test itself, with an administrator's rights. */
   readonly objects: ClusterObjects;
   readonly requests: LoggedRequest[] = [];
   readonly watches = new Set<WatchStream>();
-  /** What others than masters may do to kubelets: `USER VERB SUBRESOURCE`. */
+  /** Rights of users other than masters on the API of kubelets: `USER VERB SUBRESOURCE`. */
   readonly grants = new Set<string>();
   readonly #clock: Clock;
   readonly #tokens: Tokens;
@@ -132,11 +132,11 @@ export class ApiServerDouble {
       if (isAbort(err) || request.signal.aborted) throw err;
       response = errorResponse(err);
     }
-    if (call !== undefined) this.#note(call, response.status);
+    if (call !== undefined) this.#record(call, response.status);
     return response;
   }
 
-  /** What was asked for, as `verb resource[/subresource] [namespace/]name`; for assertions. */
+  /** All requests as `verb resource[/subresource] [namespace/]name`, for assertions. */
   requestLines(): readonly string[] {
     return this.requests.map(({ verb, resource, subresource, namespace, name }) => {
       const what = subresource === '' ? resource : `${resource}/${subresource}`;
@@ -145,13 +145,13 @@ export class ApiServerDouble {
     });
   }
 
-  /** Ends every watch; nothing of it stays behind on the clock. */
+  /** Ends every watch and leaves no timer on the clock. */
   close(): void {
     this.#controllers.stop();
     this.faults.cutWatches();
   }
 
-  #note(call: Call, code: number): void {
+  #record(call: Call, code: number): void {
     this.requests.push({
       user: call.user.name,
       verb: call.verb,
@@ -174,7 +174,7 @@ export function callOf(request: RawRequest, url: URL, user: User): Call {
   if (place === undefined) {
     throw new ApiError(404, 'NotFound', 'the server could not find the requested resource');
   }
-  // Some clients send protobuf where a server takes it; this one does not, and says so.
+  // Some clients send protobuf where the server accepts it; the double rejects it.
   if ((request.headers['content-type'] ?? '').includes('protobuf')) {
     throw new ApiError(
       415,

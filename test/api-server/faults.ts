@@ -1,12 +1,12 @@
-// Trouble that a test orders: a server that is away, slow, busy or forgetful, watches that break.
-// Invariant: orders are used in the order they were given, each as many times as it was told.
+// Faults injected by tests: a server that is unreachable, slow or busy, calls that fail or hang, watches that break.
+// Invariant: rules apply in the order in which they were added, each for its number of times.
 import type { Clock } from '../../src/base/clock.ts';
 import { sleepWith } from '../../src/base/clock.ts';
 import { ApiError, expired, type StatusDetails } from './api-error.ts';
 import type { Call, Verb } from './request.ts';
 import type { WatchStream } from './watch-stream.ts';
 
-/** Which calls are meant; what is not given matches everything. */
+/** Selects calls; an absent field matches every call. */
 interface CallFilter {
   readonly verb?: Verb;
   readonly resource?: string;
@@ -21,13 +21,13 @@ interface FailureOptions {
   readonly message?: string;
   readonly retryAfterSeconds?: number;
   readonly details?: StatusDetails;
-  /** One call unless told. */
+  /** How many calls it affects. Default: 1. */
   readonly times?: number;
-  /** Before the server acts, or after it has: the answer that gets lost. */
+  /** Before the server acts, or after it has acted and before it responds (a lost response). */
   readonly when?: 'before' | 'after';
 }
 
-interface Order {
+interface Rule {
   readonly filter: CallFilter;
   readonly when: 'before' | 'after';
   readonly act: (signal: AbortSignal) => Promise<void>;
@@ -46,53 +46,53 @@ function matchesCall(filter: CallFilter, call: Call): boolean {
 
 export class Faults {
   readonly #clock: Clock;
-  readonly #orders: Order[] = [];
+  readonly #rules: Rule[] = [];
   readonly #watches: ReadonlySet<WatchStream>;
-  readonly #onAway = new Set<() => void>();
-  #away = false;
+  readonly #onDown = new Set<() => void>();
+  #isDown = false;
 
   constructor(clock: Clock, watches: ReadonlySet<WatchStream>) {
     this.#clock = clock;
     this.#watches = watches;
   }
 
-  get isAway(): boolean {
-    return this.#away;
+  get isDown(): boolean {
+    return this.#isDown;
   }
 
-  /** The server is not reachable: connections break and are refused, until back(). What it stores stays. */
-  away(): void {
-    this.#away = true;
+  /** Makes the server unreachable until comeUp(): connections break and are refused. Its objects are kept. */
+  goDown(): void {
+    this.#isDown = true;
     this.cutWatches();
-    for (const listener of this.#onAway) listener();
+    for (const listener of this.#onDown) listener();
   }
 
-  back(): void {
-    this.#away = false;
+  comeUp(): void {
+    this.#isDown = false;
   }
 
-  /** For fronts, which have connections to break. */
-  onAway(listener: () => void): () => void {
-    this.#onAway.add(listener);
-    return () => this.#onAway.delete(listener);
+  /** For fronts, which have connections to break. Returns the function that unsubscribes. */
+  onDown(listener: () => void): () => void {
+    this.#onDown.add(listener);
+    return () => this.#onDown.delete(listener);
   }
 
-  /** The next such calls are answered with an error. */
+  /** Makes the next matching calls fail. */
   fail(filter: CallFilter, options: FailureOptions): { remove(): void } {
     const { code, reason = reasons[code] ?? 'InternalError', retryAfterSeconds } = options;
     const details = { ...options.details, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
-    const error = new ApiError(code, reason, options.message ?? 'ordered by the test', details);
+    const error = new ApiError(code, reason, options.message ?? 'injected by the test', details);
     return this.#add(filter, options, () => Promise.reject(error));
   }
 
-  /** Such calls take so much longer, until removed. */
+  /** Delays matching calls until removed. */
   slow(filter: CallFilter, ms: number): { remove(): void } {
     return this.#add(filter, { times: Number.POSITIVE_INFINITY }, (signal) =>
       sleepWith(this.#clock, ms, signal),
     );
   }
 
-  /** Such calls hang until removed. */
+  /** Makes matching calls hang until removed. */
   stall(filter: CallFilter): { remove(): void; readonly waiting: number } {
     const waiting = new Set<() => void>();
     const order = this.#add(
@@ -119,14 +119,14 @@ export class Faults {
     };
   }
 
-  /** Ends watches, of one resource or of all, without a word. */
+  /** Closes the watches of one resource or of all, without an error event. */
   cutWatches(resource?: string): void {
     for (const watch of this.#watches) {
       if (resource === undefined || watch.type.plural === resource) watch.end();
     }
   }
 
-  /** Tells watches that their place is gone: 410 in the middle of the stream. */
+  /** Sends a 410 in the middle of the watches: their resource version has expired. */
   expireWatches(resource?: string): void {
     for (const watch of this.#watches) {
       if (resource === undefined || watch.type.plural === resource)
@@ -134,9 +134,9 @@ export class Faults {
     }
   }
 
-  /** Carries out what was ordered for this call, if anything was. */
+  /** Applies the rules that match this call. */
   async apply(call: Call, when: 'before' | 'after'): Promise<void> {
-    const order = this.#orders.find((each) => each.when === when && matchesCall(each.filter, call));
+    const order = this.#rules.find((each) => each.when === when && matchesCall(each.filter, call));
     if (order === undefined) return;
     order.left--;
     if (order.left <= 0) this.#remove(order);
@@ -146,16 +146,16 @@ export class Faults {
   #add(
     filter: CallFilter,
     options: { readonly times?: number; readonly when?: 'before' | 'after' },
-    act: Order['act'],
+    act: Rule['act'],
   ): { remove(): void } {
-    const order: Order = { filter, when: options.when ?? 'before', act, left: options.times ?? 1 };
-    this.#orders.push(order);
+    const order: Rule = { filter, when: options.when ?? 'before', act, left: options.times ?? 1 };
+    this.#rules.push(order);
     return { remove: () => this.#remove(order) };
   }
 
-  #remove(order: Order): void {
-    const index = this.#orders.indexOf(order);
-    if (index >= 0) this.#orders.splice(index, 1);
+  #remove(order: Rule): void {
+    const index = this.#rules.indexOf(order);
+    if (index >= 0) this.#rules.splice(index, 1);
   }
 }
 

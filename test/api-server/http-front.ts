@@ -1,6 +1,6 @@
-// The double on a port of loopback: HTTPS with HTTP/2 and HTTP/1.1 and client certificates, as a real server has it, or plain
-// HTTP. Logs, exec and the like are passed on to the kubelet (kubelet-proxy.ts).
-// Invariants: while the double is away connections are refused or cut; close() leaves no socket behind.
+// The double on a loopback port: HTTPS with HTTP/2, HTTP/1.1 and client certificates, as a real server, or plain HTTP.
+// Logs, exec and the like are proxied to the kubelet (kubelet-proxy.ts).
+// Invariants: while the double is down, connections are refused or cut; close() leaves no socket behind.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
@@ -13,22 +13,22 @@ import type { TestAuthority } from './pki.ts';
 import type { RawRequest, RawResponse, User } from './request.ts';
 
 export interface HttpFrontOptions {
-  /** Undefined: plain HTTP. */
+  /** Plain HTTP if undefined. */
   readonly authority?: TestAuthority | undefined;
-  /** HTTP/2 is offered unless told. */
+  /** Whether HTTP/2 is offered. Default: true. */
   readonly http2?: boolean;
   readonly port?: number;
-  /** Streams that one connection may have at once. */
+  /** The most concurrent streams of a connection. */
   readonly maxStreams?: number;
   readonly proxy?: KubeletProxy;
-  /** More names and addresses that the certificate is for. */
+  /** Further names and addresses of the certificate. */
   readonly hosts?: readonly string[];
 }
 
 export interface HttpFront {
   readonly url: string;
   readonly port: number;
-  /** Connections that are open now, and all that ever were. */
+  /** The open connections, and all since the start. */
   readonly connections: { readonly open: number; readonly total: number };
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export async function serveDouble(
     else proxy.upgrade(double, request, socket, head, userOf(request));
   });
   server.on('connection', (socket: Socket) => {
-    if (double.faults.isAway) {
+    if (double.faults.isDown) {
       socket.destroy();
       return;
     }
@@ -65,7 +65,7 @@ export async function serveDouble(
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
-  const stopListening = double.faults.onAway(cut);
+  const stopListening = double.faults.onDown(cut);
   await new Promise<void>((resolve) => server.listen(options.port ?? 0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
@@ -95,7 +95,7 @@ function secureServer(
     key,
     ca: authority.cert,
     requestCert: true,
-    // Not at the handshake: a certificate is not asked for, and a bad one is answered with 401.
+    // Not in the handshake: a certificate is optional, and a bad one is rejected with 401.
     rejectUnauthorized: false,
   };
   if (!http2) return createHttpsServer(tls, onRequest);
@@ -115,15 +115,15 @@ function userOf(request: AnyRequest): User | undefined {
   return { name: String(subject['CN']), groups: [...[subject['O'] ?? []].flat(), 'system:authenticated'] };
 }
 
-/** Expired, or signed by somebody else: a real server does not take its bearer for anybody, token or not. */
+/** Whether the certificate is expired or signed by another authority: a real server rejects it even beside a valid token. */
 function hasBadCertificate(request: AnyRequest): boolean {
   const socket = request.socket as Partial<TLSSocket>;
   if (socket.authorized !== false || socket.getPeerCertificate === undefined) return false;
-  // Without a certificate there is an empty object.
+  // Without a certificate, Node returns an empty object.
   return Object.keys(socket.getPeerCertificate()).length > 0;
 }
 
-/** What the request's headers say of who asks; an administrator may act as somebody else. */
+/** The user of the impersonation headers, which an administrator may send. */
 function impersonated(request: AnyRequest, user: User | undefined): User | undefined {
   const as = request.headers['impersonate-user'];
   if (as === undefined || user?.groups.includes('system:masters') !== true) return user;
@@ -174,7 +174,7 @@ async function bodyOf(request: AnyRequest): Promise<string> {
   try {
     for await (const chunk of request as AsyncIterable<Uint8Array>) chunks.push(chunk);
   } catch {
-    // Whoever sent it has gone; nobody will read the answer either.
+    // The client has disconnected and will not read the response.
     return '';
   }
   return Buffer.concat(chunks).toString('utf8');
@@ -187,7 +187,7 @@ async function write(response: ServerResponse, { body, headers, status }: RawRes
     response.end(body);
     return;
   }
-  // A watch: its reader wants to know that it has begun.
+  // Sends the headers of a watch before its first event.
   response.flushHeaders();
   for await (const part of body) {
     if (response.destroyed) return;

@@ -1,4 +1,4 @@
-// A kubeconfig for a double on a port, for kubelets and kubectl.
+// Kubeconfigs for a double on a port.
 import type { HttpFront } from './http-front.ts';
 import type { KeyPair, TestAuthority } from './pki.ts';
 
@@ -9,7 +9,7 @@ export interface KubeconfigOptions {
   readonly token?: string;
 }
 
-/** JSON, which is YAML, too. */
+/** As JSON, which is valid YAML. */
 export function kubeconfigText({ authority, client, front, token }: KubeconfigOptions): string {
   const data = (text: string): string => Buffer.from(text).toString('base64');
   const cluster = {

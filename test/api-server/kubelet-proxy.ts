@@ -1,8 +1,8 @@
-// Passes on what `kubectl logs`, exec, attach, port-forward and get --raw …/nodes/NAME/proxy/… ask: to the kubelet of the pod's
-// node or to that node's, on its own port, by the server's own certificate.
+// Proxies logs, exec, attach, port-forward and get --raw …/nodes/NAME/proxy/… to the kubelet of the node, on the kubelet's
+// port, with the server's client certificate.
 // Upstream: pkg/registry/core/{pod,node}/rest and apimachinery/pkg/util/proxy.
-// Invariant: a real server translates the newest WebSocket protocols into SPDY; here they are refused, so that kubectl falls back
-// to SPDY. Those that runtimes know are passed through, as older servers do.
+// Invariant: a real server translates the newest WebSocket protocols into SPDY; the double rejects them, so that kubectl
+// falls back to SPDY. Protocols that runtimes speak are passed through, as older servers do.
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
@@ -20,7 +20,7 @@ interface Target {
   readonly host: string;
   readonly port: number;
   readonly path: string;
-  /** The pod whose log it is. */
+  /** The pod, for a request of its log. */
   readonly logOf?: string;
 }
 
@@ -36,7 +36,7 @@ export class KubeletProxy {
   readonly #secure: boolean;
   readonly #host: string | undefined;
 
-  /** `client`: the certificate that the kubelet is to know the server by; `host`: where kubelets listen, if not at their node's. */
+  /** `client`: the certificate that authenticates the server to the kubelet; `host`: the kubelets' address, if not their node's. */
   constructor(
     client: KeyPair | undefined,
     options: { readonly secure?: boolean; readonly host?: string } = {},
@@ -46,7 +46,7 @@ export class KubeletProxy {
     this.#host = options.host;
   }
 
-  /** False when the request is none for a kubelet. */
+  /** False if the request is not for a kubelet. */
   async request(double: ApiServerDouble, raw: RawRequest, response: ServerResponse): Promise<boolean> {
     const target = this.#target(double, raw, raw.user);
     if (target === undefined) return false;
@@ -84,7 +84,7 @@ export class KubeletProxy {
       };
       const target = this.#target(double, raw, user);
       if (target === undefined) throw badRequest('there is nothing to upgrade');
-      // Never rejects.
+      // The returned promise never rejects.
       void this.#streams(target).proxy(request, socket, head, urlOf(target, this.#secure));
     } catch (err) {
       socket.on('error', () => socket.destroy());
@@ -112,24 +112,24 @@ export class KubeletProxy {
     return target && { ...target, host: this.#host ?? target.host };
   }
 
-  /** Which kubelet, and what of it; undefined when the request is none for a kubelet. */
+  /** The kubelet and the path on it; undefined if the request is not for a kubelet. */
   #nodeTarget(double: ApiServerDouble, raw: RawRequest, user: User | undefined): Target | undefined {
     const url = new URL(raw.path, 'http://double');
-    // Tokens are for requests; who comes here with one acts as the administrator.
-    const asked = (): Call => {
+    // An upgrade with a bearer token acts as the administrator.
+    const authorized = (): Call => {
       const call = callOf(raw, url, user ?? adminUser);
       authorize(call, double.store);
       return call;
     };
     const below = /^\/api\/v1\/nodes\/[^/]+\/proxy(\/.*)?$/.exec(url.pathname);
     if (below !== null) {
-      const { name } = asked();
+      const { name } = authorized();
       const node = double.objects.get('nodes', '', name);
       if (node === undefined) throw notFound(resourceOf('nodes'), name);
       return { ...endpointOf(node), path: `${below[1] ?? '/'}${url.search}` };
     }
     const kind = kubeletPaths[podStream.exec(url.pathname)?.[1] ?? ''];
-    return kind === undefined ? undefined : podTarget(double, kind, asked(), url);
+    return kind === undefined ? undefined : podTarget(double, kind, authorized(), url);
   }
 }
 
@@ -149,7 +149,7 @@ function podTarget(double: ApiServerDouble, kind: string, call: Call, url: URL):
   return { ...endpointOf(node), path, ...(isLog && { logOf: call.name }) };
 }
 
-/** Of the protocols that runtimes do not speak, which a real server translates. */
+/** Whether only protocols are offered that runtimes do not speak and a real server translates. */
 function isNewWebSocket({ headers }: IncomingMessage): boolean {
   if (String(headers.upgrade).toLowerCase() !== 'websocket') return false;
   const offered = (headers['sec-websocket-protocol'] ?? '').split(',');
@@ -160,7 +160,7 @@ function urlOf({ host, path, port }: Target, secure: boolean): string {
   return `${secure ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`;
 }
 
-/** The kubelet's names for what kubectl asks the server. */
+/** The query in the kubelet's parameter names. */
 function kubeletQuery(query: URLSearchParams): string {
   const names: Readonly<Record<string, string>> = { stdin: 'input', stdout: 'output', stderr: 'error' };
   const renamed = new URLSearchParams();
@@ -174,11 +174,11 @@ function kubeletQuery(query: URLSearchParams): string {
 function containerOf({ metadata, spec }: Pod, url: URL): string {
   const pod = metadata?.name ?? '';
   const { containers = [], ephemeralContainers = [], initContainers = [] } = spec ?? {};
-  const asked = url.searchParams.get('container') ?? '';
-  if (asked !== '') {
+  const requested = url.searchParams.get('container') ?? '';
+  if (requested !== '') {
     const all = [...initContainers, ...containers, ...ephemeralContainers];
-    if (all.some(({ name }) => name === asked)) return asked;
-    throw badRequest(`container ${asked} is not valid for pod ${pod}`);
+    if (all.some(({ name }) => name === requested)) return requested;
+    throw badRequest(`container ${requested} is not valid for pod ${pod}`);
   }
   const [only, ...others] = containers.map(({ name }) => name);
   if (only !== undefined && others.length === 0) return only;

@@ -1,4 +1,4 @@
-// What a real API server makes of a kubelet's answer to `kubectl logs`, and of the request before. Upstream: LogLocation in
+// How the API server forwards `kubectl logs` to the kubelet and its response to the client. Upstream: LogLocation in
 // pkg/registry/core/pod/strategy.go and GenericHttpResponseChecker in apiserver/pkg/registry/generic/rest.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -6,7 +6,7 @@ import { ApiError, badRequest } from './api-error.ts';
 
 const mostErrorBytes = 2_000;
 
-/** A time is passed on in whole seconds. */
+/** Times are forwarded in whole seconds. */
 export function logQuery(query: URLSearchParams): URLSearchParams {
   const passed = new URLSearchParams(query);
   const since = passed.get('sinceTime');
@@ -14,7 +14,7 @@ export function logQuery(query: URLSearchParams): URLSearchParams {
   return passed;
 }
 
-/** An error of the kubelet's is the server's own, in the kubelet's words. */
+/** Turns an error of the kubelet into an error of the server with the kubelet's message. */
 export async function checkLogAnswer(answer: IncomingMessage, pod: string): Promise<void> {
   const code = answer.statusCode ?? 502;
   if (code >= 200 && code <= 206) return;
@@ -28,7 +28,7 @@ export async function checkLogAnswer(answer: IncomingMessage, pod: string): Prom
   throw new ApiError(404, 'NotFound', message);
 }
 
-/** No faster than it is read; cut off where the kubelet cut it off. */
+/** Copies with backpressure; cuts the response if the kubelet cut its own. */
 export async function passOn(answer: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     for await (const chunk of answer as AsyncIterable<Uint8Array>) {

@@ -1,4 +1,4 @@
-// A client on the double without sockets and without rate limits: what most tests of features want.
+// A client of the double without sockets and rate limits, for tests of features.
 
 import type { Follow } from '../../src/api/ports/api-client.ts';
 import type { Clock } from '../../src/base/clock.ts';

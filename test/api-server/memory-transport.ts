@@ -1,4 +1,4 @@
-// The double as the client's transport, without sockets: for tests on the fake clock. Upstream has no counterpart.
+// The double as a transport of the client, without sockets, for tests on the fake clock. Upstream has no counterpart.
 
 import { KubeletError } from '../../src/base/errors.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../../src/edge/apiserver/transport.ts';
@@ -9,19 +9,19 @@ export class MemoryTransport implements Transport {
   readonly host = 'double:6443';
   readonly #double: ApiServerDouble;
   readonly #user: User | undefined;
-  /** Aborted when the connections are closed; exchanges under way end with it. */
+  /** Aborted when the connections are closed, which ends the exchanges in flight. */
   #connection = new AbortController();
   unauthorizedCount = 0;
 
   constructor(double: ApiServerDouble, user?: User) {
     this.#double = double;
     this.#user = user;
-    double.faults.onAway(() => this.closeConnections());
+    double.faults.onDown(() => this.closeConnections());
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
     request.signal.throwIfAborted();
-    if (this.#double.faults.isAway) throw unreachable('connect ECONNREFUSED');
+    if (this.#double.faults.isDown) throw unreachable('connect ECONNREFUSED');
     const connection = this.#connection.signal;
     const signal = AbortSignal.any([request.signal, connection]);
     const gone = new Promise<never>((_, reject) => {
@@ -63,11 +63,11 @@ export class MemoryTransport implements Transport {
 async function* bytes(
   parts: Iterable<string> | AsyncIterable<string>,
   signal: AbortSignal,
-  asked: AbortSignal,
+  caller: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   for await (const part of parts) yield Buffer.from(part);
-  // The stream ended since its connection did: that is not how a server ends it.
-  if (asked.aborted) throw asked.reason;
+  // The stream ended because its connection broke, not because the server ended it.
+  if (caller.aborted) throw caller.reason;
   if (signal.aborted) throw unreachable('connection closed');
 }
 

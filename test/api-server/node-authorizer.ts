@@ -1,4 +1,4 @@
-// What a node may ask for, and what everyone else may. Switched on in every test: a kubelet that needs more does not work.
+// The Node authorizer. Enabled in every test: a kubelet that requests more than a node may fails its test.
 // Upstream: plugin/pkg/auth/authorizer/node (with AuthorizeNodeWithSelectors) and the rules of system:node in
 // plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
 import type { Pod } from '../../src/api/k8s/types.ts';
@@ -8,7 +8,7 @@ import type { Call, User } from './request.ts';
 import { resourceOf } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
 
-/** What stands for: allowed. */
+/** An empty reason means allowed. */
 const allowed = '';
 type Answer = string;
 
@@ -19,7 +19,7 @@ export function nodeNameOf(user: User): string | undefined {
 
 type Attributes = Pick<Call, 'user' | 'verb' | 'type' | 'subresource' | 'namespace' | 'name' | 'fields'>;
 
-/** '' when the call is allowed, else why not. */
+/** '' if the call is allowed, else the reason for denying it. */
 export function authorizeNode(call: Attributes, store: ObjectStore): Answer {
   const node = nodeNameOf(call.user);
   if (node === undefined) return 'not a node';
@@ -60,7 +60,7 @@ function isReferenced(call: Attributes, node: string, store: ObjectStore): boole
   return podsOf(node, store).some(
     (pod) =>
       pod.metadata?.namespace === call.namespace &&
-      // A mirror pod gives its node no right to anything.
+      // A mirror pod grants its node no rights.
       pod.metadata.annotations?.['kubernetes.io/config.mirror'] === undefined &&
       podReferences(pod)[call.type.plural]?.includes(call.name) === true,
   );
@@ -75,7 +75,7 @@ const getReferenced: Rule = (call, node, store) => {
   return isReferenced(call, node, store) ? allowed : unrelated(node);
 };
 
-/** By way of a claim that a pod of the node refers to. */
+/** Through a claim that a pod of the node refers to. */
 const getVolume: Rule = (call, node, store) => {
   if (call.verb !== 'get') return 'can only get individual resources of this type';
   const volume = store.get(call.type, '', call.name);

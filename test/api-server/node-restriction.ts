@@ -1,4 +1,4 @@
-// What a node may write into the objects it may touch. Upstream: plugin/pkg/admission/noderestriction.
+// NodeRestriction: what a node may write into the objects it has access to. Upstream: plugin/pkg/admission/noderestriction.
 import { isDeepStrictEqual } from 'node:util';
 import type { CertificateSigningRequest, Node, Pod } from '../../src/api/k8s/types.ts';
 import { podReferences } from '../../src/api/pod/pod-references.ts';
@@ -17,7 +17,7 @@ interface Write {
   readonly after: StoredObject | undefined;
 }
 
-/** Throws Forbidden when a node writes what is not its to write. */
+/** Throws Forbidden if a node writes a field that it may not. */
 export function restrictNode(write: Write, store: ObjectStore): void {
   const node = nodeNameOf(write.call.user);
   if (node === undefined) return;

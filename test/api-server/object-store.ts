@@ -1,6 +1,6 @@
-// What etcd and the watch cache are to a real server: objects with one revision over all of them, a history to watch from,
-// and compaction, after which older places are gone. Upstream: apiserver/pkg/storage.
-// Invariants: objects are never changed in place; revisions only grow; a listener hears of every write in order.
+// The role of etcd and the watch cache: objects with one revision counter, a history to watch from, and compaction,
+// after which older revisions have expired. Upstream: apiserver/pkg/storage.
+// Invariants: objects are never changed in place; revisions only grow; a listener receives every write in order.
 import { expired } from './api-error.ts';
 import type { ResourceType } from './resources.ts';
 import type { StoredObject } from './stored-object.ts';
@@ -9,11 +9,11 @@ export interface Change {
   readonly revision: number;
   readonly type: ResourceType;
   readonly key: string;
-  /** As it was before; undefined when it was made. */
+  /** The previous state; undefined for a creation. */
   readonly before: StoredObject | undefined;
-  /** As it is now; undefined when it has gone. */
+  /** The new state; undefined for a removal. */
   readonly after: StoredObject | undefined;
-  /** For a removal: the last state, with the revision of the removal. */
+  /** The new state; for a removal the last state, with the revision of the removal. */
   readonly last: StoredObject;
 }
 
@@ -36,12 +36,12 @@ export class ObjectStore {
     return this.#objects.get(keyOf(type, namespace, name));
   }
 
-  /** All of one resource, in one namespace or, given '', in all of them, by namespace and name. */
+  /** All objects of a resource in one namespace, or in all for '', sorted by namespace and name. */
   list(type: ResourceType, namespace = ''): readonly StoredObject[] {
     return this.#under(this.#objects, type, namespace);
   }
 
-  /** As list(), but at an earlier revision. */
+  /** Like list(), at an earlier revision. */
   listAt(type: ResourceType, namespace: string, revision: number): readonly StoredObject[] {
     const then = new Map(this.#objects);
     for (const change of this.changesSince(revision).toReversed()) {
@@ -70,7 +70,7 @@ export class ObjectStore {
     return last;
   }
 
-  /** Everything that happened after the revision. Throws Expired when that is no longer known. */
+  /** All changes after the revision. Throws Expired if they have been compacted. */
   changesSince(revision: number): readonly Change[] {
     if (revision < this.#compactedTo) {
       throw expired(`too old resource version: ${revision} (${this.#compactedTo})`);
@@ -78,7 +78,7 @@ export class ObjectStore {
     return this.#history.filter((change) => change.revision > revision);
   }
 
-  /** Forgets the history, as a server does after some minutes or when it restarts. */
+  /** Drops the history, as a server does after some minutes or at a restart. */
   compact(): void {
     this.#compactedTo = this.#revision;
     this.#history = [];

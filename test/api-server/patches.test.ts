@@ -1,4 +1,4 @@
-// The patches by tables; the strategic ones as kubelets and kubectl send them.
+// Tables of patches; the strategic ones are as kubelets and kubectl send them.
 import { describe, expect, test } from 'vitest';
 import { jsonPatch, mergePatch, strategicMergePatch } from './patches.ts';
 
@@ -15,14 +15,14 @@ describe('strategicMergePatch', () => {
       { status: { conditions: [condition('Ready', 'True', { reason: 'x' }), condition('A', 'True')] } },
     ],
     [
-      'null takes a field of an item away',
+      'null removes a field of an item',
       'Node',
       { status: { conditions: [condition('Ready', 'False', { message: 'm' })] } },
       { status: { conditions: [{ type: 'Ready', message: null }] } },
       { status: { conditions: [condition('Ready', 'False')] } },
     ],
     [
-      'an item goes with $patch: delete, and the order is as told',
+      '$patch: delete removes an item, and $setElementOrder sorts the list',
       'Pod',
       { status: { conditions: [condition('A', '1'), condition('B', '1'), condition('C', '1')] } },
       {
@@ -34,14 +34,14 @@ describe('strategicMergePatch', () => {
       { status: { conditions: [condition('C', '1'), condition('A', '1')] } },
     ],
     [
-      'container statuses are replaced as a whole',
+      'container statuses are replaced as a list',
       'Pod',
       { status: { containerStatuses: [{ name: 'a', ready: true }, { name: 'b' }] } },
       { status: { containerStatuses: [{ name: 'a' }] } },
       { status: { containerStatuses: [{ name: 'a' }] } },
     ],
     [
-      'containers merge by name, their environment too, their arguments not',
+      'containers and their env merge by name, their args are replaced',
       'Pod',
       { spec: { containers: [container('a', { env: [{ name: 'X', value: '1' }], args: ['1', '2'] })] } },
       { spec: { containers: [{ name: 'a', image: 'j', env: [{ name: 'Y', value: '2' }], args: ['3'] }] } },
@@ -84,21 +84,21 @@ describe('strategicMergePatch', () => {
       { status: { addresses: [{ type: 'InternalIP', address: 'b' }] } },
     ],
     [
-      'finalizers are a set; some are taken off by name',
+      'finalizers merge as a set, and $deleteFromPrimitiveList removes some',
       'Pod',
       { metadata: { finalizers: ['a', 'b'] } },
       { metadata: { finalizers: ['c'], '$deleteFromPrimitiveList/finalizers': ['a'] } },
       { metadata: { finalizers: ['b', 'c'] } },
     ],
     [
-      'a volume keeps only the keys that are told',
+      '$retainKeys removes the other keys of a volume',
       'Pod',
       { spec: { volumes: [{ name: 'v', emptyDir: {} }] } },
       { spec: { volumes: [{ name: 'v', $retainKeys: ['name', 'hostPath'], hostPath: { path: '/x' } }] } },
       { spec: { volumes: [{ name: 'v', hostPath: { path: '/x' } }] } },
     ],
     [
-      'null takes a field away',
+      'null removes a field',
       'Pod',
       { metadata: { labels: { a: '1', b: '2' } } },
       { metadata: { labels: { a: null } } },
@@ -110,7 +110,7 @@ describe('strategicMergePatch', () => {
       expect(strategicMergePatch(kind, target as Record<string, unknown>, patch)).toEqual(want),
     );
 
-  test('an item without its key is refused', () => {
+  test('rejects an item without its merge key', () => {
     const target = { status: { conditions: [] } };
     expect(() => strategicMergePatch('Pod', target, { status: { conditions: [{ status: 'x' }] } })).toThrow(
       'merge key: type',
@@ -121,9 +121,9 @@ describe('strategicMergePatch', () => {
 describe('mergePatch', () => {
   const cases: readonly (readonly [string, unknown, unknown, unknown])[] = [
     ['replaces lists', { a: [1, 2] }, { a: [3] }, { a: [3] }],
-    ['takes away with null', { a: 1, b: { c: 2, d: 3 } }, { a: null, b: { c: null } }, { b: { d: 3 } }],
+    ['removes fields with null', { a: 1, b: { c: 2, d: 3 } }, { a: null, b: { c: null } }, { b: { d: 3 } }],
     [
-      'makes what is not there, without its nulls',
+      'creates missing objects, without their nulls',
       {},
       { a: { b: { c: null, d: 1 } } },
       { a: { b: { d: 1 } } },
@@ -136,9 +136,9 @@ describe('mergePatch', () => {
 describe('jsonPatch', () => {
   const target = { a: { b: [1, 2], 'c/d': 'x' } };
   const cases: readonly (readonly [string, readonly object[], object])[] = [
-    ['adds into a list', [{ op: 'add', path: '/a/b/1', value: 9 }], { a: { b: [1, 9, 2], 'c/d': 'x' } }],
-    ['adds to its end', [{ op: 'add', path: '/a/b/-', value: 9 }], { a: { b: [1, 2, 9], 'c/d': 'x' } }],
-    ['removes, with an escaped name', [{ op: 'remove', path: '/a/c~1d' }], { a: { b: [1, 2] } }],
+    ['inserts into a list', [{ op: 'add', path: '/a/b/1', value: 9 }], { a: { b: [1, 9, 2], 'c/d': 'x' } }],
+    ['appends to a list', [{ op: 'add', path: '/a/b/-', value: 9 }], { a: { b: [1, 2, 9], 'c/d': 'x' } }],
+    ['removes a field with an escaped name', [{ op: 'remove', path: '/a/c~1d' }], { a: { b: [1, 2] } }],
     ['replaces', [{ op: 'replace', path: '/a/b/0', value: 7 }], { a: { b: [7, 2], 'c/d': 'x' } }],
     ['moves', [{ op: 'move', from: '/a/b', path: '/e' }], { a: { 'c/d': 'x' }, e: [1, 2] }],
     ['copies', [{ op: 'copy', from: '/a/b/0', path: '/e' }], { a: { b: [1, 2], 'c/d': 'x' }, e: 1 }],
@@ -147,9 +147,9 @@ describe('jsonPatch', () => {
   for (const [name, patch, want] of cases) test(name, () => expect(jsonPatch(target, patch)).toEqual(want));
 
   for (const [name, step] of [
-    ['a test that fails', { op: 'test', path: '/a/b/0', value: 2 }],
-    ['what is not there', { op: 'remove', path: '/x' }],
+    ['a failed test', { op: 'test', path: '/a/b/0', value: 2 }],
+    ['the removal of a missing path', { op: 'remove', path: '/x' }],
     ['an unknown operation', { op: 'sing', path: '/a' }],
   ] as const)
-    test(`refuses ${name}`, () => expect(() => jsonPatch(target, [step])).toThrow());
+    test(`rejects ${name}`, () => expect(() => jsonPatch(target, [step])).toThrow());
 });

@@ -1,4 +1,4 @@
-// The three patches a server takes: RFC 6902, RFC 7396, and the strategic merge that knows which lists have keys.
+// The three patch types of the server: RFC 6902, RFC 7396, and the strategic merge, which knows the keys of lists.
 // Upstream: apimachinery/pkg/util/{strategicpatch,jsonmergepatch}; the keys are the patchMergeKey tags of k8s.io/api.
 import { ApiError, badRequest } from './api-error.ts';
 
@@ -9,7 +9,7 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** By kind and path: the field that tells a list's items apart; '' for lists of plain values. Other lists are replaced. */
+/** By kind and path: the merge key of a list; '' for sets of plain values. Other lists are replaced. */
 const mergeKeys: Readonly<Record<string, string>> = {
   'metadata.ownerReferences': 'uid',
   'metadata.finalizers': '',
@@ -106,7 +106,7 @@ function mergeList(kind: string, path: string, target: Json[], patch: Json[], or
   return Array.isArray(order) ? sortByOrder(result, order, key) : result;
 }
 
-/** `$setElementOrder/x` may come without x itself: then only the order changes. */
+/** `$setElementOrder/x` without x itself changes only the order. */
 function applyOrders(kind: string, path: string, result: JsonObject, patch: JsonObject): JsonObject {
   for (const [name, order] of Object.entries(patch)) {
     const list = /^\$setElementOrder\/(.+)$/.exec(name)?.[1];

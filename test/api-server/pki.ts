@@ -1,4 +1,4 @@
-// An authority for tests: makes certificates for servers and clients, and signs the requests of kubelets.
+// A certificate authority for tests: issues certificates for servers and clients, and signs the requests of kubelets.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import { bits, der, integer, oid, sequence, time, toPem, truth } from '../../src/edge/certs/der.ts';
@@ -31,32 +31,32 @@ const yearSeconds = 365 * 24 * 3600;
 const usages = { server: serverAuth, client: clientAuth } as const;
 
 interface AuthorityOptions {
-  /** By which requests are signed; the real time unless told. */
+  /** The signer's clock. Default: the real time. */
   readonly now?: () => number;
-  /** How long before the present the life of what is signed begins; a minute unless told. */
+  /** How far notBefore is in the past. Default: one minute. */
   readonly backdateSeconds?: number;
-  /** One that is itself signed by another, and not by itself. */
-  readonly below?: TestAuthority;
+  /** The issuer of an intermediate authority; a root if absent. */
+  readonly issuer?: TestAuthority;
 }
 
 export class TestAuthority {
   readonly cert: string;
   readonly #key: KeyObject;
   readonly #options: AuthorityOptions;
-  /** How far the signer's clock is ahead. */
+  /** How far the signer's clock runs ahead. */
   skewMs = 0;
   readonly #subject: Buffer;
 
   constructor(options: AuthorityOptions = {}) {
     this.#options = options;
-    const { below } = options;
-    const commonName = below === undefined ? 'test-ca' : 'test-ca-below';
+    const { issuer } = options;
+    const commonName = issuer === undefined ? 'test-ca' : 'test-ca-below';
     this.#subject = distinguishedName({ commonName, organizations: [] });
     const { privateKey, publicKey } = newKey();
     this.#key = createPrivateKey(privateKey);
     const usage = extension('2.5.29.15', true, der(0x03, Buffer.from([2, 0x04])));
     const isCa = extension('2.5.29.19', true, sequence(truth()));
-    this.cert = (below ?? this).#certificate(
+    this.cert = (issuer ?? this).#certificate(
       this.#subject,
       publicKey,
       [isCa, usage],
@@ -77,12 +77,12 @@ export class TestAuthority {
     return { cert, key: privateKey };
   }
 
-  /** Signs a PKCS #10 request: its subject, key and alternative names. For ApiServerDouble's `sign`. */
+  /** Signs the subject, key and alternative names of a PKCS #10 request. For the option `sign` of ApiServerDouble. */
   readonly sign = (csrPem: string, signerName: string, seconds: number): string => {
     const [info] = children(children(fromPem(csrPem))[0]?.content ?? Buffer.alloc(0));
     const [, subject, publicKey, attributes] = children(info?.content ?? Buffer.alloc(0));
     if (subject === undefined || publicKey === undefined)
-      throw new Error('the certificate request is not valid');
+      throw new Error('invalid certificate request: bad signature');
     const usage = signerName === 'kubernetes.io/kubelet-serving' ? 'server' : 'client';
     const names = attributes === undefined ? undefined : requestedNames(attributes.content);
     const { backdateSeconds = 60, now = Date.now } = this.#options;
@@ -146,12 +146,12 @@ export interface RequestContent {
   readonly hasNames: boolean;
 }
 
-/** Throws when it is none. */
+/** Throws if the text is not a certificate request. */
 export function readRequest(csrPem: string): RequestContent {
-  if (!csrPem.includes('BEGIN CERTIFICATE REQUEST')) throw new Error('the request is no certificate request');
+  if (!csrPem.includes('BEGIN CERTIFICATE REQUEST')) throw new Error('not a certificate request');
   const [info] = children(children(fromPem(csrPem))[0]?.content ?? Buffer.alloc(0));
   const [, subject, , attributes] = children(info?.content ?? Buffer.alloc(0));
-  if (subject === undefined) throw new Error('the request has no subject');
+  if (subject === undefined) throw new Error('certificate request without a subject');
   const named = (id: string): readonly string[] =>
     children(subject.content).flatMap(({ content }) => {
       const [type, value] = children(children(content)[0]?.content ?? Buffer.alloc(0));
@@ -164,7 +164,7 @@ export function readRequest(csrPem: string): RequestContent {
   };
 }
 
-/** The extension of alternative names that the request asks for. */
+/** The subjectAltName extension of the request. */
 function requestedNames(attributes: Buffer): Buffer | undefined {
   const wanted = oid('2.5.29.17');
   for (const attribute of children(attributes)) {

@@ -28,23 +28,26 @@ const containers = (over: Partial<Container>) => (pod: Pod) => ({
   containers: pod.spec?.containers.map((each) => ({ ...each, ...over })),
 });
 
-test('resources and resize policy are taken, the generation counts, everything else is left', () => {
+test('a resize changes resources and resize policy, increments the generation, and leaves everything else', () => {
   const { resize } = server();
-  const asked = { requests: { cpu: '0.15', memory: '64Mi' }, limits: { cpu: '200m', memory: '128Mi' } };
-  const pod = resize((old) => ({ ...containers({ resources: asked, image: 'other' })(old), hostname: 'x' }));
+  const requested = { requests: { cpu: '0.15', memory: '64Mi' }, limits: { cpu: '200m', memory: '128Mi' } };
+  const pod = resize((old) => ({
+    ...containers({ resources: requested, image: 'other' })(old),
+    hostname: 'x',
+  }));
   expect(pod.spec?.containers[0]?.resources?.requests?.['cpu']).toBe('150m');
   expect([pod.spec?.containers[0]?.image, pod.spec?.hostname, pod.metadata?.generation]).toEqual([
     'docker.io/library/busybox:1',
     undefined,
     2,
   ]);
-  expect(resize(containers({ resources: asked })).metadata?.generation).toBe(2);
+  expect(resize(containers({ resources: requested })).metadata?.generation).toBe(2);
 });
 
 const sidecar = aContainer({ name: 's', restartPolicy: 'Always', resources });
-const refused: readonly (readonly [string, PodOver, (pod: Pod) => object, string])[] = [
+const rejected: readonly (readonly [string, PodOver, (pod: Pod) => object, string])[] = [
   [
-    'another class',
+    'a pod to another QoS class',
     {},
     containers({
       resources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { cpu: '100m', memory: '64Mi' } },
@@ -52,13 +55,13 @@ const refused: readonly (readonly [string, PodOver, (pod: Pod) => object, string
     'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
   ],
   [
-    'a limit taken away',
+    'a container without its limit',
     {},
     containers({ resources: { requests: resources.requests, limits: { memory: '128Mi' } } }),
     'spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed',
   ],
   [
-    'another resource',
+    'a resource other than cpu and memory',
     {},
     containers({
       resources: { ...resources, requests: { ...resources.requests, 'ephemeral-storage': '1Gi' } },
@@ -66,25 +69,25 @@ const refused: readonly (readonly [string, PodOver, (pod: Pod) => object, string
     'spec: Forbidden: only cpu and memory resources are mutable',
   ],
   [
-    'a request above its limit',
+    'a request to above its limit',
     {},
     containers({ resources: { ...resources, requests: { cpu: '300m', memory: '64Mi' } } }),
     'spec.containers[0].resources.requests: Invalid value: "300m": must be less than or equal to cpu limit of 200m',
   ],
   [
-    'one more container',
+    'a pod with an added container',
     {},
     (pod) => ({ containers: [...(pod.spec?.containers ?? []), aContainer({ name: 'more' })] }),
     'spec.containers: Forbidden: containers may not be added or removed on resize',
   ],
   [
-    'another name',
+    'a renamed container',
     {},
     containers({ name: 'other' }),
     'spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize',
   ],
   [
-    'a plain init container',
+    'an init container that is not a sidecar',
     { initContainers: [aContainer({ name: 'i', resources })] },
     (pod) => ({
       initContainers: pod.spec?.initContainers?.map((each) => ({
@@ -95,7 +98,7 @@ const refused: readonly (readonly [string, PodOver, (pod: Pod) => object, string
     'spec: Forbidden: resources for non-sidecar init containers are immutable',
   ],
   [
-    'a sidecar’s other resource',
+    'another resource of a sidecar',
     { initContainers: [sidecar] },
     (pod) => ({
       initContainers: pod.spec?.initContainers?.map((each) => ({
@@ -116,13 +119,13 @@ const refused: readonly (readonly [string, PodOver, (pod: Pod) => object, string
     'static pods cannot be resized',
   ],
 ];
-for (const [name, over, change, want] of refused)
-  test(`refused: ${name}`, () => {
+for (const [name, over, change, want] of rejected)
+  test(`rejects a resize of ${name}`, () => {
     const { resize } = server(over);
     expect(() => resize(change)).toThrow(want);
   });
 
-test('a pod whose node does not tell of resources cannot be resized', () => {
+test('rejects a resize on a node that does not report resources', () => {
   const { api, resize } = server();
   const status = { containerStatuses: [{ name: 'c', state: { running: {} }, ready: true }] };
   api.objects.patch('pods', 'default', 'web', { status }, 'status');

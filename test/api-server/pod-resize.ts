@@ -1,4 +1,4 @@
-// The resize subresource of pods: what of an update is taken, and what is refused. Messages are a real server's.
+// The resize subresource of pods: which changes it applies and which it rejects. Messages are a real server's.
 // Upstream: podResizeStrategy in pkg/registry/core/pod/strategy.go and ValidatePodResize in pkg/apis/core/validation.
 import { isDeepStrictEqual } from 'node:util';
 import type { Container, Pod, ResourceList } from '../../src/api/k8s/types.ts';
@@ -18,21 +18,21 @@ interface Problem {
 
 const lists = ['containers', 'initContainers'] as const;
 
-/** Only resources and resize policies are taken from what was sent; the generation counts the change. */
+/** Applies only the resources and resize policies of the request, and increments the generation. */
 export function resizeWrite(before: StoredObject, given: StoredObject): StoredObject {
-  const [old, asked] = [before as Pod, given as Pod];
-  const after = onlyResources(old, asked);
+  const [old, requested] = [before as Pod, given as Pod];
+  const after = onlyResources(old, requested);
   const problems = validate(old, after);
-  if (problems.length > 0) throw refusal(old, problems);
+  if (problems.length > 0) throw invalidPod(old, problems);
   const { generation = 1 } = before.metadata;
   if (isDeepStrictEqual(old.spec, after.spec)) return before;
   return { ...before, spec: after.spec, metadata: { ...before.metadata, generation: generation + 1 } };
 }
 
-function onlyResources(old: Pod, asked: Pod): Pod {
+function onlyResources(old: Pod, requested: Pod): Pod {
   const spec = { ...old.spec, containers: old.spec?.containers ?? [] };
   for (const list of lists) {
-    const [had, has] = [old.spec?.[list] ?? [], asked.spec?.[list] ?? []];
+    const [had, has] = [old.spec?.[list] ?? [], requested.spec?.[list] ?? []];
     const sameNames = had.length === has.length && had.every(({ name }, at) => has[at]?.name === name);
     if (!sameNames) return { ...old, spec: { ...spec, [list]: has } };
     if (had.length > 0) spec[list] = had.map((each, at) => withResources(each, has[at]));
@@ -40,12 +40,12 @@ function onlyResources(old: Pod, asked: Pod): Pod {
   return { ...old, spec };
 }
 
-function withResources(container: Container, asked: Container | undefined): Container {
+function withResources(container: Container, requested: Container | undefined): Container {
   const { resizePolicy: _policy, resources: _resources, ...rest } = container;
   return {
     ...rest,
-    ...(asked?.resources === undefined ? {} : { resources: canonical(asked.resources) }),
-    ...(asked?.resizePolicy === undefined ? {} : { resizePolicy: asked.resizePolicy }),
+    ...(requested?.resources === undefined ? {} : { resources: canonical(requested.resources) }),
+    ...(requested?.resizePolicy === undefined ? {} : { resizePolicy: requested.resizePolicy }),
   };
 }
 
@@ -56,11 +56,11 @@ function canonical(resources: NonNullable<Container['resources']>): NonNullable<
       Object.entries(amounts).map(([name, amount]) => [name, Quantity.fromJson(amount).toString()]),
     );
   const [limits, requests] = [list(resources.limits), list(resources.requests)];
-  // A limit without a request is a request, too, as for a new pod.
-  const asked = { ...limits, ...requests };
+  // A limit without a request sets the request, as for a new pod.
+  const requested = { ...limits, ...requests };
   return {
     ...(limits === undefined ? {} : { limits }),
-    ...(Object.keys(asked).length === 0 ? {} : { requests: asked }),
+    ...(Object.keys(requested).length === 0 ? {} : { requests: requested }),
     ...(resources.claims === undefined ? {} : { claims: resources.claims }),
   };
 }
@@ -143,7 +143,7 @@ function tooSmallLimits({ spec }: Pod): Problem[] {
   );
 }
 
-function refusal({ metadata }: Pod, problems: readonly Problem[]): ApiError {
+function invalidPod({ metadata }: Pod, problems: readonly Problem[]): ApiError {
   const texts = problems.map(({ field, message, type, value }) => {
     const said = value === undefined ? `${type}: ${message}` : `${type}: ${value}: ${message}`;
     return { field, said, reason: type === 'Forbidden' ? 'FieldValueForbidden' : 'FieldValueInvalid' };

@@ -1,5 +1,5 @@
-// What a server does to pods beyond storing them: defaults, the service account's token volume, and a deletion that waits
-// for the kubelet. Upstream: pkg/registry/core/pod (strategy.go), plugin/pkg/admission/serviceaccount.
+// The server's rules for pods: defaults, the volume of the service account token, and graceful deletion.
+// Upstream: pkg/registry/core/pod (strategy.go), plugin/pkg/admission/serviceaccount.
 
 import type { Pod, Volume } from '../../src/api/k8s/types.ts';
 import { computePodQosClass } from '../../src/api/pod/qos.ts';
@@ -10,7 +10,7 @@ const tokenSeconds = 3607;
 const mountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-/** `suffix` names the token's volume: five letters, as the server makes them up. */
+/** `suffix` is part of the token volume's name: five letters, as the server generates them. */
 export function preparePod(
   given: Pod,
   options: { readonly automount: boolean; readonly suffix: string },
@@ -61,7 +61,7 @@ function addTokenVolume(pod: Pod, suffix: string): void {
   spec.volumes = [...(spec.volumes ?? []), volume];
 }
 
-/** A pod stays for five minutes on a node that is not ready or not reachable. */
+/** A pod tolerates a node that is not ready or not reachable for five minutes. */
 function addTolerations(pod: Pod): void {
   const spec = pod.spec ?? { containers: [] };
   const have = spec.tolerations ?? [];
@@ -73,16 +73,16 @@ function addTolerations(pod: Pod): void {
   ];
 }
 
-/** Seconds that a deletion waits; 0 when nobody has to be waited for. */
-export function podDeletionGrace(pod: Pod, asked: number | undefined): number {
+/** The grace period of a deletion; 0 if no kubelet has to confirm it. */
+export function podDeletionGrace(pod: Pod, requestedSeconds: number | undefined): number {
   const ended = pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded';
   if ((pod.spec?.nodeName ?? '') === '' || ended) return 0;
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
-  // Negative means: as soon as possible, which is one second.
-  return asked === undefined ? Math.max(0, own) : asked < 0 ? 1 : asked;
+  // A negative grace period counts as one second, as upstream.
+  return requestedSeconds === undefined ? Math.max(0, own) : requestedSeconds < 0 ? 1 : requestedSeconds;
 }
 
-/** A pod as the scheduler leaves it. The generation stays: binding is no change of the spec that anybody asked for. */
+/** The pod after binding. The generation stays, since binding is not a change of the spec by a user. */
 export function boundPod(object: StoredObject, nodeName: string, now: string): StoredObject {
   const pod = object as Pod;
   const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: now };

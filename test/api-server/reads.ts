@@ -1,4 +1,4 @@
-// Lists in pages and at revisions, with selectors. Upstream: apiserver/pkg/storage/etcd3 (GetList) and its continue tokens.
+// Lists with selectors, in pages and at revisions. Upstream: apiserver/pkg/storage/etcd3 (GetList) and its continue tokens.
 import { matchesFields } from '../../src/api/k8s/field-selector.ts';
 import { parseLabelSelector } from '../../src/api/k8s/label-selector-text.ts';
 import { matchesLabels } from '../../src/api/k8s/labels.ts';
@@ -17,7 +17,7 @@ interface Page {
   };
 }
 
-/** Whether an object is among those that the call selects. */
+/** The predicate of the call's selectors. */
 export function selectorOf(call: Pick<Call, 'type' | 'query' | 'fields'>): (object: StoredObject) => boolean {
   const labels = parseLabelSelector(call.query.get('labelSelector') ?? '');
   const known = Object.keys(fieldsOf(call.type, { apiVersion: '', kind: '', metadata: {} }));
@@ -40,7 +40,7 @@ export function listPage(call: Call, store: ObjectStore): Page {
   checkVersion(call.query.get('resourceVersion') ?? '', store);
   const from: Continue = token === null ? { revision: store.revision, after: 0 } : readToken(token, store);
   const all = store.listAt(call.type, call.namespace, from.revision).filter(matches);
-  // A list from the watch cache (resourceVersion=0) ignores the limit, as upstream's does.
+  // A list from the watch cache (resourceVersion=0) ignores the limit, as upstream.
   const whole = limit <= 0 || call.query.get('resourceVersion') === '0';
   const end = whole ? all.length : from.after + limit;
   const rest = all.length - end;
@@ -55,7 +55,7 @@ export function listPage(call: Call, store: ObjectStore): Page {
   };
 }
 
-/** Throws when the client has seen more than there is: it was another server, or this one was restored. */
+/** Throws if the client's version is newer than the store: it is of another server, or this one was restored. */
 export function checkVersion(text: string, store: ObjectStore): void {
   if (text === '' || text === '0') return;
   const version = Number(text);

@@ -1,4 +1,4 @@
-// One request as the double sees it, after its path was understood. Types and parsing only.
+// A request of the double with its path parsed. Types and parsing only.
 // Upstream: apiserver/pkg/endpoints/request (RequestInfo).
 import { type FieldRequirement, parseFieldSelector } from '../../src/api/k8s/field-selector.ts';
 import { badRequest } from './api-error.ts';
@@ -11,15 +11,15 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What a front hands in, be it HTTP or memory. */
+/** A request as a front passes it, over HTTP or in memory. */
 export interface RawRequest {
   readonly method: string;
-  /** With the query. */
+  /** Including the query. */
   readonly path: string;
-  /** Lower-case names. */
+  /** By lower-case names. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
-  /** From a client certificate; a bearer token counts when there is none. */
+  /** Of the client certificate; without one, the bearer token decides. */
   readonly user?: User | undefined;
   readonly signal: AbortSignal;
 }
@@ -37,7 +37,7 @@ export interface Call {
   readonly verb: Verb;
   readonly type: ResourceType;
   readonly namespace: string;
-  /** '' for collections, unless a field selector names one object. */
+  /** '' for collections, unless a field selector selects one name. */
   readonly name: string;
   readonly subresource: string;
   readonly query: URLSearchParams;
@@ -52,11 +52,11 @@ interface Place {
   readonly namespace: string;
   readonly name: string;
   readonly subresource: string;
-  /** What follows the subresource: proxy paths. */
+  /** The segments after the subresource, for proxy paths. */
   readonly rest: readonly string[];
 }
 
-/** Reads `/api/v1/namespaces/ns/pods/name/status`; undefined for what is no resource. */
+/** Parses `/api/v1/namespaces/ns/pods/name/status`; undefined if it is not a resource path. */
 export function parsePath(pathname: string): Place | undefined {
   const parts = pathname.split('/').filter(Boolean).map(decodeURIComponent);
   const grouped = parts[0] === 'apis';
@@ -84,7 +84,7 @@ export function verbOf(method: string, hasName: boolean, isWatch: boolean): Verb
   return hasName ? 'get' : 'list';
 }
 
-/** A collection asked for one name counts as that object. */
+/** A request of a collection with metadata.name as selector counts as a request of that object. */
 export function selectedName(fields: readonly FieldRequirement[]): string {
   return fields.find(({ field, operator }) => field === 'metadata.name' && operator === '=')?.value ?? '';
 }

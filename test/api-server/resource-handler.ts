@@ -1,4 +1,4 @@
-// Carries a call out: reads, watches, writes and subresources. Upstream: apiserver/pkg/endpoints/handlers.
+// Executes a call: reads, watches, writes and subresources. Upstream: apiserver/pkg/endpoints/handlers.
 import type { SubjectAccessReview, TokenRequest, TokenReview } from '../../src/api/k8s/types.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { ApiError, badRequest, conflict } from './api-error.ts';
@@ -19,14 +19,14 @@ interface ResourceHandlerDeps {
   readonly clock: Clock;
   readonly writes: Writes;
   readonly tokens: Tokens;
-  /** What others than masters may do to nodes: `USER VERB SUBRESOURCE`. */
+  /** Rights of users other than masters on the API of kubelets: `USER VERB SUBRESOURCE`. */
   readonly grants: ReadonlySet<string>;
   readonly watches: Set<WatchStream>;
   readonly bookmarkMs: number;
 }
 
 const json = { 'content-type': 'application/json' } as const;
-/** A watch without a time-out of its own. */
+/** The timeout of a watch without its own. */
 const longestWatchSeconds = 3_600;
 
 export class ResourceHandler {
@@ -51,7 +51,7 @@ export class ResourceHandler {
   #list(call: Call): object {
     const { items, metadata } = listPage(call, this.#deps.store);
     if (wantsTable(call)) return tableOf(call.type, items, metadata, this.#deps.clock.now());
-    // As a real server does: the items of a list do not repeat what the list is of.
+    // As on a real server, the items of a list have neither apiVersion nor kind.
     const plain = items.map(({ apiVersion: _a, kind: _k, ...rest }) => rest);
     return { kind: `${call.type.kind}List`, apiVersion: apiVersionOf(call.type), metadata, items: plain };
   }
@@ -229,7 +229,7 @@ function answer(status: number, body: object): RawResponse {
   return { status, headers: json, body: JSON.stringify(body) };
 }
 
-/** Told once, however the reading ends. A stream that nobody begins to read ends with its call's signal. */
+/** Calls `done` once when reading ends. A stream that is never read ends with the signal of its call. */
 async function* untilDone(lines: AsyncGenerator<string>, done: () => void): AsyncGenerator<string> {
   try {
     yield* lines;

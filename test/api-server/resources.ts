@@ -1,4 +1,4 @@
-// The kinds of objects that the double keeps, one row each. What a kubelet, its tests or kubectl ask for, and no more.
+// The resources of the double, one row each: those that kubelets, their tests and kubectl request, and no more.
 // Upstream: pkg/registry/*/rest and pkg/apis/*/conversion.go (field selectors).
 import type { StoredObject } from './stored-object.ts';
 
@@ -11,12 +11,12 @@ export interface ResourceType {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly shortNames: readonly string[];
-  /** Writes to the object leave the status alone, and writes to /status leave the rest. */
+  /** Whether the status is a subresource: writes to the object do not change it, writes to /status change nothing else. */
   readonly hasStatus: boolean;
   readonly subresources: readonly string[];
-  /** Only created, never kept: TokenReview and the like. */
+  /** Whether objects are created but never stored, as TokenReview. */
   readonly virtual: boolean;
-  /** Besides metadata.name and metadata.namespace. */
+  /** Selectable fields besides metadata.name and metadata.namespace. */
   readonly fields: readonly string[];
 }
 
@@ -193,10 +193,10 @@ export function findResource(group: string, version: string, plural: string): Re
   );
 }
 
-/** By plural name, which is unique here. */
+/** Plural names are unique among these resources. */
 export function resourceOf(plural: string): ResourceType {
   const found = resourceTypes.find((each) => each.plural === plural);
-  if (found === undefined) throw new Error(`the double has no resource ${plural}`);
+  if (found === undefined) throw new Error(`the API server double has no resource ${plural}`);
   return found;
 }
 
@@ -204,7 +204,7 @@ export function apiVersionOf({ group, version }: Pick<ResourceType, 'group' | 'v
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** The values that field selectors compare. */
+/** The values of the selectable fields. */
 export function fieldsOf(type: ResourceType, object: StoredObject): Record<string, string> {
   const fields: Record<string, string> = {
     'metadata.name': object.metadata.name ?? '',

@@ -1,4 +1,4 @@
-// An object of any kind, as it is stored.
+// An object of any kind in the store.
 import type { ObjectMeta } from '../../src/api/k8s/types.ts';
 
 export interface StoredObject {

@@ -1,4 +1,4 @@
-// How `kubectl get` shows objects: the server makes the table. Upstream: pkg/printers/internalversion.
+// Tables for `kubectl get`, which the server renders. Upstream: pkg/printers/internalversion.
 import type { Event as CoreEvent, Node, Pod } from '../../src/api/k8s/types.ts';
 import type { Call } from './request.ts';
 import type { ResourceType } from './resources.ts';

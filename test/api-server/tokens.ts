@@ -1,4 +1,4 @@
-// Who somebody is: client certificates, given tokens, and the service account tokens that the double itself issues.
+// Authentication: client certificates, configured tokens, and the service account tokens that the double issues.
 // Upstream: pkg/serviceaccount, pkg/registry/core/serviceaccount/storage/token.go, and the TokenReview API.
 import { createHmac } from 'node:crypto';
 import type { Pod, TokenRequest } from '../../src/api/k8s/types.ts';
@@ -41,7 +41,7 @@ export class Tokens {
     this.#deps = deps;
   }
 
-  /** Undefined: no credentials were given. Throws Unauthorized on bad ones. */
+  /** Undefined without credentials. Throws Unauthorized for invalid ones. */
   authenticate(request: Pick<RawRequest, 'headers' | 'user'>): User | undefined {
     if (request.user !== undefined) return request.user;
     const header = request.headers['authorization'];
@@ -78,7 +78,7 @@ export class Tokens {
     return { user, audiences: claims.aud };
   }
 
-  /** Answers a TokenRequest, bound to a pod if it names one. */
+  /** Fulfils a TokenRequest; the token is bound to a pod if the request names one. */
   issue(call: Call, body: TokenRequest): TokenRequest {
     const { store, clock } = this.#deps;
     const account = store.get(resourceOf('serviceaccounts'), call.namespace, call.name);
@@ -114,7 +114,7 @@ export class Tokens {
     };
   }
 
-  /** A node gets tokens for the audiences that its pods' volumes name. Upstream: NodeRestriction admission. */
+  /** A node may request tokens only for audiences of its pods' volumes. Upstream: NodeRestriction admission. */
   #restrictNode(call: Call, body: TokenRequest, audiences: readonly string[]): void {
     if (nodeNameOf(call.user) === undefined) return;
     const pod = this.#deps.store.get(
@@ -152,14 +152,14 @@ export class Tokens {
 
   #sign(claims: Claims): string {
     const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
-    // No two tokens are the same, as those of a real server are not.
+    // Every token is unique, as on a real server.
     const text = `${part({ alg: 'HS256', kid: 'double' })}.${part({ ...claims, jti: String(++this.#issued) })}`;
     return `${text}.${signature(text)}`;
   }
 }
 
 function signature(text: string): string {
-  return createHmac('sha256', 'the double signs for tests only').update(text).digest('base64url');
+  return createHmac('sha256', 'test-only signing key').update(text).digest('base64url');
 }
 
 function readToken(token: string): Claims | undefined {

@@ -1,6 +1,6 @@
-// One watch: what has happened since a revision, then what happens, as lines of JSON, with bookmarks.
-// Upstream: apiserver/pkg/storage/cacher. Invariants: an object that begins or ceases to match the selectors is told as
-// ADDED or DELETED; the stream ends at its time-out, when it is cut, or when its reader goes.
+// One watch: the events since a revision, then new ones, as lines of JSON, with bookmarks.
+// Upstream: apiserver/pkg/storage/cacher. Invariants: an object that begins or ceases to match the selectors is sent as
+// ADDED or DELETED; the stream ends at its timeout, when it is cut, or when its client disconnects.
 import type { Clock, Timer } from '../../src/base/clock.ts';
 import type { ApiError } from './api-error.ts';
 import type { Change, ObjectStore } from './object-store.ts';
@@ -11,13 +11,13 @@ interface WatchOptions {
   readonly type: ResourceType;
   readonly namespace: string;
   readonly matches: (object: StoredObject) => boolean;
-  /** '' and '0': begin with what there is. */
+  /** '' and '0' begin with the present objects. */
   readonly resourceVersion: string;
   readonly bookmarks: boolean;
   readonly sendInitialEvents: boolean;
   readonly timeoutMs: number;
   readonly bookmarkMs: number;
-  /** How an object is shown: itself, or a row of a table. */
+  /** Renders an object: as itself, or as a row of a table. */
   readonly show: (object: StoredObject) => unknown;
 }
 
@@ -41,20 +41,20 @@ export class WatchStream {
     return this.#options.type;
   }
 
-  /** Throws Expired when the place is gone. */
+  /** Throws Expired if the resource version has been compacted. */
   begin(): void {
     const { resourceVersion, sendInitialEvents, timeoutMs } = this.#options;
     const fromNow = resourceVersion === '' || resourceVersion === '0' || sendInitialEvents;
     if (fromNow) {
-      this.#tellAll();
+      this.#sendAll();
       if (sendInitialEvents) this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
-    } else for (const change of this.#store.changesSince(Number(resourceVersion))) this.#tell(change);
-    this.#unsubscribe = this.#store.subscribe((change) => this.#tell(change));
+    } else for (const change of this.#store.changesSince(Number(resourceVersion))) this.#send(change);
+    this.#unsubscribe = this.#store.subscribe((change) => this.#send(change));
     this.#timers.push(this.#clock.setTimer(timeoutMs, () => this.end()));
     this.#planBookmark();
   }
 
-  /** Ends it as a server does: nothing more comes. */
+  /** Ends the stream without an error event, as a server does. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -85,13 +85,13 @@ export class WatchStream {
     }
   }
 
-  #tellAll(): void {
+  #sendAll(): void {
     for (const object of this.#store.list(this.#options.type, this.#options.namespace)) {
       if (this.#options.matches(object)) this.#push('ADDED', this.#options.show(object));
     }
   }
 
-  #tell(change: Change): void {
+  #send(change: Change): void {
     const { type, namespace, matches, show } = this.#options;
     if (change.type !== type || this.#ended) return;
     if (namespace !== '' && change.last.metadata.namespace !== namespace) return;

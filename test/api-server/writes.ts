@@ -1,6 +1,6 @@
-// Creating, updating, patching and deleting, with what a server checks and fills in.
+// Create, update, patch and delete, with a server's checks and defaults.
 // Upstream: apiserver/pkg/registry/generic/registry/store.go and apiserver/pkg/registry/rest.
-// Invariants: a write that changes nothing makes no revision; what the server owns in metadata cannot be written.
+// Invariants: a write without a change creates no revision; clients cannot change the metadata that the server owns.
 import { isDeepStrictEqual } from 'node:util';
 import type { CertificateSigningRequest, Node, ObjectMeta, Pod } from '../../src/api/k8s/types.ts';
 import type { Clock } from '../../src/base/clock.ts';
@@ -79,13 +79,13 @@ export class Writes {
     const before = this.existing(target);
     const given = this.#decode(target, applyPatch(before, contentType, body));
     const { uid } = given.metadata;
-    // In an update it is a precondition, in a patch a field that cannot be changed.
+    // In an update the UID is a precondition, in a patch an immutable field.
     if (uid !== before.metadata.uid)
       throw invalid(target.type, target.name, 'metadata.uid', `Invalid value: "${uid}": field is immutable`);
     return this.#write(target, before, given);
   }
 
-  /** The object, gone or with its deletion begun, and whether it has gone. */
+  /** Deletes the object or begins its graceful deletion. Returns the object, and whether it is gone. */
   delete(target: Target, options: DeleteBody): { readonly object: StoredObject; readonly gone: boolean } {
     const { store } = this.#deps;
     const before = this.existing(target);
@@ -227,7 +227,7 @@ export class Writes {
   ): StoredObject {
     const begun = before.metadata.deletionTimestamp !== undefined;
     const left = before.metadata.deletionGracePeriodSeconds ?? 0;
-    // A grace period is only ever shortened, and only by who asks for one.
+    // A grace period can only be shortened, and only by a request with an explicit one.
     if (begun && (options.gracePeriodSeconds === undefined || graceSeconds >= left)) return before;
     const startedMs = begun
       ? Date.parse(before.metadata.deletionTimestamp ?? '') - left * 1000
@@ -285,7 +285,7 @@ function keptMetadata(before: ObjectMeta, given: ObjectMeta): ObjectMeta {
   return metadata;
 }
 
-/** Everything but the status. */
+/** Applies everything but the status. */
 function objectWrite(hasStatus: boolean, before: StoredObject, given: StoredObject): StoredObject {
   const metadata = keptMetadata(before.metadata, given.metadata);
   const { status: _, ...rest } = given;
@@ -298,7 +298,7 @@ function objectWrite(hasStatus: boolean, before: StoredObject, given: StoredObje
   return { ...after, metadata: { ...metadata, generation: metadata.generation + 1 } };
 }
 
-/** The status, and what of metadata is nobody's in particular: a node's labels and annotations come this way. */
+/** Applies the status and the metadata that the server does not own: kubelets write node labels and annotations this way. */
 function statusWrite(before: StoredObject, given: StoredObject): StoredObject {
   const metadata = keptMetadata(before.metadata, given.metadata);
   if (before.kind === 'Pod' && before.metadata.ownerReferences !== undefined) {
@@ -307,7 +307,7 @@ function statusWrite(before: StoredObject, given: StoredObject): StoredObject {
   return { ...before, metadata, status: given.status };
 }
 
-/** Who asks is what the server knows, not what the request says. */
+/** The requester is the authenticated user, not the one in the request. */
 function withRequester(object: StoredObject, { name, groups, uid }: Call['user']): StoredObject {
   const spec = object.spec as CertificateSigningRequest['spec'];
   const type = resourceOf('certificatesigningrequests');
@@ -331,7 +331,7 @@ function withRequester(object: StoredObject, { name, groups, uid }: Call['user']
   };
 }
 
-/** Nothing is to be scheduled to a node before it was seen to be ready. Upstream: nodetaint admission. */
+/** Taints a new node until it is ready, so that no pod is scheduled to it. Upstream: nodetaint admission. */
 function taintNewNode(object: StoredObject): StoredObject {
   const node = object as Node;
   const taint = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' };

@@ -102,15 +102,15 @@ export class Faults {
 
   /** Stops the runtime, cutting calls and streams, and starts it after `downMs`. Containers keep running. */
   restart(options: { readonly downMs: number }): void {
-    this.down();
-    this.#target.after(options.downMs, () => this.up());
+    this.goDown();
+    this.#target.after(options.downMs, () => this.comeUp());
   }
 
-  down(): void {
+  goDown(): void {
     this.#target.goDown();
   }
 
-  up(): void {
+  comeUp(): void {
     this.#target.comeUp();
   }
 

@@ -256,10 +256,10 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
       })(),
     );
     while (double.watches.size === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    double.faults.away();
+    double.faults.goDown();
     expect(await watching).toMatch(/unavailable|no failure/);
     expect(await failureOf(whoAmI(client))).toBe('unavailable ConnectionFailed');
-    double.faults.back();
+    double.faults.comeUp();
     expect(await whoAmI(client)).toBe('kubernetes-admin');
     client.closeConnections();
     expect(await whoAmI(client)).toBe('kubernetes-admin');

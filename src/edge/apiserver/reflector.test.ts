@@ -127,24 +127,24 @@ describe('reflector', () => {
   test('a server that is away is asked less and less often, and everything is told when it is back', async () => {
     put('1');
     await start();
-    double.faults.away();
+    double.faults.goDown();
     put('2');
     await clock.advance(300_000);
     const failures = told.filter((each) => each === 'failed').length;
     // 0.8, 1.6, 3.2 … 25.6, then 30 s each.
     expect(failures).toBeGreaterThan(8);
     expect(failures).toBeLessThan(18);
-    double.faults.back();
+    double.faults.comeUp();
     await clock.advance(31_000);
     expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1', 'upsert one=2']);
   });
 
   test('a server that never answered at first is listed when it does', async () => {
     put('1');
-    double.faults.away();
+    double.faults.goDown();
     await start();
     await clock.advance(10_000);
-    double.faults.back();
+    double.faults.comeUp();
     await clock.advance(31_000);
     expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1']);
   });

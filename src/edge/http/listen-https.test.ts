@@ -134,7 +134,7 @@ describe('certificates of clients', () => {
   });
 
   test('count when the whole chain of their authorities is among those that vouch', async () => {
-    const below = new TestAuthority({ below: authority });
+    const below = new TestAuthority({ issuer: authority });
     const client = below.issue({ commonName: 'below', usage: 'client' });
     const shown = new Shown();
     shown.ca = below.cert;

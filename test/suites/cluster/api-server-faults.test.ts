@@ -9,13 +9,13 @@ function stops(world: ClusterWorld): number {
 
 test('away at the start: static pods run; the node, their mirror pods and statuses come with the server', async () => {
   const world = await startCluster({}, ({ api, node }) => {
-    api.faults.away();
+    api.faults.goDown();
     node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
   });
   await world.advance(180_000);
   expect(world.node.status('static-uid')?.phase).toBe('Running');
   expect(world.self()).toBeUndefined();
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(70_000);
   expect(readyOf(world.self()?.status)).toBe('True');
   expect(world.ready('web-n')).toBe('True');
@@ -27,13 +27,13 @@ test('away in the middle: nothing is touched, and what happened meanwhile is tol
   world.run('web');
   world.run('job', { restartPolicy: 'Never', containers: [aContainer({ name: 'j' })] });
   await world.advance(3_000);
-  world.api.faults.away();
+  world.api.faults.goDown();
   await world.advance(60_000);
   world.node.cri.exitContainer('j', 0);
   await world.advance(180_000);
   const before = world.api.requests.length;
   const patches = world.asked('patch pods/status default/job');
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(70_000);
   expect(world.phase('job')).toBe('Succeeded');
   expect(world.asked('patch pods/status default/job') - patches).toBe(1);
@@ -48,13 +48,13 @@ test('away while the kubelet restarts: no container is stopped or started, and p
   world.run('gone');
   await world.advance(3_000);
   const [starts, stopsBefore] = [world.did('startContainer'), stops(world)];
-  world.api.faults.away();
+  world.api.faults.goDown();
   await world.node.stop();
   world.delete('gone', 0);
   await world.node.start();
   await world.advance(300_000);
   expect([world.did('startContainer'), stops(world)]).toEqual([starts, stopsBefore]);
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(120_000);
   expect(world.did('startContainer')).toBe(starts);
   expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);

@@ -211,10 +211,10 @@ test('the API server away: asked again until it is back; what works is kept mean
   const world = new World();
   const { manager } = await world.start();
   const first = manager.pair();
-  world.double.faults.away();
+  world.double.faults.goDown();
   await world.clock.advance(55 * minuteMs);
   expect(manager.pair()).toBe(first);
-  world.double.faults.back();
+  world.double.faults.comeUp();
   await world.clock.advance(2 * minuteMs);
   expect(manager.pair()).not.toBe(first);
 });
@@ -291,11 +291,11 @@ test('refused for five minutes without a certificate: the kubelet ends, so that 
 
 test('the server away for long without a certificate: the kubelet goes on', async () => {
   const world = new World();
-  world.double.faults.away();
+  world.double.faults.goDown();
   const { failure, manager } = await world.start();
   await world.clock.advance(60 * minuteMs);
   expect(failure()).toBeUndefined();
-  world.double.faults.back();
+  world.double.faults.comeUp();
   await world.clock.advance(minuteMs);
   expect(manager.pair()).toBeDefined();
 });
@@ -369,7 +369,7 @@ test('metrics: what is left of its life, how long those before lived, how often 
   expect(text).toMatch(/^kubelet_certificate_manager_server_ttl_seconds 34\d\d$/m);
   expect(text).toContain('kubelet_certificate_manager_server_rotation_seconds_bucket{le="3600"} 1\n');
   expect(text).toContain('kubelet_server_expiration_renew_errors 0\n');
-  world.double.faults.away();
+  world.double.faults.goDown();
   await world.clock.advance(49 * minuteMs);
   expect(registry.render()).toMatch(/^kubelet_server_expiration_renew_errors [1-9]/m);
   abort.abort();

@@ -97,14 +97,14 @@ test('while the server is away nothing is touched, through a restart, and change
   secret(world);
   const uid = run(world);
   await world.advance(5_000);
-  world.api.faults.away();
+  world.api.faults.goDown();
   configMap(world, '2');
   await world.node.stop();
   await world.node.start();
   await world.advance(120_000);
   expect([world.did('createContainer'), world.did('stopContainer')]).toEqual([1, 0]);
   expect(content(world, uid, 'configmap/conf', 'value')).toBe('1');
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(120_000);
   expect(content(world, uid, 'configmap/conf', 'value')).toBe('2');
   expect([world.did('createContainer'), world.did('stopContainer'), world.phase('p')]).toEqual([

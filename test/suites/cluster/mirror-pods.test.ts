@@ -132,10 +132,10 @@ test('a mirror pod keeps its times when the API server answers only later', asyn
   const before = world.pod('web-n');
   await world.node.kill();
   await world.advance(60_000);
-  world.api.faults.away();
+  world.api.faults.goDown();
   await world.node.start();
   await world.advance(30_000);
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(60_000);
   expect(world.pod('web-n')?.status).toEqual(before?.status);
 });

@@ -111,9 +111,9 @@ test('events of the time without an API server are told when it is back', async 
   const world = await startCluster();
   world.run('web', { terminationGracePeriodSeconds: 1 });
   await world.advance(200);
-  world.api.faults.away();
+  world.api.faults.goDown();
   await world.advance(15_000);
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(60_000);
   expect(eventsOf(world, 'web').map(({ reason }) => reason)).toEqual(
     expect.arrayContaining(['Pulled', 'Created', 'Started']),

@@ -56,11 +56,11 @@ test('the API server away at the start: no request without an address, and one w
     certificates: {},
   });
   onTestFinished(() => world.close());
-  world.api.faults.away();
+  world.api.faults.goDown();
   await world.node.start();
   await world.advance(60_000);
   expect(facts(world)).toBeUndefined();
-  world.api.faults.back();
+  world.api.faults.comeUp();
   await world.advance(70_000);
   expect(facts(world)?.ips).toEqual(['192.0.2.2']);
 });

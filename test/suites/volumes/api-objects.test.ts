@@ -83,12 +83,12 @@ test('the API server is away when the kubelet comes back: what is mounted goes o
   const text = run(world);
   await world.advance(3_000);
   expect(world.phase('web')).toBe('Running');
-  world.api.faults.away();
+  world.api.faults.goDown();
   await world.node.stop();
   await world.node.start();
   await world.advance(200_000);
   expect(text('configmap', 'config', 'k')).toBe('1');
-  world.api.faults.back();
+  world.api.faults.comeUp();
   putConfig(world, '2');
   await world.advance(120_000);
   expect(text('configmap', 'config', 'k')).toBe('2');
