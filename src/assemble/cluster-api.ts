@@ -1,8 +1,7 @@
 // The API server as each feature asks for it: paths, bodies and whose rate limit, over one client.
 
-import type { CertificateSigningRequest, Lease, Node, Pod } from '../api/k8s/types.ts';
-import { type ApiClient, type ApiLimiter, apiPath, type Follow } from '../api/ports/api-client.ts';
-import type { RequestApi } from '../certs/ask-for-certificate.ts';
+import type { Lease, Node, Pod } from '../api/k8s/types.ts';
+import { type ApiClient, type ApiLimiter, apiPath } from '../api/ports/api-client.ts';
 import type { EventPost } from '../events/event-sender.ts';
 import { type LeaseApi, leaseNamespace } from '../node/node-lease.ts';
 import type { NodeApi } from '../node/node-status-loop.ts';
@@ -41,27 +40,6 @@ export function leaseApi(client: ApiClient, nodeName: string): LeaseApi {
     create: (lease, signal) => client.create<Lease>(leases, lease, { signal, ...heartbeat }),
     update: (lease, signal) => client.update<Lease>(path, lease, { signal, ...heartbeat }),
     node: (signal) => client.get<Node>(apiPath('api', 'v1', 'nodes', nodeName), { signal, ...heartbeat }),
-  };
-}
-
-const requestsPath = apiPath('apis', 'certificates.k8s.io', 'v1', 'certificatesigningrequests');
-
-export function requestApi({
-  client,
-  follow,
-}: {
-  readonly client: ApiClient;
-  readonly follow: Follow;
-}): RequestApi {
-  return {
-    create: (csr, signal) => client.create(requestsPath, csr, { signal }),
-    get: (name, signal) => client.get(requestsPath + apiPath(name), { signal }),
-    follow: (name, tell, signal) =>
-      follow<CertificateSigningRequest>(
-        { path: requestsPath, fieldSelector: `metadata.name=${name}` },
-        { replace: ([csr]) => tell(csr), upsert: tell, remove: () => tell(undefined) },
-        signal,
-      ),
   };
 }
 

@@ -10,17 +10,23 @@ import { Metrics } from '../base/metrics.ts';
 import { legacyConfiguration } from '../config/load/complete.ts';
 import { defaultsOf } from '../config/schema.ts';
 import { kubeletFlags } from '../config/table/kubelet-flags.ts';
-import { clusterOf } from './open-cluster.ts';
+import { loadCluster } from './open-cluster.ts';
 
-const process = { clock: new FakeClock(), random: () => 0.5, log: silentLogger };
-
-function outcome(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>) {
+function input(over: Partial<ReturnType<typeof defaultsOf<typeof kubeletFlags>>>) {
   const flags = { ...defaultsOf(kubeletFlags), ...over };
-  return { config: legacyConfiguration({}), flags, version: 'v1.34.11' };
+  return {
+    config: legacyConfiguration({}),
+    flags,
+    version: 'v1.34.11',
+    nodeName: 'n',
+    clock: new FakeClock(),
+    random: () => 0.5,
+    log: silentLogger,
+  };
 }
 
-async function failure(over: Parameters<typeof outcome>[0]): Promise<string> {
-  const opened = clusterOf(outcome(over), 'n', process);
+async function failure(over: Parameters<typeof input>[0]): Promise<string> {
+  const opened = loadCluster(input(over));
   return await opened.then(() => 'no error', describeError);
 }
 
@@ -39,7 +45,7 @@ test('a server that does not answer is no reason not to begin', async () => {
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const kubeconfig = join(directory, 'kubelet.conf');
   writeFileSync(kubeconfig, kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' }));
-  const open = await clusterOf(outcome({ kubeconfig }), 'n', process);
+  const open = await loadCluster(input({ kubeconfig }));
   const nobody = (): undefined => undefined;
   const api = open({ request: nobody, answered: nobody, waited: nobody, retried: nobody }, new Metrics());
   api.close();

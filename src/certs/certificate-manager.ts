@@ -4,15 +4,16 @@
 // is kept until the next one is there.
 import type { CertificatePair, CertificateTemplate, ServingCertificate } from '../api/ports/certificates.ts';
 import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
-import { Channel } from '../base/channel.ts';
+import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { describeError, isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Secret } from '../base/log/secret.ts';
-import { answersHealthily, askForCertificate, type RequestApi } from './ask-for-certificate.ts';
 import { requestName, sameTemplate, usagesOf } from './certificate-request.ts';
+import type { CsrApi } from './csr-api.ts';
 import { type CertificateView, servingView } from './current-certificate.ts';
+import { answersHealthily, askForCertificate } from './request-certificate.ts';
 import { computeRotation, doubtClock, isExpired } from './rotation.ts';
 
 export interface PairStore {
@@ -23,7 +24,7 @@ export interface PairStore {
 }
 
 /** A key that is kept on disk until its certificate is there. */
-interface PendingKey {
+export interface PendingKey {
   /** The one that is there, or a new one. */
   take(): Promise<Secret>;
   drop(): Promise<void>;
@@ -41,12 +42,14 @@ export interface CertificateManagerDeps {
   readonly name: string;
   readonly signerName: string;
   readonly template: () => CertificateTemplate | undefined;
+  /** Announces that `template` may return something else. */
+  readonly templateChanged?: Subscribable<void> | undefined;
   readonly store: PairStore;
   readonly maker: CertificateMaker;
   /** For a first certificate. */
   readonly pendingKey: PendingKey | undefined;
   /** Whom to ask, given that there is a certificate to ask with or not. */
-  readonly api: (hasCertificate: boolean) => Promise<RequestApi>;
+  readonly api: (hasCertificate: boolean) => Promise<CsrApi>;
   /** False: only a first certificate is asked for. */
   readonly rotate: boolean;
   /** So long without a certificate, while the server refuses us: then the kubelet ends, so that a next one begins anew. */
@@ -65,6 +68,7 @@ const longestDelayMs = 32_000;
 const delayJitter = 0.1;
 
 export class CertificateManager implements Component, ServingCertificate {
+  readonly wakes;
   readonly changed = new Channel<void>();
   /** With the life of the one before, in seconds; undefined when there was none. */
   readonly renewed = new Channel<number | undefined>();
@@ -87,6 +91,7 @@ export class CertificateManager implements Component, ServingCertificate {
   constructor(deps: CertificateManagerDeps) {
     this.#deps = deps;
     this.#chance = deps.random();
+    this.wakes = deps.templateChanged === undefined ? [] : [on(deps.templateChanged, () => this.poke())];
   }
 
   get name(): string {

@@ -3,7 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { assemble, type Kubelet } from '../assemble/kubelet.ts';
-import { clusterOf } from '../assemble/open-cluster.ts';
+import { loadCluster } from '../assemble/open-cluster.ts';
 import { realClock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
@@ -99,7 +99,7 @@ async function startAndServe(
   const started = await runStartup(steps, { log, clock, signal: stop.signal });
   if (started.kind === 'stopped') return 0;
   const { nodeIps, nodeName, standalone } = started;
-  const cluster = standalone ? undefined : await clusterOf(outcome, nodeName, { clock, random, log });
+  const cluster = standalone ? undefined : await loadCluster({ ...outcome, nodeName, clock, random, log });
   const cgroupDriver = await runtimesCgroupDriver(config, stop.signal, log);
   const kubelet = assemble({
     args,

@@ -1,9 +1,9 @@
 // Certificates without a disk and without real keys: what a whole kubelet in memory has of them.
 import { generateKeyPairSync } from 'node:crypto';
 import type { CertificatePair } from '../../src/api/ports/certificates.ts';
-import type { CertificateHost } from '../../src/assemble/certs.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 import { Secret } from '../../src/base/log/secret.ts';
+import type { CertificateHost } from '../../src/certs/serving-certificate.ts';
 import type { ServingPairFiles } from '../../src/certs/serving-files.ts';
 import { certificateMaker } from '../../src/edge/certs/certificate-host.ts';
 import { readPair } from '../../src/edge/certs/read-x509.ts';

@@ -3,6 +3,7 @@
 // Invariants: a file that is missing or half written while it is replaced does not cost what was read before; the generation
 // changes with the certificates, so that connections made with older ones can be told apart.
 import { readFile, stat } from 'node:fs/promises';
+import type { ClusterAccess, Material } from '../../api/ports/cluster-access.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -10,7 +11,6 @@ import type { Logger } from '../../base/log/log.ts';
 import { Secret } from '../../base/log/secret.ts';
 import { systemRoots } from '../http-client/http-get.ts';
 import { type ClusterInfo, type ExecCredential, runExecPlugin } from './exec-plugin.ts';
-import type { ClusterAccess, Material } from './kubeconfig.ts';
 
 export interface TlsMaterial {
   readonly ca: string | undefined;

@@ -4,9 +4,9 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
+import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { TlsMaterial } from './credentials.ts';
-import type { ClusterAccess } from './kubeconfig.ts';
 
 interface Dialled {
   readonly socket: Socket | TLSSocket;

@@ -1,9 +1,9 @@
 // Asks a program for credentials, as client.authentication.k8s.io has it. Upstream: client-go/plugin/pkg/client/auth/exec.
 // Invariants: one run at a time per plugin is the caller's to see to; what the program prints never reaches the log.
 import { execFile } from 'node:child_process';
+import type { ExecPlugin } from '../../api/ports/cluster-access.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { Secret } from '../../base/log/secret.ts';
-import type { ExecPlugin } from './kubeconfig.ts';
 
 export interface ExecCredential {
   readonly token: Secret | undefined;

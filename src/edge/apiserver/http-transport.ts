@@ -1,6 +1,8 @@
 // The way to a real API server: HTTP/2 on one connection for everything where the server speaks it, HTTP/1.1 otherwise.
 // Upstream: client-go/transport. Invariants: new certificates mean new connections; what is sent twice was not carried out
 // the first time: the server had refused it unread, or it only reads.
+
+import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -8,7 +10,6 @@ import { Credentials } from './credentials.ts';
 import { dial } from './dial.ts';
 import { Http1Connections, stale } from './http1-connections.ts';
 import { Http2Connection, refused, type WireRequest } from './http2-connection.ts';
-import type { ClusterAccess } from './kubeconfig.ts';
 import { proxyFromEnvironment } from './proxy-environment.ts';
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts';
 

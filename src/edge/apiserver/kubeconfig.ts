@@ -2,46 +2,10 @@
 // Upstream: client-go/tools/clientcmd. Invariants: what is wrong is named with its place, secrets are never part of it.
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
-import type { CertificatePair } from '../../api/ports/certificates.ts';
-import type { Channel } from '../../base/channel.ts';
+import type { ClusterAccess, ExecPlugin, Material } from '../../api/ports/cluster-access.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
 import { Secret } from '../../base/log/secret.ts';
-
-/** Bytes that are given in the file itself, or a file that is read, and read again. */
-export type Material = { readonly pem: Secret } | { readonly file: string };
-
-export interface ExecPlugin {
-  readonly apiVersion: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly installHint: string;
-  readonly provideClusterInfo: boolean;
-}
-
-interface LiveCertificate {
-  pair(): CertificatePair | undefined;
-  readonly changed: Pick<Channel<void>, 'subscribe'>;
-}
-
-export interface ClusterAccess {
-  /** http or https, with the path that precedes all others. */
-  readonly server: URL;
-  readonly ca: Material | undefined;
-  readonly insecureSkipTlsVerify: boolean;
-  readonly tlsServerName: string | undefined;
-  readonly proxyUrl: URL | undefined;
-  readonly clientCertificate: { readonly cert: Material; readonly key: Material } | undefined;
-  /** A certificate that comes and changes while we run. Wins over `clientCertificate`; requests wait for a first one. */
-  readonly live?: LiveCertificate | undefined;
-  readonly token: Secret | undefined;
-  /** Wins over `token`. */
-  readonly tokenFile: string | undefined;
-  readonly basic: Secret | undefined;
-  readonly exec: ExecPlugin | undefined;
-  readonly impersonate: { readonly user: string; readonly groups: readonly string[] } | undefined;
-}
 
 type Fields = Readonly<Record<string, unknown>>;
 

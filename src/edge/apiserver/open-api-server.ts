@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { ApiClient, Follow } from '../../api/ports/api-client.ts';
+import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -9,7 +10,7 @@ import { TokenBucket } from '../../base/rate-limit.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { type ApiClientObserver, ApiServerClient } from './client.ts';
 import { HttpTransport } from './http-transport.ts';
-import { type ClusterAccess, parseKubeconfig } from './kubeconfig.ts';
+import { parseKubeconfig } from './kubeconfig.ts';
 import { reflector } from './reflector.ts';
 
 interface ApiServerOptions {

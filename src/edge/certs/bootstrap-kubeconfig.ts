@@ -2,8 +2,8 @@
 // Upstream: pkg/kubelet/certificate/bootstrap (writeKubeconfigFromBootstrapping, isClientConfigStillValid).
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
+import type { ClusterAccess, Material } from '../../api/ports/cluster-access.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import type { ClusterAccess, Material } from '../apiserver/kubeconfig.ts';
 import { readKubeconfig } from '../apiserver/open-api-server.ts';
 import { isMissing } from '../files/pod-files.ts';
 import { factsOf, readCertificates } from './read-x509.ts';
@@ -46,7 +46,7 @@ export async function writeJoinedKubeconfig(
 }
 
 /** Why a certificate has to be asked for with the bootstrap kubeconfig; undefined when this one can still be used. */
-export async function whyBootstrap(path: string, nowMs: number): Promise<string | undefined> {
+export async function bootstrapReason(path: string, nowMs: number): Promise<string | undefined> {
   let access: ClusterAccess;
   try {
     access = await readKubeconfig(path);
@@ -57,7 +57,7 @@ export async function whyBootstrap(path: string, nowMs: number): Promise<string 
   const material = access.clientCertificate?.cert;
   if (material === undefined) return `${path} names no client certificate`;
   try {
-    const facts = readCertificates(await textOf(material)).map((each) => factsOf(each));
+    const facts = readCertificates(await readMaterial(material)).map((each) => factsOf(each));
     if (facts.length === 0) return `there is no certificate where ${path} says`;
     const ended = facts.find(({ notAfterMs }) => nowMs > notAfterMs);
     return (
@@ -68,6 +68,6 @@ export async function whyBootstrap(path: string, nowMs: number): Promise<string 
   }
 }
 
-export async function textOf(material: Material): Promise<string> {
+export async function readMaterial(material: Material): Promise<string> {
   return 'pem' in material ? material.pem.reveal() : await readFile(material.file, 'utf8');
 }

@@ -1,12 +1,11 @@
 // What certificates need of the outside: keys and requests made, pairs read and kept on disk.
 import { createPublicKey } from 'node:crypto';
-import { join } from 'node:path';
 import type { CertificatePair } from '../../api/ports/certificates.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Secret } from '../../base/log/secret.ts';
 import { makeRequest, makeSelfSigned, newKey, type SelfSigned } from './make-x509.ts';
-import { PairStore, type PairStoreOptions, PendingKeyFile } from './pair-store.ts';
-import { isKey, keyKind, readPair } from './read-x509.ts';
+import { PairStore, type PairStoreOptions } from './pair-store.ts';
+import { keyKind, readPair } from './read-x509.ts';
 import { ServingPairFiles, type ServingPairPaths } from './serving-pair-files.ts';
 
 type StorePlace = Omit<PairStoreOptions, 'now'>;
@@ -19,8 +18,6 @@ export function certificateHost(clock: Clock) {
       return readPair(certPem, key);
     },
     store: (place: StorePlace) => new PairStore({ ...place, now: () => new Date(clock.now()) }),
-    pendingKey: (directory: string) =>
-      new PendingKeyFile(join(directory, 'kubelet-client.key.tmp'), newKey, isKey),
     maker: certificateMaker,
   };
 }

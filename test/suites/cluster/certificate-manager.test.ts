@@ -1,7 +1,6 @@
 // The manager with real keys and requests, the API server's double as approver and signer, and the fake clock.
 import { expect, onTestFinished, test } from 'vitest';
 import type { CertificatePair, CertificateTemplate } from '../../../src/api/ports/certificates.ts';
-import { requestApi } from '../../../src/assemble/cluster-api.ts';
 import { Verbosity } from '../../../src/base/log/log.ts';
 import { textLogger } from '../../../src/base/log/log-text.ts';
 import { Secret } from '../../../src/base/log/secret.ts';
@@ -9,6 +8,7 @@ import { Metrics } from '../../../src/base/metrics.ts';
 import { CertificateManager, type CertificateManagerDeps } from '../../../src/certs/certificate-manager.ts';
 import { measureServingCertificate } from '../../../src/certs/certificate-metrics.ts';
 import { clientSigner, clientTemplate } from '../../../src/certs/certificate-request.ts';
+import { csrApi } from '../../../src/certs/csr-api.ts';
 import { readPair } from '../../../src/edge/certs/read-x509.ts';
 import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
 import { ApiServerDouble, bootstrapUser, nodeUser } from '../../api-server/double.ts';
@@ -67,7 +67,7 @@ class World {
           this.pendingKey = undefined;
         },
       },
-      api: async (has) => requestApi(has ? this.#as.node : this.#as.bootstrap),
+      api: async (has) => csrApi(has ? this.#as.node : this.#as.bootstrap),
       rotate: true,
       exitAfterMs: 5 * minuteMs,
       random: () => 0.5,

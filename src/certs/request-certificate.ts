@@ -6,20 +6,10 @@ import type { Clock } from '../base/clock.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import { clockSkewSeconds, isSameRequest, judgeRequest, requestGone } from './certificate-request.ts';
-
-export interface RequestApi {
-  create(csr: CertificateSigningRequest, signal: AbortSignal): Promise<CertificateSigningRequest>;
-  get(name: string, signal: AbortSignal): Promise<CertificateSigningRequest>;
-  /** Tells every state of the object, undefined when it seems to have gone, until the signal is aborted. Never rejects. */
-  follow(
-    name: string,
-    tell: (csr: CertificateSigningRequest | undefined) => void,
-    signal: AbortSignal,
-  ): Promise<void>;
-}
+import type { CsrApi } from './csr-api.ts';
 
 interface AskInput {
-  readonly api: RequestApi;
+  readonly api: CsrApi;
   /** PKCS #10 in PEM. */
   readonly request: string;
   /** Undefined: the server chooses one. */

@@ -1,31 +1,23 @@
 // From a bootstrap token to a certificate and on, over HTTPS to the double, with real files and keys.
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { CertificateOptions } from '../../test/api-server/certificate-controllers.ts';
-import { ApiServerDouble, bootstrapUser } from '../../test/api-server/double.ts';
-import { serveDouble } from '../../test/api-server/http-front.ts';
-import { adminCertificate, kubeconfigText, nodeCertificate } from '../../test/api-server/kubeconfig-text.ts';
-import { TestAuthority } from '../../test/api-server/pki.ts';
-import type { Node } from '../api/k8s/types.ts';
-import { realClock } from '../base/clock.ts';
-import { silentLogger } from '../base/log/log.ts';
-import { Metrics } from '../base/metrics.ts';
-import { legacyConfiguration } from '../config/load/complete.ts';
-import { defaultsOf } from '../config/schema.ts';
-import { kubeletFlags } from '../config/table/kubelet-flags.ts';
-import { readKubeconfig } from '../edge/apiserver/open-api-server.ts';
-import { whyBootstrap } from '../edge/certs/bootstrap-kubeconfig.ts';
-import { clusterOf } from './open-cluster.ts';
+import type { Node } from '../../../src/api/k8s/types.ts';
+import { loadCluster } from '../../../src/assemble/open-cluster.ts';
+import { realClock } from '../../../src/base/clock.ts';
+import { startComponent } from '../../../src/base/component.ts';
+import { silentLogger } from '../../../src/base/log/log.ts';
+import { Metrics } from '../../../src/base/metrics.ts';
+import { legacyConfiguration } from '../../../src/config/load/complete.ts';
+import { defaultsOf } from '../../../src/config/schema.ts';
+import { kubeletFlags } from '../../../src/config/table/kubelet-flags.ts';
+import { readKubeconfig } from '../../../src/edge/apiserver/open-api-server.ts';
+import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
+import { ApiServerDouble, bootstrapUser } from '../../api-server/double.ts';
+import { serveDouble } from '../../api-server/http-front.ts';
+import { kubeconfigText, nodeCertificate } from '../../api-server/kubeconfig-text.ts';
+import { TestAuthority } from '../../api-server/pki.ts';
 
 const token = 'abcdef.0123456789abcdef';
 const nobody = (): undefined => undefined;
@@ -51,14 +43,20 @@ async function world(certificates: CertificateOptions = {}) {
     const flags = { ...defaultsOf(kubeletFlags), kubeconfig, bootstrapKubeconfig, certDir };
     const config = { ...legacyConfiguration({}), rotateCertificates };
     const metrics = new Metrics();
-    const open = await clusterOf({ config, flags, version: 'v1' }, 'n', {
+    const open = await loadCluster({
+      config,
+      flags,
+      version: 'v1',
+      nodeName: 'n',
       clock: realClock,
       random: Math.random,
       log: silentLogger,
     });
     const api = open(observer, metrics);
     const abort = new AbortController();
-    const running = await Promise.all((api.components ?? []).map((each) => each.start(abort.signal)));
+    const running = await Promise.all(
+      (api.components ?? []).map((each) => startComponent(each, abort.signal)),
+    );
     const stop = async (): Promise<void> => {
       abort.abort();
       await Promise.all(running.map(({ stopped }) => stopped));
@@ -150,27 +148,6 @@ test('a kubeconfig with a certificate in it, as on the first node of a control p
   await until(() => requests().length === 1);
   expect(requests()[0]?.spec.username).toBe('system:node:n');
   await life.node();
-});
-
-test('whyBootstrap: only a kubeconfig with a certificate that is still valid is used', async () => {
-  const { authority, front, kubeconfig } = await world();
-  const why = async (text: string | undefined, nowMs = Date.now()): Promise<string | undefined> => {
-    if (text !== undefined) writeFileSync(kubeconfig, text);
-    return await whyBootstrap(kubeconfig, nowMs);
-  };
-  expect(await why(undefined)).toMatch(/^there is no /);
-  expect(await why('{')).toMatch(/neither YAML nor JSON/);
-  expect(await why(kubeconfigText({ front, authority, token: 't' }))).toMatch(/names no client certificate/);
-  const client = adminCertificate(authority);
-  expect(await why(kubeconfigText({ front, authority, client }))).toBeUndefined();
-  expect(await why(undefined, Date.now() + 2 * 365 * 24 * 3_600_000)).toMatch(/has expired at/);
-  expect(await why(kubeconfigText({ front, authority, client: { cert: 'x', key: 'x' } }))).toMatch(
-    /no certificate where/,
-  );
-  const pattern = /"client-certificate-data":"[^"]*","client-key-data":"[^"]*"/;
-  const files = '"client-certificate":"/gone.pem","client-key":"/gone.pem"';
-  const gone = readFileSync(kubeconfig, 'utf8').replace(pattern, files);
-  expect(await why(gone)).toMatch(/cannot be read/);
 });
 
 async function until(is: () => boolean): Promise<void> {
