@@ -34,7 +34,7 @@ function setUp() {
 const minute = 60_000;
 
 describe('Correlator', () => {
-  test('what is said again is counted under its first name and time', async () => {
+  test('counts a repeated event under its first name and timestamp', async () => {
     const { clock, say } = setUp();
     expect(say()).toMatchObject({ name: 'p.1', count: 1, repeats: false });
     await clock.advance(5_000);
@@ -55,13 +55,13 @@ describe('Correlator', () => {
     ['another container', { fieldPath: 'spec.containers{b}' }],
     ['another pod', { pod: 'q' }],
   ];
-  test.each(different)('%s is another event', (_, other) => {
+  test.each(different)('an event with %s is a separate series', (_, other) => {
     const { say } = setUp();
     say();
     expect(say(other)).toMatchObject({ count: 1, repeats: false });
   });
 
-  test('the tenth different message of one reason is combined, and those after it are counted there', () => {
+  test('combines events from the tenth different message of one reason on, and counts them in one series', () => {
     const { say } = setUp();
     const first = Array.from({ length: 9 }, (_, i) => say({ message: `m${i}` }));
     expect(first.map(({ message, count }) => [message, count])).toEqual(
@@ -83,28 +83,28 @@ describe('Correlator', () => {
     expect(say({ message: 'm10', reason: 'Failed' })).toMatchObject({ message: 'm10', count: 1 });
   });
 
-  test('ten minutes of silence, and messages stand for themselves again', async () => {
+  test('stops combining after ten minutes without events', async () => {
     const { clock, say } = setUp();
     for (let i = 0; i < 10; i++) say({ message: `m${i}` });
     await clock.advance(10 * minute + 1);
     expect(say({ message: 'fresh' })).toMatchObject({ message: 'fresh', count: 1 });
   });
 
-  test('a clock that is set back or ahead changes nothing of it', () => {
+  test('is not affected by changes of the wall clock', () => {
     const { clock, say } = setUp();
     for (let i = 0; i < 9; i++) say({ message: `m${i}` });
     clock.stepWall(3_600_000);
     expect(say({ message: 'm9' }).message).toContain('combined');
   });
 
-  test('25 about one pod at once, then one every five minutes; another pod and another type have their own', async () => {
+  test('allows 25 events about one pod and type at once, then one every five minutes', async () => {
     const { clock, say } = setUp();
     const spam = Array.from({ length: 27 }, () => say().spam);
     expect(spam.filter((each) => !each)).toHaveLength(25);
     expect(spam.slice(25)).toEqual([true, true]);
     expect([say({ pod: 'q' }).spam, say({ type: 'Normal' }).spam]).toEqual([false, false]);
     await clock.advance(5 * minute);
-    // Counted all the while, so that the next one told says how often it was.
+    // Filtered events are counted, so that the next event sent has the full count.
     expect([say(), say()]).toMatchObject([
       { count: 28, spam: false },
       { count: 29, spam: true },

@@ -1,31 +1,31 @@
-// Keeps repeated events from flooding the API server: identical ones are counted in one object, many that differ only in
-// their message become one, and an object about which too much is said is heard less. Upstream: client-go/tools/record
+// Keeps repeated events from flooding the API server: identical events are counted in one object, events that differ only in
+// their message are combined, and events about a noisy object are filtered as spam. Upstream: client-go/tools/record
 // (events_cache.go), whose keys, sizes and order these are.
-// Invariant: what is remembered is bounded, however many objects there were.
+// Invariant: the caches are bounded, however many objects there were.
 import { LRUCache } from 'lru-cache';
 import type { Event } from '../api/k8s/types.ts';
 import type { Clock } from '../base/clock.ts';
 import { TokenBucket } from '../base/rate-limit.ts';
 
-/** So many objects, groups and events are remembered. */
-const remembered = 4096;
-/** So many different messages within the interval become one event. */
+/** Entries per cache: objects, groups and events. */
+const cacheSize = 4096;
+/** From this many different messages within the interval on, events are combined. */
 const similarLimit = 10;
 const similarIntervalMs = 600_000;
 const spamBurst = 25;
 const spamQps = 1 / 300;
 
 export interface Correlated {
-  /** With the name, count and first time under which it is known. */
+  /** With the name, count and first timestamp of its series. */
   readonly event: Event;
-  /** Whether the object is expected to be there already, so that counting it up is enough. */
+  /** Whether the series exists in the API server, so that a patch of its count is enough. */
   readonly repeats: boolean;
-  /** Too much was said about this object: not to be sent. */
+  /** Too many events about this object: not to be sent. */
   readonly spam: boolean;
 }
 
 interface Similar {
-  /** Insertion order: the oldest goes first. */
+  /** In insertion order: the oldest is removed first. */
   readonly messages: Set<string>;
   readonly lastMs: number;
 }
@@ -34,9 +34,9 @@ type Observation = Required<Pick<Event, 'count' | 'firstTimestamp'>> & { readonl
 
 export class Correlator {
   readonly #clock: Clock;
-  readonly #similar = new LRUCache<string, Similar>({ max: remembered });
-  readonly #observed = new LRUCache<string, Observation>({ max: remembered });
-  readonly #buckets = new LRUCache<string, TokenBucket>({ max: remembered });
+  readonly #similar = new LRUCache<string, Similar>({ max: cacheSize });
+  readonly #observed = new LRUCache<string, Observation>({ max: cacheSize });
+  readonly #buckets = new LRUCache<string, TokenBucket>({ max: cacheSize });
 
   constructor(clock: Clock) {
     this.#clock = clock;

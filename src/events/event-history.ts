@@ -1,5 +1,5 @@
-// What was last said about each pod and the node, kept here for explaining: it is there without an API server, and when
-// the API server's own copy has expired. Invariant: bounded in objects and in events of one object; the oldest goes first.
+// The last events of each pod and of the node, for /explain: available without an API server, and after the API server's copy
+// has expired. Invariant: bounded in objects and in events per object; the oldest are removed first.
 import { LRUCache } from 'lru-cache';
 import type { Event } from '../api/k8s/types.ts';
 
@@ -17,7 +17,7 @@ const objectLimit = 512;
 const eventLimit = 40;
 
 export class EventHistory {
-  /** By UID, then by the event's name; insertion order is the order in which events last happened. */
+  /** By UID, then by the event's name, in the order in which events last occurred. */
   readonly #byUid = new LRUCache<string, Map<string, PastEvent>>({ max: objectLimit });
 
   put(event: Event): void {
@@ -33,7 +33,7 @@ export class EventHistory {
     this.#byUid.set(uid, events);
   }
 
-  /** In the order in which they last happened. */
+  /** In the order in which they last occurred. */
   recent(uid: string): readonly PastEvent[] {
     return [...(this.#byUid.peek(uid)?.values() ?? [])];
   }

@@ -6,7 +6,7 @@ import { eventName, makeEvent, nodeReference, podReference } from './event-objec
 const nanos = 1_767_225_600_123_000_001n;
 
 describe('makeEvent', () => {
-  test('an event of a container, as the API has it', () => {
+  test("builds the API object of a container's event", () => {
     const pod = aPod();
     const event = makeEvent({
       object: podReference(
@@ -43,7 +43,7 @@ describe('makeEvent', () => {
     });
   });
 
-  test('a static pod is named by its own UID and has no resource version; the pod as a whole has no field path', () => {
+  test('references a static pod by its own UID, without resource version and field path', () => {
     expect(podReference(aPod({ uid: 'hash-of-the-file' }), undefined)).toEqual({
       kind: 'Pod',
       apiVersion: 'v1',
@@ -53,7 +53,7 @@ describe('makeEvent', () => {
     });
   });
 
-  test('the node is named by its name, and its events live in the default namespace', () => {
+  test('references the node by its name, in the default namespace', () => {
     const object = nodeReference('n');
     const text = { type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' } as const;
     const event = makeEvent({ object, text, nodeName: 'n', nowMs: 0, unixNanos: nanos });
@@ -65,9 +65,9 @@ describe('makeEvent', () => {
 describe('eventName', () => {
   const cases = [
     ['a plain name', 'web-1', 'web-1'],
-    ['a long one is cut', 'a'.repeat(250), 'a'.repeat(230)],
-    ['what no event may have is mended', 'Node_A', 'node-a'],
-    ['nothing of it can be used', '__', 'event'],
+    ['a long name is cut', 'a'.repeat(250), 'a'.repeat(230)],
+    ['invalid characters are replaced', 'Node_A', 'node-a'],
+    ['a name without valid characters becomes "event"', '__', 'event'],
   ] as const;
   test.each(cases)('%s', (_, objectName, prefix) => {
     const name = eventName(objectName, nanos);

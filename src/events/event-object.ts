@@ -1,15 +1,15 @@
-// An event as the API has it, made from what was said. Pure. Upstream:
-// client-go/tools/record (makeEvent), tools/reference and pkg/kubelet/container/ref.go.
+// Builds the API object of an event. Pure. Upstream: client-go/tools/record (makeEvent), tools/reference and
+// pkg/kubelet/container/ref.go.
 
 import { isDns1123Subdomain } from '../api/k8s/names.ts';
 import type { Event, ObjectReference, Pod } from '../api/k8s/types.ts';
 import type { EventText } from '../api/ports/events.ts';
 
 const component = 'kubelet';
-/** Where events of objects without a namespace live. */
+/** The namespace of events about objects without one. */
 const defaultNamespace = 'default';
 
-/** A static pod is named by its own UID, not its mirror's: describing the mirror looks for that one. */
+/** A static pod is referenced by its own UID, not its mirror pod's: `kubectl describe` of the mirror pod selects that one. */
 export function podReference(pod: Pod, fieldPath: string | undefined): ObjectReference {
   const { name, namespace, uid, resourceVersion } = pod.metadata ?? {};
   return {
@@ -23,30 +23,30 @@ export function podReference(pod: Pod, fieldPath: string | undefined): ObjectRef
   };
 }
 
-/** The node by its name alone, which is what those who ask for a node's events look for. */
+/** The UID is the node's name, which is what clients select a node's events by. */
 export function nodeReference(nodeName: string): ObjectReference {
   return { kind: 'Node', name: nodeName, uid: nodeName };
 }
 
-/** Room for the hexadecimal time behind it in the 253 characters of a name. */
-const longestObjectName = 230;
+/** Leaves room for the hexadecimal time in the 253 characters of a name. */
+const maxObjectNameLength = 230;
 
 /**
- * `name.<hex of nanoseconds>`. differs from upstream: a name that no event may have is mended, not replaced by a random one,
- * so that it still tells whose event it is.
+ * `name.<hex of nanoseconds>`. differs from upstream: an invalid name is sanitized, not replaced by a random one, so that it
+ * still identifies the object.
  */
 export function eventName(objectName: string, unixNanos: bigint): string {
   const name = `${objectName}.${unixNanos.toString(16)}`;
   if (isDns1123Subdomain(name).length === 0) return name;
-  const mended = objectName
+  const sanitized = objectName
     .toLowerCase()
-    .slice(0, longestObjectName)
+    .slice(0, maxObjectNameLength)
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '');
-  return `${mended === '' ? 'event' : mended}.${unixNanos.toString(16)}`;
+  return `${sanitized === '' ? 'event' : sanitized}.${unixNanos.toString(16)}`;
 }
 
-/** The API's times have whole seconds. */
+/** Times in the API have whole seconds. */
 function eventTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

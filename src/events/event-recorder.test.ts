@@ -10,7 +10,7 @@ import type { EventPatch, EventPost } from './event-sender.ts';
 
 const unavailable = new KubeletError('unavailable', 'Unavailable', 'connection refused');
 
-/** An API server for events: remembers them, and fails as it is told. */
+/** An event API in memory that fails or stalls on demand. */
 class FakePost implements EventPost {
   readonly calls: string[] = [];
   readonly events = new Map<string, Event>();
@@ -43,7 +43,7 @@ class FakePost implements EventPost {
     if (this.fail !== undefined) throw this.fail;
   }
 
-  told(): readonly (readonly [string | undefined, number | undefined])[] {
+  sent(): readonly (readonly [string | undefined, number | undefined])[] {
     return [...this.events.values()].map(({ message, count }) => [message, count]);
   }
 }
@@ -79,7 +79,7 @@ async function running(options: Parameters<typeof setUp>[0] = {}) {
 }
 
 describe('EventRecorder', () => {
-  test('creates an event, counts it up when it is said again', async () => {
+  test('creates an event and patches its count when it repeats', async () => {
     const { clock, post, say } = await running();
     say('a');
     await clock.settle();
@@ -87,13 +87,13 @@ describe('EventRecorder', () => {
     say('b');
     await clock.settle();
     expect(post.calls).toEqual(['create a', 'patch default a 2', 'create b']);
-    expect(post.told()).toEqual([
+    expect(post.sent()).toEqual([
       ['a', 2],
       ['b', 1],
     ]);
   });
 
-  test('events of one millisecond do not share a name', async () => {
+  test('gives events of the same millisecond different names', async () => {
     const { clock, post, say } = await running();
     say('a');
     say('b');
@@ -101,26 +101,26 @@ describe('EventRecorder', () => {
     expect(post.events.size).toBe(2);
   });
 
-  test('what repeats while it waits is sent once, with its count', async () => {
+  test('sends an event that repeats while queued once, with its count', async () => {
     const { clock, post, say } = await running({ qps: 1, burst: 1 });
     say('first');
     for (let i = 0; i < 5; i++) say('a');
     await clock.advance(5_000);
     expect(post.calls).toEqual(['create first', 'create a']);
-    expect(post.told()).toEqual([
+    expect(post.sent()).toEqual([
       ['first', 1],
       ['a', 5],
     ]);
   });
 
-  test('keeps to the rate', async () => {
+  test('keeps within the rate limit', async () => {
     const { clock, post, say } = await running({ qps: 2, burst: 3 });
     for (let i = 0; i < 6; i++) say(`m${i}`);
     await clock.advance(10_000);
     expect(post.creations).toEqual([0, 0, 0, 500, 1000, 1500]);
   });
 
-  test('an event that the API server has forgotten is created again, with its count', async () => {
+  test('creates an event again, with its count, if the API server has deleted it', async () => {
     const { clock, post, say } = await running();
     say('a');
     await clock.settle();
@@ -128,27 +128,27 @@ describe('EventRecorder', () => {
     say('a');
     await clock.settle();
     expect(post.calls).toEqual(['create a', 'patch default a 2', 'create a']);
-    expect(post.told()).toEqual([['a', 2]]);
+    expect(post.sent()).toEqual([['a', 2]]);
   });
 
-  test('while the API server is away an event waits and the ones after it too; nothing is lost', async () => {
+  test('queues events in order while the API server is unreachable', async () => {
     const { clock, post, log, say } = await running();
     post.fail = unavailable;
     say('a');
     say('b');
     await clock.advance(60_000);
-    // At once, after half of the first pause, then every ten seconds.
+    // Immediately, after half of the first delay, then every ten seconds.
     expect(post.calls).toEqual(Array.from({ length: 7 }, () => 'create a'));
     post.fail = undefined;
     await clock.advance(10_000);
-    expect(post.told()).toEqual([
+    expect(post.sent()).toEqual([
       ['a', 1],
       ['b', 1],
     ]);
     expect(log.filter((line) => line.includes('Unable to write'))).toHaveLength(1);
   });
 
-  test('gives an event up after twelve tries and goes on with the next', async () => {
+  test('drops an event after twelve attempts and continues with the next', async () => {
     const { clock, post, log, say } = await running();
     post.fail = unavailable;
     say('a');
@@ -157,11 +157,11 @@ describe('EventRecorder', () => {
     expect(post.calls.filter((call) => call === 'create a')).toHaveLength(12);
     post.fail = undefined;
     await clock.advance(10_000);
-    expect(post.told()).toEqual([['b', 1]]);
+    expect(post.sent()).toEqual([['b', 1]]);
     expect(log.some((line) => line.includes('retry limit exceeded'))).toBe(true);
   });
 
-  test('a call that hangs is given up and made again', async () => {
+  test('times out and retries a call that hangs', async () => {
     const { clock, post, say } = await running();
     post.stall = true;
     say('a');
@@ -169,16 +169,16 @@ describe('EventRecorder', () => {
     expect(post.calls).toHaveLength(1);
     post.stall = false;
     await clock.advance(10_000);
-    expect(post.told()).toEqual([['a', 1]]);
+    expect(post.sent()).toEqual([['a', 1]]);
   });
 
-  const refusals = [
+  const rejections = [
     ['invalid', 1],
     ['forbidden', 1],
     ['internal', 1],
     ['conflict', 0],
   ] as const;
-  test.each(refusals)('an event that is refused (%s) is not tried again', async (kind, lines) => {
+  test.each(rejections)('does not retry a rejected event (%s)', async (kind, lines) => {
     const { clock, post, log, say } = await running();
     post.fail = new KubeletError(kind, 'R', 'no');
     say('a');
@@ -190,19 +190,19 @@ describe('EventRecorder', () => {
     expect(log.filter((line) => line.includes('rejected'))).toHaveLength(lines);
   });
 
-  test('a thousand wait, not more; who tells is never held up, and the loss is said', async () => {
+  test('queues at most a thousand events without blocking, and logs how many were dropped', async () => {
     const { clock, post, log, say } = await running({ qps: 0 });
     post.fail = unavailable;
     for (let i = 0; i < 1_100; i++) say('m', `pod-${i}`);
-    expect(log.filter((line) => line.includes('Too many events'))).toHaveLength(1);
+    expect(log.filter((line) => line.includes('Dropped event, too many'))).toHaveLength(1);
     await clock.settle();
     post.fail = undefined;
     await clock.advance(60_000);
     expect(post.events.size).toBe(1_000);
-    expect(log.some((line) => line.includes('Events were lost') && line.includes('count=100'))).toBe(true);
+    expect(log.some((line) => line.includes('Dropped events') && line.includes('count=100'))).toBe(true);
   });
 
-  test('when it stops, what waits is still told', async () => {
+  test('sends the queued events when it stops', async () => {
     const { clock, post, stop, stopped, say } = await running({ qps: 100, burst: 1 });
     for (let i = 0; i < 5; i++) say(`m${i}`);
     stop.abort();
@@ -212,10 +212,10 @@ describe('EventRecorder', () => {
   });
 
   const stops: readonly (readonly [string, (post: FakePost) => void])[] = [
-    ['is away', (post) => void (post.fail = unavailable)],
+    ['is unreachable', (post) => void (post.fail = unavailable)],
     ['hangs', (post) => void (post.stall = true)],
   ];
-  test.each(stops)('when it stops and the API server %s, it does not wait for it', async (_, hurt) => {
+  test.each(stops)('stops within the drain time if the API server %s', async (_, hurt) => {
     const { clock, post, stop, stopped, say } = await running();
     hurt(post);
     say('a');
@@ -228,17 +228,17 @@ describe('EventRecorder', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('events from before its start are sent after it', async () => {
+  test('sends events recorded before its start', async () => {
     const { clock, post, say, start } = setUp();
     say('early');
     void start();
     await clock.settle();
-    expect(post.told()).toEqual([['early', 1]]);
+    expect(post.sent()).toEqual([['early', 1]]);
   });
 });
 
 describe('EventRecorder.recent', () => {
-  test('without an API server events are kept and logged', () => {
+  test('keeps and logs events without an API server', () => {
     const { log, recorder } = setUp({ alone: true });
     const event = { type: 'Warning', reason: 'BackOff', message: 'm' } as const;
     recorder.pod(aPod(), event, 'spec.containers{c}');
@@ -259,7 +259,7 @@ describe('EventRecorder.recent', () => {
     expect(log.filter((line) => line.includes('Event occurred'))).toHaveLength(3);
   });
 
-  test('what happened last is last, also when it had happened before; a pod keeps its newest forty', () => {
+  test('orders events by their last occurrence and keeps the newest forty of a pod', () => {
     const { recorder, say } = setUp({ alone: true });
     const reasons = Array.from({ length: 45 }, (_, i) => `R${i}`);
     for (const reason of reasons) recorder.pod(aPod(), { type: 'Normal', reason, message: 'm' });
@@ -272,14 +272,14 @@ describe('EventRecorder.recent', () => {
     expect(recorder.recent('uid-unknown')).toEqual([]);
   });
 
-  test('pods that are long gone are forgotten', () => {
+  test('evicts the events of the pods that had none for the longest time', () => {
     const { say, recorder } = setUp({ alone: true });
     for (let i = 0; i < 600; i++) say('m', `pod-${i}`);
     expect(recorder.recent('uid-pod-0')).toEqual([]);
     expect(recorder.recent('uid-pod-599')).toHaveLength(1);
   });
 
-  test('what is too much for the API server is still counted here', () => {
+  test('counts events that are filtered as spam', () => {
     const { recorder, say } = setUp();
     for (let i = 0; i < 100; i++) say('m');
     expect(recorder.recent('uid-p').map(({ count }) => count)).toEqual([100]);

@@ -1,6 +1,7 @@
-// The one place where events go: correlated, kept for explaining, logged, and sent when there is an API server.
+// Records events about pods and the node: correlates them, keeps the last ones for /explain, logs them, and sends them to the
+// API server if there is one.
 // Upstream: client-go/tools/record (EventBroadcaster, EventRecorder), set up in cmd/kubelet/app/server.go.
-// Invariant: telling an event never waits and never throws, whatever the API server does.
+// Invariant: recording an event never blocks and never throws, whatever the API server does.
 
 import type { Event, ObjectReference, Pod } from '../api/k8s/types.ts';
 import type { EventSink, EventText } from '../api/ports/events.ts';
@@ -16,10 +17,10 @@ import { makeEvent, nodeReference, podReference } from './event-object.ts';
 import { type EventPost, EventSender } from './event-sender.ts';
 
 interface EventRecorderDeps {
-  /** Undefined on a node without an API server. */
+  /** Undefined on a standalone node. */
   readonly post: EventPost | undefined;
   readonly nodeName: string;
-  /** Sent per second, and at once. A qps of 0 is unlimited. */
+  /** Events per second, and in one burst. A qps of 0 means unlimited. */
   readonly rate: { readonly qps: number; readonly burst: number };
   readonly clock: Clock;
   readonly log: Logger;
@@ -27,7 +28,7 @@ interface EventRecorderDeps {
   readonly random: () => number;
 }
 
-/** How long a stopping kubelet goes on telling what is left. */
+/** How long a stopping kubelet keeps sending the queued events. */
 const drainMs = 2_000;
 const nanosPerMs = 1_000_000n;
 
@@ -56,7 +57,7 @@ export class EventRecorder implements EventSink, Component {
     this.#record(nodeReference(this.#deps.nodeName), event);
   }
 
-  /** What was last said about a pod, oldest first; about the node under its name. */
+  /** The last events of a pod, oldest first; those of the node under its name. */
   recent(uid: string): readonly PastEvent[] {
     return this.#history.recent(uid);
   }
@@ -72,7 +73,7 @@ export class EventRecorder implements EventSink, Component {
     const life = new AbortController();
     const running = sender.run(signal, life.signal);
     await untilAborted(signal);
-    const timer = clock.setTimer(drainMs, () => life.abort(new Aborted('the kubelet stops')));
+    const timer = clock.setTimer(drainMs, () => life.abort(new Aborted('the kubelet is stopping')));
     await running;
     timer.cancel();
   }
@@ -91,13 +92,13 @@ export class EventRecorder implements EventSink, Component {
     const { kind, namespace, name, fieldPath } = event.involvedObject;
     const object = namespace === undefined ? name : `${namespace}/${name}`;
     const { type, reason, message } = event;
-    // Without an API server the log is the only place where everybody can read it.
+    // Without an API server, the log is where operators find events.
     log
       .v(post === undefined ? 2 : 3)
       .info('Event occurred', { object, fieldPath, kind, type, reason, message });
   }
 
-  /** Two events of one millisecond, or of one that came twice since the clock was set back, have different names. */
+  /** Unique, also for events of the same millisecond and after the clock was set back: event names are built from it. */
   #nextNanos(): bigint {
     const nanos = BigInt(Math.trunc(this.#deps.clock.now())) * nanosPerMs;
     this.#lastNanos = nanos > this.#lastNanos ? nanos : this.#lastNanos + 1n;

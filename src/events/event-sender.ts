@@ -1,7 +1,7 @@
-// Brings events to the API server, one after the other, within the rate that events are granted. Upstream: recordToSink in
+// Sends events to the API server one by one, within the event rate limit. Upstream: recordToSink in
 // client-go/tools/record/event.go.
-// Invariants: add() never waits; at most queueLimit events wait, and one that repeats while it waits takes no second place;
-// an event that the API server refuses is dropped, one that it could not take is tried again up to triesPerEvent times.
+// Invariants: add() never blocks; at most queueLimit events are queued, and a queued event that repeats is updated in place; an
+// event that the API server rejects is dropped, one that cannot be delivered is attempted up to triesPerEvent times.
 import type { Event } from '../api/k8s/types.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
@@ -12,7 +12,7 @@ import type { Correlated } from './correlator.ts';
 
 export type EventPatch = Required<Pick<Event, 'count' | 'lastTimestamp' | 'message'>>;
 
-/** The API server, as far as events need it. Rejects with KubeletError: `not-found`, `unavailable`, … */
+/** The event API. Rejects with KubeletError: `not-found`, `unavailable`, … */
 export interface EventPost {
   create(event: Event, signal: AbortSignal): Promise<unknown>;
   /** A strategic merge patch of the event of that name. */
@@ -28,7 +28,7 @@ interface EventSenderDeps {
   readonly random: () => number;
 }
 
-interface Waiting {
+interface QueuedEvent {
   readonly event: Event;
   readonly create: boolean;
 }
@@ -40,8 +40,8 @@ const callMs = 10_000;
 
 export class EventSender {
   readonly #deps: EventSenderDeps;
-  /** By namespace and name; insertion order is the order of sending. */
-  readonly #waiting = new Map<string, Waiting>();
+  /** By namespace and name, in the order of sending. */
+  readonly #queue = new Map<string, QueuedEvent>();
   #wake: () => void = () => undefined;
   #dropped = 0;
 
@@ -51,21 +51,21 @@ export class EventSender {
 
   add({ event, repeats }: Correlated): void {
     const key = `${event.metadata.namespace}/${event.metadata.name}`;
-    const waits = this.#waiting.get(key);
-    if (waits === undefined && this.#waiting.size >= queueLimit) {
+    const queued = this.#queue.get(key);
+    if (queued === undefined && this.#queue.size >= queueLimit) {
       if (this.#dropped++ === 0)
-        this.#deps.log.error('Too many events wait to be sent, dropping', fields(event));
+        this.#deps.log.error('Dropped event, too many events are queued', fields(event));
       return;
     }
-    this.#waiting.set(key, { event, create: waits?.create ?? !repeats });
+    this.#queue.set(key, { event, create: queued?.create ?? !repeats });
     this.#wake();
   }
 
-  /** Sends until `life` is aborted; once `closing` is, only what is already waiting, without a second try. */
+  /** Sends until `life` is aborted. Once `closing` is aborted, sends the queued events without retries. */
   async run(closing: AbortSignal, life: AbortSignal): Promise<void> {
     closing.addEventListener('abort', () => this.#wake(), { once: true });
     while (!life.aborted) {
-      const [first] = this.#waiting.keys();
+      const [first] = this.#queue.keys();
       if (first === undefined) {
         if (closing.aborted) return;
         await new Promise<void>((resolve) => {
@@ -77,15 +77,15 @@ export class EventSender {
     }
   }
 
-  /** Whether it makes sense to go on with the next. */
+  /** Returns whether to continue with the next event. */
   async #send(key: string, closing: AbortSignal, life: AbortSignal): Promise<boolean> {
-    let entry: Waiting | undefined;
+    let entry: QueuedEvent | undefined;
     for (let tries = 1; ; tries++) {
       try {
         await this.#deps.bucket.take(life);
-        // Taken only now, so that repetitions up to here go with it.
-        entry = this.#waiting.get(key) ?? entry;
-        this.#waiting.delete(key);
+        // Dequeued only now, so that repetitions up to here are included.
+        entry = this.#queue.get(key) ?? entry;
+        this.#queue.delete(key);
         if (entry === undefined) return true;
         await this.#attempt(entry, life);
         this.#reportDropped();
@@ -98,7 +98,7 @@ export class EventSender {
     }
   }
 
-  async #attempt({ event, create }: Waiting, life: AbortSignal): Promise<void> {
+  async #attempt({ event, create }: QueuedEvent, life: AbortSignal): Promise<void> {
     const { post, clock } = this.#deps;
     const { name = '', namespace = '' } = event.metadata;
     const call = (what: string, fn: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> =>
@@ -106,12 +106,12 @@ export class EventSender {
     if (!create) {
       const { count = 1, lastTimestamp = '', message = '' } = event;
       try {
-        await call('count up event', (signal) =>
+        await call('patch event', (signal) =>
           post.patch(name, namespace, { count, lastTimestamp, message }, signal),
         );
         return;
       } catch (err) {
-        // The API server forgets events after a while.
+        // The API server deletes events after a while.
         if (!isKind(err, 'not-found')) throw err;
       }
     }
@@ -140,13 +140,13 @@ export class EventSender {
       await clock.sleep(tries === 1 ? retryMs * random() : retryMs, closing);
       return true;
     } catch {
-      // Asked to stop: whoever has not heard by now will not.
+      // The kubelet is stopping: the remaining events are not retried.
       return false;
     }
   }
 
   #reportDropped(): void {
-    if (this.#dropped > 0) this.#deps.log.error('Events were lost', { count: this.#dropped });
+    if (this.#dropped > 0) this.#deps.log.error('Dropped events', { count: this.#dropped });
     this.#dropped = 0;
   }
 }
