@@ -161,7 +161,7 @@ describeOnRig('image pulls', () => {
     expect(metrics).toMatch(
       /kubelet_image_pull_duration_seconds_count\{image_size_in_bytes="0-10MB"\} [1-9]/,
     );
-    expect(kubelet.log.matching(/Failed getting credentials.*babbles/).length).toBeGreaterThan(0);
+    expect(kubelet.log.matching(/Failed to get credentials.*babbles/).length).toBeGreaterThan(0);
   });
 
   test('one image for several pods is pulled once', async () => {

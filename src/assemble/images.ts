@@ -66,7 +66,7 @@ export function assembleImages(input: ImagesInput): Images {
   });
   const node = new NodeDockerConfig({
     read: (path) => host.records.read(path),
-    places: { rootDir, workingDirectory: host.workingDirectory, home: host.home },
+    directories: { rootDir, workingDirectory: host.workingDirectory, home: host.home },
     clock,
     log,
   });

@@ -24,9 +24,18 @@ function setUp() {
         unixNanos: ++seq,
       }),
     );
-    const { metadata, message: told, count, firstTimestamp, lastTimestamp } = event;
+    const { metadata, message: correlatedMessage, count, firstTimestamp, lastTimestamp } = event;
     const { reportingComponent: by } = event;
-    return { name: metadata.name, message: told, count, firstTimestamp, lastTimestamp, by, repeats, spam };
+    return {
+      name: metadata.name,
+      message: correlatedMessage,
+      count,
+      firstTimestamp,
+      lastTimestamp,
+      by,
+      repeats,
+      spam,
+    };
   };
   return { clock, say };
 }

@@ -1,4 +1,4 @@
-// What the image manager tells, in upstream's words, and what it asks for on the way.
+// The events of the image manager, in upstream's words, and its calls to the runtime.
 import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../test/builders/builders.ts';
 import { anImageManager, collectEvents, type ManagerOver } from '../../test/builders/image-manager.ts';
@@ -19,23 +19,23 @@ const credential = (username: string): PullCredential => ({
 
 class Scene {
   readonly clock = new FakeClock();
-  readonly told: string[];
+  readonly emitted: string[];
   readonly pulls: string[] = [];
   readonly checked: Pod[] = [];
   readonly observed: [number, number][] = [];
   readonly kept: string[] = [];
   present = false;
-  mayUse = true;
+  mayUseImage = true;
   pullMs = 0;
   credentials: readonly PullCredential[] = [];
-  /** What the runtime says to a user's pull; undefined: it succeeds. */
+  /** The error of a user's pull; undefined: it succeeds. */
   failure: (username: string | undefined) => Error | undefined = () => undefined;
   inspectFailure: Error | undefined;
   readonly manager;
 
   constructor(over: Partial<ManagerOver> & { readonly withHistory?: boolean } = {}) {
-    const { events, told } = collectEvents();
-    this.told = told;
+    const { events, emitted } = collectEvents();
+    this.emitted = emitted;
     const { withHistory = false, ...rest } = over;
     this.manager = anImageManager({
       clock: this.clock,
@@ -73,7 +73,7 @@ class Scene {
       begin: (image) => note(`begin ${image}`),
       succeeded: (image, ref, used) => note(`succeeded ${image} ${ref} ${used?.username ?? '-'}`),
       failed: (image) => note(`failed ${image}`),
-      mayUse: async () => this.mayUse,
+      mayUseImage: async () => this.mayUseImage,
     };
   }
 
@@ -89,13 +89,13 @@ class Scene {
   }
 }
 
-test('pulled, with its time and size', async () => {
+test('reports a pull with its duration and size', async () => {
   const it = new Scene();
   it.pullMs = 1234.5;
   const started = it.start('IfNotPresent');
   await it.clock.advance(2_000);
   expect(await started).toBe('sha256:1');
-  expect(it.told).toEqual([
+  expect(it.emitted).toEqual([
     `Normal Pulling ${at} Pulling image "app"`,
     `Normal Pulled ${at} Successfully pulled image "app" in 1.234s (1.234s including waiting). Image size: 4194304 bytes.`,
   ]);
@@ -103,22 +103,22 @@ test('pulled, with its time and size', async () => {
   expect(it.observed).toEqual([[4_194_304, 1.2345]]);
 });
 
-test('present already, and its pull secrets are looked at all the same', async () => {
+test('checks the pull secrets of a pod whose image is present', async () => {
   const it = new Scene();
   it.present = true;
   expect(await it.start('IfNotPresent')).toBe('sha256:1');
-  expect(it.told).toEqual([`Normal Pulled ${at} Container image "app" already present on machine`]);
+  expect(it.emitted).toEqual([`Normal Pulled ${at} Container image "app" already present on machine`]);
   expect([it.checked.length, it.pulls.length]).toEqual([1, 0]);
 });
 
-test('Always does not ask whether it is there', async () => {
+test('does not inspect the image with pull policy Always', async () => {
   const it = new Scene();
   it.present = true;
   expect(await it.start('Always')).toBe('sha256:1');
   expect(it.pulls).toHaveLength(1);
 });
 
-test('fails, backs off, and is tried again', async () => {
+test('reports a failed pull, backs off and retries', async () => {
   const it = new Scene();
   it.failure = () => new KubeletError('not-found', 'NOT_FOUND', 'app: not found');
   const wait = `Normal BackOff ${at} Back-off pulling image "app"`;
@@ -131,14 +131,14 @@ test('fails, backs off, and is tried again', async () => {
   expect(await it.start('IfNotPresent')).toBe('ImagePullBackOff');
   await it.clock.advance(8_000);
   expect(await it.start('IfNotPresent')).toBe('ErrImagePull');
-  expect(it.told).toEqual([...tried, wait, ...tried]);
+  expect(it.emitted).toEqual([...tried, wait, ...tried]);
 });
 
-test('the runtime’s own word stays in the event', async () => {
+test("keeps the runtime's message in the event", async () => {
   const it = new Scene();
   it.failure = () => new KubeletError('internal', 'UNKNOWN', 'RegistryUnavailable: later');
   expect(await it.start('IfNotPresent')).toBe('RegistryUnavailable');
-  expect(it.told[1]).toBe(`Warning Failed ${at} Failed to pull image "app": RegistryUnavailable: later`);
+  expect(it.emitted[1]).toBe(`Warning Failed ${at} Failed to pull image "app": RegistryUnavailable: later`);
 });
 
 test.each([
@@ -163,17 +163,17 @@ test.each([
 ])('%s %s: %s', async (policy, image, reason, event) => {
   const it = new Scene();
   expect(await it.start(policy, image)).toBe(reason);
-  expect([it.told, it.pulls]).toEqual([[event], []]);
+  expect([it.emitted, it.pulls]).toEqual([[event], []]);
 });
 
-test('a runtime that cannot say whether the image is there', async () => {
+test('reports ImageInspectError if the runtime cannot inspect the image', async () => {
   const it = new Scene();
   it.inspectFailure = new KubeletError('internal', 'UNKNOWN', 'disk');
   expect(await it.start('IfNotPresent')).toBe('ImageInspectError');
-  expect(it.told).toEqual([`Warning InspectFailed ${at} Failed to inspect image "app:latest": disk`]);
+  expect(it.emitted).toEqual([`Warning InspectFailed ${at} Failed to inspect image "app:latest": disk`]);
 });
 
-test('credentials are tried one after the other; the first that works is the one recorded', async () => {
+test('tries credentials in order and records the first that works', async () => {
   const it = new Scene({ withHistory: true });
   it.credentials = ['ann', 'bob', 'eve'].map(credential);
   it.failure = (user) => (user === 'bob' ? undefined : new KubeletError('internal', 'UNKNOWN', 'wrong'));
@@ -182,14 +182,14 @@ test('credentials are tried one after the other; the first that works is the one
   expect(it.kept).toEqual(['begin app', 'succeeded app sha256:1 bob']);
 });
 
-test('when none works, all are told once each, and no password', async () => {
+test('reports the distinct failures of all credentials, without passwords', async () => {
   const it = new Scene({ withHistory: true });
   it.credentials = ['ann', 'bob', 'eve'].map(credential);
   it.failure = (user) => new KubeletError('internal', 'UNKNOWN', user === 'eve' ? 'gone' : 'wrong');
   expect(await it.start('IfNotPresent')).toBe('ErrImagePull');
-  expect(it.told[1]).toBe(`Warning Failed ${at} Failed to pull image "app": [wrong, gone]`);
+  expect(it.emitted[1]).toBe(`Warning Failed ${at} Failed to pull image "app": [wrong, gone]`);
   expect(it.kept).toEqual(['begin app', 'failed app']);
-  expect(JSON.stringify(it.told)).not.toContain('password');
+  expect(JSON.stringify(it.emitted)).not.toContain('password');
 });
 
 test.each([
@@ -215,24 +215,24 @@ test.each([
     0,
     `Warning ErrImageNeverPull ${at} Container image "app" is not present with pull policy of Never`,
   ],
-])('%s, present, may use it %s', async (policy, mayUse, want, pulls, first) => {
+])('policy %s, image present, access allowed: %s', async (policy, mayUseImage, want, pulls, first) => {
   const it = new Scene({ withHistory: true });
   it.present = true;
-  it.mayUse = mayUse;
+  it.mayUseImage = mayUseImage;
   expect(await it.start(policy)).toBe(want);
-  expect([it.pulls.length, it.told[0]]).toEqual([pulls, first]);
+  expect([it.pulls.length, it.emitted[0]]).toEqual([pulls, first]);
 });
 
-test('more pulls than the limit allows are refused, not queued', async () => {
+test('rejects pulls above the rate limit instead of queueing them', async () => {
   const it = new Scene({ pullQps: 1, pullBurst: 2, parallelPulls: 5 });
   const all = await Promise.all(['a', 'b', 'c'].map((image) => it.start('Always', image)));
   expect(all).toEqual(['sha256:1', 'sha256:1', 'ErrImagePull']);
-  expect(it.told).toContain(`Warning Failed ${at} Failed to pull image "c": pull QPS exceeded`);
+  expect(it.emitted).toContain(`Warning Failed ${at} Failed to pull image "c": pull QPS exceeded`);
   await it.clock.advance(10_000);
   expect(await it.start('Always', 'c')).toBe('sha256:1');
 });
 
-test('pods with other credentials do not share a pull', async () => {
+test('does not share a pull between pods with different credentials', async () => {
   const it = new Scene({ parallelPulls: 5 });
   it.pullMs = 1_000;
   it.credentials = [credential('ann')];
@@ -246,7 +246,7 @@ test('pods with other credentials do not share a pull', async () => {
   expect(it.pulls.map((line) => line.split(' ').at(-1))).toEqual(['ann', 'bob']);
 });
 
-test('a pull that never ends ends with its pod: no failure is told, no intent stays, others go on', async () => {
+test('cancels a pull that hangs with its pod: no failure event, no intent left, other pulls continue', async () => {
   const it = new Scene({ withHistory: true, parallelPulls: 1 });
   it.pullMs = 3_600_000;
   const stop = new AbortController();
@@ -258,10 +258,10 @@ test('a pull that never ends ends with its pod: no failure is told, no intent st
   expect(await hung).toBe('AbortError');
   await it.clock.settle();
   expect(it.kept).toContain('failed hangs');
-  expect(it.told.filter((line) => line.includes('Failed'))).toEqual([]);
+  expect(it.emitted.filter((line) => line.includes('Failed'))).toEqual([]);
 });
 
-test('who asks learns what a pod waits for, since when, and for the how manieth time', async () => {
+test('lists the in-flight pulls of a pod with their start and attempt', async () => {
   const it = new Scene();
   it.failure = () => new KubeletError('internal', 'UNKNOWN', 'no');
   await it.start('Always');

@@ -46,7 +46,7 @@ function scene(): {
 const failed = 'ErrImagePull: registry says no';
 const waits = 'ImagePullBackOff: Back-off pulling image "example.com/app": ErrImagePull: registry says no';
 
-test('a failed pull is told as such for two seconds, then as a back-off, and tried again after ten', async () => {
+test('reports a failed pull as such for two seconds, then as a backoff, and retries after ten', async () => {
   const it = scene();
   expect(it.retryInMs()).toBeUndefined();
   expect(await it.ensure()).toBe(failed);
@@ -61,7 +61,7 @@ test('a failed pull is told as such for two seconds, then as a back-off, and tri
   expect([await it.ensure(), it.pulls]).toEqual([failed, 2]);
 });
 
-test('after a success nothing is remembered of the failure', async () => {
+test('resets the backoff after a success', async () => {
   const it = scene();
   await it.ensure();
   it.fails = false;
@@ -70,7 +70,7 @@ test('after a success nothing is remembered of the failure', async () => {
   expect(it.retryInMs()).toBeUndefined();
 });
 
-test('a name that no registry could serve is no reason to throw when asked for the next attempt', async () => {
+test('has no retry delay for an invalid image name', async () => {
   const it = scene();
   expect(it.retryInMs('Not/A/Name')).toBeUndefined();
   await expect(it.manager.find('Not/A/Name', new AbortController().signal)).rejects.toMatchObject({
@@ -84,7 +84,7 @@ interface Pull {
   finish(err?: Error): void;
 }
 
-/** A registry whose answers the test gives. */
+/** A registry with scripted responses. */
 function registry(parallelPulls: number): {
   readonly clock: FakeClock;
   readonly pulls: Pull[];
@@ -142,7 +142,7 @@ test.each([
   ['IfNotPresent', false, 1, 'sha256:1'],
   ['Never', true, 0, 'had'],
   ['Never', false, 0, 'ErrImageNeverPull: Container image "app" is not present with pull policy of Never'],
-])('%s, present %s: %i pulls', async (policy, found, count, want) => {
+])('policy %s, image present: %s, pulls %i times', async (policy, found, count, want) => {
   const it = registry(1);
   const done = it.ensure('u', 'app', { policy, found });
   await it.clock.settle();
@@ -151,7 +151,7 @@ test.each([
   expect(await done).toBe(want);
 });
 
-test('one image is pulled once for all that wait; who stops waiting does not end it', async () => {
+test('pulls an image once for all waiting pods, and continues if one of them stops waiting', async () => {
   const it = registry(5);
   const one = new AbortController();
   const a = it.ensure('a', 'app', { signal: one.signal });
@@ -164,7 +164,7 @@ test('one image is pulled once for all that wait; who stops waiting does not end
   expect(await b).toBe('sha256:1');
 });
 
-test('when nobody waits any more it is ended, and whoever comes next begins another', async () => {
+test('cancels a pull without waiters, and starts another for the next pod', async () => {
   const it = registry(1);
   const one = new AbortController();
   const a = it.ensure('a', 'app', { signal: one.signal });
@@ -181,7 +181,7 @@ test('when nobody waits any more it is ended, and whoever comes next begins anot
 test.each([
   [1, 1],
   [2, 2],
-])('%i at a time: %i of three images are being pulled', async (parallel, begun) => {
+])('with %i parallel pulls, %i of three images are in flight', async (parallel, begun) => {
   const it = registry(parallel);
   const done = ['x', 'y', 'z'].map((image) => it.ensure('u', image));
   await it.clock.settle();
@@ -203,17 +203,17 @@ test.each([
     'SignatureValidationFailed: no key',
     'SignatureValidationFailed: image pull failed for app because the signature validation failed: no key',
   ],
-])('the runtime says "%s"', async (said, told) => {
+])('maps the runtime error "%s"', async (said, reported) => {
   const it = registry(1);
   const done = it.ensure('u', 'app');
   await it.clock.settle();
   it.pulls[0]?.finish(new KubeletError('internal', 'UNKNOWN', said));
-  expect(await done).toBe(told);
+  expect(await done).toBe(reported);
   await it.clock.advance(3_000);
-  expect(await it.ensure('u', 'app')).toBe(`ImagePullBackOff: Back-off pulling image "app": ${told}`);
+  expect(await it.ensure('u', 'app')).toBe(`ImagePullBackOff: Back-off pulling image "app": ${reported}`);
 });
 
-test('a clock that is set does not prolong the wait; a pod that has gone leaves none', async () => {
+test('does not extend the backoff if the wall clock changes, and drops it with its pod', async () => {
   const it = scene();
   await it.ensure();
   it.clock.stepWall(-3_600_000);
@@ -227,11 +227,11 @@ test('a clock that is set does not prolong the wait; a pod that has gone leaves 
   expect(it.pulls).toBe(2);
 });
 
-test('a runtime that cannot say whether the image is there', async () => {
+test('rejects with ImageInspectError if the runtime cannot inspect the image', async () => {
   const it = scene();
   const images = {
     imageStatus: () => Promise.reject(new KubeletError('internal', 'UNKNOWN', 'disk')),
-    pullImage: () => Promise.reject(new Error('not asked')),
+    pullImage: () => Promise.reject(new Error('not called')),
   };
   const manager = anImageManager({ images, clock: it.clock });
   await expect(manager.find('app', new AbortController().signal)).rejects.toMatchObject({
@@ -240,7 +240,7 @@ test('a runtime that cannot say whether the image is there', async () => {
   });
 });
 
-test('what another pod brought between the look and the pull is not pulled again', async () => {
+test('does not pull again what another pod pulled after the inspection', async () => {
   const it = registry(5);
   const first = it.ensure('a', 'app', { policy: 'IfNotPresent' });
   await it.clock.settle();

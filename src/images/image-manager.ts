@@ -1,7 +1,7 @@
-// Makes sure an image is on the node before a container is made from it, and that the pod may have it.
+// Ensures that an image is present before a container is created from it, and that the pod may use it.
 // Upstream: pkg/kubelet/images/image_manager.go, whose events and messages these are.
-// Invariants: whatever fails is told as an event of the pod that wanted the image and rejects with the reason its status
-// shows; no credential appears in either.
+// Invariants: every failure is emitted as an event of the requesting pod and rejects with the reason that its status shows; no
+// credential appears in either.
 
 import type { Image, PodSandboxConfig } from '../api/cri/generated/runtime/v1/api.ts';
 import type { CriImages, CriRequest } from '../api/cri/runtime.ts';
@@ -25,10 +25,10 @@ export interface ImageManagerDeps {
   readonly pulls: Pick<SharedPulls, 'pull'>;
   readonly credentials: {
     find(repository: string, pod: Pod, signal: AbortSignal): Promise<readonly PullCredential[]>;
-    /** Tells of secrets that are missing, for a pod that needs none. Never rejects. */
+    /** Emits an event for missing pull secrets of a pod that needs no pull. Never rejects. */
     checkSecrets(pod: Pod, signal: AbortSignal): Promise<void>;
   };
-  /** Undefined: images that are there are there for every pod (gate KubeletEnsureSecretPulledImages). */
+  /** Undefined: every pod may use any present image (gate KubeletEnsureSecretPulledImages is off). */
   readonly history: ImageHistory | undefined;
   readonly events: EventSink;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export interface ImageHistory {
   begin(image: string, signal: AbortSignal): Promise<void>;
   succeeded(image: string, imageRef: string, used: PullCredential | undefined): Promise<void>;
   failed(image: string): Promise<void>;
-  mayUse(
+  mayUseImage(
     image: string,
     imageRef: string,
     credentials: readonly PullCredential[],
@@ -49,46 +49,50 @@ export interface ImageHistory {
 }
 
 export interface PresentImage {
-  /** What the runtime calls it: goes into the container's config. */
+  /** The runtime's reference, for the container's config. */
   readonly ref: string;
   readonly uid: bigint | undefined;
   readonly username: string;
 }
 
-/** Who wants an image. The container gives name and policy; one that the pod does not have stands for the pod itself. */
-interface ImageAsker {
+/** The container gives image and pull policy; a container that is not in the pod's spec stands for the pod itself. */
+interface ImageRequester {
   readonly pod: Pod;
   readonly container: Container;
 }
 
-interface ImageRequest extends ImageAsker {
+interface ImageRequest extends ImageRequester {
   readonly sandboxConfig: CriRequest<PodSandboxConfig>;
 }
 
 export class ImageManager {
   readonly #deps: ImageManagerDeps;
   readonly #backoff: PullBackoff;
-  readonly #active = new Ongoing<PodActivity>();
+  readonly #inFlight = new Ongoing<PodActivity>();
 
   constructor(deps: ImageManagerDeps) {
     this.#deps = deps;
     this.#backoff = new PullBackoff(deps.clock);
   }
 
-  /** The image as it is on the node now; undefined when it is not there, or will be pulled anyway. Never pulls. */
-  async find(image: string, signal: AbortSignal, asker?: ImageAsker): Promise<PresentImage | undefined> {
+  /** The present image; undefined if it is missing or the policy is Always. Never pulls. */
+  async find(
+    image: string,
+    signal: AbortSignal,
+    requester?: ImageRequester,
+  ): Promise<PresentImage | undefined> {
     try {
       const name = normalizeImageName(image);
-      if (asker !== undefined && policyOf(asker) === 'Always') return undefined;
-      return await this.#look(name, signal);
+      if (requester !== undefined && policyOf(requester) === 'Always') return undefined;
+      return await this.#inspect(name, signal);
     } catch (err) {
-      if (!isAbort(err) && asker !== undefined)
-        this.#tell(asker, 'Warning', 'InspectFailed', describeError(err));
+      if (!isAbort(err) && requester !== undefined)
+        this.#emit(requester, 'Warning', 'InspectFailed', describeError(err));
       throw err;
     }
   }
 
-  /** Resolves when the image is there; `found` is what find() said a moment ago, to spare asking twice. */
+  /** Resolves when the image is present. `found` is the recent result of find(), to avoid a second inspection. */
   async ensure(
     request: ImageRequest,
     found: PresentImage | undefined,
@@ -97,34 +101,34 @@ export class ImageManager {
     const policy = policyOf(request);
     if (policy === 'Always') return await this.#pull(request, this.#deps.clock.monotonic(), signal);
     const sinceMs = this.#deps.clock.monotonic();
-    // Another pod may have brought it since.
+    // Another pod may have pulled it since.
     const present =
       found ?? (policy === 'Never' ? undefined : await this.find(nameOf(request), signal, request));
-    if (present !== undefined && (await this.#isGiven(request, present, signal))) {
+    if (present !== undefined && (await this.#isAllowed(request, present, signal))) {
       this.#backoff.succeeded(keyOf(request));
       return present;
     }
-    // The same words whether it is missing or not allowed: who may not have it need not know that it is there.
+    // The same message whether it is missing or forbidden: a pod without access must not learn that it is present.
     if (policy === 'Never') throw this.#neverPulled(request);
     return await this.#pull(request, sinceMs, signal);
   }
 
-  /** When to ask again although nothing changes, since the answer will be another; undefined: it may be asked now. */
+  /** Delay until ensure() would have a different result; undefined if it may be called now. */
   retryInMs(pod: Pod, container: Container): number | undefined {
     return this.#backoff.retryInMs(keyOf({ pod, container }));
   }
 
-  /** What the pod waits for here now, for who explains it. */
+  /** The pod's in-flight pulls, for /explain. */
   activities(uid: string): readonly PodActivity[] {
-    return this.#active.of(uid);
+    return this.#inFlight.of(uid);
   }
 
-  /** Forgets what was kept for a pod that has gone. */
+  /** Drops the backoff state of a removed pod. */
   forget(uid: string): void {
     this.#backoff.forget(`${uid}/`);
   }
 
-  async #look(name: string, signal: AbortSignal): Promise<PresentImage | undefined> {
+  async #inspect(name: string, signal: AbortSignal): Promise<PresentImage | undefined> {
     try {
       const answer = await this.#deps.images.imageStatus({ image: { image: name } }, { signal });
       return answer.image === undefined ? undefined : presentImage(answer.image);
@@ -137,22 +141,22 @@ export class ImageManager {
     }
   }
 
-  async #credentials(request: ImageAsker, signal: AbortSignal): Promise<readonly PullCredential[]> {
+  async #credentials(request: ImageRequester, signal: AbortSignal): Promise<readonly PullCredential[]> {
     const { repository } = parseImageName(nameOf(request));
     return await this.#deps.credentials.find(repository, request.pod, signal);
   }
 
-  /** Whether the pod may have the image that is there; tells so. */
-  async #isGiven(request: ImageAsker, { ref }: PresentImage, signal: AbortSignal): Promise<boolean> {
+  /** Whether the pod may use the present image; emits an event if so. */
+  async #isAllowed(request: ImageRequester, { ref }: PresentImage, signal: AbortSignal): Promise<boolean> {
     const { credentials, history } = this.#deps;
     if (history === undefined) {
       void credentials.checkSecrets(request.pod, signal);
-      this.#tellPresent(request, '');
+      this.#emitPresent(request, '');
       return true;
     }
-    const given = await this.#credentials(request, signal);
-    if (!(await history.mayUse(nameOf(request), ref, given, signal))) return false;
-    this.#tellPresent(request, ' and can be accessed by the pod');
+    const available = await this.#credentials(request, signal);
+    if (!(await history.mayUseImage(nameOf(request), ref, available, signal))) return false;
+    this.#emitPresent(request, ' and can be accessed by the pod');
     return true;
   }
 
@@ -160,39 +164,39 @@ export class ImageManager {
     const { clock, log, observePull } = this.#deps;
     const name = nameOf(request);
     const key = keyOf(request);
-    const refusal = this.#backoff.refusal(key, name);
-    if (refusal?.reason === 'ImagePullBackOff') {
-      this.#tell(request, 'Normal', 'BackOff', `Back-off pulling image "${name}"`);
+    const rejection = this.#backoff.rejection(key, name);
+    if (rejection?.reason === 'ImagePullBackOff') {
+      this.#emit(request, 'Normal', 'BackOff', `Back-off pulling image "${name}"`);
     }
-    if (refusal !== undefined) throw refusal;
-    const askedMs = clock.monotonic();
+    if (rejection !== undefined) throw rejection;
+    const requestedMs = clock.monotonic();
     let result: PullResult;
     try {
       const what = `image ${name} is being pulled, attempt ${this.#backoff.attempt(key)}`;
-      const active = { what, sinceMs: clock.now() };
+      const activity = { what, sinceMs: clock.now() };
       const pull = (): Promise<PullResult> => this.#pullRecorded(request, sinceMs, signal);
-      result = await this.#active.during(podUid(request.pod), active, pull);
+      result = await this.#inFlight.during(podUid(request.pod), activity, pull);
       if (result.image === undefined) {
-        throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not there`);
+        throw new KubeletError('internal', 'ErrImagePull', `image "${name}" was pulled but is not present`);
       }
     } catch (err) {
       if (isAbort(err) || isAbortOf(err, signal)) throw err;
       const error = pullError(name, err);
-      this.#tell(request, 'Warning', 'Failed', `Failed to pull image "${name}": ${runtimeText(err)}`);
+      this.#emit(request, 'Warning', 'Failed', `Failed to pull image "${name}": ${runtimeText(err)}`);
       const delayMs = this.#backoff.failed(key, error);
-      log.v(2).info('Image pull failed', { key, backoff: formatDurationMs(delayMs), err });
+      log.v(2).info('Failed to pull image', { key, backoff: formatDurationMs(delayMs), err });
       throw error;
     }
     this.#backoff.succeeded(key);
-    const waitedMs = clock.monotonic() - askedMs;
+    const waitedMs = clock.monotonic() - requestedMs;
     const size = result.image.size;
     observePull(Number(size), waitedMs / 1000);
     const message = `Successfully pulled image "${name}" in ${wholeMs(result.tookMs)} (${wholeMs(waitedMs)} including waiting). Image size: ${size} bytes.`;
-    this.#tell(request, 'Normal', 'Pulled', message);
+    this.#emit(request, 'Normal', 'Pulled', message);
     return presentImage(result.image);
   }
 
-  /** The pull itself, with what is written down before and after it. */
+  /** Pulls the image, with an intent recorded before and the outcome after. */
   async #pullRecorded(request: ImageRequest, sinceMs: number, signal: AbortSignal): Promise<PullResult> {
     const { history, pulls } = this.#deps;
     const { pod, sandboxConfig } = request;
@@ -202,11 +206,11 @@ export class ImageManager {
     await history?.begin(name, signal);
     let result: PullResult;
     try {
-      this.#tell(request, 'Normal', 'Pulling', `Pulling image "${name}"`);
+      this.#emit(request, 'Normal', 'Pulling', `Pulling image "${name}"`);
       const annotations = pod.metadata?.annotations ?? {};
       const runtimeClass = pod.spec?.runtimeClassName ?? '';
-      const wanted = { image, annotations, sandboxConfig, runtimeClass, credentials };
-      result = await pulls.pull(wanted, sinceMs, signal);
+      const pull = { image, annotations, sandboxConfig, runtimeClass, credentials };
+      result = await pulls.pull(pull, sinceMs, signal);
     } catch (err) {
       await history?.failed(name);
       throw err;
@@ -215,38 +219,38 @@ export class ImageManager {
     return result;
   }
 
-  #neverPulled(asker: ImageAsker): KubeletError {
-    const message = `Container image "${nameOf(asker)}" is not present with pull policy of Never`;
-    this.#tell(asker, 'Warning', 'ErrImageNeverPull', message);
+  #neverPulled(requester: ImageRequester): KubeletError {
+    const message = `Container image "${nameOf(requester)}" is not present with pull policy of Never`;
+    this.#emit(requester, 'Warning', 'ErrImageNeverPull', message);
     return new KubeletError('not-found', 'ErrImageNeverPull', message);
   }
 
-  #tellPresent(asker: ImageAsker, more: string): void {
-    this.#tell(
-      asker,
+  #emitPresent(requester: ImageRequester, more: string): void {
+    this.#emit(
+      requester,
       'Normal',
       'Pulled',
-      `Container image "${nameOf(asker)}" already present on machine${more}`,
+      `Container image "${nameOf(requester)}" already present on machine${more}`,
     );
   }
 
-  #tell({ container, pod }: ImageAsker, type: EventType, reason: string, message: string): void {
+  #emit({ container, pod }: ImageRequester, type: EventType, reason: string, message: string): void {
     this.#deps.log.v(4).info('Image event', { pod: podRef(pod), reason, message });
     this.#deps.events.pod(pod, { type, reason, message }, containerFieldPath(pod, container.name));
   }
 }
 
-function nameOf({ container }: ImageAsker): string {
+function nameOf({ container }: ImageRequester): string {
   return container.image ?? '';
 }
 
-function policyOf({ container }: ImageAsker): string {
+function policyOf({ container }: ImageRequester): string {
   return container.imagePullPolicy ?? 'IfNotPresent';
 }
 
-/** By the name as it is written: one that no registry could serve has its place here as well. */
-function keyOf(asker: ImageAsker): string {
-  return `${podUid(asker.pod)}/${nameOf(asker)}`;
+/** By the name as the pod spells it, so that invalid names have a key, too. */
+function keyOf(requester: ImageRequester): string {
+  return `${podUid(requester.pod)}/${nameOf(requester)}`;
 }
 
 function wholeMs(ms: number): string {
@@ -255,7 +259,7 @@ function wholeMs(ms: number): string {
 
 function presentImage(image: Image): PresentImage {
   const username = image.username;
-  // An image that names no user runs as root.
+  // An image without a user runs as root.
   const uid = image.uid?.value ?? (username === '' ? 0n : undefined);
   return { ref: image.id, uid, username };
 }

@@ -6,7 +6,7 @@ import { fullImageName, normalizeImageName, parseImageName } from './image-name.
 const ending = (text: string): RegExp => new RegExp(`": ${text.replace(/[()]/g, '\\$&')}$`);
 const sha = `sha256:${'0a'.repeat(32)}`;
 
-describe('names that a registry can serve', () => {
+describe('normalizeImageName: valid names', () => {
   test.each([
     ['busybox', 'busybox:latest'],
     ['busybox:1.36', 'busybox:1.36'],
@@ -26,7 +26,7 @@ describe('names that a registry can serve', () => {
   ])('%s', (image, want) => expect(normalizeImageName(image)).toBe(want));
 });
 
-describe('names that none can', () => {
+describe('normalizeImageName: invalid names', () => {
   const id = 'ab'.repeat(32);
   test.each([
     ['', 'invalid reference format'],
@@ -53,13 +53,13 @@ describe('names that none can', () => {
       expect.objectContaining({ reason: 'InvalidImageName', message: expect.stringMatching(ending(why)) }),
     );
   });
-  test('the whole message', () =>
+  test('reports the full message', () =>
     expect(() => normalizeImageName('a b')).toThrow(
       `Failed to apply default image tag "a b": couldn't parse image name "a b": invalid reference format`,
     ));
 });
 
-describe('what a name means in full', () => {
+describe('fullImageName', () => {
   test.each([
     ['busybox', 'docker.io/library/busybox:latest'],
     ['team/app', 'docker.io/team/app:latest'],
@@ -69,7 +69,7 @@ describe('what a name means in full', () => {
     ['example.com:5000/a/b:1', 'example.com:5000/a/b:1'],
     [`example.com/app:1@${sha}`, `example.com/app@${sha}`],
   ])('%s', (image, want) => expect(fullImageName(image)).toBe(want));
-  test('a digest stands beside a tag, and no tag is added to it', () => {
+  test('keeps a digest without adding a tag', () => {
     expect(parseImageName(`app:1@${sha}`)).toEqual({
       repository: 'docker.io/library/app',
       tag: '1',
@@ -89,7 +89,7 @@ describe('hostile names', () => {
       expect(String(err).length).toBeLessThan(2_000);
     },
   );
-  test('any text is a name or is refused as one', () => {
+  test('parses or rejects any text', () => {
     const part = fc.constantFrom(
       'a',
       'b.c',

@@ -1,8 +1,8 @@
-// Reads an image name as registries do. Pure. Upstream: pkg/util/parsers over distribution/reference and go-digest.
-// Invariant: what is refused here no registry could serve, and the reason is in the words people search for.
+// Parses image names as registries do. Pure. Upstream: pkg/util/parsers over distribution/reference and go-digest.
+// Invariant: only names that no registry could serve are rejected, with upstream's messages.
 import { describeError, KubeletError } from '../base/errors.ts';
 
-/** differs from upstream: a longer one is refused before it is read; a host, a path, a tag and a digest have far less. */
+/** differs from upstream: a longer name is rejected before it is parsed; host, path, tag and digest are far shorter. */
 const maxLength = 4_096;
 /** In distribution's order: host and port, path, tag, digest. */
 const reference =
@@ -14,14 +14,14 @@ const bareId = /^[a-f0-9]{64}$/;
 const digestLengths: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
 interface ImageName {
-  /** With its registry, without tag and digest: `docker.io/library/busybox`. What credentials are looked up by. */
+  /** With registry, without tag and digest: `docker.io/library/busybox`. The key for credentials. */
   readonly repository: string;
-  /** `latest` where neither tag nor digest is given. */
+  /** `latest` if neither tag nor digest is given. */
   readonly tag: string | undefined;
   readonly digest: string | undefined;
 }
 
-/** Reads a name; refuses what no registry could serve. */
+/** Throws InvalidImageName for a name that no registry could serve. */
 export function parseImageName(image: string): ImageName {
   const wrong = (why: string): KubeletError =>
     new KubeletError('invalid', 'InvalidImageName', `couldn't parse image name "${shown(image)}": ${why}`);
@@ -47,7 +47,7 @@ export function parseImageName(image: string): ImageName {
   return { repository: `${registry}/${path}`, tag, digest: given };
 }
 
-/** Adds `:latest` where neither tag nor digest is given; refuses what no registry could serve. */
+/** Adds `:latest` if neither tag nor digest is given. Throws InvalidImageName for a name that no registry could serve. */
 export function normalizeImageName(image: string): string {
   try {
     const { tag, digest } = parseImageName(image);
@@ -60,7 +60,7 @@ export function normalizeImageName(image: string): string {
   }
 }
 
-/** The name in full, as runtimes list it: `docker.io/library/busybox:latest`, or with the digest alone. */
+/** The full name, as runtimes list it: `docker.io/library/busybox:latest`, or with the digest alone. */
 export function fullImageName(image: string): string {
   const { repository, tag, digest } = parseImageName(image);
   return digest === undefined ? `${repository}:${tag}` : `${repository}@${digest}`;
@@ -70,7 +70,7 @@ function shown(image: string): string {
   return image.length <= maxLength ? image : `${image.slice(0, maxPathLength)}…`;
 }
 
-/** A first part counts as a registry when it looks like a host; everything else is on the one that Docker made the default. */
+/** The first part is the registry if it looks like a host; other names are in Docker's default registry. */
 function withRegistry(image: string): { registry: string; rest: string } {
   const slash = image.indexOf('/');
   const first = image.slice(0, Math.max(0, slash));

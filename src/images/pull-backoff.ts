@@ -1,13 +1,13 @@
-// What is remembered of failed pulls, per pod and image, and when to try again. Upstream: the back-off of image_manager.go.
-// Invariant: 10 s after the first failure, doubling to 300 s; told as the failure at first, then as the back-off.
+// The backoff of failed pulls, per pod and image. Upstream: the backoff of image_manager.go.
+// Invariant: 10 s after the first failure, doubling to 300 s; reported as the original failure at first, then as ImagePullBackOff.
 import { Backoff } from '../base/backoff.ts';
 import type { Clock } from '../base/clock.ts';
 import { KubeletError } from '../base/errors.ts';
 
 const backoffInitialMs = 10_000;
 const backoffMaxMs = 300_000;
-/** How long a failed pull is told as the failure it was, before it is told as a back-off. */
-const newsMs = 2_000;
+/** How long a failed pull is reported with its original error, before it is reported as ImagePullBackOff. */
+const originalErrorMs = 2_000;
 
 export class PullBackoff {
   readonly #clock: Clock;
@@ -21,13 +21,13 @@ export class PullBackoff {
     this.#clock = clock;
   }
 
-  /** What to say instead of pulling; undefined: it may be pulled. */
-  refusal(key: string, name: string): KubeletError | undefined {
+  /** The error to throw instead of pulling; undefined if the image may be pulled. */
+  rejection(key: string, name: string): KubeletError | undefined {
     const failure = this.#failures.get(key);
     const nowMs = this.#clock.monotonic();
     if (failure === undefined || !this.#backoff.isInBackoffSince(key, failure.atMs, nowMs)) return undefined;
-    // Who looks once a second has to see what went wrong before it is wrapped into a back-off.
-    if (isNews(nowMs - failure.atMs)) return failure.error;
+    // A client that polls once a second must see the original error before the backoff replaces it.
+    if (isRecentFailure(nowMs - failure.atMs)) return failure.error;
     return new KubeletError(
       'unavailable',
       'ImagePullBackOff',
@@ -35,7 +35,7 @@ export class PullBackoff {
     );
   }
 
-  /** Records a failure; the delay until the next attempt. */
+  /** Records a failure and returns the delay until the next attempt. */
   failed(key: string, error: KubeletError): number {
     const nowMs = this.#clock.monotonic();
     const delayMs = this.#backoff.next(key, nowMs, nowMs);
@@ -43,7 +43,7 @@ export class PullBackoff {
     return delayMs;
   }
 
-  /** Which attempt the next one is: 1 when none has failed. */
+  /** The number of the next attempt: 1 if none has failed. */
   attempt(key: string): number {
     return (this.#failures.get(key)?.count ?? 0) + 1;
   }
@@ -53,20 +53,20 @@ export class PullBackoff {
     this.#failures.delete(key);
   }
 
-  /** When to ask again although nothing changes, since the answer will be another; undefined: it may be asked now. */
+  /** Delay until rejection() changes; undefined if the image may be pulled now. */
   retryInMs(key: string): number | undefined {
     const failure = this.#failures.get(key);
     if (failure === undefined) return undefined;
     const ageMs = this.#clock.monotonic() - failure.atMs;
-    return Math.max(0, (isNews(ageMs) ? newsMs : this.#backoff.delay(key)) - ageMs);
+    return Math.max(0, (isRecentFailure(ageMs) ? originalErrorMs : this.#backoff.delay(key)) - ageMs);
   }
 
-  /** Forgets every key that begins so. */
+  /** Drops every key with this prefix. */
   forget(prefix: string): void {
     for (const key of this.#failures.keys()) if (key.startsWith(prefix)) this.succeeded(key);
   }
 }
 
-function isNews(ageMs: number): boolean {
-  return ageMs >= 0 && ageMs < newsMs;
+function isRecentFailure(ageMs: number): boolean {
+  return ageMs >= 0 && ageMs < originalErrorMs;
 }

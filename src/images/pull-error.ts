@@ -1,9 +1,9 @@
-// What a failed pull is called. Pure. Upstream: evalCRIPullErr in image_manager.go, PullImage in kuberuntime_image.go and
-// the CRI client, whose texts users search for.
+// Reasons and messages of failed pulls. Pure. Upstream: evalCRIPullErr in image_manager.go, PullImage in kuberuntime_image.go
+// and the CRI client, whose texts users search for.
 import { goCodeName } from '../api/cri/runtime.ts';
 import { describeError, KubeletError } from '../base/errors.ts';
 
-/** Runtimes put the names of these two in front of their message. */
+/** Runtimes prefix their messages with these two reasons. */
 const namedFailures = [
   ['RegistryUnavailable', 'the registry is unavailable'],
   ['SignatureValidationFailed', 'the signature validation failed'],
@@ -15,13 +15,13 @@ export function pullError(image: string, cause: unknown): KubeletError {
   for (const [reason, why] of namedFailures) {
     if (!message.startsWith(reason)) continue;
     const text = `image pull failed for ${image} because ${why}${message.slice(reason.length)}`;
-    // Not as the cause: its text is part of this one already.
+    // Without a cause: its text is already part of this message.
     return new KubeletError('unavailable', reason, text);
   }
   return new KubeletError('unavailable', 'ErrImagePull', message, { cause });
 }
 
-/** The failures of all credentials that were tried, as one: `[a, b]`, each once. */
+/** Joins the failures of all credentials that were tried: `[a, b]`, without duplicates. */
 export function joinedFailure(failures: readonly unknown[]): unknown {
   if (failures.length <= 1) return failures[0];
   const texts = [...new Set(failures.map(runtimeText))];
@@ -32,7 +32,7 @@ export function joinedFailure(failures: readonly unknown[]): unknown {
   );
 }
 
-/** With gRPC's code in front where it says something; upstream leaves `Unknown` away. */
+/** With the gRPC code in front; as upstream, without `Unknown`. */
 export function runtimeText(err: unknown): string {
   const text = describeError(err);
   const code = err instanceof KubeletError && err.reason !== 'UNKNOWN' ? goCodeName(err.reason) : undefined;

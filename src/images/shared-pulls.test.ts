@@ -25,7 +25,7 @@ const request: PullRequest = {
 };
 const { signal } = new AbortController();
 
-test('a pull that ended after the image was missed is the one that is wanted; an older one is not', async () => {
+test('reuses a pull that completed after the image was found missing, but not an older one', async () => {
   const it = scene();
   await it.clock.advance(1_000);
   await it.pulls.pull(request, it.clock.monotonic(), signal);
@@ -41,7 +41,7 @@ test.each<[string, Partial<PullRequest>, number]>([
   ['annotations of another pod', { annotations: { a: 'b' } }, 1],
   ['another tag', { image: 'app:2' }, 2],
   ['another runtime class', { runtimeClass: 'kata' }, 2],
-])('%s', async (_, over, count) => {
+])('a second request with %s makes %i pulls in total', async (_, over, count) => {
   const it = scene();
   await Promise.all([it.pulls.pull(request, 0, signal), it.pulls.pull({ ...request, ...over }, 0, signal)]);
   expect(it.count).toBe(count);

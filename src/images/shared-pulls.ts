@@ -1,7 +1,8 @@
-// The pulls under way. Upstream: pkg/kubelet/images/puller.go and the throttling in helpers.go.
-// Invariants: one image with the same credentials is pulled once however many pods wait for it; a pod that stops waiting
-// does not end a pull that others wait for, and a pull nobody waits for is ended; a pull that hangs does not keep others
-// from starting for longer than its lease.
+// In-flight pulls, shared among the pods that wait for them. Upstream: pkg/kubelet/images/puller.go and the throttling in
+// helpers.go.
+// Invariants: an image with the same credentials is pulled once, however many pods wait for it; a pod that stops waiting does
+// not cancel a pull that others wait for, and a pull without waiters is cancelled; a pull that hangs does not block others for
+// longer than its lease.
 
 import type { Image, PodSandboxConfig } from '../api/cri/generated/runtime/v1/api.ts';
 import type { CriImages, CriRequest } from '../api/cri/runtime.ts';
@@ -48,18 +49,18 @@ export interface PullRequest {
   readonly image: string;
   readonly annotations: Readonly<Record<string, string>>;
   readonly sandboxConfig: CriRequest<PodSandboxConfig>;
-  /** Images may lie elsewhere for another handler. */
+  /** Another runtime handler may have its own image store. */
   readonly runtimeClass: string;
-  /** Tried one after the other; none: pulled without. */
+  /** Tried in order; pulled without credentials if there are none. */
   readonly credentials: readonly PullCredential[];
 }
 
 export interface PullResult {
   readonly imageRef: string;
   readonly used: PullCredential | undefined;
-  /** As it is on the node now; undefined when the runtime does not say. */
+  /** The image after the pull; undefined if the runtime does not return it. */
   readonly image: Image | undefined;
-  /** Without the time it waited for its turn. */
+  /** Without the time it was queued. */
   readonly tookMs: number;
 }
 
@@ -69,15 +70,15 @@ interface Pull {
   waiters: number;
 }
 
-/** A pull that hangs this long no longer keeps others from starting. */
+/** A pull that hangs for this long no longer blocks others. */
 const pullLeaseMs = 120_000;
-/** Longer than anybody takes from looking for an image to asking for its pull. */
+/** Longer than a pod takes from inspecting an image to requesting its pull. */
 const recentMs = 60_000;
 
 export class SharedPulls {
   readonly #deps: SharedPullsDeps;
   readonly #pulls = new Map<string, Pull>();
-  /** What came a moment ago, for who asked while it was on its way. */
+  /** Pulls that completed a moment ago, for pods that found the image missing before that. */
   readonly #recent = new Map<string, { readonly result: PullResult; readonly atMs: number }>();
   readonly #slots: Slots;
   readonly #limit: TokenBucket;
@@ -89,7 +90,7 @@ export class SharedPulls {
     this.#limit = new TokenBucket({ clock, qps, burst });
   }
 
-  /** `sinceMs`: when the image was found missing. What was pulled after that need not be pulled again. */
+  /** `sinceMs`: when the image was found missing. A pull that completed after that is reused. */
   async pull(request: PullRequest, sinceMs: number, signal: AbortSignal): Promise<PullResult> {
     const key = keyOf(request);
     const recent = this.#recent.get(key);
@@ -109,7 +110,7 @@ export class SharedPulls {
     const done = this.#run(request, abort.signal)
       .then((result) => this.#remember(key, result))
       .finally(() => this.#drop(key, pull));
-    // Every waiter sees the outcome through its own race; a pull nobody waits for any more ends unheard.
+    // Every waiter gets the outcome through its own race; the failure of a pull without waiters is ignored.
     done.catch(() => undefined);
     const pull: Pull = { done, abort, waiters: 0 };
     this.#pulls.set(key, pull);
@@ -123,7 +124,7 @@ export class SharedPulls {
     return result;
   }
 
-  /** Ends a pull nobody waits for; who comes for the image next begins another one. */
+  /** Cancels a pull without waiters; the next request starts another one. */
   #abandon(key: string, pull: Pull, { reason }: AbortSignal): void {
     this.#drop(key, pull);
     pull.abort.abort(reason);
@@ -142,7 +143,7 @@ export class SharedPulls {
       const startedMs = clock.monotonic();
       log.info('Pulling image', { image, credentials: request.credentials.length });
       const pulled = await this.#tryAll(request, signal);
-      const found = await this.#look(request, signal);
+      const found = await this.#inspect(request, signal);
       const tookMs = clock.monotonic() - startedMs;
       log.info('Pulled image', { image, imageRef: pulled.imageRef, tookMs: Math.round(tookMs) });
       return { ...pulled, image: found, tookMs };
@@ -175,18 +176,18 @@ export class SharedPulls {
     throw joinedFailure(failures);
   }
 
-  async #look({ image }: PullRequest, signal: AbortSignal): Promise<Image | undefined> {
+  async #inspect({ image }: PullRequest, signal: AbortSignal): Promise<Image | undefined> {
     try {
       return (await this.#deps.images.imageStatus({ image: { image } }, { signal })).image;
     } catch (err) {
       if (isAbort(err) || signal.aborted) throw err;
-      this.#deps.log.warn('Failed to look at an image that was pulled', { image, err: describeError(err) });
+      this.#deps.log.warn('Failed to inspect pulled image', { image, err: describeError(err) });
       return undefined;
     }
   }
 }
 
-/** Pods with other credentials pull for themselves: what one may have, another may not. */
+/** Pods with different credentials do not share a pull: their permissions may differ. */
 function keyOf({ credentials, image, runtimeClass }: PullRequest): string {
   const proofs = credentials.map(({ hash, source }) => [hash, source?.from, source?.at]);
   return JSON.stringify([image, runtimeClass, proofs]);

@@ -31,12 +31,12 @@ export function anImageManager(over: ManagerOver): ImageManager {
 }
 
 /** Collects events as one line each: `Normal Pulled spec.containers{c} text`. */
-export function collectEvents(): { readonly events: ImageManagerDeps['events']; readonly told: string[] } {
-  const told: string[] = [];
+export function collectEvents(): { readonly events: ImageManagerDeps['events']; readonly emitted: string[] } {
+  const emitted: string[] = [];
   const line = ({ message, reason, type }: EventText, path = ''): number =>
-    told.push([type, reason, path, message].filter((part) => part !== '').join(' '));
+    emitted.push([type, reason, path, message].filter((part) => part !== '').join(' '));
   return {
-    told,
+    emitted,
     events: { pod: (_, event, path) => void line(event, path), node: (event) => void line(event) },
   };
 }

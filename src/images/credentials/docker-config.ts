@@ -1,5 +1,5 @@
-// Reads credentials in Docker's two formats: `.dockercfg` and `config.json`. Pure.
-// Upstream: pkg/credentialprovider/config.go. Invariant: what is wrong is said without a word of what stands there.
+// Parses credentials in Docker's two formats: `.dockercfg` and `config.json`. Pure.
+// Upstream: pkg/credentialprovider/config.go. Invariant: error messages contain nothing of the input.
 import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
 import { Secret } from '../../base/log/secret.ts';
@@ -10,16 +10,16 @@ export interface DockerCredential {
   readonly email: string;
 }
 
-/** By the registry's address as it is written. */
+/** By the registry's address as spelled in the file. */
 export type DockerConfig = ReadonlyMap<string, DockerCredential>;
 
-/** `dockercfg`: the registries at the top; `config.json`: below `auths`. */
+/** `dockercfg`: registries at the top level; `config.json`: below `auths`. */
 export type DockerFormat = 'dockercfg' | 'config.json';
 
 export function parseDockerConfig(
   text: string,
   format: DockerFormat,
-  mostRegistries = Number.POSITIVE_INFINITY,
+  maxRegistries = Number.POSITIVE_INFINITY,
 ): DockerConfig {
   let value: unknown;
   try {
@@ -29,10 +29,10 @@ export function parseDockerConfig(
     throw invalid('error occurred while trying to unmarshal json');
   }
   if (value === null) return new Map();
-  const whole = record(value, 'the whole');
+  const whole = record(value, 'the configuration');
   const entries = format === 'dockercfg' ? whole : (whole['auths'] ?? {});
   const registries = Object.entries(record(entries, 'auths'));
-  if (registries.length > mostRegistries) throw invalid(`there are more than ${mostRegistries} registries`);
+  if (registries.length > maxRegistries) throw invalid(`it has more than ${maxRegistries} registries`);
   return new Map(registries.map(([registry, entry]) => [registry, credential(entry)]));
 }
 
@@ -55,7 +55,7 @@ function credential(entry: unknown): DockerCredential {
   return { username: decoded.slice(0, colon), password: new Secret(decoded.slice(colon + 1)), email };
 }
 
-/** Padded or not; undefined when it is neither. Go ignores line breaks within. */
+/** With or without padding; undefined if invalid. As Go, ignores line breaks. */
 function decodeBase64(text: string): string | undefined {
   const compact = text.replace(/[\r\n]/g, '');
   const padded = /^[A-Za-z0-9+/]*={0,2}$/.test(compact) && compact.length % 4 === 0;
@@ -64,13 +64,13 @@ function decodeBase64(text: string): string | undefined {
 }
 
 function record(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (!isObject(value)) throw invalid(`${what} is no object`);
+  if (!isObject(value)) throw invalid(`${what} is not an object`);
   return value;
 }
 
 function textField(fields: Readonly<Record<string, unknown>>, name: string): string {
   const value = fields[name] ?? '';
-  if (typeof value !== 'string') throw invalid(`${name} is no text`);
+  if (typeof value !== 'string') throw invalid(`${name} is not a string`);
   return value;
 }
 

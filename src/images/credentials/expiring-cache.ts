@@ -1,4 +1,4 @@
-// Keeps values for a time each. Invariant: what has expired is never given, and is dropped within fifteen minutes of use.
+// A cache with a TTL per entry. Invariant: expired values are never returned, and are purged within fifteen minutes of use.
 import type { Clock } from '../../base/clock.ts';
 
 const purgeMs = 15 * 60_000;

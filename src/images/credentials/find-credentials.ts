@@ -1,5 +1,5 @@
-// Every credential that may open an image for a pod, in the order in which to try them: its pull secrets, the node's
-// Docker configuration, then the credential provider programs. Upstream: EnsureImageExists in image_manager.go.
+// All credentials to try for a pod's image, in order: its pull secrets, the node's Docker configuration, then the credential
+// provider plugins. Upstream: EnsureImageExists in image_manager.go.
 import type { Pod } from '../../api/k8s/types.ts';
 import { Keyring, type PullCredential } from './keyring.ts';
 import type { NodeDockerConfig } from './node-docker-config.ts';
@@ -19,7 +19,7 @@ export class CredentialFinder {
     this.#deps = deps;
   }
 
-  /** `repository`: the image's name with its registry, without tag and digest. */
+  /** `repository`: the image's name with registry, without tag and digest. */
   async find(repository: string, pod: Pod, signal: AbortSignal): Promise<readonly PullCredential[]> {
     const { node, plugins, secrets } = this.#deps;
     const [ofPod, ofNode, answers] = await Promise.all([
@@ -32,7 +32,7 @@ export class CredentialFinder {
     return [ofPod, ofNode, ofPlugins].flatMap((keyring) => keyring.lookup(repository));
   }
 
-  /** Tells of secrets that are missing although nothing has to be pulled. Never rejects, and nobody waits for it. */
+  /** Emits an event for missing pull secrets although no pull is needed. Never rejects. */
   async checkSecrets(pod: Pod, signal: AbortSignal): Promise<void> {
     if (pullSecretNames(pod).length === 0) return;
     await pullSecretsKeyring(this.#deps.secrets, pod, signal).catch(() => undefined);

@@ -1,16 +1,16 @@
-// Shell patterns: `*`, `?`, `[a-z]`, `[^a]`, `\\x`. Pure. Answers to Go's path/filepath.Match on Linux.
-// Invariants: a pattern that is not well-formed matches nothing; the time is at most the product of both lengths, since text
-// that a star has passed over is never tried again for an earlier star.
+// Matches shell patterns: `*`, `?`, `[a-z]`, `[^a]`, `\\x`. Pure. Upstream: Go's path/filepath.Match on Linux.
+// Invariants: a malformed pattern matches nothing; the time is at most the product of both lengths, since text that a star has
+// matched is never retried for an earlier star.
 
 type Token =
   | { readonly is: 'character'; readonly code: number }
-  /** Any one but `/`. */
+  /** Any character except `/`. */
   | { readonly is: 'any' }
   | { readonly is: 'class'; readonly negated: boolean; readonly ranges: readonly Range[] };
 
 type Range = readonly [low: number, high: number];
 
-/** What stands between two stars. */
+/** The tokens between two stars. */
 type Chunk = readonly Token[];
 
 const slash = 0x2f;
@@ -23,7 +23,7 @@ export function globMatches(pattern: string, text: string): boolean {
   if (!matchesAt(first, codes, 0)) return false;
   let at = first.length;
   for (const [index, chunk] of rest.entries()) {
-    // The first place at which it fits leaves most for the chunks after it; the last one has to fit at the end.
+    // The earliest match leaves most text for the chunks after it; the last chunk must match at the end.
     const earliest = index === rest.length - 1 ? Math.max(at, codes.length - chunk.length) : at;
     const found = find(chunk, codes, at, earliest);
     if (found === undefined) return false;
@@ -32,7 +32,7 @@ export function globMatches(pattern: string, text: string): boolean {
   return at === codes.length;
 }
 
-/** Where the chunk fits, no sooner than `earliest`; a star before it reaches from `from` to there, and over no slash. */
+/** The first match of the chunk at or after `earliest`. The star before it spans `from` to the match, but no slash. */
 function find(chunk: Chunk, codes: readonly number[], from: number, earliest: number): number | undefined {
   for (let at = from; at + chunk.length <= codes.length; at += 1) {
     if (at >= earliest && matchesAt(chunk, codes, at)) return at;
@@ -52,7 +52,7 @@ function matchesOne(token: Token, code: number): boolean {
   return token.ranges.some(([low, high]) => low <= code && code <= high) !== token.negated;
 }
 
-/** The chunks around the stars, of which a row counts as one; undefined when the pattern is not well-formed. */
+/** The chunks around the stars, where consecutive stars count as one; undefined if the pattern is malformed. */
 function parseGlob(pattern: string): readonly Chunk[] | undefined {
   const characters = Array.from(pattern);
   const chunks: Token[][] = [[]];
@@ -83,7 +83,7 @@ function parseGlob(pattern: string): readonly Chunk[] | undefined {
   return chunks;
 }
 
-/** From after the opening bracket to after the closing one. */
+/** Reads from after the opening bracket to after the closing one. */
 function readClass(
   characters: readonly string[],
   from: number,
@@ -102,7 +102,7 @@ function readClass(
     const high = readMember(characters, at + 1);
     if (high === undefined) return undefined;
     at = high.at;
-    // The wrong way round it holds nothing, which is no fault.
+    // A reversed range is valid and matches nothing.
     ranges.push([low.code, high.code]);
   }
   return { token: { is: 'class', negated, ranges }, at: at + 1 };
@@ -116,7 +116,7 @@ function readMember(
   if (first === '-' || first === ']') return undefined;
   const at = first === '\\' ? from + 1 : from;
   const member = characters[at];
-  // A class that ends with the pattern was never closed.
+  // A class at the end of the pattern is unterminated.
   if (member === undefined || at + 1 >= characters.length) return undefined;
   return { code: codeOf(member), at: at + 1 };
 }

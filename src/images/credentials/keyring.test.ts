@@ -4,7 +4,7 @@ import { Secret } from '../../base/log/secret.ts';
 import { type DockerFormat, parseDockerConfig } from './docker-config.ts';
 import { Keyring } from './keyring.ts';
 
-/** `name@address` for each entry, so that a look-up tells by name what it found. */
+/** Numbers the entries, so that a lookup shows what it found. */
 function keyring(...addresses: readonly string[]): Keyring {
   const ring = new Keyring();
   for (const [index, address] of addresses.entries()) {
@@ -36,12 +36,12 @@ test.each([
   [['index.docker.io', 'docker.io'], 'docker.io/library/busybox', '1'],
   [['not an address'], 'example.com/app', ''],
   [[], 'example.com/app', ''],
-])('%j opens %s: [%s]', (addresses, image, want) => {
+])('credentials for %j match %s: [%s]', (addresses, image, want) => {
   const found = keyring(...addresses).lookup(image);
   expect(found.map(({ username }) => username).join(',')).toBe(want);
 });
 
-test('the hash is over what Go would write, so that two kubelets agree', () => {
+test('hashes the JSON that Go would write, so that both kubelets agree', () => {
   const ring = new Keyring();
   const entry = { username: 'u<', password: new Secret('p'), email: '' };
   ring.add(
@@ -86,19 +86,19 @@ test.each([
   ['dockercfg', null, []],
 ] as const)('%s %j', (format, value, want) => expect(read(JSON.stringify(value), format)).toEqual(want));
 
-test('refuses more registries than it is told to take', () => {
+test('rejects more registries than the limit', () => {
   const auths = Object.fromEntries(Array.from({ length: 1_001 }, (_, at) => [`r${at}.io`, {}]));
   const text = JSON.stringify({ auths });
   expect(parseDockerConfig(text, 'config.json').size).toBe(1_001);
-  expect(() => parseDockerConfig(text, 'config.json', 1_000)).toThrow('there are more than 1000 registries');
+  expect(() => parseDockerConfig(text, 'config.json', 1_000)).toThrow('it has more than 1000 registries');
 });
 
 test.each([
   ['not json secret-text', 'error occurred while trying to unmarshal json'],
-  ['[]', 'the whole is no object'],
-  ['{"auths":[]}', 'auths is no object'],
-  ['{"auths":{"a":"secret-text"}}', 'an entry is no object'],
-  ['{"auths":{"a":{"username":5}}}', 'username is no text'],
+  ['[]', 'the configuration is not an object'],
+  ['{"auths":[]}', 'auths is not an object'],
+  ['{"auths":{"a":"secret-text"}}', 'an entry is not an object'],
+  ['{"auths":{"a":{"username":5}}}', 'username is not a string'],
   [
     '{"auths":{"a":{"auth":"secret-text!"}}}',
     'unable to parse auth field, must be formatted as base64(username:password)',
@@ -107,6 +107,6 @@ test.each([
     `{"auths":{"a":{"auth":"${auth('secret-text')}"}}}`,
     'unable to parse auth field, must be formatted as base64(username:password)',
   ],
-])('what is wrong is said without what stands there: %s', (text, why) => {
+])('reports an invalid configuration without its content: %s', (text, why) => {
   expect(() => parseDockerConfig(text, 'config.json')).toThrow(expect.objectContaining({ message: why }));
 });

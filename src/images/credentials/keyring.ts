@@ -1,4 +1,4 @@
-// Credentials by the registries they are for, and the ones that may open an image, most specific first. Pure.
+// Credentials by registry, and the lookup of those for an image, most specific first. Pure.
 // Upstream: BasicDockerKeyring in pkg/credentialprovider/keyring.go.
 import { createHash } from 'node:crypto';
 import { goJsonString } from '../../api/k8s/go-json.ts';
@@ -12,7 +12,7 @@ export interface Coordinates {
   readonly name: string;
 }
 
-/** Where credentials came from, as far as not every pod of the node may use them. */
+/** The origin of credentials that not every pod of the node may use. */
 export type CredentialSource =
   | { readonly from: 'secret'; readonly at: Coordinates }
   | { readonly from: 'service-account'; readonly at: Coordinates };
@@ -20,13 +20,13 @@ export type CredentialSource =
 export interface PullCredential {
   readonly username: string;
   readonly password: Secret;
-  /** sha256 over the credentials in upstream's form: tells whether two are the same without keeping them. */
+  /** sha256 over the credentials in upstream's form, to compare them without storing them. */
   readonly hash: string;
-  /** Undefined: they belong to the node. */
+  /** Undefined for the node's own credentials. */
   readonly source: CredentialSource | undefined;
 }
 
-/** The one that images without a registry come from, as Docker's own files call it. */
+/** The default registry, as Docker's configuration files name it. */
 const defaultRegistry = 'index.docker.io';
 
 export class Keyring {
@@ -42,10 +42,10 @@ export class Keyring {
     }
   }
 
-  /** Those that may open it, in the order in which to try them. `image` is a repository with its registry, without tag. */
+  /** The matching credentials in the order to try them. `image` is a repository with its registry, without tag. */
   lookup(image: string): readonly PullCredential[] {
     const keys = [...this.#credentials.keys()].filter((key) => registryMatches(key, image));
-    // Backwards, so that `example.com/team` is tried before `example.com`.
+    // In descending order, so that `example.com/team` is tried before `example.com`.
     const found = keys.toSorted(descending).flatMap((key) => this.#credentials.get(key) ?? []);
     if (found.length > 0) return found;
     return isOnDefaultRegistry(image) ? (this.#credentials.get(defaultRegistry) ?? []) : [];
@@ -56,7 +56,7 @@ function descending(a: string, b: string): number {
   return Buffer.compare(Buffer.from(b), Buffer.from(a));
 }
 
-/** `https://example.com/v1/` and `example.com` mean the same registry. Undefined when it is no address. */
+/** `https://example.com/v1/` and `example.com` are the same registry. Undefined if the address is invalid. */
 function registryKey(address: string): string | undefined {
   const text = address.replace(/^https?:\/\//, '');
   if (parseAddress(text) === undefined) return undefined;
@@ -71,7 +71,7 @@ function isOnDefaultRegistry(image: string): boolean {
   return rest.length === 0 || ['docker.io', 'index.docker.io'].includes(first) || !/[.:]/.test(first);
 }
 
-/** Over the JSON that Go would write, since it goes into records that another kubelet may read. */
+/** Over the JSON that Go would write, since the records may be read by upstream's kubelet. */
 function hashOf({ username, password, email }: DockerCredential): string {
   const fields = [
     ['username', username],

@@ -3,13 +3,13 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { dockerConfigPaths, NodeDockerConfig } from './node-docker-config.ts';
 
-const places = { rootDir: '/var/lib/kubelet', workingDirectory: '/cwd', home: '/root' };
+const directories = { rootDir: '/var/lib/kubelet', workingDirectory: '/cwd', home: '/root' };
 const entry = (username: string): string =>
   JSON.stringify({ auths: { 'example.com': { username, password: 'p' } } });
 const legacy = (username: string): string => JSON.stringify({ 'example.com': { username, password: 'p' } });
 
-test('where it is looked for, in this order', () => {
-  expect(dockerConfigPaths(places).map(({ path }) => path)).toEqual([
+test("tries the paths in upstream's order", () => {
+  expect(dockerConfigPaths(directories).map(({ path }) => path)).toEqual([
     '/var/lib/kubelet/config.json',
     '/cwd/config.json',
     '/root/.docker/config.json',
@@ -19,7 +19,7 @@ test('where it is looked for, in this order', () => {
     '/root/.dockercfg',
     '/.dockercfg',
   ]);
-  expect(dockerConfigPaths({ ...places, home: '' })[2]?.path).toBe('/cwd/.docker/config.json');
+  expect(dockerConfigPaths({ ...directories, home: '' })[2]?.path).toBe('/cwd/.docker/config.json');
 });
 
 test.each([
@@ -37,17 +37,17 @@ test.each([
   ],
   ['the old format', { '/root/.dockercfg': legacy('o') }, 'o'],
   [
-    'a broken one is passed over',
+    'an invalid file is skipped',
     { '/var/lib/kubelet/config.json': '{', '/cwd/config.json': entry('b') },
     'b',
   ],
   [
-    'one without registries counts',
+    'a file without registries is used',
     { '/var/lib/kubelet/config.json': '{}', '/cwd/config.json': entry('b') },
     '',
   ],
   [
-    'one that cannot be read is passed over',
+    'an unreadable file is skipped',
     { '/var/lib/kubelet/config.json': undefined, '/cwd/config.json': entry('b') },
     'b',
   ],
@@ -57,15 +57,20 @@ test.each([
     if (path in files && files[path] === undefined) throw new Error('EACCES');
     return files[path];
   };
-  const node = new NodeDockerConfig({ read, places, clock, log: silentLogger });
+  const node = new NodeDockerConfig({ read, directories, clock, log: silentLogger });
   const found = (await node.keyring()).lookup('example.com/app');
   expect(found.map(({ username }) => username).join(',')).toBe(want);
 });
 
-test('it is read again after five minutes', async () => {
+test('reads the file again after five minutes', async () => {
   const clock = new FakeClock();
   let username = 'old';
-  const node = new NodeDockerConfig({ read: async () => entry(username), places, clock, log: silentLogger });
+  const node = new NodeDockerConfig({
+    read: async () => entry(username),
+    directories,
+    clock,
+    log: silentLogger,
+  });
   const seen = async (): Promise<string | undefined> =>
     (await node.keyring()).lookup('example.com/a')[0]?.username;
   expect(await seen()).toBe('old');

@@ -1,6 +1,6 @@
-// The node's own credentials: Docker's configuration files where upstream looks for them, read again after five minutes.
+// The node's own credentials, from Docker configuration files at upstream's paths. Cached for five minutes.
 // Upstream: ReadDockerConfigFile and CachingDockerConfigProvider in pkg/credentialprovider.
-// Invariant: a file that is missing or broken is passed over; nothing of its text is logged.
+// Invariant: a missing or invalid file is skipped; nothing of its content is logged.
 import { resolve } from 'node:path/posix';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -8,17 +8,17 @@ import { type DockerConfig, type DockerFormat, parseDockerConfig } from './docke
 import { Keyring } from './keyring.ts';
 
 interface NodeDockerConfigDeps {
-  /** Undefined when there is no such file. */
+  /** Undefined if the file does not exist. */
   readonly read: (path: string) => Promise<string | undefined>;
-  readonly places: DockerConfigPlaces;
+  readonly directories: DockerConfigDirectories;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-interface DockerConfigPlaces {
+interface DockerConfigDirectories {
   readonly rootDir: string;
   readonly workingDirectory: string;
-  /** Empty when the kubelet has none. */
+  /** Empty if the kubelet has none. */
   readonly home: string;
 }
 
@@ -26,7 +26,7 @@ const lifetimeMs = 5 * 60_000;
 
 export class NodeDockerConfig {
   readonly #deps: NodeDockerConfigDeps;
-  #kept: { readonly keyring: Promise<Keyring>; readonly untilMs: number } | undefined;
+  #cached: { readonly keyring: Promise<Keyring>; readonly untilMs: number } | undefined;
 
   constructor(deps: NodeDockerConfigDeps) {
     this.#deps = deps;
@@ -34,15 +34,15 @@ export class NodeDockerConfig {
 
   keyring(): Promise<Keyring> {
     const nowMs = this.#deps.clock.monotonic();
-    if (this.#kept === undefined || nowMs >= this.#kept.untilMs) {
-      this.#kept = { keyring: this.#load(), untilMs: nowMs + lifetimeMs };
+    if (this.#cached === undefined || nowMs >= this.#cached.untilMs) {
+      this.#cached = { keyring: this.#load(), untilMs: nowMs + lifetimeMs };
     }
-    return this.#kept.keyring;
+    return this.#cached.keyring;
   }
 
   async #load(): Promise<Keyring> {
     const keyring = new Keyring();
-    for (const { path, format } of dockerConfigPaths(this.#deps.places)) {
+    for (const { path, format } of dockerConfigPaths(this.#deps.directories)) {
       const config = await this.#readOne(path, format);
       if (config === undefined) continue;
       keyring.add(undefined, config);
@@ -57,21 +57,21 @@ export class NodeDockerConfig {
       const text = await read(path);
       if (text === undefined) return undefined;
       const config = parseDockerConfig(text, format);
-      log.v(4).info('Using the credentials of a Docker configuration file', { path });
+      log.v(4).info('Read credentials from Docker configuration file', { path });
       return config;
     } catch (err) {
-      log.warn('Docker configuration file cannot be used for image pulls', { path, err });
+      log.warn('Failed to read Docker configuration file', { path, err });
       return undefined;
     }
   }
 }
 
-/** In the order in which they are tried; the first that can be read counts, alone. */
+/** In the order in which they are tried; only the first readable file is used. */
 export function dockerConfigPaths({
   rootDir,
   workingDirectory,
   home,
-}: DockerConfigPlaces): readonly { readonly path: string; readonly format: DockerFormat }[] {
+}: DockerConfigDirectories): readonly { readonly path: string; readonly format: DockerFormat }[] {
   const at = (...parts: readonly string[]): string => resolve(workingDirectory, ...parts);
   const inHome = (...parts: readonly string[]): string => (home === '' ? at(...parts) : at(home, ...parts));
   return [

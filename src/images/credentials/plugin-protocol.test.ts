@@ -6,7 +6,7 @@ const apiVersion = 'credentialprovider.kubelet.k8s.io/v1';
 const response = (over: object): string =>
   JSON.stringify({ apiVersion, kind: 'CredentialProviderResponse', cacheKeyType: 'Image', ...over });
 
-test('requests', () => {
+test('encodes requests', () => {
   expect(JSON.parse(encodePluginRequest(apiVersion, { image: 'example.com/app' }))).toEqual({
     kind: 'CredentialProviderRequest',
     apiVersion,
@@ -31,7 +31,7 @@ test.each([
     [['a.io', 'u', 'p']],
   ],
   [{ auth: { 'a.io': {} } }, 'Image', undefined, [['a.io', '', '']]],
-])('answer %j', (over, cacheKeyType, cacheMs, auth) => {
+])('decodes the response %j', (over, cacheKeyType, cacheMs, auth) => {
   const read = decodePluginResponse(apiVersion, response(over));
   const entries = [...read.auth].map(([address, { password, username }]) => [
     address,
@@ -41,13 +41,13 @@ test.each([
   expect([read.cacheKeyType, read.cacheMs, entries]).toEqual([cacheKeyType, cacheMs, auth]);
 });
 
-const wrong = (what: string): string =>
-  `error decoding credential provider plugin response from stdout: ${what} is not as it should be`;
+const wrong = (why: string): string =>
+  `error decoding credential provider plugin response from stdout: ${why}`;
 test.each([
   ['', 'error reading GVK from response: it is not JSON'],
   ['secret-text', 'error reading GVK from response: it is not JSON'],
-  ['[]', wrong('the whole')],
-  ['null', wrong('the whole')],
+  ['[]', wrong('not an object')],
+  ['null', wrong('not an object')],
   [
     response({ apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1' }),
     `apiVersion from credential plugin response did not match expected apiVersion:${apiVersion}, actual apiVersion:credentialprovider.kubelet.k8s.io/v1beta1`,
@@ -56,16 +56,16 @@ test.each([
     response({ apiVersion: 'secret text' }),
     `apiVersion from credential plugin response did not match expected apiVersion:${apiVersion}, actual apiVersion:none`,
   ],
-  [response({ kind: 'Other' }), wrong('kind')],
-  [response({ secret: 1 }), wrong('a field that is not known')],
+  [response({ kind: 'Other' }), wrong('invalid kind')],
+  [response({ secret: 1 }), wrong('unknown field')],
   [response({ cacheKeyType: 'image' }), 'credential provider plugin did not return a valid cacheKeyType'],
   [response({ cacheKeyType: undefined }), 'credential provider plugin did not return a valid cacheKeyType'],
-  [response({ cacheDuration: 'secret' }), wrong('cacheDuration')],
-  [response({ cacheDuration: 5 }), wrong('cacheDuration')],
-  [response({ auth: ['secret'] }), wrong('auth')],
-  [response({ auth: { a: { username: 'u', token: 'secret' } } }), wrong('auth')],
-  [response({ auth: { a: { password: 7 } } }), wrong('auth')],
-  [response({ auth: { a: null } }), wrong('auth')],
-])('refused without a word of it: %s', (text, message) => {
+  [response({ cacheDuration: 'secret' }), wrong('invalid cacheDuration')],
+  [response({ cacheDuration: 5 }), wrong('invalid cacheDuration')],
+  [response({ auth: ['secret'] }), wrong('invalid auth')],
+  [response({ auth: { a: { username: 'u', token: 'secret' } } }), wrong('invalid auth')],
+  [response({ auth: { a: { password: 7 } } }), wrong('invalid auth')],
+  [response({ auth: { a: null } }), wrong('invalid auth')],
+])('rejects an invalid response without quoting it: %s', (text, message) => {
   expect(() => decodePluginResponse(apiVersion, text)).toThrow(expect.objectContaining({ message }));
 });

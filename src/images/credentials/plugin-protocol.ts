@@ -1,6 +1,6 @@
-// What a credential provider program is asked and what it may answer. Pure.
+// Requests to and responses of credential provider plugins. Pure.
 // Upstream: staging/src/k8s.io/kubelet/pkg/apis/credentialprovider and the decoding in pkg/credentialprovider/plugin.
-// Invariants: unknown fields are refused; no error repeats a word of the answer, which may hold credentials.
+// Invariants: unknown fields are rejected; no error quotes the response, which may contain credentials.
 import { parseDuration } from '../../api/k8s/duration.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
@@ -17,7 +17,7 @@ type CacheKeyType = 'Image' | 'Registry' | 'Global';
 
 export interface PluginResponse {
   readonly cacheKeyType: CacheKeyType;
-  /** Undefined: the provider's default. */
+  /** Undefined: use the provider's default. */
   readonly cacheMs: number | undefined;
   readonly auth: DockerConfig;
 }
@@ -45,9 +45,9 @@ export function decodePluginResponse(apiVersion: string, text: string): PluginRe
       `apiVersion from credential plugin response did not match expected apiVersion:${apiVersion}, actual apiVersion:${shown}`,
     );
   }
-  if (whole['kind'] !== 'CredentialProviderResponse') throw undecodable('kind');
+  if (whole['kind'] !== 'CredentialProviderResponse') throw undecodable('invalid kind');
   const unknown = Object.keys(whole).find((field) => !responseFields.includes(field));
-  if (unknown !== undefined) throw undecodable('a field that is not known');
+  if (unknown !== undefined) throw undecodable('unknown field');
   const type = whole['cacheKeyType'];
   if (typeof type !== 'string' || !keyTypes.includes(type)) {
     throw invalid('credential provider plugin did not return a valid cacheKeyType');
@@ -66,38 +66,36 @@ function readObject(text: string): Readonly<Record<string, unknown>> {
   } catch {
     throw invalid('error reading GVK from response: it is not JSON');
   }
-  if (!isObject(value)) throw undecodable('the whole');
+  if (!isObject(value)) throw undecodable('not an object');
   return value;
 }
 
 function cacheMsOf(value: unknown): number | undefined {
   if (value === undefined) return undefined;
-  if (typeof value !== 'string') throw undecodable('cacheDuration');
+  if (typeof value !== 'string') throw undecodable('invalid cacheDuration');
   try {
     return Number(parseDuration(value)) / 1e6;
   } catch {
-    throw undecodable('cacheDuration');
+    throw undecodable('invalid cacheDuration');
   }
 }
 
 function authOf(value: unknown): DockerConfig {
-  if (!isObject(value)) throw undecodable('auth');
+  if (!isObject(value)) throw undecodable('invalid auth');
   return new Map(Object.entries(value).map(([address, entry]) => [address, authEntry(entry)]));
 }
 
 function authEntry(entry: unknown): DockerCredential {
   if (!isObject(entry) || Object.keys(entry).some((field) => field !== 'username' && field !== 'password')) {
-    throw undecodable('auth');
+    throw undecodable('invalid auth');
   }
   const { username = '', password = '' } = entry;
-  if (typeof username !== 'string' || typeof password !== 'string') throw undecodable('auth');
+  if (typeof username !== 'string' || typeof password !== 'string') throw undecodable('invalid auth');
   return { username, password: new Secret(password), email: '' };
 }
 
-function undecodable(what: string): KubeletError {
-  return invalid(
-    `error decoding credential provider plugin response from stdout: ${what} is not as it should be`,
-  );
+function undecodable(why: string): KubeletError {
+  return invalid(`error decoding credential provider plugin response from stdout: ${why}`);
 }
 
 function invalid(message: string): KubeletError {

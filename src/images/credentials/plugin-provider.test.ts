@@ -63,7 +63,7 @@ class Scene {
     });
   }
 
-  /** `user@source` of what it knows; empty when nothing. */
+  /** The credentials as `user@source`; empty if there are none. */
   async ask(
     image = 'example.com/team/app',
     pod: PodOver = {},
@@ -77,7 +77,7 @@ class Scene {
   }
 }
 
-test('only images that match are asked about, with name, arguments and request', async () => {
+test('runs only for matching images, with name, arguments and request', async () => {
   const it = new Scene();
   expect([await it.ask('other.com/app'), it.runs.length]).toEqual(['', 0]);
   expect(await it.ask('a.example.org/app')).toBe('u@node');
@@ -93,7 +93,7 @@ test.each([
   ['Image', ['example.com/a', 'example.com/a', 'example.com/b', 'a.example.org/a'], 3],
   ['Registry', ['example.com/a', 'example.com/a', 'example.com/b', 'a.example.org/a'], 2],
   ['Global', ['example.com/a', 'example.com/a', 'example.com/b', 'a.example.org/a'], 1],
-])('kept by %s', async (cacheKeyType, images, runs) => {
+])('caches by %s', async (cacheKeyType, images, runs) => {
   const it = new Scene();
   it.output = async () => answer({ cacheKeyType, cacheDuration: '1h' });
   for (const image of images) expect(await it.ask(image)).toBe('u@node');
@@ -101,9 +101,9 @@ test.each([
 });
 
 test.each([
-  ['its own time', { cacheDuration: '10s' }, { ms: 60_000 }, 10_000],
-  ['the default time', {}, { ms: 60_000 }, 60_000],
-])('%s', async (_, over, defaultCacheDuration, ttlMs) => {
+  ["the response's duration", { cacheDuration: '10s' }, { ms: 60_000 }, 10_000],
+  ['the default duration', {}, { ms: 60_000 }, 60_000],
+])('caches for %s', async (_, over, defaultCacheDuration, ttlMs) => {
   const it = new Scene({ defaultCacheDuration });
   it.output = async () => answer(over);
   await it.ask();
@@ -116,9 +116,9 @@ test.each([
 });
 
 test.each([
-  ['no time at all', {}, undefined],
-  ['a zero of its own', { cacheDuration: '0s' }, { ms: 60_000 }],
-])('%s: not kept', async (_, over, defaultCacheDuration) => {
+  ['no duration at all', {}, undefined],
+  ['a duration of zero', { cacheDuration: '0s' }, { ms: 60_000 }],
+])('does not cache with %s', async (_, over, defaultCacheDuration) => {
   const it = new Scene({ defaultCacheDuration });
   it.output = async () => answer(over);
   await it.ask();
@@ -126,7 +126,7 @@ test.each([
   expect(it.runs).toHaveLength(2);
 });
 
-test('who asks the same at the same time waits for one run; who gives up does not end it', async () => {
+test('shares one run among concurrent equal requests, and continues if one is aborted', async () => {
   const it = new Scene();
   let finish: (text: string) => void = () => undefined;
   it.output = () => new Promise((resolve) => (finish = resolve));
@@ -140,7 +140,7 @@ test('who asks the same at the same time waits for one run; who gives up does no
   expect([await second, it.runs.length]).toEqual(['u@node', 1]);
 });
 
-test('one that hangs is given up after a minute, and its signal says so', async () => {
+test('aborts a run that hangs after a minute', async () => {
   const it = new Scene();
   let aborted = false;
   it.output = (signal) =>
@@ -159,11 +159,11 @@ test.each([
   ['another version', async () => answer({ apiVersion: 'x/v2' })],
   ['unknown fields', async () => answer({ pass: 'pass-word' })],
   ['a failed run', () => Promise.reject(new Error('exit status 1'))],
-])('%s: the pull goes on without, and the log is clean', async (_, output) => {
+])('returns no credentials after %s, and logs none', async (_, output) => {
   const it = new Scene();
   it.output = output;
   expect(await it.ask()).toBe('');
-  expect(it.log.join('')).toContain('Failed getting credentials from a credential provider');
+  expect(it.log.join('')).toContain('Failed to get credentials from credential provider plugin');
   expect(it.log.join('')).not.toContain('pass-word');
 });
 
@@ -176,7 +176,7 @@ const attributes = {
 };
 const cached = { defaultCacheDuration: { ms: 3_600_000 } };
 
-test('with a token of the service account', async () => {
+test('passes a token of the service account', async () => {
   const it = new Scene({ tokenAttributes: attributes });
   it.annotations = { need: 'n', other: 'o' };
   const pod = { name: 'p', uid: 'u', namespace: 'ns', serviceAccountName: 'sa' };
@@ -195,16 +195,16 @@ test('with a token of the service account', async () => {
 });
 
 test.each([
-  ['a pod without an account, where one is required', {}, {}, 0, ''],
+  ['does not run for a pod without an account if one is required', {}, {}, 0, ''],
   [
-    'a pod without an account, where none is',
+    'runs without token for a pod without an account if none is required',
     { requireServiceAccount: false, requiredServiceAccountAnnotationKeys: [] },
     {},
     1,
     'u@node',
   ],
-  ['an account without the annotation', {}, { serviceAccountName: 'sa' }, 0, ''],
-  ['an account that is not there', {}, { serviceAccountName: 'gone' }, 0, ''],
+  ['does not run for an account without a required annotation', {}, { serviceAccountName: 'sa' }, 0, ''],
+  ['returns no credentials for an account that does not exist', {}, { serviceAccountName: 'gone' }, 0, ''],
 ])('%s', async (_, over, pod, runs, want) => {
   const it = new Scene({ tokenAttributes: { ...attributes, ...over } });
   expect([await it.ask('example.com/a', pod), it.runs.length]).toEqual([want, runs]);
@@ -214,7 +214,7 @@ test.each([
   ['ServiceAccount', 'another', 1],
   ['Token', 'another', 2],
   ['Token', 'token-text', 1],
-])('kept for %s, next token %s: %i runs', async (cacheType, next, runs) => {
+])('with cache type %s and next token %s: %i runs', async (cacheType, next, runs) => {
   const it = new Scene({ tokenAttributes: { ...attributes, cacheType }, ...cached });
   it.annotations = { need: 'n' };
   await it.ask('example.com/a', { serviceAccountName: 'sa' });
@@ -223,7 +223,7 @@ test.each([
   expect(it.runs).toHaveLength(runs);
 });
 
-test('what one account got is not given to another, nor after its annotations changed', async () => {
+test('does not share credentials between accounts, nor after annotations changed', async () => {
   const it = new Scene({ tokenAttributes: attributes, ...cached });
   it.annotations = { need: 'n' };
   await it.ask('example.com/a', { serviceAccountName: 'sa' });
@@ -236,7 +236,7 @@ test('what one account got is not given to another, nor after its annotations ch
 test.each([
   ['ServiceAccount', ''],
   ['Token', 'u@sa'],
-])('a token that comes back as the password, kept for %s', async (cacheType, want) => {
+])('a plugin that returns the token as password, with cache type %s', async (cacheType, want) => {
   const it = new Scene({ tokenAttributes: { ...attributes, cacheType } });
   it.annotations = { need: 'n' };
   it.output = async () => answer({ auth: { 'example.com': { username: 'u', password: 'token-text' } } });

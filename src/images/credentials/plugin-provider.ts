@@ -1,7 +1,7 @@
-// One credential provider program: when it is asked, with which token, and how long its answer is kept.
+// One credential provider plugin: for which images it runs, with which token, and how long its response is cached.
 // Upstream: pluginProvider in pkg/credentialprovider/plugin/plugin.go.
-// Invariants: a program is run once for all who ask the same at the same time; whatever goes wrong with it, the pull goes
-// on without its credentials; neither its answer nor a token is logged.
+// Invariants: concurrent equal requests share one run; if the plugin fails, the pull continues without its credentials; neither
+// responses nor tokens are logged.
 import { createHash } from 'node:crypto';
 import type { Pod } from '../../api/k8s/types.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
@@ -18,7 +18,7 @@ import { decodePluginResponse, encodePluginRequest, type PluginResponse } from '
 import { type CredentialObjects, type PodToken, podToken, type TokenAttributes } from './plugin-token.ts';
 import { registryMatches } from './url-match.ts';
 
-/** As CredentialProviderConfig has it. */
+/** An entry of CredentialProviderConfig. */
 export interface PluginConfig {
   readonly name: string;
   readonly apiVersion: string;
@@ -33,13 +33,13 @@ export interface PluginRun {
   readonly name: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  /** For the program's standard input. Not to be logged. */
+  /** For the program's standard input. Must not be logged. */
   readonly input: Secret;
 }
 
 interface PluginProviderDeps {
   readonly config: PluginConfig;
-  /** Runs the program to its end and gives what it wrote; rejects without repeating any of it. */
+  /** Runs the program and resolves with its standard output; rejects without quoting any of it. */
   readonly run: (run: PluginRun, signal: AbortSignal) => Promise<string>;
   readonly objects: CredentialObjects;
   readonly clock: Clock;
@@ -49,11 +49,11 @@ interface PluginProviderDeps {
 
 interface PluginAnswer {
   readonly auth: DockerConfig;
-  /** Undefined: it was asked without a token, so that what it says counts for every pod. */
+  /** Undefined: the plugin ran without a token, so its credentials are valid for every pod. */
   readonly source: CredentialSource | undefined;
 }
 
-/** A program may try again itself; beyond this it hangs. */
+/** A plugin may retry by itself; beyond this it counts as hanging. */
 const runTimeoutMs = 60_000;
 const globalKey = '<global>';
 
@@ -67,7 +67,7 @@ export class PluginProvider {
     this.#cache = new ExpiringCache(deps.clock);
   }
 
-  /** What the program knows about the image; undefined when it does not. Rejects only when the signal is aborted. */
+  /** The plugin's credentials for the image; undefined if it has none. Rejects only if the signal is aborted. */
   async provide(image: string, pod: Pod, signal: AbortSignal): Promise<PluginAnswer | undefined> {
     const { config, log } = this.#deps;
     if (!config.matchImages.some((pattern) => registryMatches(pattern, image))) return undefined;
@@ -75,7 +75,7 @@ export class PluginProvider {
       return await this.#answer(image, pod, signal);
     } catch (err) {
       if (isAbort(err) || isAbortOf(err, signal)) throw err;
-      log.error('Failed getting credentials from a credential provider', {
+      log.error('Failed to get credentials from credential provider plugin', {
         provider: config.name,
         image,
         pod: podRef(pod),
@@ -93,8 +93,8 @@ export class PluginProvider {
       token === undefined ? undefined : { from: 'service-account' as const, at: token.serviceAccount };
     const cached = this.#cached(image, token);
     if (cached !== undefined) return { auth: cached, source };
-    const response = await raceAbort(this.#ask(image, token), signal);
-    this.#keep(image, token, response);
+    const response = await raceAbort(this.#runShared(image, token), signal);
+    this.#store(image, token, response);
     return { auth: response.auth, source };
   }
 
@@ -106,14 +106,14 @@ export class PluginProvider {
     return undefined;
   }
 
-  #keep(image: string, token: PodToken | undefined, response: PluginResponse): void {
+  #store(image: string, token: PodToken | undefined, response: PluginResponse): void {
     const ttlMs = response.cacheMs ?? this.#deps.config.defaultCacheDuration?.ms ?? 0;
     if (ttlMs <= 0) return;
     const base = { Image: image, Registry: registryOf(image), Global: globalKey }[response.cacheKeyType];
     this.#cache.set(cacheKey(base, token), response.auth, ttlMs);
   }
 
-  #ask(image: string, token: PodToken | undefined): Promise<PluginResponse> {
+  #runShared(image: string, token: PodToken | undefined): Promise<PluginResponse> {
     const key = JSON.stringify([image, hashOf(token?.token), token?.annotations ?? {}]);
     const known = this.#running.get(key);
     if (known !== undefined) return known;
@@ -131,7 +131,7 @@ export class PluginProvider {
       serviceAccountAnnotations: token?.annotations,
     });
     const startedMs = clock.monotonic();
-    const told = (failed: boolean): void => observe(name, (clock.monotonic() - startedMs) / 1000, failed);
+    const record = (failed: boolean): void => observe(name, (clock.monotonic() - startedMs) / 1000, failed);
     let output: string;
     try {
       const what = `credential provider plugin ${name} for image ${image}`;
@@ -139,17 +139,17 @@ export class PluginProvider {
         run({ name, args, env, input: new Secret(input) }, signal),
       );
     } catch (err) {
-      told(true);
+      record(true);
       throw err;
     }
-    told(false);
+    record(false);
     const response = decodePluginResponse(apiVersion, output);
-    token?.refuseEcho(response);
+    token?.rejectEchoedToken(response);
     return response;
   }
 }
 
-/** Host and port, as the image's name begins with them. */
+/** Host and port, with which the image's name begins. */
 function registryOf(image: string): string {
   return image.split('/', 1)[0] ?? '';
 }

@@ -1,4 +1,4 @@
-// The token of a pod's service account that a credential provider program is given, where its configuration asks for one.
+// The service account token that a credential provider plugin gets, if its configuration requests one.
 // Upstream: serviceAccountProvider in pkg/credentialprovider/plugin/plugin.go.
 import type { Pod, ServiceAccount, TokenRequest } from '../../api/k8s/types.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -28,13 +28,13 @@ export interface PodToken {
   readonly token: Secret;
   readonly serviceAccount: Coordinates;
   readonly annotations: Readonly<Record<string, string>>;
-  /** `Token`: an answer counts for this very token only. */
+  /** `Token`: responses are cached for this token only. */
   readonly cacheType: string;
-  /** A program that gives the token back as the password would have it kept for other pods of the account. */
-  refuseEcho(response: PluginResponse): void;
+  /** Throws if the plugin returns the token as the password: it would be cached for other pods of the account. */
+  rejectEchoedToken(response: PluginResponse): void;
 }
 
-/** Undefined: the program is asked without a token. */
+/** Undefined: the plugin runs without a token. */
 export async function podToken(
   attributes: TokenAttributes | undefined,
   objects: CredentialObjects,
@@ -47,7 +47,7 @@ export async function podToken(
   const namespace = pod.metadata?.namespace ?? 'default';
   const account = await objects.serviceAccount(namespace, name, signal);
   const annotations = annotationsFor(attributes, account.metadata?.annotations ?? {});
-  // A missing annotation is how an account says that it does not want this.
+  // An account opts out by not having a required annotation.
   if (annotations === undefined) return 'not-for-this-pod';
   const uid = account.metadata?.uid ?? '';
   const token = await requestToken(attributes, objects, pod, { uid, namespace, name }, signal);
@@ -57,30 +57,30 @@ export async function podToken(
     serviceAccount: { uid, namespace, name },
     annotations,
     cacheType,
-    refuseEcho: ({ auth }) => {
+    rejectEchoedToken: ({ auth }) => {
       if (cacheType === 'Token') return;
       for (const { password } of auth.values()) {
         if (password.reveal() !== token.reveal()) continue;
         throw new KubeletError(
           'invalid',
           'CredentialProviderFailed',
-          "the service account token came back as the password, which is not allowed when the cache type is not 'Token'",
+          "the plugin returned the service account token as the password, which is not allowed when the cache type is not 'Token'",
         );
       }
     },
   };
 }
 
-/** Undefined: one that is required is not there. */
+/** Undefined if a required annotation is missing. */
 function annotationsFor(
   attributes: TokenAttributes,
   given: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> | undefined {
   const required = attributes.requiredServiceAccountAnnotationKeys;
   if (required.some((key) => given[key] === undefined)) return undefined;
-  const wanted = [...required, ...attributes.optionalServiceAccountAnnotationKeys];
+  const keys = [...required, ...attributes.optionalServiceAccountAnnotationKeys];
   return Object.fromEntries(
-    wanted.flatMap((key) => {
+    keys.flatMap((key) => {
       const value = given[key];
       return value === undefined ? [] : [[key, value] as const];
     }),

@@ -21,7 +21,7 @@ const secrets: Readonly<Record<string, Partial<SecretObject>>> = {
   empty: { type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': '' } },
   broken: { type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': base64('secret-text') } },
 };
-const { events, told } = collectEvents();
+const { events, emitted } = collectEvents();
 const deps = {
   events,
   log: silentLogger,
@@ -50,20 +50,20 @@ test.each([
   expect(found.map(({ username }) => username).join(',')).toBe(want);
 });
 
-test('where they come from is kept', async () => {
+test('keeps the source of the credentials', async () => {
   const [found] = (await ring('json')).lookup('example.com/app');
   expect(found?.source).toEqual({ from: 'secret', at: { uid: 'uid-json', namespace: 'ns', name: 'json' } });
 });
 
-test('what is missing is told, and the rest counts', async () => {
-  told.length = 0;
+test('emits an event for missing secrets and uses the others', async () => {
+  emitted.length = 0;
   await ring('gone', 'json', 'lost');
-  expect(told).toEqual([
+  expect(emitted).toEqual([
     'Warning FailedToRetrieveImagePullSecret Unable to retrieve some image pull secrets (gone, lost); attempting to pull the image may not succeed.',
   ]);
 });
 
-test('a secret that is not what it says fails the pull, without its content', async () => {
+test('rejects a secret whose content does not match its type, without quoting it', async () => {
   await expect(ring('broken')).rejects.toMatchObject({
     reason: 'ErrImagePull',
     message: 'image pull secret ns/broken cannot be read',
@@ -71,7 +71,7 @@ test('a secret that is not what it says fails the pull, without its content', as
   });
 });
 
-test('all credentials: of the pod, of the node, of the providers, in this order', async () => {
+test('finds the credentials of the pod, of the node and of the plugins, in this order', async () => {
   const named = (username: string): Keyring => {
     const keyring = new Keyring();
     keyring.add(undefined, configOf(username));

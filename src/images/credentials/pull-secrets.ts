@@ -1,5 +1,5 @@
-// The secrets that a pod names for its pulls, as a keyring. Upstream: getPullSecretsForPod in kubelet_pods.go and
-// pkg/credentialprovider/secrets. Invariant: a secret that cannot be had is told and passed over; the pull goes on without.
+// The image pull secrets of a pod as a keyring. Upstream: getPullSecretsForPod in kubelet_pods.go and
+// pkg/credentialprovider/secrets. Invariant: a missing secret is reported in an event; the pull continues without it.
 
 import type { Pod, Secret as SecretObject } from '../../api/k8s/types.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
@@ -28,7 +28,7 @@ export function pullSecretNames(pod: Pod): readonly string[] {
   );
 }
 
-/** Rejects with ErrImagePull-worthy words when a secret is there but cannot be read as what it says it is. */
+/** Rejects with ErrImagePull if a secret exists but its content does not match its type. */
 export async function pullSecretsKeyring(
   deps: PullSecretsDeps,
   pod: Pod,
@@ -61,7 +61,7 @@ async function fetchSecret(
     return await objects.secret(namespace, name, signal);
   } catch (err) {
     if (isAbort(err)) throw err;
-    log.warn('Unable to retrieve pull secret, the image pull may not succeed', {
+    log.warn('Failed to get image pull secret, the pull may not succeed', {
       pod: podRef(pod),
       secret: `${namespace}/${name}`,
       err,
@@ -70,8 +70,8 @@ async function fetchSecret(
   }
 }
 
-/** differs from upstream: each is hashed, and matched with every image; a secret has room for a hundred thousand. */
-const mostRegistries = 1_000;
+/** differs from upstream: each is hashed, and matched with every image; a secret could hold a hundred thousand. */
+const maxRegistries = 1_000;
 
 function addSecret(keyring: Keyring, secret: SecretObject): void {
   const known = formats[secret.type ?? ''];
@@ -80,7 +80,7 @@ function addSecret(keyring: Keyring, secret: SecretObject): void {
   const { uid = '', namespace = '', name = '' } = secret.metadata ?? {};
   try {
     const text = Buffer.from(data, 'base64').toString('utf8');
-    const config = parseDockerConfig(text, known.format, mostRegistries);
+    const config = parseDockerConfig(text, known.format, maxRegistries);
     keyring.add({ from: 'secret', at: { uid, namespace, name } }, config);
   } catch (err) {
     const message = `image pull secret ${namespace}/${name} cannot be read`;

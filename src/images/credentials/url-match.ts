@@ -1,12 +1,12 @@
-// Whether the address of a registry, as credentials and providers name it, covers an image. Pure.
-// Upstream: URLsMatch in pkg/credentialprovider/keyring.go. Invariant: `*` stands within one part of the host's name only;
-// port and path are compared as they are, the path as a prefix.
+// Matches an image against the registry address of credentials and plugins. Pure.
+// Upstream: URLsMatch in pkg/credentialprovider/keyring.go. Invariant: `*` matches within one label of the host name only; the
+// port is compared literally, the path as a prefix.
 
 import { globMatches } from './glob.ts';
 
-/** A name of the DNS has up to 253 characters. */
-const longestHost = 255;
-const longestGlob = 1_024;
+/** DNS names have up to 253 characters. */
+const maxHostLength = 255;
+const maxGlobLength = 1_024;
 
 interface Address {
   readonly host: string;
@@ -20,14 +20,14 @@ export function registryMatches(glob: string, image: string): boolean {
   const given = parseAddress(image);
   if (wanted === undefined || given === undefined) return false;
   if (wanted.port !== given.port || !given.path.startsWith(wanted.path)) return false;
-  // differs from upstream: a longer one names no host, and matching takes time.
-  if (wanted.host.length > longestGlob || given.host.length > longestHost) return false;
+  // differs from upstream: longer names are no hosts, and matching takes time.
+  if (wanted.host.length > maxGlobLength || given.host.length > maxHostLength) return false;
   const parts = wanted.host.split('.');
   const names = given.host.split('.');
   return parts.length === names.length && parts.every((part, index) => globMatches(part, names[index] ?? ''));
 }
 
-/** Undefined when it is no address. */
+/** Undefined if the address is invalid. */
 export function parseAddress(text: string): Address | undefined {
   const match = /^(?:[^/?#@]*@)?([^/?#@]*)([^?#]*)/.exec(text);
   const authority = match?.[1] ?? '';
@@ -36,7 +36,7 @@ export function parseAddress(text: string): Address | undefined {
   const path = decodePath(match?.[2] ?? '');
   if (path === undefined) return undefined;
   if (split !== null) return { host: split[1] ?? split[2] ?? '', port: split[3] ?? '', path };
-  // A colon that leads to no port makes it no address.
+  // A colon without a port number makes the address invalid.
   if (authority.lastIndexOf(':') > authority.lastIndexOf(']')) return undefined;
   return { host: authority, port: '', path };
 }

@@ -1,9 +1,9 @@
-// What a record says after one more pull. Pure. Upstream: pulledRecordMergeNewCreds in pullmanager/image_pull_manager.go.
-// Invariant: an image that every pod may use stays so.
+// Merges the credentials of another pull into a record. Pure. Upstream: pulledRecordMergeNewCreds in
+// pullmanager/image_pull_manager.go. Invariant: an image that every pod may use stays so.
 import type { Coordinates } from '../credentials/keyring.ts';
 import type { PulledRecord, RecordedCredentials, RecordedSecret } from './pull-record.ts';
 
-/** The record with the new credentials; undefined when it says as much already. */
+/** The record with the new credentials; undefined if it already contains them. */
 export function mergeCredentials(
   old: PulledRecord,
   image: string,
@@ -11,12 +11,12 @@ export function mergeCredentials(
   nowMs: number,
 ): PulledRecord | undefined {
   const had = old.credentials.get(image);
-  const merged = had === undefined ? worthSaying(fresh) : mergeOne(had, fresh);
+  const merged = had === undefined ? unlessEmpty(fresh) : mergeOne(had, fresh);
   if (merged === undefined) return undefined;
   return { ...old, lastUpdatedMs: nowMs, credentials: new Map([...old.credentials, [image, merged]]) };
 }
 
-function worthSaying(fresh: RecordedCredentials): RecordedCredentials | undefined {
+function unlessEmpty(fresh: RecordedCredentials): RecordedCredentials | undefined {
   const { nodePodsAccessible, secrets, serviceAccounts } = fresh;
   return nodePodsAccessible || secrets.length > 0 || serviceAccounts.length > 0 ? fresh : undefined;
 }
@@ -34,7 +34,7 @@ function mergeOne(had: RecordedCredentials, fresh: RecordedCredentials): Recorde
   };
 }
 
-/** By coordinates, the fresh one wins; sorted. Undefined when nothing changes. */
+/** Sorted; for equal coordinates the new entry wins. Undefined if nothing changes. */
 function mergeLists<T extends Coordinates>(
   had: readonly T[],
   fresh: readonly T[],
@@ -42,8 +42,8 @@ function mergeLists<T extends Coordinates>(
 ): readonly T[] | undefined {
   const changes = fresh.filter((one) => !had.some((old) => same(old, one)));
   if (changes.length === 0) return undefined;
-  const kept = had.filter((old) => !changes.some((one) => sameCoordinates(old, one)));
-  return [...kept, ...changes].toSorted(byCoordinates);
+  const unchanged = had.filter((old) => !changes.some((one) => sameCoordinates(old, one)));
+  return [...unchanged, ...changes].toSorted(byCoordinates);
 }
 
 export function sameCoordinates(a: Coordinates, b: Coordinates): boolean {

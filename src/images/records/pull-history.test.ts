@@ -24,8 +24,8 @@ class Scene {
   listFails: Error | undefined;
   edge: Partial<RecordFiles> = {};
 
-  /** A kubelet's life: the files stay. */
-  life(): PullHistory {
+  /** A run of the kubelet over the files of the previous one. */
+  restart(): PullHistory {
     return new PullHistory({
       files: { ...memoryRecords(this.files), ...this.edge },
       images: {
@@ -46,11 +46,11 @@ class Scene {
   }
 }
 const may = (history: PullHistory, ...names: readonly string[]): Promise<boolean> =>
-  history.mayUse('app:1', 'sha256:1', names.map(credential), signal);
+  history.mayUseImage('app:1', 'sha256:1', names.map(credential), signal);
 
-test('from intent to record', async () => {
+test('replaces the intent by a record', async () => {
   const it = new Scene();
-  const history = it.life();
+  const history = it.restart();
   expect(await may(history)).toBe(true);
   await history.begin('app:1', signal);
   expect([...it.files]).toEqual([[`${pulling}/${recordFileName('app:1')}`, encodeIntent('app:1')]]);
@@ -62,12 +62,12 @@ test('from intent to record', async () => {
     false,
     true,
   ]);
-  expect(await may(it.life(), 'a')).toBe(true);
+  expect(await may(it.restart(), 'a')).toBe(true);
 });
 
-test('a failed pull leaves nothing; two at once leave one intent until both have ended', async () => {
+test('removes the intent once all pulls of the image have ended', async () => {
   const it = new Scene();
-  const history = it.life();
+  const history = it.restart();
   await history.begin('app:1', signal);
   await history.begin('app:1', signal);
   await history.failed('app:1');
@@ -77,95 +77,95 @@ test('a failed pull leaves nothing; two at once leave one intent until both have
   expect(await may(history)).toBe(true);
 });
 
-test('pulled without credentials, or with those of the node: for every pod', async () => {
+test("allows every pod to use an image that was pulled without credentials or with the node's", async () => {
   for (const used of [undefined, { ...credential('n'), source: undefined }]) {
     const it = new Scene();
-    const history = it.life();
+    const history = it.restart();
     await history.begin('app:1', signal);
     await history.succeeded('app:1', 'sha256:1', used);
     expect(await may(history)).toBe(true);
   }
 });
 
-test('killed in the middle, the image came all the same: it is nobody’s until credentials were shown', async () => {
+test('after a kill during a pull that completed, requires credentials', async () => {
   const it = new Scene();
-  await it.life().begin('busybox', signal);
+  await it.restart().begin('busybox', signal);
   it.images = [{ id: 'sha256:9', repoTags: ['docker.io/library/busybox:latest'], repoDigests: [] }];
-  const next = it.life();
-  expect(await next.mayUse('busybox', 'sha256:9', [credential('a')], signal)).toBe(false);
+  const next = it.restart();
+  expect(await next.mayUseImage('busybox', 'sha256:9', [credential('a')], signal)).toBe(false);
   expect([...it.files.keys()]).toEqual([`${pulled}/${recordFileName('sha256:9')}`]);
 });
 
-test('killed in the middle, the image is not there: the intent stays', async () => {
+test('after a kill during a pull that did not complete, keeps the intent', async () => {
   const it = new Scene();
-  await it.life().begin('app:1', signal);
-  expect(await may(it.life(), 'a')).toBe(false);
+  await it.restart().begin('app:1', signal);
+  expect(await may(it.restart(), 'a')).toBe(false);
   expect(it.names()).toEqual(['pulling/sha256-'.concat(recordFileName('app:1').slice(7, 12))]);
 });
 
-test('the runtime does not answer after a kill: credentials are asked for, and it is asked again', async () => {
+test('after a kill, requires credentials until the runtime answers, and retries', async () => {
   const it = new Scene();
-  await it.life().begin('app:1', signal);
+  await it.restart().begin('app:1', signal);
   it.listFails = new Error('no runtime');
   it.images = [{ id: 'sha256:1', repoTags: ['docker.io/library/app:1'], repoDigests: [] }];
-  const next = it.life();
+  const next = it.restart();
   expect(await may(next, 'a')).toBe(false);
   it.listFails = undefined;
   expect(await may(next, 'a')).toBe(false);
   expect([...it.files.keys()]).toEqual([`${pulled}/${recordFileName('sha256:1')}`]);
 });
 
-test('temporary files and strangers are not taken for records', async () => {
+test('ignores temporary files and files of other programs', async () => {
   const it = new Scene();
   it.files.set(`${pulling}/${recordFileName('app:1')}.tmp`, 'half');
   it.files.set(`${pulling}/notes`, 'x');
   it.files.set(`${pulled}/${recordFileName('sha256:1')}.tmp`, 'half');
-  const history = it.life();
+  const history = it.restart();
   expect(await may(history)).toBe(true);
   await history.prune(new Set(), it.clock.now() + 1);
   expect(it.files.size).toBe(3);
 });
 
-test('a broken record: credentials are asked for, and the next pull mends it', async () => {
+test('requires credentials if the record is invalid, and the next pull replaces it', async () => {
   const it = new Scene();
   it.files.set(`${pulled}/${recordFileName('sha256:1')}`, '{"kind":');
-  const history = it.life();
+  const history = it.restart();
   expect(await may(history, 'a')).toBe(false);
   await history.begin('app:1', signal);
   await history.succeeded('app:1', 'sha256:1', credential('a'));
   expect(await may(history, 'a')).toBe(true);
 });
 
-test('a full disk: no intent, no pull; no record, the intent stays', async () => {
+test('on a full disk, rejects the pull without an intent, and keeps the intent without a record', async () => {
   const it = new Scene();
   const memory = memoryRecords(it.files);
   const full = (): Promise<never> => Promise.reject(new Error('ENOSPC: no space left on device'));
   it.edge = { write: full };
-  await expect(it.life().begin('app:1', signal)).rejects.toMatchObject({
+  await expect(it.restart().begin('app:1', signal)).rejects.toMatchObject({
     reason: 'ErrImagePull',
     message: 'Failed to record image pull intent for container image "app:1"',
   });
   it.edge = { write: (path, text) => (path.startsWith(pulled) ? full() : memory.write(path, text)) };
-  const history = it.life();
+  const history = it.restart();
   await history.begin('app:1', signal);
   await history.succeeded('app:1', 'sha256:1', credential('a'));
   expect([...it.files.keys()]).toEqual([`${pulling}/${recordFileName('app:1')}`]);
   expect(await may(history, 'a')).toBe(false);
 });
 
-test('what is learned without a pull is written down', async () => {
+test('records a secret that was accepted without a pull', async () => {
   const it = new Scene();
-  const history = it.life();
+  const history = it.restart();
   await history.begin('app:1', signal);
   await history.succeeded('app:1', 'sha256:1', credential('a'));
   const copy = { ...credential('b'), hash: 'hash-a' };
-  expect(await history.mayUse('app:1', 'sha256:1', [copy], signal)).toBe(true);
+  expect(await history.mayUseImage('app:1', 'sha256:1', [copy], signal)).toBe(true);
   expect([...it.files.values()][0]).toContain('"name":"b"');
 });
 
-test('prune: records of images that are gone, unless they are new', async () => {
+test('prunes the records of removed images, unless they are new', async () => {
   const it = new Scene();
-  const history = it.life();
+  const history = it.restart();
   for (const ref of ['sha256:1', 'sha256:2']) {
     await history.begin('app:1', signal);
     await history.succeeded('app:1', ref, undefined);

@@ -1,7 +1,7 @@
-// Keeps the records of pulls on disk and answers who may use an image that is there. Upstream: pkg/kubelet/images/pullmanager.
-// Owns <root>/image_manager. Invariants: an intent is on disk before the runtime is asked to pull, and stays until the
-// record is written, so that a kubelet killed in between still knows that the image is not preloaded; records are read and
-// written one after the other; when records cannot be read, credentials are asked for.
+// The records of pulls on disk, and which pods may use a present image. Upstream: pkg/kubelet/images/pullmanager.
+// Owns <root>/image_manager. Invariants: an intent is on disk before the pull starts and stays until the record is written, so
+// that a kubelet killed in between still knows that the image is not preloaded; records are read and written one at a time; if
+// records cannot be read, the pod needs credentials.
 import type { CriImages } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
@@ -23,13 +23,13 @@ import {
 import { type VerificationPolicy, type VerificationSettings, verifyAccess } from './verify-access.ts';
 
 export interface RecordFiles {
-  /** Names in the directory; none when it is not there. */
+  /** Names in the directory; empty if it does not exist. */
   list(directory: string): Promise<readonly string[]>;
-  /** Undefined when it is not there. */
+  /** Undefined if the file does not exist. */
   read(path: string): Promise<string | undefined>;
-  /** Whole or not at all; makes the directory. */
+  /** Writes atomically; creates the directory. */
   write(path: string, text: string): Promise<void>;
-  /** Nothing there is fine. */
+  /** Succeeds if the file does not exist. */
   remove(path: string): Promise<void>;
 }
 
@@ -62,18 +62,18 @@ export function pullHistory({
 
 export class PullHistory {
   readonly #deps: PullHistoryDeps;
-  /** Pulls under way, by the image as pods name it. */
+  /** Numbers of in-flight pulls, by image name as pods spell it. */
   readonly #intents = new Map<string, number>();
-  #turn: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
   #recovered = false;
 
   constructor(deps: PullHistoryDeps) {
     this.#deps = deps;
   }
 
-  /** Rejects when it cannot be written: then nothing must be pulled. */
+  /** Records the intent to pull. Rejects if it cannot be written: the image must not be pulled then. */
   begin(image: string, signal: AbortSignal): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       await this.#recover(signal);
       try {
         await this.#deps.files.write(this.#intentPath(image), encodeIntent(image));
@@ -85,11 +85,11 @@ export class PullHistory {
     });
   }
 
-  /** Where the record cannot be written the intent stays: the image counts as pulled with credentials nobody knows. */
+  /** If the record cannot be written, the intent stays: the image counts as pulled with unknown credentials. */
   succeeded(image: string, imageRef: string, used: PullCredential | undefined): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       try {
-        await this.#remember(image, imageRef, recordedCredentials(used));
+        await this.#updateRecord(image, imageRef, recordedCredentials(used));
       } catch (err) {
         this.#deps.log.error('Failed to write image pulled record', { image, imageRef, err });
         return;
@@ -99,17 +99,17 @@ export class PullHistory {
   }
 
   failed(image: string): Promise<void> {
-    return this.#inTurn(() => this.#endIntent(image));
+    return this.#serialize(() => this.#endIntent(image));
   }
 
-  /** Whether a pod with these credentials may use the image that is there under `imageRef`. */
-  mayUse(
+  /** Whether a pod with these credentials may use the present image `imageRef`. */
+  mayUseImage(
     image: string,
     imageRef: string,
     credentials: readonly PullCredential[],
     signal: AbortSignal,
   ): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const { log, verification } = this.#deps;
       try {
         await this.#recover(signal);
@@ -118,22 +118,22 @@ export class PullHistory {
         const access = verifyAccess({ image, record, hasIntent, credentials }, verification);
         if (access.allowed && access.learned !== undefined) {
           const learned = { secrets: [access.learned], serviceAccounts: [], nodePodsAccessible: false };
-          await this.#remember(image, imageRef, learned).catch((err: unknown) => {
+          await this.#updateRecord(image, imageRef, learned).catch((err: unknown) => {
             log.error('Failed to write image pulled record', { image, imageRef, err });
           });
         }
         return access.allowed;
       } catch (err) {
         if (isAbort(err)) throw err;
-        log.error('Unable to access records about image pulls', { image, imageRef, err });
+        log.error('Failed to read image pull records', { image, imageRef, err });
         return false;
       }
     });
   }
 
-  /** Removes the records of images that are no longer there, unless they were written after `beforeMs`. For image GC. */
+  /** Removes the records of images that are no longer present, unless they were updated after `beforeMs`. For image GC. */
   prune(present: ReadonlySet<string>, beforeMs: number): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const { files, log } = this.#deps;
       for (const name of (await files.list(this.#pulledDirectory)).filter(isRecordFileName)) {
         const path = `${this.#pulledDirectory}/${name}`;
@@ -143,7 +143,7 @@ export class PullHistory {
           const record = decodePulledRecord(text);
           if (record.lastUpdatedMs < beforeMs && !present.has(record.imageRef)) await files.remove(path);
         } catch (err) {
-          log.error('Failed to look through image pulled records', { path, err });
+          log.error('Failed to prune image pulled record', { path, err });
         }
       }
     });
@@ -161,9 +161,9 @@ export class PullHistory {
     return `${this.#pullingDirectory}/${recordFileName(image)}`;
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(work);
-    this.#turn = mine.catch(() => undefined);
+  #serialize<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#queue.then(work);
+    this.#queue = mine.catch(() => undefined);
     return mine;
   }
 
@@ -179,13 +179,17 @@ export class PullHistory {
     return text !== undefined && decodeIntent(text) === image;
   }
 
-  /** `fresh` undefined: pulled by us, with what is not known. */
-  async #remember(image: string, imageRef: string, fresh: RecordedCredentials | undefined): Promise<void> {
+  /** `fresh` undefined: pulled by the kubelet with unknown credentials. */
+  async #updateRecord(
+    image: string,
+    imageRef: string,
+    fresh: RecordedCredentials | undefined,
+  ): Promise<void> {
     const { clock, files, log } = this.#deps;
     const { repository } = parseImageName(image);
     const nowMs = clock.now();
     const old = await this.#record(imageRef).catch((err: unknown) => {
-      log.warn('An image pulled record cannot be read and is written anew', { imageRef, err });
+      log.warn('Failed to read image pulled record, replacing it', { imageRef, err });
       return undefined;
     });
     const next =
@@ -216,13 +220,13 @@ export class PullHistory {
     }
   }
 
-  /** Once: intents of an earlier life whose image has come all the same become records without credentials. */
+  /** Runs once: intents of a previous run whose image is present become records without credentials. */
   async #recover(signal: AbortSignal): Promise<void> {
     if (this.#recovered) return;
     const { files, images, log } = this.#deps;
     const names = (await files.list(this.#pullingDirectory)).filter(isRecordFileName);
     if (names.length > 0) {
-      // Until the runtime answers, the intents count as they are; it is asked again the next time.
+      // The intents stay valid until the runtime answers; the next call retries.
       const answer = await images.listImages({}, { signal }).catch((err: unknown) => {
         if (isAbort(err)) throw err;
         log.warn('Failed to list images for interrupted pulls', { err });
@@ -246,14 +250,14 @@ export class PullHistory {
       if (text === undefined) return;
       const image = decodeIntent(text);
       if (this.#intents.has(image)) return;
-      // differs from upstream: short names are found, too, so that their intents do not stay for ever.
+      // differs from upstream: short names are found, too, so that their intents do not stay forever.
       const imageRef = refs.get(image) ?? refs.get(fullImageName(image));
       if (imageRef === undefined) return;
-      await this.#remember(image, imageRef, undefined);
+      await this.#updateRecord(image, imageRef, undefined);
       await files.remove(path);
-      log.info('An interrupted image pull had come to its end', { image, imageRef });
+      log.info('Recovered the record of an interrupted image pull', { image, imageRef });
     } catch (err) {
-      log.error('Failed to look at an interrupted image pull', { path, err });
+      log.error('Failed to recover an interrupted image pull', { path, err });
     }
   }
 }

@@ -27,7 +27,7 @@ const of = (credentials?: RecordedCredentials): PulledRecord => ({
   credentials: new Map(credentials === undefined ? [] : [['docker.io/testing/test', credentials]]),
 });
 
-test('files are named as upstream names them', () => {
+test("uses upstream's file names", () => {
   expect(recordFileName('testimageref')).toBe(
     'sha256-b3c0cc4278800b03a308ceb2611161430df571ca733122f0a40ac8b9792a9064',
   );
@@ -48,20 +48,20 @@ test.each([
     '{"kubernetesSecrets":null,"kubernetesServiceAccounts":[{"uid":"test-sa-uid","namespace":"default","name":"test-sa"}]}',
   ],
   [{ ...none, nodePodsAccessible: true }, '{"kubernetesSecrets":null,"nodePodsAccessible":true}'],
-])('a record as it is written: %j', (credentials, text) => {
+])('encodes the record %j', (credentials, text) => {
   const written = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":${text}}}\n`;
   expect(encodePulledRecord(of(credentials))).toBe(written);
   expect(decodePulledRecord(written)).toEqual(of(credentials));
 });
 
-test('a record without credentials, and one that another kubelet wrote', () => {
+test("decodes records without credentials and records of upstream's kubelet", () => {
   const bare = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref"}\n`;
   expect([encodePulledRecord(of()), decodePulledRecord(bare)]).toEqual([bare, of()]);
   const foreign = `${header},"lastUpdatedTime":"2024-10-21T12:26:40Z","imageRef":"testimageref","credentialMapping":{"docker.io/testing/test":{"nodePodsAccessible":true}}}`;
   expect(decodePulledRecord(foreign)).toEqual(of({ ...none, nodePodsAccessible: true }));
 });
 
-test('an intent', () => {
+test('encodes and decodes an intent', () => {
   const text =
     '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1","image":"docker.io/testing/test:latest"}\n';
   expect(encodeIntent('docker.io/testing/test:latest')).toBe(text);
@@ -71,16 +71,16 @@ test('an intent', () => {
 test.each([
   ['', 'it is not JSON'],
   ['{"kind":', 'it is not JSON'],
-  ['[]', 'an object is missing'],
+  ['[]', 'a value is not an object'],
   [
     '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1alpha1"}',
-    'it is no ImagePulledRecord of kubelet.config.k8s.io/v1alpha1',
+    'it is not of kind ImagePulledRecord in kubelet.config.k8s.io/v1alpha1',
   ],
   [`${header},"extra":1}`, 'unknown field "extra"'],
   [`${header},"credentialMapping":{"a":{"kubernetesSecrets":{}}}}`, 'a list is missing'],
   [`${header},"credentialMapping":{"a":{"other":1}}}`, 'unknown field "other"'],
-  [`${header},"imageRef":5}`, 'imageRef is no text'],
-])('a broken record: %s', (text, message) => {
+  [`${header},"imageRef":5}`, 'imageRef is not a string'],
+])('rejects the record %s', (text, message) => {
   expect(() => decodePulledRecord(text)).toThrow(expect.objectContaining({ message }));
 });
 
@@ -88,17 +88,17 @@ const newer = { ...secret, credentialHash: 'new' };
 const other = { ...secret, namespace: 'a', uid: '2' };
 const image = 'docker.io/testing/test';
 test.each<[string, RecordedCredentials | undefined, RecordedCredentials, RecordedCredentials | undefined]>([
-  ['first', undefined, { ...none, secrets: [secret] }, { ...none, secrets: [secret] }],
-  ['nothing new', undefined, none, undefined],
+  ['first credentials', undefined, { ...none, secrets: [secret] }, { ...none, secrets: [secret] }],
+  ['no credentials', undefined, none, undefined],
   ['the same secret', { ...none, secrets: [secret] }, { ...none, secrets: [secret] }, undefined],
   [
-    'its content changed',
+    'a secret whose content changed',
     { ...none, secrets: [secret] },
     { ...none, secrets: [newer] },
     { ...none, secrets: [newer] },
   ],
   [
-    'another one, sorted',
+    'another secret, sorted',
     { ...none, secrets: [secret] },
     { ...none, secrets: [other] },
     { ...none, secrets: [other, secret] },
@@ -116,13 +116,18 @@ test.each<[string, RecordedCredentials | undefined, RecordedCredentials, Recorde
     undefined,
   ],
   [
-    'for every pod',
+    'access for every pod',
     { ...none, secrets: [secret] },
     { ...none, nodePodsAccessible: true },
     { ...none, nodePodsAccessible: true },
   ],
-  ['for every pod already', { ...none, nodePodsAccessible: true }, { ...none, secrets: [secret] }, undefined],
-])('merge: %s', (_, had, fresh, want) => {
+  [
+    'access for every pod already recorded',
+    { ...none, nodePodsAccessible: true },
+    { ...none, secrets: [secret] },
+    undefined,
+  ],
+])('mergeCredentials: %s', (_, had, fresh, want) => {
   const merged = mergeCredentials(of(had), image, fresh, at + 1000);
   expect(merged?.credentials.get(image)).toEqual(want);
   if (want !== undefined) expect(merged?.lastUpdatedMs).toBe(at + 1000);

@@ -1,6 +1,6 @@
-// What is written down about pulls, so that a pod without credentials does not get an image that was pulled with them:
-// an intent while a pull runs, a record when it succeeded. Pure. Upstream: ImagePullIntent and ImagePulledRecord of
-// kubelet.config.k8s.io/v1alpha1, in whose format another kubelet may read them.
+// The file formats of pull records, which keep pods without credentials from images that were pulled with them: an intent while
+// a pull is in flight, a record once it succeeded. Pure. Upstream: ImagePullIntent and ImagePulledRecord of
+// kubelet.config.k8s.io/v1alpha1; upstream's kubelet can read the files.
 import { createHash } from 'node:crypto';
 import { goJsonString } from '../../api/k8s/go-json.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -11,7 +11,7 @@ export interface RecordedSecret extends Coordinates {
   readonly credentialHash: string;
 }
 
-/** Who may use an image: pods that bring one of these, or every pod of the node. */
+/** Access to an image: pods with one of these credentials, or every pod of the node. */
 export interface RecordedCredentials {
   readonly secrets: readonly RecordedSecret[];
   readonly serviceAccounts: readonly Coordinates[];
@@ -21,18 +21,18 @@ export interface RecordedCredentials {
 export interface PulledRecord {
   readonly lastUpdatedMs: number;
   readonly imageRef: string;
-  /** By the image's name without tag and digest. */
+  /** By image name without tag and digest. */
   readonly credentials: ReadonlyMap<string, RecordedCredentials>;
 }
 
 const apiVersion = 'kubelet.config.k8s.io/v1alpha1';
 
-/** The file of an image's intent, or of an image reference's record. */
+/** The file name of an image's intent, or of an image reference's record. */
 export function recordFileName(key: string): string {
   return `sha256-${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** Temporary files lie in the same directory under a longer name, and other files are not ours. */
+/** False for temporary files, which have longer names, and for files of other programs. */
 export function isRecordFileName(name: string): boolean {
   return /^sha256-[0-9a-f]{64}$/.test(name);
 }
@@ -91,7 +91,7 @@ export function decodePulledRecord(text: string): PulledRecord {
 
 function decodeCredentials(value: unknown): RecordedCredentials {
   const fields = record(value);
-  known(fields, ['kubernetesSecrets', 'kubernetesServiceAccounts', 'nodePodsAccessible']);
+  rejectUnknown(fields, ['kubernetesSecrets', 'kubernetesServiceAccounts', 'nodePodsAccessible']);
   return {
     secrets: list(fields['kubernetesSecrets']).map((each) => ({
       ...coordinates(each, ['credentialHash']),
@@ -109,17 +109,17 @@ function decode(text: string, kind: string, names: readonly string[]): Fields {
   try {
     value = JSON.parse(text);
   } catch (err) {
-    throw invalid(`it is not JSON`, err);
+    throw invalid('it is not JSON', err);
   }
   const fields = record(value);
   if (fields['kind'] !== kind || fields['apiVersion'] !== apiVersion)
-    throw invalid(`it is no ${kind} of ${apiVersion}`);
-  known(fields, ['kind', 'apiVersion', ...names]);
+    throw invalid(`it is not of kind ${kind} in ${apiVersion}`);
+  rejectUnknown(fields, ['kind', 'apiVersion', ...names]);
   return fields;
 }
 
 function coordinates(fields: Fields, more: readonly string[]): Coordinates {
-  known(fields, ['uid', 'namespace', 'name', ...more]);
+  rejectUnknown(fields, ['uid', 'namespace', 'name', ...more]);
   return {
     uid: textField(fields, 'uid'),
     namespace: textField(fields, 'namespace'),
@@ -127,25 +127,25 @@ function coordinates(fields: Fields, more: readonly string[]): Coordinates {
   };
 }
 
-function known(fields: Fields, names: readonly string[]): void {
+function rejectUnknown(fields: Fields, names: readonly string[]): void {
   const other = Object.keys(fields).find((name) => !names.includes(name));
   if (other !== undefined) throw invalid(`unknown field "${other}"`);
 }
 
 function record(value: unknown): Fields {
-  if (!isObject(value)) throw invalid('an object is missing');
+  if (!isObject(value)) throw invalid('a value is not an object');
   return value;
 }
 
 function list(value: unknown): readonly Fields[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw invalid('a list is missing');
+  if (!Array.isArray(value)) throw invalid('a value is not a list');
   return value.map(record);
 }
 
 function textField(fields: Fields, name: string): string {
   const value = fields[name] ?? '';
-  if (typeof value !== 'string') throw invalid(`${name} is no text`);
+  if (typeof value !== 'string') throw invalid(`${name} is not a string`);
   return value;
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Secret } from '../../base/log/secret.ts';
 import type { PullCredential } from '../credentials/keyring.ts';
 import type { PulledRecord, RecordedCredentials } from './pull-record.ts';
-import { type Access, type AccessQuestion, type VerificationPolicy, verifyAccess } from './verify-access.ts';
+import { type Access, type AccessRequest, type VerificationPolicy, verifyAccess } from './verify-access.ts';
 
 const at = (name: string): { uid: string; namespace: string; name: string } => ({
   uid: `uid-${name}`,
@@ -37,18 +37,18 @@ const learned = (name: string, credentialHash: string): Access => ({
   learned: { ...at(name), credentialHash },
 });
 
-const base: AccessQuestion = { image: 'team/app:1', record: undefined, hasIntent: false, credentials: [] };
+const base: AccessRequest = { image: 'team/app:1', record: undefined, hasIntent: false, credentials: [] };
 const preloaded = 'NeverVerifyPreloadedImages';
 const many: RecordedCredentials = {
   ...none,
   secrets: Array.from({ length: 100 }, (_, index) => ({ ...at(`${index}`), credentialHash: `h${index}` })),
 };
 
-test.each<[string, VerificationPolicy, Partial<AccessQuestion>, Access]>([
-  ['never: whatever it is', 'NeverVerify', { record: record(known('s', 'h')) }, yes],
+test.each<[string, VerificationPolicy, Partial<AccessRequest>, Access]>([
+  ['NeverVerify: always allowed', 'NeverVerify', { record: record(known('s', 'h')) }, yes],
   ['preloaded, no record', preloaded, {}, yes],
-  ['a pull of it is under way', preloaded, { hasIntent: true }, no],
-  ['pulled, nobody knows with what', preloaded, { record: record() }, no],
+  ['a pull is in flight', preloaded, { hasIntent: true }, no],
+  ['pulled with unknown credentials', preloaded, { record: record() }, no],
   [
     'pulled under another name',
     preloaded,
@@ -56,9 +56,9 @@ test.each<[string, VerificationPolicy, Partial<AccessQuestion>, Access]>([
     no,
   ],
   ['pulled for every pod', preloaded, { record: record({ ...none, nodePodsAccessible: true }) }, yes],
-  ['pulled with a secret, none here', preloaded, { record: record(known('s', 'h')) }, no],
+  ['pulled with a secret, pod without credentials', preloaded, { record: record(known('s', 'h')) }, no],
   [
-    'pulled with a secret, credentials of the node here',
+    "pulled with a secret, pod with the node's credentials",
     preloaded,
     { record: record(known('s', 'h')), credentials: [ofNode] },
     no,
@@ -83,31 +83,31 @@ test.each<[string, VerificationPolicy, Partial<AccessQuestion>, Access]>([
   ],
   ['another secret', preloaded, { record: record(known('s', 'h')), credentials: [secret('t', 'i')] }, no],
   [
-    'one of two fits',
+    'one of two matches',
     preloaded,
     { record: record(known('s', 'h')), credentials: [secret('t', 'i'), secret('s', 'h')] },
     yes,
   ],
   [
-    'a record that lost its hash',
+    'a record without a hash',
     preloaded,
     { record: record(known('s', '')), credentials: [secret('t', '')] },
     no,
   ],
   [
-    'known enough: let in, not learned',
+    'at the limit: allowed, not recorded',
     preloaded,
     { record: record(many), credentials: [secret('t', 'h5')] },
     yes,
   ],
   [
-    'known enough: new content is not let in',
+    'at the limit: new content is not allowed',
     preloaded,
     { record: record(many), credentials: [secret('5', 'new')] },
     no,
   ],
   [
-    'this account',
+    'pulled with this account',
     preloaded,
     { record: record({ ...none, serviceAccounts: [at('a')] }), credentials: [account('a')] },
     yes,
@@ -118,9 +118,9 @@ test.each<[string, VerificationPolicy, Partial<AccessQuestion>, Access]>([
     { record: record({ ...none, serviceAccounts: [at('a')] }), credentials: [account('b')] },
     no,
   ],
-  ['always: preloaded, too', 'AlwaysVerify', {}, no],
+  ['AlwaysVerify: preloaded images, too', 'AlwaysVerify', {}, no],
   [
-    'always: pulled for every pod',
+    'AlwaysVerify: pulled for every pod',
     'AlwaysVerify',
     { record: record({ ...none, nodePodsAccessible: true }) },
     yes,
@@ -134,8 +134,13 @@ test.each<[string, VerificationPolicy, Partial<AccessQuestion>, Access]>([
     yes,
   ],
   ['allowlist: short name', 'NeverVerifyAllowlistedImages', { image: 'busybox' }, yes],
-  ['allowlist: prefix of a part', 'NeverVerifyAllowlistedImages', { image: 'example.org/teams/app' }, no],
-])('%s', (_, policy, over, want) => {
+  [
+    'allowlist: a prefix within a path segment does not match',
+    'NeverVerifyAllowlistedImages',
+    { image: 'example.org/teams/app' },
+    no,
+  ],
+])('verifyAccess: %s', (_, policy, over, want) => {
   const allowlist = ['example.com/app', 'example.org/team/*', 'docker.io/library/busybox'];
   expect(verifyAccess({ ...base, ...over }, { policy, allowlist })).toEqual(want);
 });

@@ -1,4 +1,4 @@
-// Whether a pod may use an image that is on the node already, or has to show at the registry that it may. Pure.
+// Decides whether a pod may use a present image, or must prove its access by pulling it from the registry. Pure.
 // Upstream: MustAttemptImagePull in pullmanager/image_pull_manager.go and image_pull_policies.go.
 import type { PullCredential } from '../credentials/keyring.ts';
 import { parseImageName } from '../image-name.ts';
@@ -16,29 +16,30 @@ export interface VerificationSettings {
   readonly allowlist: readonly string[];
 }
 
-export interface AccessQuestion {
-  /** As the pod names it. */
+export interface AccessRequest {
+  /** As the pod spells it. */
   readonly image: string;
-  /** Undefined: there is none. */
+  /** Undefined if the image has no record. */
   readonly record: PulledRecord | undefined;
-  /** A pull of it was begun, now or before the kubelet was killed. */
+  /** A pull was started, by this or by a previous run of the kubelet. */
   readonly hasIntent: boolean;
-  /** All that the pod could pull it with. */
+  /** All credentials with which the pod could pull the image. */
   readonly credentials: readonly PullCredential[];
 }
 
 export type Access =
   | {
-      readonly allowed: true /** The same secret with other content, or another with the same: worth recording. */;
+      readonly allowed: true;
+      /** To be recorded: a known secret with new content, or a new secret with known content. */
       readonly learned?: RecordedSecret;
     }
   | { readonly allowed: false };
 
-/** How many secrets of one image are learned without a pull. */
+/** How many secrets of an image are recorded without a pull. */
 const learnLimit = 100;
 
-export function verifyAccess(question: AccessQuestion, settings: VerificationSettings): Access {
-  const { credentials, hasIntent, image, record } = question;
+export function verifyAccess(request: AccessRequest, settings: VerificationSettings): Access {
+  const { credentials, hasIntent, image, record } = request;
   if (!needsVerification(image, record !== undefined || hasIntent, settings)) return { allowed: true };
   const known = record?.credentials.get(parseImageName(image).repository);
   if (known === undefined) return { allowed: false };
@@ -50,7 +51,7 @@ export function verifyAccess(question: AccessQuestion, settings: VerificationSet
       const sameSecret = sameCoordinates(old, secret);
       const mayLearn = known.secrets.length < learnLimit;
       if (sameHash) return sameSecret || !mayLearn ? { allowed: true } : { allowed: true, learned: secret };
-      // The secret was let in once; that it was changed since does not shut it out.
+      // The secret was valid once; a later change does not revoke its access.
       if (sameSecret && mayLearn) return { allowed: true, learned: secret };
     }
   }
@@ -72,7 +73,7 @@ function needsVerification(image: string, pulledByKubelet: boolean, settings: Ve
   }
 }
 
-/** differs from upstream: by the name in full without its tag, as the list is written; upstream compares what the pod wrote. */
+/** differs from upstream: compares the full name without tag, as the list spells it; upstream compares the pod's spelling. */
 function isAllowlisted(image: string, allowlist: readonly string[]): boolean {
   const { repository } = parseImageName(image);
   return allowlist.some((pattern) =>
