@@ -30,9 +30,9 @@ export async function listManifests(path: string): Promise<HostManifestListing> 
   if (stats === undefined) return { kind: 'missing' };
   if (stats.isFile()) return { kind: 'file', entries: [{ path, kind: 'file', stamp: stampOf(stats) }] };
   if (!stats.isDirectory()) return { kind: 'other' };
-  const names = (await readdir(path).catch((err: unknown) => fail(err, path)))
-    .filter((name) => !name.startsWith('.'))
-    .sort();
+  const listed = await namesOrMissing(path);
+  if (listed === undefined) return { kind: 'missing' };
+  const names = listed.filter((name) => !name.startsWith('.')).sort();
   const entries = await Promise.all(names.map((name) => inspect(join(path, name))));
   return { kind: 'directory', entries: entries.filter((entry) => entry !== undefined) };
 }
@@ -74,12 +74,17 @@ async function danglingOrGone(path: string): Promise<HostManifestEntry | undefin
 }
 
 async function statOrMissing(path: string): Promise<BigIntStats | undefined> {
-  try {
-    return await stat(path, { bigint: true });
-  } catch (err) {
-    const code = codeOf(err);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : fail(err, path);
-  }
+  return await stat(path, { bigint: true }).catch((err: unknown) => undefinedIfMissing(err, path));
+}
+
+/** The directory may be removed after its stat. */
+async function namesOrMissing(path: string): Promise<readonly string[] | undefined> {
+  return await readdir(path).catch((err: unknown) => undefinedIfMissing(err, path));
+}
+
+function undefinedIfMissing(err: unknown, path: string): undefined {
+  const code = codeOf(err);
+  return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : fail(err, path);
 }
 
 async function readAtMost(fd: number, limitBytes: number, sizeHint: number): Promise<Uint8Array> {

@@ -1,4 +1,5 @@
 // On a real temporary directory: every way in which a directory, a file or a link can change must be told.
+import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { type Clock, realClock } from '../../base/clock.ts';
 import { watchPath } from './watch-dir.ts';
+
+type WatchOptions = Parameters<typeof watchPath>[0];
 
 let root = '';
 let open: { close(): void }[] = [];
@@ -29,7 +32,7 @@ interface Told {
   quiet(): Promise<void>;
 }
 
-function follow(path: string, clock: Clock = realClock): Told {
+function follow(path: string, clock: Clock = realClock, removed?: WatchOptions['removed']): Told {
   const errors: unknown[] = [];
   let wake: () => void = () => undefined;
   let taken = 0;
@@ -72,6 +75,7 @@ function follow(path: string, clock: Clock = realClock): Told {
         wake();
       },
       onError: (err) => errors.push(err),
+      ...(removed && { removed }),
     }),
   );
   return told;
@@ -235,6 +239,37 @@ describe('watchPath tells when', () => {
       await writeFile(join(directory, 'a'), '1');
       expect(await told.next()).toBeLessThan(3000);
     }
+  });
+
+  test('a directory is removed between the search for it and its watch', async () => {
+    await mkdir(join(root, 'm'));
+    await mkdir(join(root, 'other'));
+    await writeFile(join(root, 'other/a'), '1');
+    await symlink('../other/a', join(root, 'm/a'));
+    // Called when m is watched and other is not yet.
+    const collect = (): { close(): void } => {
+      rmSync(join(root, 'other'), { recursive: true, force: true });
+      return { close: () => undefined };
+    };
+    const told = follow(join(root, 'm'), realClock, { collect });
+    await told.next();
+    await told.quiet();
+    await mkdir(join(root, 'other'));
+    await writeFile(join(root, 'other/a'), '2');
+    await told.next();
+  });
+
+  test('the target of a new link changes before it is watched', async () => {
+    await mkdir(join(root, 'm'));
+    await mkdir(join(root, 'other'));
+    for (const name of ['a', 'b']) await writeFile(join(root, 'other', name), '1');
+    await symlink('../other/a', join(root, 'm/a'));
+    const told = await settled(join(root, 'm'));
+    await symlink('../other/b', join(root, 'm/b'));
+    await told.next();
+    // Links are followed when a burst of changes is over.
+    await writeFile(join(root, 'other/b'), '2');
+    expect(await told.next()).toBeLessThan(1000);
   });
 
   test('parents are created one by one down to the file', async () => {

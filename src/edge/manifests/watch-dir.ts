@@ -88,11 +88,13 @@ class PathWatcher {
     this.#lost = false;
     try {
       const targets = await findWatchTargets(this.#options.path);
-      if (!this.#closed && this.#adopt(targets.slice(0, maxWatches))) {
+      const failures: unknown[] = [];
+      if (!this.#closed && this.#adopt(targets.slice(0, maxWatches), failures)) {
         // What changed since the targets were found was not watched yet: tell, and look for targets once more.
         nextMs = confirmMs;
         this.#options.onChange();
       }
+      if (failures.length > 0) throw failures[0];
       if (targets.length > maxWatches) throw tooMany(targets.length);
     } catch (err) {
       nextMs = retryMs;
@@ -113,8 +115,11 @@ class PathWatcher {
     this.#recheck = this.#options.clock.setTimer(ms, () => this.refresh());
   }
 
-  /** Returns whether a watch was added. */
-  #adopt(targets: readonly WatchTarget[]): boolean {
+  /**
+   * Returns whether anything is watched that was not before, which also holds when other targets could not be watched: a
+   * directory that goes between the search and its watch leaves no event behind.
+   */
+  #adopt(targets: readonly WatchTarget[], failures: unknown[]): boolean {
     const wanted = new Map(targets.map((target) => [target.directory, target]));
     for (const [directory, open] of this.#open) {
       if (wanted.get(directory)?.identity !== open.identity) this.#unwatch(directory);
@@ -122,10 +127,17 @@ class PathWatcher {
     let added = false;
     for (const target of targets) {
       const open = this.#open.get(target.directory);
-      if (open === undefined) {
+      if (open !== undefined) {
+        added ||= !coversNames(open.names, target.names);
+        open.names = target.names;
+        continue;
+      }
+      try {
         this.#watch(target);
         added = true;
-      } else open.names = target.names;
+      } catch (err) {
+        failures.push(err);
+      }
     }
     return added;
   }
@@ -193,6 +205,11 @@ class PathWatcher {
     if (this.#lost) this.refresh();
     else this.#relink ??= this.#options.clock.setTimer(relinkMs, () => this.refresh());
   }
+}
+
+function coversNames(watched: WatchTarget['names'], wanted: WatchTarget['names']): boolean {
+  if (watched === undefined || wanted === undefined) return watched === undefined;
+  return [...wanted].every((name) => watched.has(name));
 }
 
 function tooMany(count: number): KubeletError {
