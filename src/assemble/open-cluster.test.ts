@@ -47,6 +47,6 @@ test('a server that does not answer is no reason not to begin', async () => {
   writeFileSync(kubeconfig, kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' }));
   const open = await loadCluster(input({ kubeconfig }));
   const nobody = (): undefined => undefined;
-  const api = open({ request: nobody, answered: nobody, waited: nobody, retried: nobody }, new Metrics());
+  const api = open({ request: nobody, responded: nobody, waited: nobody, retried: nobody }, new Metrics());
   api.close();
 });

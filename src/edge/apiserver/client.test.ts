@@ -1,4 +1,4 @@
-// Against the double in memory, and against a transport that says what the test wants.
+// Against the API server double in memory, and against a transport with canned responses.
 import { describe, expect, test } from 'vitest';
 import { ApiServerDouble, adminUser } from '../../../test/api-server/double.ts';
 import { memoryClient } from '../../../test/api-server/memory-client.ts';
@@ -22,19 +22,19 @@ const pods: ApiRequest = { method: 'GET', path: '/api/v1/pods', signal };
 class CannedTransport implements Transport {
   readonly host = 'server:6443';
   readonly sent: TransportRequest[] = [];
-  readonly answers: (Canned | Error | 'never')[];
+  readonly responses: (Canned | Error | 'never')[];
   unauthorizedCount = 0;
 
-  constructor(...answers: (Canned | Error | 'never')[]) {
-    this.answers = answers;
+  constructor(...responses: (Canned | Error | 'never')[]) {
+    this.responses = responses;
   }
 
   async send(request: TransportRequest) {
     this.sent.push(request);
-    const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
-    if (answer === undefined || answer === 'never') return await new Promise<never>(() => undefined);
-    if (answer instanceof Error) throw answer;
-    const { status, headers = {}, body = '{}' } = answer;
+    const response = this.responses.length > 1 ? this.responses.shift() : this.responses[0];
+    if (response === undefined || response === 'never') return await new Promise<never>(() => undefined);
+    if (response instanceof Error) throw response;
+    const { status, headers = {}, body = '{}' } = response;
     return { status, headers, body: chunks(body) };
   }
 
@@ -43,11 +43,11 @@ class CannedTransport implements Transport {
   }
 
   closeConnections(): void {
-    this.answers.length = 0;
+    this.responses.length = 0;
   }
 }
 
-/** Byte by byte, as the worst of networks would. */
+/** One byte per chunk. */
 async function* chunks(text: string): AsyncGenerator<Uint8Array> {
   for (const byte of Buffer.from(text)) yield await Promise.resolve(new Uint8Array([byte]));
 }
@@ -81,7 +81,7 @@ async function failureOf(work: Promise<unknown>): Promise<unknown> {
 }
 
 describe('ApiServerClient', () => {
-  test('sends JSON with its agent and query, and reads the answer', async () => {
+  test('sends JSON with its user agent and query, and reads the response', async () => {
     const transport = new CannedTransport({ status: 200, body: '{"kind":"Pod"}' });
     const client = clientOn(transport, new FakeClock());
     const query = { fieldSelector: 'a=b,c!=d', limit: 5, watch: undefined };
@@ -122,52 +122,52 @@ describe('ApiServerClient', () => {
     ['Invalid', { status: 422, body: status(422, 'Invalid') }, { kind: 'invalid' }],
     ['ServerTimeout', { status: 500, body: status(500, 'ServerTimeout') }, { kind: 'timeout' }],
     [
-      'a page of a proxy',
+      'an HTML page of a proxy',
       { status: 502, body: '<html>' },
       { kind: 'unavailable', code: 502, reason: 'Unknown' },
     ],
-    ['500 without a word', { status: 500, body: '' }, { kind: 'internal', reason: 'InternalError' }],
+    ['500 with an empty body', { status: 500, body: '' }, { kind: 'internal', reason: 'InternalError' }],
     [
-      'an answer that is no JSON',
+      'a response that is not JSON',
       { status: 200, body: 'nonsense' },
-      { kind: 'internal', reason: 'InvalidAnswer' },
+      { kind: 'internal', reason: 'InvalidResponse' },
     ],
   ];
-  for (const [name, answer, want] of errors)
-    test(`fails on ${name} in the kubelet's words`, async () => {
-      const client = clientOn(new CannedTransport(answer), new FakeClock());
+  for (const [name, response, want] of errors)
+    test(`maps ${name} to a KubeletError`, async () => {
+      const client = clientOn(new CannedTransport(response), new FakeClock());
       expect(await failureOf(client.request(pods))).toMatchObject(want);
     });
 
-  test('comes again when the server says so, and not before', async () => {
+  test('retries after the Retry-After time, not before', async () => {
     const clock = new FakeClock();
     const transport = new CannedTransport(
       { status: 429, headers: { 'retry-after': '3' } },
       { status: 503, headers: { 'retry-after': '1' } },
       { status: 200, body: '{"ok":true}' },
     );
-    const answer = clientOn(transport, clock).request(pods);
+    const response = clientOn(transport, clock).request(pods);
     await clock.advance(2_999);
     expect(transport.sent).toHaveLength(1);
     await clock.advance(1);
     expect(transport.sent).toHaveLength(2);
     await clock.advance(1_000);
-    expect(await answer).toEqual({ ok: true });
+    expect(await response).toEqual({ ok: true });
   });
 
-  test('does not come again without being asked to, nor for ever', async () => {
+  test('does not retry without Retry-After, and at most ten times', async () => {
     const clock = new FakeClock();
     const plain = new CannedTransport({ status: 503 });
     expect(await failureOf(clientOn(plain, clock).request(pods))).toMatchObject({ kind: 'unavailable' });
     expect(plain.sent).toHaveLength(1);
     const busy = new CannedTransport({ status: 429, headers: { 'retry-after': '1' } });
-    const answer = failureOf(clientOn(busy, clock).request(pods));
+    const response = failureOf(clientOn(busy, clock).request(pods));
     await clock.advance(20_000);
-    expect(await answer).toMatchObject({ kind: 'unavailable', reason: 'TooManyRequests' });
+    expect(await response).toMatchObject({ kind: 'unavailable', reason: 'TooManyRequests' });
     expect(busy.sent).toHaveLength(11);
   });
 
-  test('gives up at its deadline, which heartbeats have of their own', async () => {
+  test('times out at its deadline; heartbeats have their own', async () => {
     const clock = new FakeClock();
     const client = clientOn(new CannedTransport('never'), clock);
     const beat = failureOf(client.request({ ...pods, limiter: 'heartbeats' }));
@@ -179,7 +179,7 @@ describe('ApiServerClient', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('keeps to the rate of its limiter, events apart, heartbeats unlimited', async () => {
+  test('obeys its rate limiter; events have their own, heartbeats none', async () => {
     const clock = new FakeClock();
     const transport = new CannedTransport({ status: 200 });
     const limiters = {
@@ -197,7 +197,7 @@ describe('ApiServerClient', () => {
     expect(transport.sent).toHaveLength(12);
   });
 
-  test('tells the transport when its credentials were not accepted', async () => {
+  test('reports a 401 to the transport', async () => {
     const transport = new CannedTransport({ status: 401 });
     await failureOf(clientOn(transport, new FakeClock()).request(pods));
     expect(transport.unauthorizedCount).toBe(1);
@@ -226,7 +226,7 @@ describe('ApiServerClient', () => {
 describe('ApiServerClient.watch', () => {
   const line = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
 
-  test('gives events as they come, cut anywhere, and drops an unfinished one', async () => {
+  test('yields events cut at any byte, and drops an unterminated one', async () => {
     const body = `${line('ADDED', { a: 'ü' })}\n${line('MODIFIED', { a: 2 })}{"type":"DEL`;
     const client = clientOn(new CannedTransport({ status: 200, body }), new FakeClock());
     const seen: unknown[] = [];
@@ -237,13 +237,13 @@ describe('ApiServerClient.watch', () => {
     ]);
   });
 
-  test('throws what the server reports in the stream or instead of it', async () => {
+  test('throws the error that the server sends in the stream or as the response', async () => {
     const gone = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' };
-    for (const answer of [
+    for (const response of [
       { status: 200, body: line('ERROR', gone) },
       { status: 410, body: JSON.stringify(gone) },
     ]) {
-      const client = clientOn(new CannedTransport(answer), new FakeClock());
+      const client = clientOn(new CannedTransport(response), new FakeClock());
       const events = client.watch('/x', {}, signal);
       expect(await failureOf(events[Symbol.asyncIterator]().next())).toMatchObject({
         code: 410,
@@ -252,7 +252,7 @@ describe('ApiServerClient.watch', () => {
     }
   });
 
-  test('ends on the server when its reader leaves or the signal is aborted', async () => {
+  test('closes the stream on the server when the reader leaves or the signal aborts', async () => {
     const clock = new FakeClock();
     const double = new ApiServerDouble({ clock });
     const { client } = memoryClient(double, clock, adminUser);

@@ -1,6 +1,7 @@
-// The API server's client: rate limits, deadlines, retries that the server asks for, typed errors, watches. JSON only.
-// Upstream: client-go/rest. Invariants: every request counts against its limiter and ends by its deadline; nothing is
-// repeated that may have been carried out, unless the server itself asked to come again.
+// The API server's client: rate limits, deadlines, retries on Retry-After, typed errors, watches. JSON only.
+// Upstream: client-go/rest. Why not a library: docs/decisions/0010-api-client-by-hand.md.
+// Invariants: every request counts against its limiter and ends by its deadline; a request that the server may have
+// executed is not repeated, unless the server itself asked for a retry.
 import { setMaxListeners } from 'node:events';
 import type {
   ApiCallOptions,
@@ -18,13 +19,13 @@ import type { Clock } from '../../base/clock.ts';
 import { isAbort, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { readAll, readLines } from './json-lines.ts';
-import { fromAnswer, fromStatus } from './status-error.ts';
+import { fromResponse, fromStatus } from './status-error.ts';
 import type { Transport, TransportResponse } from './transport.ts';
 
 interface RequestObservation {
   readonly method: string;
   readonly host: string;
-  /** The HTTP status, or `<error>` when there was no answer. */
+  /** The HTTP status, or `<error>` when there was no response. */
   readonly code: string;
   readonly seconds: number;
   readonly requestBytes: number;
@@ -32,7 +33,7 @@ interface RequestObservation {
 
 export interface ApiClientObserver {
   request(observation: RequestObservation): void;
-  answered?(method: string, host: string, bytes: number): void;
+  responded?(method: string, host: string, bytes: number): void;
   waited(method: string, host: string, seconds: number): void;
   retried(method: string, host: string, code: string): void;
 }
@@ -42,9 +43,9 @@ export interface ApiServerClientDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly userAgent: string;
-  /** Those without an entry are unlimited. */
+  /** A limiter without an entry is unlimited. */
   readonly limiters: Partial<Record<ApiLimiter, { take(signal?: AbortSignal): Promise<void> }>>;
-  /** Of one call. Heartbeats: the shorter of lease duration and status frequency. */
+  /** Deadline of one call. Heartbeats: the shorter of lease duration and status frequency. */
   readonly timeoutMs: { readonly [limiter in ApiLimiter]: number };
   readonly observer?: ApiClientObserver;
 }
@@ -55,12 +56,12 @@ const patchTypes: Readonly<Record<PatchKind, string>> = {
   json: 'application/json-patch+json',
 };
 
-/** As often as client-go comes again when the server asks for it. */
+/** client-go's limit on retries after a Retry-After. */
 const maxRetries = 10;
-const longestAnswerBytes = 128 * 1024 * 1024;
-/** One object; etcd takes no more than 1.5 MiB. */
-const longestEventBytes = 16 * 1024 * 1024;
-/** A server that takes longer to begin a watch is not going to. */
+const maxResponseBytes = 128 * 1024 * 1024;
+/** One object; etcd accepts at most 1.5 MiB. */
+const maxEventBytes = 16 * 1024 * 1024;
+/** Deadline for the response headers of a watch. */
 const watchStartMs = 60_000;
 
 interface Exchange {
@@ -81,7 +82,7 @@ export class ApiServerClient implements ApiClient {
   async request<T>(request: ApiRequest): Promise<T> {
     const { clock, timeoutMs } = this.#deps;
     const exchange = exchangeOf(request);
-    // Many requests may share one signal, that of their component: so many listeners are no leak.
+    // Many requests share the signal of their component: this many listeners are not a leak.
     setMaxListeners(0, request.signal);
     const options = {
       clock,
@@ -90,10 +91,10 @@ export class ApiServerClient implements ApiClient {
       what: `${exchange.method} ${request.path}`,
     };
     return await withDeadline(options, async (signal) => {
-      const answer = await this.#send(exchange, signal);
-      const text = await readAll(answer.body, longestAnswerBytes);
-      this.#deps.observer?.answered?.(exchange.method, this.#deps.transport.host, text.length);
-      if (answer.status >= 400) throw fromAnswer(answer.status, text, options.what);
+      const response = await this.#send(exchange, signal);
+      const text = await readAll(response.body, maxResponseBytes);
+      this.#deps.observer?.responded?.(exchange.method, this.#deps.transport.host, text.length);
+      if (response.status >= 400) throw fromResponse(response.status, text, options.what);
       return parseBody(text, options.what) as T;
     });
   }
@@ -127,16 +128,16 @@ export class ApiServerClient implements ApiClient {
     const { clock } = this.#deps;
     const what = `watch ${path}`;
     const exchange = exchangeOf({ method: 'GET', path, query: { ...query, watch: true }, signal });
-    // The deadline is for the beginning only; the stream itself is bound to the caller's signal.
+    // The deadline covers the response headers only; the stream is bound to the caller's signal.
     const stream = new AbortController();
     const follow = AbortSignal.any([signal, stream.signal]);
     try {
-      const answer = await withDeadline({ clock, ms: watchStartMs, signal: follow, what }, async () => {
-        const begun = await this.#send(exchange, follow);
-        if (begun.status < 400) return begun;
-        throw fromAnswer(begun.status, await readAll(begun.body, longestEventBytes), what);
+      const response = await withDeadline({ clock, ms: watchStartMs, signal: follow, what }, async () => {
+        const started = await this.#send(exchange, follow);
+        if (started.status < 400) return started;
+        throw fromResponse(started.status, await readAll(started.body, maxEventBytes), what);
       });
-      for await (const line of readLines(answer.body, longestEventBytes)) yield watchEvent<T>(line, what);
+      for await (const line of readLines(response.body, maxEventBytes)) yield watchEvent<T>(line, what);
     } finally {
       stream.abort();
     }
@@ -146,19 +147,19 @@ export class ApiServerClient implements ApiClient {
     this.#deps.transport.closeConnections();
   }
 
-  /** One answer, after as many attempts as the server asked for. */
+  /** Sends the exchange, and again for as long as the server asks for a retry. */
   async #send(exchange: Exchange, signal: AbortSignal): Promise<TransportResponse> {
     const { clock, log, observer, transport } = this.#deps;
     for (let retries = 0; ; retries++) {
       await this.#throttle(exchange, signal);
-      const answer = await this.#sendOnce(exchange, signal);
-      const waitMs = retryAfterMs(answer);
-      if (waitMs === undefined || retries >= maxRetries) return answer;
-      await discard(answer);
-      observer?.retried(exchange.method, transport.host, String(answer.status));
-      log.v(2).info('The API server asks to come again later', {
+      const response = await this.#sendOnce(exchange, signal);
+      const waitMs = retryAfterMs(response);
+      if (waitMs === undefined || retries >= maxRetries) return response;
+      await discard(response);
+      observer?.retried(exchange.method, transport.host, String(response.status));
+      log.v(2).info('API server asked for a retry', {
         path: pathOf(exchange.path),
-        code: answer.status,
+        code: response.status,
         waitMs,
       });
       await clock.sleep(waitMs, signal);
@@ -191,7 +192,7 @@ export class ApiServerClient implements ApiClient {
         requestBytes: body === undefined ? 0 : Buffer.byteLength(body),
       });
     try {
-      const answer = await transport.send({
+      const response = await transport.send({
         method,
         path,
         headers: {
@@ -202,9 +203,9 @@ export class ApiServerClient implements ApiClient {
         ...(body === undefined ? {} : { body }),
         signal,
       });
-      observe(String(answer.status));
-      if (answer.status === 401) transport.unauthorized();
-      return answer;
+      observe(String(response.status));
+      if (response.status === 401) transport.unauthorized();
+      return response;
     } catch (err) {
       observe('<error>');
       throw signal.aborted && !(err instanceof KubeletError) && !isAbort(err) ? signal.reason : err;
@@ -232,22 +233,22 @@ function pathOf(pathAndQuery: string): string {
   return pathAndQuery.split('?', 1)[0] ?? pathAndQuery;
 }
 
-/** Only an answer that names a time is retried: 429, or the server's own trouble. */
-function retryAfterMs(answer: TransportResponse): number | undefined {
-  if (answer.status !== 429 && answer.status < 500) return undefined;
-  const text = answer.headers['retry-after'] ?? '';
+/** The Retry-After of a 429 or 5xx. Responses without one are not retried. */
+function retryAfterMs(response: TransportResponse): number | undefined {
+  if (response.status !== 429 && response.status < 500) return undefined;
+  const text = response.headers['retry-after'] ?? '';
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
-async function discard(answer: TransportResponse): Promise<void> {
-  await readAll(answer.body, longestEventBytes);
+async function discard(response: TransportResponse): Promise<void> {
+  await readAll(response.body, maxEventBytes);
 }
 
 function parseBody(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new KubeletError('internal', 'InvalidAnswer', `the answer to ${what} is not JSON`, { cause });
+    throw new KubeletError('internal', 'InvalidResponse', `the response to ${what} is not JSON`, { cause });
   }
 }
 

@@ -1,7 +1,7 @@
-// Who we are and whom we trust, as it is now: files are read again when they change, tokens grow old, plugins are asked anew.
-// Upstream: client-go/transport (cert_rotation.go, token_source.go) and the exec authenticator.
-// Invariants: a file that is missing or half written while it is replaced does not cost what was read before; the generation
-// changes with the certificates, so that connections made with older ones can be told apart.
+// The current client credentials and CA of a kubeconfig: reloads files when they change, renews expired tokens and
+// exec credentials. Upstream: client-go/transport (cert_rotation.go, token_source.go) and the exec authenticator.
+// Invariants: a file that is missing or half written while it is replaced leaves the last good content in use; the
+// generation changes with the certificates, so that connections made with older ones can be retired.
 import { readFile, stat } from 'node:fs/promises';
 import type { ClusterAccess, Material } from '../../api/ports/cluster-access.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
@@ -24,9 +24,9 @@ interface CredentialsDeps {
   readonly log: Logger;
 }
 
-/** How often files are looked at, at most. */
+/** Shortest time between two checks of the files. */
 const checkMs = 10_000;
-/** A plugin's credential is renewed before the server would refuse it. */
+/** Margin by which an exec credential is renewed before it expires. */
 const renewEarlyMs = 10_000;
 
 export class Credentials {
@@ -42,22 +42,22 @@ export class Credentials {
     this.#deps = deps;
   }
 
-  /** Of the certificates; connections of an older one are to be let go. */
+  /** Counts changes of the certificates; connections of an older generation must be retired. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Looks whether anything has changed, at most every few seconds. Rejects while there is nothing to begin with. */
+  /** Reloads what has changed, at most every 10 s. Rejects while no credentials could be read at all. */
   async refresh(signal: AbortSignal): Promise<void> {
-    await this.#untilLive(signal);
+    await this.#waitForPair(signal);
     this.#refreshing ??= this.#refreshNow().finally(() => {
       this.#refreshing = undefined;
     });
     await this.#refreshing;
   }
 
-  /** The server did not accept us: whatever can be fetched anew is. */
-  distrust(): void {
+  /** Forces the next refresh() to reload everything, for when the server answered 401. */
+  invalidate(): void {
     this.#exec = undefined;
     this.#checkedMs = Number.NEGATIVE_INFINITY;
   }
@@ -66,7 +66,7 @@ export class Credentials {
     return this.#tls ?? { ca: undefined, cert: undefined, key: undefined };
   }
 
-  /** Of every request. */
+  /** Authentication and impersonation headers of every request. */
   headers(): Record<string, string | string[]> {
     const { basic, impersonate, token, tokenFile } = this.#deps.access;
     const fromFile = tokenFile === undefined ? undefined : this.#files.get(tokenFile)?.text.trim();
@@ -86,8 +86,8 @@ export class Credentials {
     };
   }
 
-  /** A first certificate may take until somebody approves it; whoever asks for something waits as long as it wants to. */
-  async #untilLive(signal: AbortSignal): Promise<void> {
+  /** Waits for the first client certificate, which may need an approval; bounded by the caller's signal. */
+  async #waitForPair(signal: AbortSignal): Promise<void> {
     const { live } = this.#deps.access;
     if (live === undefined) return;
     while (live.pair() === undefined) {
@@ -113,22 +113,21 @@ export class Credentials {
     const key = live?.key.reveal() ?? (await this.#read(access.clientCertificate?.key));
     if (access.tokenFile !== undefined) await this.#readFile(access.tokenFile);
     this.#checkedMs = clock.monotonic();
-    this.#keep({
+    this.#setTls({
       ca: ca ?? (access.server.protocol === 'https:' ? await systemRoots() : undefined),
       cert: cert ?? this.#exec?.certificate?.cert,
       key: key === undefined ? this.#exec?.certificate?.key : new Secret(key),
     });
   }
 
-  #keep(next: TlsMaterial): void {
+  #setTls(next: TlsMaterial): void {
     const before = this.#tls;
     this.#tls = next;
     const same =
       before?.ca === next.ca && before?.cert === next.cert && before?.key?.reveal() === next.key?.reveal();
     if (same && before !== undefined) return;
     this.#generation++;
-    if (before !== undefined)
-      this.#deps.log.info('Client certificate or authority has changed, connecting anew');
+    if (before !== undefined) this.#deps.log.info('Client certificate or CA changed, reconnecting');
   }
 
   async #renewExec(): Promise<void> {
@@ -157,24 +156,24 @@ export class Credentials {
   }
 
   async #readFile(file: string): Promise<string> {
-    const known = this.#files.get(file);
+    const cached = this.#files.get(file);
     try {
       const { mtimeMs, ino, size } = await stat(file);
       const version = `${mtimeMs}/${ino}/${size}`;
-      if (known?.version === version) return known.text;
+      if (cached?.version === version) return cached.text;
       const text = await readFile(file, 'utf8');
       if (text.trim() === '') throw new Error('it is empty');
       this.#files.set(file, { version, text });
       return text;
     } catch (cause) {
-      if (known === undefined) {
+      if (cached === undefined) {
         throw new KubeletError('unavailable', 'CredentialsMissing', `cannot read ${file}`, { cause });
       }
-      this.#deps.log.warn('Credentials cannot be read, keeping what was read before', {
+      this.#deps.log.warn('Failed to read credentials, using the last good ones', {
         file,
         err: describeError(cause),
       });
-      return known.text;
+      return cached.text;
     }
   }
 }

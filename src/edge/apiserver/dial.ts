@@ -1,5 +1,5 @@
-// Makes one connection to the API server: straight or through a proxy, with TLS where the URL says so.
-// Invariant: a connection that fails, hangs or is given up leaves no socket behind.
+// Opens one connection to the API server, directly or through a proxy, with TLS if the URL is https.
+// Invariant: a connection that fails, times out or is abandoned leaves no socket behind.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import type { TlsMaterial } from './credentials.ts';
 
 interface Dialled {
   readonly socket: Socket | TLSSocket;
-  /** What both sides agreed on: HTTP/2, or HTTP/1.1. */
+  /** Negotiated by ALPN. */
   readonly protocol: 'h2' | 'http/1.1';
 }
 
@@ -56,7 +56,7 @@ async function secure(plain: Socket, access: ClusterAccess, tls: TlsMaterial): P
     ...(tls.ca === undefined ? {} : { ca: tls.ca }),
     ...(tls.cert === undefined || tls.key === undefined ? {} : { cert: tls.cert, key: tls.key.reveal() }),
   };
-  // A name is told to the server, an address never is.
+  // SNI carries a host name, never an address.
   if (options.servername === undefined && !/^[\d.]+$|:/.test(host)) options.servername = host;
   try {
     return await opened(connectTls(options), 'secureConnect', access.server);
@@ -66,7 +66,7 @@ async function secure(plain: Socket, access: ClusterAccess, tls: TlsMaterial): P
   }
 }
 
-/** CONNECT, as RFC 9110 has it. */
+/** CONNECT after RFC 9110. */
 async function throughProxy(server: URL, proxy: URL): Promise<Socket> {
   const target = `${server.hostname}:${portOf(server)}`;
   const credentials = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
@@ -87,7 +87,7 @@ async function throughProxy(server: URL, proxy: URL): Promise<Socket> {
   } as const;
   return await new Promise((resolve, reject) => {
     const request = proxy.protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
-    request.once('timeout', () => request.destroy(new Error(`no answer within ${connectMs} ms`)));
+    request.once('timeout', () => request.destroy(new Error(`no response within ${connectMs} ms`)));
     request.on('error', (cause) => reject(unreachable(proxy, cause, 'proxy')));
     request.once('connect', (response, socket) => {
       if (response.statusCode === 200) {
@@ -96,7 +96,7 @@ async function throughProxy(server: URL, proxy: URL): Promise<Socket> {
         return;
       }
       socket.destroy();
-      reject(unreachable(proxy, new Error(`it answered ${response.statusCode} to CONNECT`), 'proxy'));
+      reject(unreachable(proxy, new Error(`CONNECT was answered with ${response.statusCode}`), 'proxy'));
     });
     request.end();
   });
@@ -121,7 +121,7 @@ function opened<S extends Socket>(socket: S, event: string, url: URL): Promise<S
   });
 }
 
-function unreachable(url: URL, cause: unknown, what: string): KubeletError {
+function unreachable(url: URL, cause: unknown, what: 'API server' | 'proxy'): KubeletError {
   return new KubeletError('unavailable', 'ConnectionFailed', `the ${what} at ${url.host} is not reachable`, {
     cause,
   });

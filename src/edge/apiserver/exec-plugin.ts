@@ -1,5 +1,5 @@
-// Asks a program for credentials, as client.authentication.k8s.io has it. Upstream: client-go/plugin/pkg/client/auth/exec.
-// Invariants: one run at a time per plugin is the caller's to see to; what the program prints never reaches the log.
+// Runs an exec credential plugin (client.authentication.k8s.io). Upstream: client-go/plugin/pkg/client/auth/exec.
+// Invariant: the plugin's output never reaches the log. The caller runs at most one instance of a plugin at a time.
 import { execFile } from 'node:child_process';
 import type { ExecPlugin } from '../../api/ports/cluster-access.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -8,7 +8,7 @@ import { Secret } from '../../base/log/secret.ts';
 export interface ExecCredential {
   readonly token: Secret | undefined;
   readonly certificate: { readonly cert: string; readonly key: Secret } | undefined;
-  /** Undefined: good until the server refuses it. */
+  /** Undefined: valid until the server rejects it. */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -19,8 +19,8 @@ export interface ClusterInfo {
   readonly 'certificate-authority-data'?: string;
 }
 
-const longestRunMs = 60_000;
-const longestOutputBytes = 1024 * 1024;
+const maxRunMs = 60_000;
+const maxOutputBytes = 1024 * 1024;
 
 export async function runExecPlugin(plugin: ExecPlugin, cluster: ClusterInfo): Promise<ExecCredential> {
   const info = {
@@ -37,8 +37,8 @@ function run(plugin: ExecPlugin, env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = {
       env,
-      timeout: longestRunMs,
-      maxBuffer: longestOutputBytes,
+      timeout: maxRunMs,
+      maxBuffer: maxOutputBytes,
       killSignal: 'SIGKILL',
     } as const;
     const child = execFile(plugin.command, [...plugin.args], options, (err, stdout) => {
@@ -49,12 +49,12 @@ function run(plugin: ExecPlugin, env: NodeJS.ProcessEnv): Promise<string> {
   });
 }
 
-/** Node's own message repeats the command line and what the program said. */
+/** Node's own message would quote the command line and the plugin's output. */
 function explain(
   err: Error & { code?: string | number | null | undefined; killed?: boolean | undefined },
 ): string {
-  if (err.killed === true) return `it did not end within ${longestRunMs} ms`;
-  return typeof err.code === 'number' ? `it ended with ${err.code}` : `it did not start (${err.code})`;
+  if (err.killed === true) return `it did not exit within ${maxRunMs} ms`;
+  return typeof err.code === 'number' ? `it exited with code ${err.code}` : `it did not start (${err.code})`;
 }
 
 function failure(plugin: ExecPlugin, why: string): KubeletError {
@@ -65,16 +65,16 @@ function failure(plugin: ExecPlugin, why: string): KubeletError {
 
 function readCredential(output: string, plugin: ExecPlugin): ExecCredential {
   const parsed = parseObject(output);
-  if (parsed?.['kind'] !== 'ExecCredential') throw failure(plugin, 'what it printed is no ExecCredential');
+  if (parsed?.['kind'] !== 'ExecCredential') throw failure(plugin, 'its output is not an ExecCredential');
   if (parsed['apiVersion'] !== plugin.apiVersion) {
-    throw failure(plugin, `it answered in the version ${String(parsed['apiVersion'])}`);
+    throw failure(plugin, `its output has apiVersion ${String(parsed['apiVersion'])}`);
   }
   const status = (parsed['status'] ?? {}) as Record<string, unknown>;
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
   const certificate =
     typeof cert === 'string' && typeof key === 'string' ? { cert, key: new Secret(key) } : undefined;
   if (typeof token !== 'string' && certificate === undefined) {
-    throw failure(plugin, 'it gave neither a token nor a certificate with its key');
+    throw failure(plugin, 'its output has neither a token nor a certificate and key');
   }
   const expiresAtMs = typeof expirationTimestamp === 'string' ? Date.parse(expirationTimestamp) : Number.NaN;
   return {
@@ -89,7 +89,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
-    // Not to be quoted: it may be half a credential.
+    // Not quoted: it may contain part of a credential.
     return undefined;
   }
 }

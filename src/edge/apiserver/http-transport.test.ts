@@ -1,4 +1,4 @@
-// The real transport against the double on loopback: TLS, certificates that change, proxies, plugins, connections that break.
+// The real transport against the API server double on loopback: TLS, certificate rotation, proxies, exec plugins, lost connections.
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
@@ -53,7 +53,7 @@ interface Edits {
   readonly user?: object;
 }
 
-/** A client with a kubeconfig on disk, whose cluster and user are changed as told. */
+/** A client with a kubeconfig on disk, with the given cluster and user. */
 async function clientOf(front: HttpFront, edits: Edits = {}, clock = realClock): Promise<ApiClient> {
   const config = JSON.parse(kubeconfigText({ front, authority, client: adminCertificate(authority) })) as {
     clusters: { cluster: object }[];
@@ -117,12 +117,12 @@ describe('HttpTransport', () => {
       if (http2) expect(front.connections.total).toBe(1);
     });
 
-  test('plain HTTP, where the URL says so', async () => {
+  test('uses plain HTTP for an http URL', async () => {
     const front = await serve({ authority: undefined });
     expect(await whoAmI(await clientOf(front, { user: { token: 'good' } }))).toBe('kubernetes-admin');
   });
 
-  test('trusts only the authority that is named, unless told to trust anybody', async () => {
+  test('trusts only the configured CA, unless insecure-skip-tls-verify is set', async () => {
     const front = await serve();
     const other = { 'certificate-authority-data': Buffer.from(new TestAuthority().cert).toString('base64') };
     expect(await failureOf(whoAmI(await clientOf(front, { cluster: { server: front.url, ...other } })))).toBe(
@@ -132,7 +132,7 @@ describe('HttpTransport', () => {
     expect(await whoAmI(await clientOf(front, { cluster: anybody }))).toBe('kubernetes-admin');
   });
 
-  test('holds the server to the name that the kubeconfig gives it', async () => {
+  test('verifies the server against tls-server-name', async () => {
     const front = await serve();
     const cluster = (name: string) => ({
       server: front.url,
@@ -144,7 +144,7 @@ describe('HttpTransport', () => {
     expect(await failureOf(whoAmI(wrong))).toBe('unavailable ConnectionFailed');
   });
 
-  test('takes up a client certificate that has changed on disk, on a new connection', async () => {
+  test('uses a client certificate that changed on disk, on a new connection', async () => {
     const front = await serve();
     const pem = join(directory, 'client.pem');
     const put = async (name: string): Promise<void> => {
@@ -165,7 +165,7 @@ describe('HttpTransport', () => {
     expect(await whoAmI(client)).toBe('system:node:after');
   });
 
-  test('an expired client certificate is refused, and the next one on disk is taken at once', async () => {
+  test('uses the next certificate on disk at once after an expired one was rejected', async () => {
     const front = await serve();
     const pem = join(directory, 'client.pem');
     const leaf = { commonName: 'system:node:n1', organizations: ['system:nodes'], usage: 'client' } as const;
@@ -179,7 +179,7 @@ describe('HttpTransport', () => {
     expect(await whoAmI(client)).toBe('system:node:n1');
   });
 
-  test('reads a token file again, at once when the server refuses the token', async () => {
+  test('reloads a token file, at once after a 401', async () => {
     const front = await serve();
     await writeFile(join(directory, 'token'), 'bad\n');
     const client = await clientOf(front, { user: { tokenFile: 'token' } }, new FakeClock());
@@ -188,7 +188,7 @@ describe('HttpTransport', () => {
     expect(await whoAmI(client)).toBe('kubernetes-admin');
   });
 
-  test('asks an exec plugin for a token, and again when it grows old', async () => {
+  test('gets a token from an exec plugin, and a new one when it expires', async () => {
     const front = await serve();
     const script = join(directory, 'plugin');
     const count = join(directory, 'count');
@@ -217,7 +217,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(await readFile(count, 'utf8')).toBe('x\nx\n');
   });
 
-  test('says which plugin failed, and nothing of what it printed', async () => {
+  test('names the exec plugin that failed, without its output', async () => {
     const front = await serve();
     const exec = {
       apiVersion: 'client.authentication.k8s.io/v1',
@@ -227,11 +227,11 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     };
     const client = await clientOf(front, { user: { exec } });
     const err: unknown = await whoAmI(client).catch((cause: unknown) => cause);
-    expect(String(err)).toContain('exec plugin sh: it ended with 1; get one from example.com');
+    expect(String(err)).toContain('exec plugin sh: it exited with code 1; get one from example.com');
     expect(String(err)).not.toContain('secret');
   });
 
-  test('goes through a proxy, with its password', async () => {
+  test('connects through a proxy with credentials', async () => {
     const asked: string[] = [];
     const proxy = await connectProxy(asked);
     const front = await serve();
@@ -246,7 +246,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(await failureOf(whoAmI(await clientOf(front, { cluster })))).toBe('unavailable ConnectionFailed');
   });
 
-  test('is there again after the server was away, and after its connections were closed', async () => {
+  test('reconnects after the server was down, and after its connections were closed', async () => {
     const front = await serve();
     const client = await clientOf(front);
     await whoAmI(client);
@@ -265,7 +265,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(await whoAmI(client)).toBe('kubernetes-admin');
   });
 
-  test('gives up a request that is aborted or runs out of time, and keeps the connection', async () => {
+  test('ends a request that is aborted or times out, and keeps the connection', async () => {
     const front = await serve();
     const client = await clientOf(front);
     await whoAmI(client);
@@ -282,7 +282,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(front.connections.total).toBe(1);
   });
 
-  test('takes further connections when one has no room for another stream', async () => {
+  test('opens another connection when one has reached its stream limit', async () => {
     const front = await serve({ maxStreams: 3 });
     const client = await clientOf(front);
     const stop = new AbortController();
@@ -298,22 +298,22 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(ends.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
   });
 
-  test('pings a connection that is silent, keeps one that answers and drops one that does not', async () => {
+  test('pings an idle connection, and drops it without a reply', async () => {
     const front = await serve();
     const line = await deadLine(front.port);
     const clock = new FakeClock();
     const cluster = { server: `https://127.0.0.1:${line.port}`, 'certificate-authority-data': caData() };
     const client = await clientOf(front, { cluster }, clock);
     await whoAmI(client);
-    // The first look, after 30 s, sees what the request brought; the second finds silence and pings. The answer to the next
-    // request comes after the answer to that.
-    for (let look = 0; look < 3; look++) {
+    // The first check, after 30 s, sees the bytes of the request; the second finds the connection idle and pings. The
+    // response to the next request comes after the reply to that ping.
+    for (let round = 0; round < 3; round++) {
       await clock.advance(60_000);
       await whoAmI(client);
     }
     expect(front.connections.total).toBe(1);
     line.cut = true;
-    // A write, which is not repeated on another connection.
+    // A write, which is not resent on another connection.
     const hanging = failureOf(client.create('/api/v1/namespaces', {}, { signal, timeoutMs: 3_600_000 }));
     while (line.dropped === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await clock.advance(110_000);
@@ -322,14 +322,14 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
     expect(await whoAmI(client)).toBe('kubernetes-admin');
   });
 
-  test('a server that nobody runs is unavailable', async () => {
+  test('reports a server that does not listen as unavailable', async () => {
     const front = await serve();
     await front.close();
     expect(await failureOf(whoAmI(await clientOf(front)))).toBe('unavailable ConnectionFailed');
   });
 });
 
-/** Passes everything on until it is cut: then nothing arrives, and nobody is told. */
+/** A TCP proxy. Once cut, it drops all data without closing the connections. */
 async function deadLine(
   target: number,
 ): Promise<{ readonly port: number; cut: boolean; readonly dropped: number }> {

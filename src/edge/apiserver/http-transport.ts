@@ -1,7 +1,6 @@
-// The way to a real API server: HTTP/2 on one connection for everything where the server speaks it, HTTP/1.1 otherwise.
-// Upstream: client-go/transport. Invariants: new certificates mean new connections; what is sent twice was not carried out
-// the first time: the server had refused it unread, or it only reads.
-
+// The transport to a real API server: one HTTP/2 connection for all requests if the server supports it, else HTTP/1.1.
+// Upstream: client-go/transport. Invariants: new certificates mean new connections; a request is resent only if the
+// server refused it unprocessed (REFUSED_STREAM, GOAWAY) or if it is a GET.
 import type { ClusterAccess } from '../../api/ports/cluster-access.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -17,13 +16,13 @@ interface HttpTransportDeps {
   readonly access: ClusterAccess;
   readonly clock: Clock;
   readonly log: Logger;
-  /** For HTTPS_PROXY and NO_PROXY, where the kubeconfig names no proxy. */
+  /** HTTPS_PROXY and NO_PROXY are read from here if the kubeconfig names no proxy. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** How often one request is sent on another connection. */
-const mostResends = 2;
-/** What was begun with the old certificate may go on for so long. */
+/** How often one request is resent on another connection. */
+const maxResends = 2;
+/** How long requests on connections of an old certificate may continue. */
 const retireMs = 10_000;
 
 export class HttpTransport implements Transport {
@@ -32,7 +31,7 @@ export class HttpTransport implements Transport {
   readonly #credentials: Credentials;
   readonly #proxy: URL | undefined;
   #generation = 0;
-  /** Ends what was made with certificates that have been replaced. */
+  /** Closes the connections of replaced certificates. */
   #closeRetired: () => void = () => undefined;
   #http2: Http2Connection[] = [];
   #http1: Http1Connections | undefined;
@@ -50,32 +49,32 @@ export class HttpTransport implements Transport {
       request.signal.throwIfAborted();
       await this.#credentials.refresh(request.signal);
       request.signal.throwIfAborted();
-      this.#dropOlder();
+      this.#retireOlder();
       let connection = this.#usable();
       const isNew = connection === undefined;
       while (connection === undefined) {
         await this.#connect();
         request.signal.throwIfAborted();
-        // Looked for again in the turn in which it is used: others waited for the same connection, and may have filled it.
+        // Checked again in the turn that uses it: other requests waited for the same connection and may have filled it.
         connection = this.#usable();
       }
       try {
         return await connection.send(this.#wire(request));
       } catch (err) {
-        if (attempt >= mostResends || !maySendAgain(err, request, !isNew)) throw err;
+        if (attempt >= maxResends || !mayResend(err, request, !isNew)) throw err;
       }
     }
   }
 
-  /** There is another client certificate: it is used from now on, and what was begun with the one before ends soon. */
+  /** Switches to a new client certificate. Requests under way on the old one have `retireMs` to end. */
   async renew(): Promise<void> {
-    this.#credentials.distrust();
+    this.#credentials.invalidate();
     await this.#credentials.refresh(new AbortController().signal);
-    this.#dropOlder();
+    this.#retireOlder();
   }
 
   unauthorized(): void {
-    this.#credentials.distrust();
+    this.#credentials.invalidate();
   }
 
   closeConnections(): void {
@@ -102,7 +101,7 @@ export class HttpTransport implements Transport {
     return this.#http2.find((connection) => connection.hasRoom) ?? this.#http1;
   }
 
-  /** One at a time: who comes meanwhile uses the same connection, as far as there is room on it. */
+  /** Dials once at a time: concurrent requests share the new connection as far as it has room. */
   async #connect(): Promise<void> {
     this.#dialling ??= this.#open().finally(() => {
       this.#dialling = undefined;
@@ -119,12 +118,12 @@ export class HttpTransport implements Transport {
       this.#http2.push(connection);
       return;
     }
-    // The connection that showed what the server speaks is the first of many.
+    // The connection on which the protocol was negotiated becomes the first of the pool.
     let first: typeof socket | undefined = socket;
     const connections = new Http1Connections(access.server, async () => {
-      const made = first ?? (await this.#dial()).socket;
+      const next = first ?? (await this.#dial()).socket;
       first = undefined;
-      return made;
+      return next;
     });
     this.#http1 = connections;
   }
@@ -133,7 +132,7 @@ export class HttpTransport implements Transport {
     return await dial(this.#deps.access, this.#credentials.tls(), this.#proxy);
   }
 
-  #dropOlder(): void {
+  #retireOlder(): void {
     const { generation } = this.#credentials;
     if (generation === this.#generation) return;
     const isFirst = this.#generation === 0;
@@ -145,7 +144,7 @@ export class HttpTransport implements Transport {
     this.#http1 = undefined;
     for (const connection of http2) connection.retire();
     this.#closeRetired();
-    // Watches would go on for minutes as whoever we were before.
+    // Otherwise watches would continue for minutes under the old identity.
     const timer = this.#deps.clock.setTimer(retireMs, () => this.#closeRetired());
     this.#closeRetired = () => {
       timer.cancel();
@@ -155,11 +154,11 @@ export class HttpTransport implements Transport {
   }
 }
 
-function maySendAgain(err: unknown, request: TransportRequest, wasUsedBefore: boolean): boolean {
+function mayResend(err: unknown, request: TransportRequest, isReused: boolean): boolean {
   if (!(err instanceof KubeletError) || request.signal.aborted) return false;
   if (err.reason === refused) return true;
-  // A connection that was kept may have been closed by the server while nobody looked.
+  // The server may have closed an idle connection in the meantime.
   return (
-    request.method === 'GET' && (err.reason === stale || (wasUsedBefore && err.reason === 'ConnectionBroken'))
+    request.method === 'GET' && (err.reason === stale || (isReused && err.reason === 'ConnectionBroken'))
   );
 }

@@ -1,4 +1,5 @@
-// HTTP/1.1 for servers and proxies that do not speak HTTP/2: a connection per request under way, kept for the next one.
+// HTTP/1.1 for servers and proxies without HTTP/2: one connection per request in flight, kept alive for reuse.
+// Invariant: after close() no socket is left.
 import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -6,8 +7,8 @@ import { KubeletError } from '../../base/errors.ts';
 import type { WireRequest } from './http2-connection.ts';
 import type { TransportResponse } from './transport.ts';
 
-const mostIdle = 25;
-/** Shorter than the idle time after which servers hang up. */
+const maxIdleSockets = 25;
+/** Shorter than the idle timeout of servers. */
 const idleMs = 60_000;
 
 export class Http1Connections {
@@ -32,7 +33,7 @@ export class Http1Connections {
         headers: { host: this.#server.host, ...headers, ...length },
         signal,
       });
-      outgoing.once('response', (response) => resolve(answerOf(response, signal)));
+      outgoing.once('response', (response) => resolve(responseOf(response, signal)));
       outgoing.on('error', (cause) =>
         reject(signal.aborted ? (signal.reason as Error) : broken(cause, outgoing)),
       );
@@ -50,7 +51,7 @@ class DialAgent extends Agent {
   readonly #open = new Set<Socket>();
 
   constructor(dialSocket: () => Promise<Socket>) {
-    super({ keepAlive: true, maxFreeSockets: mostIdle, timeout: 0 });
+    super({ keepAlive: true, maxFreeSockets: maxIdleSockets, timeout: 0 });
     this.#dial = dialSocket;
   }
 
@@ -82,7 +83,7 @@ class DialAgent extends Agent {
       return;
     }
     this.#open.add(socket);
-    // Only set while it is idle.
+    // The timeout is only set while the socket is idle.
     socket.on('timeout', () => socket.destroy());
     socket.once('close', () => this.#open.delete(socket));
     done(null, socket);
@@ -94,7 +95,7 @@ class DialAgent extends Agent {
   }
 }
 
-function answerOf(response: IncomingMessage, signal: AbortSignal): TransportResponse {
+function responseOf(response: IncomingMessage, signal: AbortSignal): TransportResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(response.headers)) {
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
@@ -112,11 +113,11 @@ async function* bodyOf(response: IncomingMessage, signal: AbortSignal): AsyncGen
   if (!response.complete) throw broken(undefined);
 }
 
-/** A kept connection that the server had closed meanwhile: the next one will do. */
+/** Reason of an error on a reused connection that the server had closed: a new connection will do. */
 export const stale = 'ConnectionStale';
 
 function broken(cause: unknown, request?: ClientRequest): KubeletError {
   if (cause instanceof KubeletError) return cause;
   const reason = request?.reusedSocket === true ? stale : 'ConnectionBroken';
-  return new KubeletError('unavailable', reason, 'the connection to the API server broke', { cause });
+  return new KubeletError('unavailable', reason, 'the connection to the API server was lost', { cause });
 }

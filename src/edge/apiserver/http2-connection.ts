@@ -1,6 +1,6 @@
-// One HTTP/2 connection: many requests and watches at once, and pings that notice when the other side is gone.
+// One HTTP/2 connection: multiplexes requests and watches, and pings to detect a dead peer.
 // Upstream: golang.org/x/net/http2 with client-go's settings (read idle 30 s, ping 15 s).
-// Invariants: after `failed` or `close` nothing is sent on it; a stream always ends, with an error when the connection breaks.
+// Invariants: after close() nothing is sent on it; every stream ends, with an error if the connection is lost.
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -19,8 +19,8 @@ const pingAfterIdleMs = 30_000;
 const pingTimeoutMs = 15_000;
 const windowBytes = 1024 * 1024;
 const memoryMb = 128;
-/** For a server that does not say how many; as Go assumes. */
-const assumedStreams = 100;
+/** Go's assumption for a server that announces no limit. */
+const defaultMaxStreams = 100;
 const settingsMs = 15_000;
 
 export class Http2Connection {
@@ -32,7 +32,7 @@ export class Http2Connection {
   #seenBytes = 0;
   #streams = 0;
   #retired = false;
-  #mostStreams = 0;
+  #maxStreams = 0;
 
   constructor(socket: Socket, server: URL, clock: Clock) {
     this.#clock = clock;
@@ -46,36 +46,34 @@ export class Http2Connection {
     this.#session.once('connect', () => {
       if (!this.#session.destroyed) this.#session.setLocalWindowSize(windowBytes * 16);
     });
-    // Streams tell their own failure; without a listener this would end the process.
+    // Streams report their own failure; without a listener Node would throw.
     this.#session.on('error', () => this.close());
     this.#session.on('goaway', () => this.retire());
     this.#session.once('close', () => this.close());
     this.#watchIdle();
   }
 
-  /** Resolves when the server has said how many streams it takes: one too many would wait until another ends. */
+  /** Resolves when the server has announced its stream limit: a stream beyond it would wait for another to end. */
   async ready(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#session.once('remoteSettings', (settings) => {
-        this.#mostStreams = settings.maxConcurrentStreams ?? assumedStreams;
+        this.#maxStreams = settings.maxConcurrentStreams ?? defaultMaxStreams;
         timer.cancel();
         resolve();
       });
       const fail = (): void => {
         timer.cancel();
-        reject(
-          new KubeletError('unavailable', 'ConnectionFailed', 'the API server broke the connection off'),
-        );
+        reject(new KubeletError('unavailable', 'ConnectionFailed', 'the API server closed the connection'));
       };
       const timer = this.#clock.setTimer(settingsMs, () => this.close());
       this.#session.once('close', fail);
     });
   }
 
-  /** Whether another stream can begin on it. */
+  /** Whether it accepts another stream. */
   get hasRoom(): boolean {
-    const most = this.#mostStreams;
-    return !this.#retired && !this.#session.closed && !this.#session.destroyed && this.#streams < most;
+    const max = this.#maxStreams;
+    return !this.#retired && !this.#session.closed && !this.#session.destroyed && this.#streams < max;
   }
 
   get isDone(): boolean {
@@ -101,10 +99,10 @@ export class Http2Connection {
       if (this.#retired && this.#streams === 0) this.close();
     });
     if (request.body !== undefined) stream.end(request.body);
-    return answerOf(stream, request.signal);
+    return responseOf(stream, request.signal);
   }
 
-  /** Takes no more; what runs on it may end. */
+  /** Accepts no more requests; those in flight may end. */
   retire(): void {
     this.#retired = true;
     if (this.#streams === 0) this.close();
@@ -121,9 +119,9 @@ export class Http2Connection {
   #watchIdle(): void {
     this.#timer = this.#clock.setTimer(pingAfterIdleMs, () => {
       const { bytesRead } = this.#socket;
-      const quiet = bytesRead === this.#seenBytes;
+      const isIdle = bytesRead === this.#seenBytes;
       this.#seenBytes = bytesRead;
-      if (quiet) this.#ping();
+      if (isIdle) this.#ping();
       else this.#watchIdle();
     });
   }
@@ -139,10 +137,10 @@ export class Http2Connection {
   }
 }
 
-/** A server that refused a stream has not looked at it: it may be sent again, whatever it asks for. */
+/** Reason of an error for a stream that the server did not process: any request may be resent. */
 export const refused = 'StreamRefused';
 
-function answerOf(stream: ClientHttp2Stream, signal: AbortSignal): Promise<TransportResponse> {
+function responseOf(stream: ClientHttp2Stream, signal: AbortSignal): Promise<TransportResponse> {
   return new Promise((resolve, reject) => {
     stream.once('response', (headers) => {
       const plain: Record<string, string> = {};
@@ -164,7 +162,7 @@ async function* bodyOf(stream: ClientHttp2Stream, signal: AbortSignal): AsyncGen
   } catch (cause) {
     throw signal.aborted ? signal.reason : brokenStream(stream, cause);
   } finally {
-    // Left early: the server is to stop sending.
+    // The caller left the loop early: stop the server from sending.
     if (!ended && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
   }
   if (signal.aborted) throw signal.reason;
@@ -175,6 +173,6 @@ function brokenStream(stream: ClientHttp2Stream, cause: unknown): KubeletError {
   const code = stream.rstCode ?? 0;
   const goAway = (cause as { code?: string } | undefined)?.code === 'ERR_HTTP2_GOAWAY_SESSION';
   const reason = code === constants.NGHTTP2_REFUSED_STREAM || goAway ? refused : 'ConnectionBroken';
-  const message = 'the connection to the API server broke';
+  const message = 'the connection to the API server was lost';
   return new KubeletError('unavailable', reason, message, cause === undefined ? {} : { cause });
 }

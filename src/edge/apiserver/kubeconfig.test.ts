@@ -1,4 +1,4 @@
-// Texts in, access or the reason why not out.
+// Kubeconfig text in, access or the error out.
 import { describe, expect, test } from 'vitest';
 import { parseKubeconfig } from './kubeconfig.ts';
 
@@ -31,7 +31,7 @@ describe('parseKubeconfig reads', () => {
     expect(access.clientCertificate).toBeUndefined();
   });
 
-  test('YAML as kubeadm writes it, files beside it', () => {
+  test('the YAML that kubeadm writes, with paths relative to the file', () => {
     const yaml = `apiVersion: v1
 kind: Config
 clusters:
@@ -63,7 +63,7 @@ users:
     expect(access.server.pathname).toBe('/base');
   });
 
-  test('data before files, and secrets that do not print', () => {
+  test('inline data in preference to files, and never prints secrets', () => {
     const data = (value: string): string => Buffer.from(value).toString('base64');
     const user = {
       'client-certificate': '/x',
@@ -84,7 +84,7 @@ users:
     expect(JSON.stringify(access)).not.toMatch(/abc|KEY|CERT/);
   });
 
-  test('exec plugins, whose command is looked for beside the file when it has a slash', () => {
+  test('exec plugins, and resolves a command with a slash against the directory of the file', () => {
     const exec = {
       apiVersion: 'client.authentication.k8s.io/v1',
       command: './get-token',
@@ -102,28 +102,28 @@ users:
   });
 });
 
-describe('parseKubeconfig refuses', () => {
+describe('parseKubeconfig rejects', () => {
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'x' };
   const cases: readonly (readonly [string, string, string])[] = [
-    ['what is no YAML', '{', 'neither YAML nor JSON'],
-    ['what is no object', '[]', 'the file is no object'],
+    ['invalid YAML', '{', 'neither YAML nor JSON'],
+    ['a file that is not an object', '[]', 'the file is not an object'],
     ['another kind', text({ more: { kind: 'Pod' } }), 'its kind is Pod'],
     ['no current context', text({ more: { 'current-context': '' } }), 'no current-context'],
-    ['a context that is not there', text({ more: { 'current-context': 'x' } }), 'no context "x"'],
-    ['a cluster that is not there', text({ more: { clusters: [] } }), 'no cluster "c"'],
-    ['a user that is not there', text({ more: { users: null } }), 'no user "u"'],
-    ['no server', text({ cluster: { server: '' } }), 'server is no URL'],
-    ['another protocol', text({ cluster: { server: 'ftp://x' } }), 'protocol ftp:'],
-    ['a key without its certificate', text({ user: { 'client-key': 'x' } }), 'only one is given'],
+    ['a missing context', text({ more: { 'current-context': 'x' } }), 'no context "x"'],
+    ['a missing cluster', text({ more: { clusters: [] } }), 'no cluster "c"'],
+    ['a missing user', text({ more: { users: null } }), 'no user "u"'],
+    ['no server', text({ cluster: { server: '' } }), 'server is not a URL'],
+    ['an unsupported protocol', text({ cluster: { server: 'ftp://x' } }), 'protocol ftp:'],
+    ['a key without its certificate', text({ user: { 'client-key': 'x' } }), 'must be set together'],
     [
-      'an authority that is not to be asked',
+      'a CA together with insecure-skip-tls-verify',
       text({ cluster: { 'certificate-authority': 'x', 'insecure-skip-tls-verify': true } }),
-      'both given',
+      'mutually exclusive',
     ],
-    ['an unknown exec version', text({ user: { exec: { ...exec, apiVersion: 'v9' } } }), 'apiVersion v9'],
+    ['an unknown exec version', text({ user: { exec: { ...exec, apiVersion: 'v9' } } }), 'apiVersion "v9"'],
     ['exec without a command', text({ user: { exec: { ...exec, command: '' } } }), 'no command'],
     [
-      'exec with a terminal',
+      'exec that needs a terminal',
       text({ user: { exec: { ...exec, interactiveMode: 'Always' } } }),
       'needs a terminal',
     ],
@@ -131,7 +131,7 @@ describe('parseKubeconfig refuses', () => {
   for (const [name, given, why] of cases)
     test(name, () => expect(() => parseKubeconfig(given, '/etc')).toThrow(why));
 
-  test('without quoting what it could not read', () => {
+  test('without quoting the text it could not parse', () => {
     expect(() => parseKubeconfig('users: [{token: secret-abc', '/etc')).toThrow(/^(?!.*secret-abc)/);
   });
 });

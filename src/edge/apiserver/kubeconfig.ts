@@ -1,5 +1,5 @@
-// Reads a kubeconfig: which server, whom to trust, who we are. Pure: text in, access out; paths are made absolute, not read.
-// Upstream: client-go/tools/clientcmd. Invariants: what is wrong is named with its place, secrets are never part of it.
+// Parses a kubeconfig: server, CA, user. Pure: text in, access out; paths are made absolute but not read.
+// Upstream: client-go/tools/clientcmd. Invariant: errors name the field at fault and never contain a secret.
 import { isAbsolute, join } from 'node:path';
 import { parse } from 'yaml';
 import type { ClusterAccess, ExecPlugin, Material } from '../../api/ports/cluster-access.ts';
@@ -13,7 +13,7 @@ function invalid(why: string): KubeletError {
   return new KubeletError('invalid', 'InvalidKubeconfig', `the kubeconfig is not valid: ${why}`);
 }
 
-/** `directory`: where the file lies; relative paths in it begin there. */
+/** `directory`: that of the file; relative paths are resolved against it. */
 export function parseKubeconfig(text: string, directory: string): ClusterAccess {
   const config = fieldsOf(parseYaml(text), 'the file');
   const kind = textOf(config, 'kind');
@@ -31,7 +31,7 @@ function parseYaml(text: string): unknown {
   try {
     return parse(text);
   } catch {
-    // The parser quotes the line, which may hold a key.
+    // The parser's message quotes the line, which may contain a key.
     throw invalid('it is neither YAML nor JSON');
   }
 }
@@ -45,7 +45,7 @@ function clusterOf(cluster: Fields, directory: string): ClusterPart {
   const insecureSkipTlsVerify = cluster['insecure-skip-tls-verify'] === true;
   const ca = materialOf(cluster, 'certificate-authority', directory);
   if (insecureSkipTlsVerify && ca !== undefined) {
-    throw invalid('certificate-authority and insecure-skip-tls-verify are both given');
+    throw invalid('certificate-authority and insecure-skip-tls-verify are mutually exclusive');
   }
   const proxy = textOf(cluster, 'proxy-url');
   return {
@@ -61,7 +61,7 @@ function userOf(user: Fields, directory: string): Omit<ClusterAccess, keyof Clus
   const cert = materialOf(user, 'client-certificate', directory);
   const key = materialOf(user, 'client-key', directory);
   if ((cert === undefined) !== (key === undefined)) {
-    throw invalid('of client-certificate and client-key only one is given');
+    throw invalid('client-certificate and client-key must be set together');
   }
   const token = textOf(user, 'token');
   const tokenFile = textOf(user, 'tokenFile');
@@ -90,15 +90,18 @@ const execVersions = ['client.authentication.k8s.io/v1', 'client.authentication.
 function execOf(value: unknown, directory: string): ExecPlugin {
   const exec = fieldsOf(value, 'exec');
   const apiVersion = textOf(exec, 'apiVersion') ?? '';
-  if (!execVersions.includes(apiVersion)) throw invalid(`exec has the unknown apiVersion ${apiVersion}`);
+  if (!execVersions.includes(apiVersion))
+    throw invalid(`exec has the unsupported apiVersion ${JSON.stringify(apiVersion)}`);
   const command = textOf(exec, 'command');
   if (command === undefined) throw invalid('exec has no command');
   if (textOf(exec, 'interactiveMode') === 'Always') {
-    throw invalid(`exec: ${command} needs a terminal (interactiveMode Always), and there is none`);
+    throw invalid(
+      `exec: ${command} needs a terminal (interactiveMode Always), which a kubelet does not have`,
+    );
   }
   const args = exec['args'] ?? [];
   const env = exec['env'] ?? [];
-  if (!Array.isArray(args) || !Array.isArray(env)) throw invalid('exec has args or env that are no lists');
+  if (!Array.isArray(args) || !Array.isArray(env)) throw invalid('exec: args and env must be lists');
   return {
     apiVersion,
     command: command.includes('/') ? pathOf(command, directory) : command,
@@ -127,11 +130,12 @@ function pathOf(path: string, directory: string): string {
 }
 
 function urlOf(text: string, field: string, protocols: readonly string[]): URL {
-  // kubectl takes a bare host, too.
+  // kubectl accepts a bare host, too.
   const full = /^[a-z0-9]+:\/\//i.test(text) ? text : `https://${text}`;
-  if (text === '' || !URL.canParse(full)) throw invalid(`${field} is no URL`);
+  if (text === '' || !URL.canParse(full)) throw invalid(`${field} is not a URL`);
   const url = new URL(full);
-  if (!protocols.includes(url.protocol)) throw invalid(`${field} has the protocol ${url.protocol}`);
+  if (!protocols.includes(url.protocol))
+    throw invalid(`${field} has the unsupported protocol ${url.protocol}`);
   return url;
 }
 
@@ -148,7 +152,7 @@ function named(config: Fields, list: string, name: string, key: string): Fields 
 }
 
 function fieldsOf(value: unknown, what: string): Fields {
-  if (!isObject(value)) throw invalid(`${what} is no object`);
+  if (!isObject(value)) throw invalid(`${what} is not an object`);
   return value;
 }
 

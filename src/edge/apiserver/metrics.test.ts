@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { Metrics } from '../../base/metrics.ts';
 import { restClientMetrics } from './metrics.ts';
 
-test('requests, answers, waits and retries are counted under upstream’s names and labels', () => {
+test('counts requests, responses, waits and retries under upstream’s names and labels', () => {
   const metrics = new Metrics();
   const observer = restClientMetrics(metrics);
   const host = 'api:6443';
   observer.request({ method: 'GET', host, code: '200', seconds: 0.02, requestBytes: 0 });
   observer.request({ method: 'GET', host, code: '<error>', seconds: 5, requestBytes: 100 });
-  observer.answered?.('GET', host, 300);
+  observer.responded?.('GET', host, 300);
   observer.waited('GET', host, 0.3);
   observer.retried('GET', host, '429');
   const text = metrics.render();

@@ -1,4 +1,4 @@
-// The API server of a kubeconfig, ready to be asked: client and reflector with the limits of the configuration.
+// Builds the client and reflector for the API server of a kubeconfig, with the rate limits of the configuration.
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { ApiClient, Follow } from '../../api/ports/api-client.ts';
@@ -30,11 +30,10 @@ interface ApiServerOptions {
 export interface ApiServer {
   readonly client: ApiClient;
   readonly follow: Follow;
-  /** For those whose requests must not wait for others: as long as there is one connection, it is shared anyway. */
   close(): void;
 }
 
-/** As long as a server itself takes before it gives a request up. */
+/** The API server's own request timeout (--request-timeout). */
 const requestTimeoutMs = 60_000;
 
 export async function readKubeconfig(path: string): Promise<ClusterAccess> {
@@ -48,8 +47,8 @@ export async function readKubeconfig(path: string): Promise<ClusterAccess> {
 }
 
 /**
- * Of each kind of review. differs from upstream: there reviews count against kubeAPIQPS, so that a client with made-up tokens
- * delays the node's own requests.
+ * Per kind of review. differs from upstream: there reviews count against kubeAPIQPS, so that a client that sends invalid
+ * tokens delays the node's own requests.
  */
 const reviewLimit = { qps: 20, burst: 40 };
 const reviewTimeoutMs = 10_000;
@@ -58,7 +57,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   const { access, clock, limits, log, observer, userAgent } = options;
   const transport = new HttpTransport({ access, clock, log, env: process.env });
   const stopListening = access.live?.changed.subscribe(() => {
-    transport.renew().catch((err: unknown) => log.error('Client certificate cannot be used', { err }));
+    transport.renew().catch((err: unknown) => log.error('Failed to use the new client certificate', { err }));
   });
   const client = new ApiServerClient({
     transport,
@@ -90,7 +89,7 @@ export function openApiServer(options: ApiServerOptions): ApiServer {
   };
 }
 
-/** `kubelet/v1.34.11 (linux/amd64) kubernetes/0123456`, as every Kubernetes component introduces itself. */
+/** `kubelet/v1.34.11 (linux/amd64) kubernetes/0123456`, the form of every Kubernetes component. */
 export function userAgentOf(version: string, commit: string): string {
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;
   return `kubelet/${version} (${process.platform}/${arch}) kubernetes/${commit.slice(0, 7) || 'unknown'}`;

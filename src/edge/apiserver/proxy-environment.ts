@@ -1,4 +1,4 @@
-// The proxy that the environment names for a server, if any. Pure. Upstream: golang.org/x/net/http/httpproxy.
+// The proxy for a server from HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Pure. Upstream: golang.org/x/net/http/httpproxy.
 import { BlockList, isIP } from 'node:net';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -8,7 +8,7 @@ export function proxyFromEnvironment(server: URL, env: Environment): URL | undef
   const text = env[name] ?? env[name.toLowerCase()] ?? '';
   if (text === '') return undefined;
   const host = server.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase();
-  if (host === 'localhost' || isLoopback(host) || isExcepted(host, server.port, env)) return undefined;
+  if (host === 'localhost' || isLoopback(host) || isExcluded(host, server.port, env)) return undefined;
   const full = text.includes('://') ? text : `http://${text}`;
   const url = URL.canParse(full) ? new URL(full) : undefined;
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
@@ -18,23 +18,23 @@ function isLoopback(host: string): boolean {
   return host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-function isExcepted(host: string, port: string, env: Environment): boolean {
+function isExcluded(host: string, port: string, env: Environment): boolean {
   const list = env['NO_PROXY'] ?? env['no_proxy'] ?? '';
   return list
     .split(',')
     .map((entry) => entry.trim().toLowerCase())
     .filter(Boolean)
-    .some((entry) => matchesException(entry, host, port));
+    .some((entry) => matchesExclusion(entry, host, port));
 }
 
-function matchesException(entry: string, host: string, port: string): boolean {
+function matchesExclusion(entry: string, host: string, port: string): boolean {
   if (entry === '*') return true;
   if (entry.includes('/')) return isWithin(host, entry);
   if (isIP(entry) === 6) return entry === host;
   const [, name = entry, wantedPort] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
   if (wantedPort !== undefined && wantedPort !== port) return false;
   const bare = name.replace(/^\*/, '');
-  // `.example.com` means what lies below it, `example.com` the host itself, too.
+  // `.example.com` matches subdomains only, `example.com` also the host itself.
   return bare.startsWith('.') ? host.endsWith(bare) : host === bare || host.endsWith(`.${bare}`);
 }
 

@@ -1,4 +1,4 @@
-// On the double and the fake clock: what the sink is told, and what the server is asked, in good times and bad.
+// On the API server double and the fake clock: what the sink receives and which requests the server sees, also under faults.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiServerDouble, adminUser } from '../../../test/api-server/double.ts';
 import { memoryClient } from '../../../test/api-server/memory-client.ts';
@@ -9,8 +9,8 @@ import { textLogger } from '../../base/log/log-text.ts';
 
 let clock: FakeClock;
 let double: ApiServerDouble;
-let told: string[];
-let warned: string[];
+let notified: string[];
+let warnings: string[];
 let stop: AbortController;
 let done: Promise<void>;
 
@@ -19,8 +19,8 @@ const name = (object: ConfigMap): string => `${object.metadata?.name}=${object.d
 beforeEach(() => {
   clock = new FakeClock();
   double = new ApiServerDouble({ clock });
-  told = [];
-  warned = [];
+  notified = [];
+  warnings = [];
   stop = new AbortController();
   done = Promise.resolve();
 });
@@ -41,7 +41,7 @@ function put(v: string, id = 'one'): void {
 }
 
 async function start(): Promise<void> {
-  const write = (line: string): void => void (line.startsWith('W') && warned.push(line));
+  const write = (line: string): void => void (line.startsWith('W') && warnings.push(line));
   const log = textLogger({ write, clock, verbosity: new Verbosity(2), pid: 1 });
   const { follow } = memoryClient(double, clock, adminUser, log);
   done = follow<ConfigMap>(
@@ -50,44 +50,44 @@ async function start(): Promise<void> {
       fieldSelector: 'metadata.name!=kube-root-ca.crt',
     },
     {
-      replace: (objects) => told.push(`all ${objects.map(name).join(',')}`),
-      upsert: (object) => told.push(`upsert ${name(object)}`),
-      remove: (object) => told.push(`remove ${name(object)}`),
-      failed: () => told.push('failed'),
+      replace: (objects) => notified.push(`all ${objects.map(name).join(',')}`),
+      upsert: (object) => notified.push(`upsert ${name(object)}`),
+      remove: (object) => notified.push(`remove ${name(object)}`),
+      failed: () => notified.push('failed'),
     },
     stop.signal,
   );
   await clock.settle();
 }
 
-function asked(): readonly string[] {
+function requestCodes(): readonly string[] {
   return double.requests.map(({ verb, code }) => `${verb} ${code}`);
 }
 
 describe('reflector', () => {
-  test('lists, then tells every change in order', async () => {
+  test('lists, then reports every change in order', async () => {
     put('1');
     await start();
     put('2');
     put('1', 'two');
     double.objects.delete('configmaps', 'kube-public', 'one');
     await clock.settle();
-    expect(told).toEqual(['all one=1', 'upsert one=2', 'upsert two=1', 'remove one=2']);
-    expect(asked()).toEqual(['list 200', 'watch 200']);
+    expect(notified).toEqual(['all one=1', 'upsert one=2', 'upsert two=1', 'remove one=2']);
+    expect(requestCodes()).toEqual(['list 200', 'watch 200']);
   });
 
-  test('resumes where it was after the watch is cut, without listing', async () => {
+  test('resumes after the watch is cut, without a relist', async () => {
     await start();
     put('1');
     await clock.settle();
     double.faults.cutWatches();
     put('2');
     await clock.advance(2_000);
-    expect(told).toEqual(['all ', 'upsert one=1', 'upsert one=2']);
+    expect(notified).toEqual(['all ', 'upsert one=1', 'upsert one=2']);
     expect(double.requests.filter(({ verb }) => verb === 'list')).toHaveLength(1);
   });
 
-  test('a watch lasts five to ten minutes and is renewed at once, from the last bookmark', async () => {
+  test('renews a watch after five to ten minutes at once, from the last bookmark', async () => {
     await start();
     put('1');
     await clock.advance(61_000);
@@ -95,7 +95,7 @@ describe('reflector', () => {
     await clock.advance(240_000);
     put('2');
     await clock.settle();
-    expect(told).toEqual(['all ', 'upsert one=1', 'upsert one=2']);
+    expect(notified).toEqual(['all ', 'upsert one=1', 'upsert one=2']);
     expect(double.watches.size).toBe(1);
     expect(double.requests.filter(({ verb }) => verb === 'list')).toHaveLength(1);
   });
@@ -103,7 +103,7 @@ describe('reflector', () => {
   for (const [how, order] of [
     ['in the stream', () => double.faults.expireWatches()],
     [
-      'when it comes back',
+      'on reconnect',
       () => {
         double.faults.cutWatches();
         put('missed', 'other');
@@ -112,83 +112,83 @@ describe('reflector', () => {
       },
     ],
   ] as const)
-    test(`lists again when its place is gone ${how}`, async () => {
+    test(`relists when the resource version expires ${how}`, async () => {
       put('1');
       await start();
       order();
       put('2');
       await clock.advance(5_000);
-      expect(told).toEqual(['all one=1', 'all one=2']);
+      expect(notified).toEqual(['all one=1', 'all one=2']);
       put('3');
       await clock.settle();
-      expect(told.at(-1)).toBe('upsert one=3');
+      expect(notified.at(-1)).toBe('upsert one=3');
     });
 
-  test('a server that is away is asked less and less often, and everything is told when it is back', async () => {
+  test('backs off while the server is unreachable, and reports every change when it is back', async () => {
     put('1');
     await start();
     double.faults.goDown();
     put('2');
     await clock.advance(300_000);
-    const failures = told.filter((each) => each === 'failed').length;
+    const failures = notified.filter((each) => each === 'failed').length;
     // 0.8, 1.6, 3.2 … 25.6, then 30 s each.
     expect(failures).toBeGreaterThan(8);
     expect(failures).toBeLessThan(18);
     double.faults.comeUp();
     await clock.advance(31_000);
-    expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1', 'upsert one=2']);
+    expect(notified.filter((each) => each !== 'failed')).toEqual(['all one=1', 'upsert one=2']);
   });
 
-  test('a server that never answered at first is listed when it does', async () => {
+  test('lists once a server that was unreachable at first responds', async () => {
     put('1');
     double.faults.goDown();
     await start();
     await clock.advance(10_000);
     double.faults.comeUp();
     await clock.advance(31_000);
-    expect(told.filter((each) => each !== 'failed')).toEqual(['all one=1']);
+    expect(notified.filter((each) => each !== 'failed')).toEqual(['all one=1']);
   });
 
-  test('an authorizer that has not heard of the pod yet is asked again at once, and that is no warning', async () => {
+  test('retries a 403 of a lagging node authorizer at once, without a warning', async () => {
     put('1');
     double.faults.fail({ verb: 'list' }, { code: 403, times: 2 });
     await start();
     await clock.advance(150);
-    expect(told).toEqual(['failed', 'failed', 'all one=1']);
-    expect(warned).toEqual([]);
+    expect(notified).toEqual(['failed', 'failed', 'all one=1']);
+    expect(warnings).toEqual([]);
   });
 
-  test('what is refused for longer is warned of, and asked for less and less often', async () => {
+  test('warns and backs off when the 403 persists', async () => {
     double.faults.fail({ verb: 'list' }, { code: 403, times: Number.POSITIVE_INFINITY });
     await start();
     await clock.advance(700);
-    expect(told).toHaveLength(4);
-    expect(warned).toEqual([]);
+    expect(notified).toHaveLength(4);
+    expect(warnings).toEqual([]);
     await clock.advance(50);
-    expect(warned).toHaveLength(1);
+    expect(warnings).toHaveLength(1);
     await clock.advance(120_000);
-    expect(warned.length).toBeLessThan(8);
+    expect(warnings.length).toBeLessThan(8);
   });
 
-  test('a server restored from a backup is listed anew', async () => {
+  test('relists from a server that was restored from a backup', async () => {
     put('1');
     await start();
     const tooLarge = { causes: [{ reason: 'ResourceVersionTooLarge' }] };
     double.faults.fail({ verb: 'watch' }, { code: 504, reason: 'Timeout', details: tooLarge });
     double.faults.cutWatches();
     await clock.advance(10_000);
-    expect(told).toEqual(['all one=1', 'all one=1']);
+    expect(notified).toEqual(['all one=1', 'all one=1']);
     expect(double.requests.findLast(({ verb }) => verb === 'list')?.query).not.toContain('resourceVersion');
   });
 
-  test('a long list comes in pages when the server asks for that', async () => {
+  test('lists in pages after a 410', async () => {
     double.faults.fail({ verb: 'list' }, { code: 410 });
     for (let index = 0; index < 501; index++) put('1', `cm-${index}`);
     await start();
     await clock.advance(5_000);
     const lists = double.requests.filter(({ verb, code }) => verb === 'list' && code === 200);
     expect(lists).toHaveLength(2);
-    expect(told).toHaveLength(1);
-    expect(told[0]?.split(',')).toHaveLength(501);
+    expect(notified).toHaveLength(1);
+    expect(notified[0]?.split(',')).toHaveLength(501);
   });
 });

@@ -1,7 +1,7 @@
-// Follows one collection: lists it in pages, watches from there, resumes where it left off, lists again when it must.
-// Upstream: client-go/tools/cache/reflector.go, whose time-outs and back-off these are.
-// Invariants: the sink hears of every object's latest state in order; after a broken watch nothing is listed again unless
-// the server has forgotten the place (410) or says that it is another server's; a failing server is asked less and less often.
+// Lists and watches one collection: lists in pages, watches from there, resumes after a broken watch, relists if needed.
+// Upstream: client-go/tools/cache/reflector.go, whose timeouts and backoff these are.
+// Invariants: the sink receives every object's latest state in order; a broken watch does not cause a relist unless the
+// resource version has expired (410) or is newer than the server's; requests to a failing server back off.
 import type {
   ApiClient,
   Follow,
@@ -25,13 +25,13 @@ interface ReflectorDeps {
 }
 
 const pageSize = 500;
-/** A watch lasts 5 to 10 minutes, so that not all of them come back at once. */
-const shortestWatchMs = 5 * 60_000;
-const firstDelayMs = 800;
-const longestDelayMs = 30_000;
-/** A server that was well for so long is trusted again. */
-const forgiveMs = 2 * 60_000;
-/** A watch that ends sooner, with nothing told, is counted as a failure: somebody cuts it. */
+/** Watches last 5 to 10 minutes, so that they do not all reconnect at once. */
+const minWatchMs = 5 * 60_000;
+const initialDelayMs = 800;
+const maxDelayMs = 30_000;
+/** The backoff resets after this time without a failure. */
+const backoffResetMs = 2 * 60_000;
+/** A watch that ends sooner and without an event counts as a failure: something cuts it. */
 const shortWatchMs = 1_000;
 
 export function reflector(deps: ReflectorDeps): Follow {
@@ -44,49 +44,49 @@ class Reflector<T extends KubeObject> {
   readonly #deps: ReflectorDeps;
   readonly #target: WatchTarget;
   readonly #sink: WatchSink<T>;
-  readonly #delays: Delays;
-  /** The latest that was told. A list must not be older, so that nobody is sent back in time; at first any will do. */
+  readonly #delays: RetryDelays;
+  /** The last resource version the sink has seen. A list must not be older, or the sink would go back in time. '0': any. */
   #version = '0';
   #mustList = true;
-  /** The server does not have `#version`: the present state is asked for, whatever that costs it. */
+  /** The server does not have `#version`: list the most recent state, at the cost of a read from etcd. */
   #versionLost = false;
 
   constructor(deps: ReflectorDeps, target: WatchTarget, sink: WatchSink<T>) {
     this.#deps = deps;
     this.#target = target;
     this.#sink = sink;
-    this.#delays = new Delays(deps.clock, deps.random ?? Math.random);
+    this.#delays = new RetryDelays(deps.clock, deps.random ?? Math.random);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         if (this.#mustList) await this.#list(signal);
-        const wentWell = await this.#watch(signal);
-        if (!wentWell) await this.#pause(signal, this.#delays.next(false).ms);
+        const wasUseful = await this.#watch(signal);
+        if (!wasUseful) await this.#pause(signal, this.#delays.next(false).ms);
       } catch (err) {
         if (isAbortOf(err, signal)) return;
         const delay = this.#delays.next(statusCodeOf(err) === 403);
-        this.#note(err, delay.isUsual);
+        this.#report(err, delay.isExpected);
         await this.#pause(signal, delay.ms);
       }
     }
   }
 
-  #note(err: unknown, isUsual: boolean): void {
+  #report(err: unknown, isExpected: boolean): void {
     const { log } = this.#deps;
     const { path } = this.#target;
     const code = statusCodeOf(err);
     if (code === 410 || isVersionTooLarge(err)) {
-      // First the list may still come from the server's memory, if only it is not older; then it must not.
+      // The first relist may be served from the server's watch cache if it is not older; the next one must not.
       this.#versionLost = this.#mustList || code !== 410;
       this.#mustList = true;
-      log.v(2).info('The API server no longer knows where the watch was, listing again', { path });
+      log.v(2).info('Resource version of the watch expired, relisting', { path });
       return;
     }
     this.#sink.failed?.(err);
-    if (isUsual) log.v(2).info('List or watch refused for a moment', { path, err });
-    else log.warn('List or watch failed, trying again', { path, err });
+    if (isExpected) log.v(2).info('List or watch was forbidden, retrying', { path, err });
+    else log.warn('Failed to list or watch, retrying', { path, err });
   }
 
   async #pause(signal: AbortSignal, ms: number): Promise<void> {
@@ -96,9 +96,9 @@ class Reflector<T extends KubeObject> {
   async #list(signal: AbortSignal): Promise<void> {
     const objects: T[] = [];
     let version = '';
-    let from: string | undefined;
+    let continueToken: string | undefined;
     const resourceVersion = this.#versionLost ? undefined : this.#version;
-    // A list that must not be older than a version comes whole from the server's memory; a page of it would not.
+    // A list at a minimum version is served whole from the watch cache; a paged one would not be.
     const limit = resourceVersion === undefined || resourceVersion === '0' ? pageSize : undefined;
     do {
       const page: KubeList<T> = await this.#deps.client.list<T>(this.#target.path, {
@@ -106,20 +106,20 @@ class Reflector<T extends KubeObject> {
         query: {
           ...this.#selectors(),
           limit,
-          ...(from === undefined ? { resourceVersion } : { continue: from }),
+          ...(continueToken === undefined ? { resourceVersion } : { continue: continueToken }),
         },
       });
       objects.push(...(page.items ?? []));
       version = page.metadata?.resourceVersion ?? '';
-      from = page.metadata?.continue || undefined;
-    } while (from !== undefined);
+      continueToken = page.metadata?.continue || undefined;
+    } while (continueToken !== undefined);
     this.#sink.replace(objects);
     this.#version = version;
     this.#mustList = false;
     this.#versionLost = false;
   }
 
-  /** Whether the watch did some good: it lasted, or something was told. */
+  /** Whether the watch was useful: it lasted, or it delivered an event. */
   async #watch(signal: AbortSignal): Promise<boolean> {
     const { client, clock, random = Math.random } = this.#deps;
     const beganMs = clock.monotonic();
@@ -128,7 +128,7 @@ class Reflector<T extends KubeObject> {
       ...this.#selectors(),
       resourceVersion: this.#version,
       allowWatchBookmarks: true,
-      timeoutSeconds: Math.round((shortestWatchMs * (1 + random())) / 1000),
+      timeoutSeconds: Math.round((minWatchMs * (1 + random())) / 1000),
     };
     for await (const event of client.watch<T>(this.#target.path, query, signal)) {
       events++;
@@ -149,15 +149,15 @@ class Reflector<T extends KubeObject> {
   }
 }
 
-/** Another server behind the same address, or one restored from a backup: it has not come this far. */
+/** The server is behind: another one at the same address, or one restored from a backup. */
 function isVersionTooLarge(err: unknown): boolean {
   if (!(err instanceof KubeletError)) return false;
   const details = err.details['statusDetails'] as { causes?: readonly { reason?: string }[] } | undefined;
   return details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false;
 }
 
-/** 0.8 s to 30 s, doubled each time, up to twice as long by chance; from the start again after two good minutes. */
-class Delays {
+/** 0.8 s to 30 s, doubled each time, with jitter of up to 100 %; resets after two minutes without a failure. */
+class RetryDelays {
   readonly #clock: Clock;
   readonly #random: () => number;
   #failures = 0;
@@ -168,16 +168,16 @@ class Delays {
     this.#random = random;
   }
 
-  next(wasForbidden: boolean): { readonly ms: number; readonly isUsual: boolean } {
+  next(wasForbidden: boolean): { readonly ms: number; readonly isExpected: boolean } {
     const nowMs = this.#clock.monotonic();
-    if (nowMs - this.#lastMs > forgiveMs) this.#failures = 0;
+    if (nowMs - this.#lastMs > backoffResetMs) this.#failures = 0;
     this.#lastMs = nowMs;
-    // differs from upstream: an authorizer that is behind us grants soon what it refuses now.
+    // differs from upstream: a node authorizer whose graph lags behind soon grants what it forbids now.
     if (wasForbidden && this.#failures < afterRefusalMs.length)
-      return { ms: afterRefusalMs[this.#failures++] ?? 0, isUsual: true };
-    const plainMs = Math.min(firstDelayMs * 2 ** this.#failures, longestDelayMs);
+      return { ms: afterRefusalMs[this.#failures++] ?? 0, isExpected: true };
+    const plainMs = Math.min(initialDelayMs * 2 ** this.#failures, maxDelayMs);
     this.#failures++;
-    return { ms: plainMs * (1 + this.#random()), isUsual: false };
+    return { ms: plainMs * (1 + this.#random()), isExpected: false };
   }
 
   succeeded(): void {

@@ -1,5 +1,5 @@
-// Turns what the API server answers into the kubelet's own words. Upstream: apimachinery/pkg/api/errors.
-// Invariant: reason, message and code are the server's own where it gave a Status; no answer's body is kept otherwise.
+// Turns error responses of the API server into KubeletErrors. Upstream: apimachinery/pkg/api/errors.
+// Invariant: reason, message and code are those of the server's Status; any other response body is dropped.
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 
 interface StatusBody {
@@ -19,7 +19,7 @@ const kindsByCode: Readonly<Record<number, ErrorKind>> = {
   406: 'invalid',
   408: 'timeout',
   409: 'conflict',
-  // What was asked for is no longer there to be compared with: whoever asked starts from the present state.
+  // The resource version has expired: the caller starts again from the current state.
   410: 'conflict',
   413: 'invalid',
   415: 'invalid',
@@ -59,7 +59,7 @@ function errorOf(code: number, reason: string, message: string, details: Record<
   return new KubeletError(kind, reason, message, { details: { code, ...details } });
 }
 
-/** The error that a Status object describes; `what` is told when it has no message. */
+/** The error that a Status object describes. `what` names the request in the message if the Status has none. */
 export function fromStatus(status: StatusBody, httpStatus: number, what: string): KubeletError {
   const code = typeof status.code === 'number' && status.code > 0 ? status.code : httpStatus;
   const reason = typeof status.reason === 'string' && status.reason !== '' ? status.reason : undefined;
@@ -68,13 +68,13 @@ export function fromStatus(status: StatusBody, httpStatus: number, what: string)
   return errorOf(
     code,
     reason ?? reasonsByCode[code] ?? 'Unknown',
-    message ?? `the server answered ${code} to ${what}`,
+    message ?? `${what}: the server responded with status ${code}`,
     details,
   );
 }
 
-/** The error that an answer with this body stands for. */
-export function fromAnswer(httpStatus: number, body: string, what: string): KubeletError {
+/** The error for a response with this status and body. */
+export function fromResponse(httpStatus: number, body: string, what: string): KubeletError {
   const parsed = parseObject(body);
   return fromStatus(parsed?.kind === 'Status' ? parsed : {}, httpStatus, what);
 }
@@ -84,12 +84,12 @@ function parseObject(text: string): StatusBody | undefined {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
-    // A proxy's page, say: the status code is all there is to know.
+    // For example an HTML page of a proxy: only the status code is usable.
     return undefined;
   }
 }
 
-/** The HTTP status behind an error, when there was one. */
+/** The HTTP status of an error, if there was a response. */
 export function statusCodeOf(err: unknown): number | undefined {
   const code = err instanceof KubeletError ? err.details['code'] : undefined;
   return typeof code === 'number' ? code : undefined;

@@ -1,10 +1,10 @@
-// One HTTP exchange with the API server, whatever carries it: HTTP/2, HTTP/1.1, or the memory of a test. Types only.
-// Invariants of every transport: aborting the signal ends the exchange and its body; leaving the body early does, too;
+// One HTTP exchange with the API server, over HTTP/2, HTTP/1.1 or in memory in tests. Types only.
+// Invariants of every transport: aborting the signal ends the exchange and its body, and so does leaving the body early;
 // failures are KubeletErrors of kind `unavailable`, except an abort, which rejects with the signal's reason.
 
 export interface TransportRequest {
   readonly method: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -19,11 +19,11 @@ export interface TransportResponse {
 }
 
 export interface Transport {
-  /** `host:port`, as metrics name the server. */
+  /** `host:port`, the host label of metrics. */
   readonly host: string;
   send(request: TransportRequest): Promise<TransportResponse>;
-  /** The server did not accept our credentials: those that can be made anew are, before the next request. */
+  /** Reports a 401: credentials are reloaded or renewed before the next request. */
   unauthorized(): void;
-  /** Drops every connection; requests under way fail, the next one makes a new connection. */
+  /** Drops every connection. Requests in flight fail; the next one opens a new connection. */
   closeConnections(): void;
 }

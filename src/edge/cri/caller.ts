@@ -1,7 +1,7 @@
-// Makes one call: deadline, abort signal, metrics, and errors in our own words. Upstream: cri-client's
-// remote_runtime.go together with kuberuntime's instrumented_services.go.
-// Invariants: every call ends exactly once, leaves no listener on the signal, and ends when the signal aborts, the
-// deadline passes, the connection breaks or the client is closed, whatever the runtime does.
+// Makes one CRI call: deadline, abort signal, metrics, KubeletErrors. Upstream: cri-client's remote_runtime.go together
+// with kuberuntime's instrumented_services.go.
+// Invariants: every call ends exactly once and leaves no listener on the signal; it ends when the signal aborts, the
+// deadline passes, the connection is lost or the client is closed, whatever the runtime does.
 import { setMaxListeners } from 'node:events';
 import type { CallOptions } from '../../api/cri/runtime.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -16,9 +16,9 @@ export interface CriObservation {
   /** Upstream's operation_type: run_podsandbox, list_containers, … */
   readonly operation: string;
   readonly seconds: number;
-  /** Where a sandbox was asked for. */
+  /** Set for RunPodSandbox. */
   readonly runtimeHandler?: string;
-  /** Absent on success, and when the caller gave up: an abort is not an error. */
+  /** Absent on success and after an abort by the caller, which is not an error. */
   readonly error?: KubeletError;
 }
 
@@ -29,7 +29,7 @@ interface CallerDeps {
   readonly observe?: ((observation: CriObservation) => void) | undefined;
 }
 
-interface Started {
+interface StartedCall {
   readonly rpc: Rpc;
   readonly signal: AbortSignal | undefined;
   readonly message: unknown;
@@ -46,7 +46,7 @@ export class Caller {
     this.#deps = deps;
   }
 
-  /** Ends every call that is under way. */
+  /** Cancels every call in flight. */
   cancelAll(): void {
     for (const call of this.#inFlight) call.cancel();
   }
@@ -59,7 +59,7 @@ export class Caller {
         const call = unaryCall(this.#deps.connection.session(), this.#request(started), (err, message) =>
           message === undefined ? reject(err) : resolve(message),
         );
-        release = this.#hold(call, options.signal);
+        release = this.#track(call, options.signal);
       });
       const response = rpc.deserialize(bytes);
       const fault = rpc.operation.fault?.(response);
@@ -76,21 +76,21 @@ export class Caller {
   async *stream(rpc: Rpc, request: unknown, options: CallOptions = {}): AsyncGenerator {
     const started = this.#start(rpc, request, options);
     const call = streamCall(this.#deps.connection.session(), this.#request(started));
-    const release = this.#hold(call, options.signal);
-    let broken: { readonly by: unknown } | undefined;
+    const release = this.#track(call, options.signal);
+    let failure: { readonly err: unknown } | undefined;
     try {
       for await (const bytes of call.messages()) yield rpc.deserialize(bytes);
     } catch (err) {
-      broken = { by: err };
+      failure = { err };
     } finally {
       call.cancel();
       release();
-      if (broken === undefined) this.#observe(started);
+      if (failure === undefined) this.#observe(started);
     }
-    if (broken !== undefined) throw this.#failure(started, broken.by);
+    if (failure !== undefined) throw this.#failure(started, failure.err);
   }
 
-  #start(rpc: Rpc, request: unknown, options: CallOptions): Started {
+  #start(rpc: Rpc, request: unknown, options: CallOptions): StartedCall {
     options.signal?.throwIfAborted();
     if (this.#deps.connection.closed) throw closedError(rpc);
     const message = toMessage(rpc, request);
@@ -101,16 +101,16 @@ export class Caller {
     return { rpc, signal, message, startMs: clock.monotonic(), timeoutMs, keepBytes };
   }
 
-  #request({ keepBytes, message, rpc, timeoutMs }: Started): GrpcRequest {
+  #request({ keepBytes, message, rpc, timeoutMs }: StartedCall): GrpcRequest {
     const { clock } = this.#deps;
     return { path: rpc.path, message: rpc.serialize(message), timeoutMs, clock, keepBytes };
   }
 
-  /** Ties a call to its signal and to this client; returns the way to untie it. */
-  #hold(call: { cancel(): void }, signal: AbortSignal | undefined): () => void {
+  /** Cancels the call when its signal aborts or the client closes. Returns the function that undoes this. */
+  #track(call: { cancel(): void }, signal: AbortSignal | undefined): () => void {
     const onAbort = (): void => call.cancel();
     this.#inFlight.add(call);
-    // One signal may end any number of calls at once; that is no leak, and no reason for a warning.
+    // One signal may cancel any number of calls: this many listeners are not a leak.
     if (signal !== undefined) setMaxListeners(0, signal);
     signal?.addEventListener('abort', onAbort, { once: true });
     return () => {
@@ -119,7 +119,7 @@ export class Caller {
     };
   }
 
-  #observe(started: Started, error?: KubeletError): void {
+  #observe(started: StartedCall, error?: KubeletError): void {
     const seconds = (this.#deps.clock.monotonic() - started.startMs) / 1000;
     const { handler, name: operation } = started.rpc.operation;
     this.#deps.observe?.({
@@ -130,7 +130,7 @@ export class Caller {
     });
   }
 
-  #failure(started: Started, err: unknown): unknown {
+  #failure(started: StartedCall, err: unknown): unknown {
     if (started.signal?.aborted) {
       this.#observe(started);
       return started.signal.reason;
@@ -140,7 +140,7 @@ export class Caller {
     return error;
   }
 
-  #translate(started: Started, err: unknown): KubeletError {
+  #translate(started: StartedCall, err: unknown): KubeletError {
     const { rpc } = started;
     if (err instanceof KubeletError) return err;
     if (this.#deps.connection.closed) return closedError(rpc);
@@ -151,7 +151,7 @@ export class Caller {
       });
     }
     if (err.code !== 'DEADLINE_EXCEEDED' || rpc.method !== 'ExecSync') return fromGrpcError(err, rpc.method);
-    // The runtime speaks of the command; of itself it would not speak at all.
+    // A DEADLINE_EXCEEDED that the runtime sent is about the command; a hung runtime sends nothing.
     return fromGrpcError(err, rpc.method, { commandTimedOut: err.fromServer });
   }
 }
@@ -160,13 +160,13 @@ function toMessage(rpc: Rpc, request: unknown): unknown {
   try {
     return rpc.toMessage(request);
   } catch (cause) {
-    const message = `request of ${rpc.method} is not valid: ${describeError(cause)}`;
+    const message = `invalid ${rpc.method} request: ${describeError(cause)}`;
     throw new KubeletError('invalid', 'InvalidRequest', message, { cause, details: { method: rpc.method } });
   }
 }
 
 function badResponse(rpc: Rpc, fault: string): KubeletError {
-  const message = `runtime gave an unusable answer to ${rpc.method}: ${fault}`;
+  const message = `invalid ${rpc.method} response from the runtime: ${fault}`;
   return new KubeletError('internal', 'InvalidResponse', message, { details: { method: rpc.method } });
 }
 

@@ -1,4 +1,4 @@
-// The client against a runtime in this process, on a real unix socket.
+// The client against a CRI server in this process, on a real unix socket.
 import { join } from 'node:path';
 import type { status } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -19,8 +19,8 @@ beforeEach(async () => {
 
 afterEach(() => rig.end());
 
-describe('answers', () => {
-  test('requests are completed, answers decoded, on both services', async () => {
+describe('responses', () => {
+  test('fills in request defaults and decodes responses of both services', async () => {
     const seen: unknown[] = [];
     await rig.serve({
       version: async () => version,
@@ -42,7 +42,7 @@ describe('answers', () => {
     expect(await client.pullImage({ image: { image: 'busybox' } })).toEqual({ imageRef: 'ref of busybox' });
   });
 
-  test('images may live behind another socket', async () => {
+  test('uses a separate socket for images if configured', async () => {
     await rig.serve({ version: async () => version });
     const other = await rig.serve(
       { pullImage: async () => ({ imageRef: 'other' }) },
@@ -54,15 +54,15 @@ describe('answers', () => {
     expect(isUnimplemented(await failure(rig.connect().pullImage({})))).toBe(true);
   });
 
-  test('of a long output only what was asked for is kept', async () => {
+  test('truncates a long output to keepBytes', async () => {
     const outputs = { stdout: Buffer.alloc(7_000_000, 'a'), stderr: Buffer.alloc(7_000_000, ' ') };
     await rig.serve({ execSync: async () => ({ ...outputs, exitCode: 3 }) });
-    const answer = await rig.connect().execSync({ containerId: 'c' }, { keepBytes: 10 });
-    expect(answer).toEqual({ stdout: Buffer.alloc(10, 'a'), stderr: Buffer.alloc(10, ' '), exitCode: 3 });
+    const response = await rig.connect().execSync({ containerId: 'c' }, { keepBytes: 10 });
+    expect(response).toEqual({ stdout: Buffer.alloc(10, 'a'), stderr: Buffer.alloc(10, ' '), exitCode: 3 });
     expect((await rig.connect().execSync({ containerId: 'c' })).stdout).toHaveLength(7_000_000);
   });
 
-  test('bytes that were decoded do not keep the network buffer', async () => {
+  test('decoded bytes do not retain the network buffer', async () => {
     await rig.serve({
       execSync: async () => ({ stdout: Buffer.from('x'), stderr: Buffer.alloc(300_000), exitCode: 0 }),
     });
@@ -71,13 +71,13 @@ describe('answers', () => {
     expect(stdout.buffer.byteLength).toBeLessThan(100_000);
   });
 
-  const unusable = [
+  const invalid = [
     ['version without a name', 'version', { ...version, runtimeName: '' }, 'runtimeName not set'],
     [
       'version of another API',
       'version',
       { ...version, runtimeApiVersion: 'v1alpha2' },
-      'speaks CRI v1alpha2, not v1',
+      'implements CRI v1alpha2, not v1',
     ],
     ['sandbox without id', 'runPodSandbox', {}, 'podSandboxId not set'],
     ['container without id', 'createContainer', {}, 'containerId not set'],
@@ -103,9 +103,9 @@ describe('answers', () => {
     ['image of size 0', 'imageStatus', { image: { id: 'x' } }, 'size not set'],
     ['pull without reference', 'pullImage', {}, 'imageRef not set'],
   ] as const;
-  for (const [name, method, answer, words] of unusable) {
-    test(`unusable answer: ${name}`, async () => {
-      await rig.serve({ [method]: async () => answer });
+  for (const [name, method, response, words] of invalid) {
+    test(`rejects an invalid response: ${name}`, async () => {
+      await rig.serve({ [method]: async () => response });
       const err = await failure(rig.connect()[method]({}));
       expect([err.kind, err.reason]).toEqual(['internal', 'InvalidResponse']);
       expect(err.message).toContain(words);
@@ -133,7 +133,7 @@ describe('errors', () => {
     DATA_LOSS: 'internal',
     UNAUTHENTICATED: 'forbidden',
   };
-  test('every status code becomes a kind; message, code name and method are kept', async () => {
+  test('maps every status code to a kind and keeps message, code name and method', async () => {
     let code = 'OK';
     await rig.serve({
       startContainer: async () => {
@@ -159,14 +159,14 @@ describe('errors', () => {
     }
   });
 
-  test('the text that users know from the Go kubelet', () => {
+  test('renders the error text of the Go kubelet', () => {
     expect(rpcErrorText(new KubeletError('not-found', 'NOT_FOUND', 'gone'))).toBe(
       'rpc error: code = NotFound desc = gone',
     );
     expect(rpcErrorText(new KubeletError('unavailable', 'Closed', 'closed'))).toBe('closed');
   });
 
-  test('a call that the runtime does not have', async () => {
+  test('recognizes an RPC that the runtime does not implement', async () => {
     await rig.serve({ version: async () => version });
     const client = rig.connect();
     expect(isUnimplemented(await failure(client.runtimeConfig({})))).toBe(true);
@@ -176,7 +176,7 @@ describe('errors', () => {
     expect(isUnimplemented(await failure(iterate()))).toBe(true);
   });
 
-  test('a request that cannot be encoded', async () => {
+  test('rejects a request that cannot be encoded', async () => {
     await rig.serve({ stopContainer: async () => ({}) });
     const client = rig.connect();
     expect(await failure(client.stopContainer({ timeout: 'soon' }))).toMatchObject({
@@ -190,7 +190,7 @@ describe('errors', () => {
 });
 
 describe('deadlines and aborts', () => {
-  test('the default deadline holds, and timeoutMs replaces it', async () => {
+  test('applies the default deadline, which timeoutMs overrides', async () => {
     await rig.serve({ listContainers: hang, stopContainer: hang });
     const client = rig.connect({ requestTimeoutMs: 60 });
     expect(await failure(client.listContainers({}))).toMatchObject({
@@ -204,7 +204,7 @@ describe('deadlines and aborts', () => {
     expect(performance.now() - startMs).toBeLessThan(2000);
   });
 
-  test('a command that took too long differs from a runtime that did', async () => {
+  test('distinguishes a command timeout from a runtime timeout', async () => {
     await rig.serve({
       execSync: (request) =>
         request.containerId === 'slow'
@@ -218,7 +218,7 @@ describe('deadlines and aborts', () => {
     expect([runtime.kind, isCommandTimeout(runtime)]).toEqual(['timeout', false]);
   });
 
-  test('aborted before: rejects with the reason and does not call', async () => {
+  test('aborted before the call: rejects with the reason and sends nothing', async () => {
     let calls = 0;
     await rig.serve({
       version: async () => {
@@ -233,7 +233,7 @@ describe('deadlines and aborts', () => {
     expect(client.connected).toBe(false);
   });
 
-  test('aborted during: rejects with the reason, the runtime learns of it, other calls go on', async () => {
+  test('aborted during the call: rejects with the reason, cancels on the runtime, leaves other calls alone', async () => {
     let cancelled = 0;
     await rig.serve({
       version: async () => version,
@@ -254,7 +254,7 @@ describe('deadlines and aborts', () => {
 });
 
 describe('messages', () => {
-  test('16 MiB is the limit both ways', async () => {
+  test('limits messages to 16 MiB in both directions', async () => {
     let size = 0;
     await rig.serve(
       { execSync: async () => ({ stdout: Buffer.alloc(size), stderr: Buffer.alloc(0), exitCode: 0 }) },
@@ -276,7 +276,7 @@ describe('messages', () => {
 });
 
 describe('observation', () => {
-  test('operations by upstream names, with errors, without aborts', async () => {
+  test('observes operations by upstream names, with errors, without aborts', async () => {
     const seen: CriObservation[] = [];
     await rig.serve({
       version: async () => version,

@@ -1,6 +1,6 @@
-// The client of a container runtime: every call of CRI v1 on its unix socket. Upstream: staging/src/k8s.io/cri-client.
-// Invariants: nothing is opened before the first call; with one endpoint for both services there is one connection;
-// after close() no handle, timer or call is left.
+// The client of a container runtime: every RPC of CRI v1 on its unix socket. Upstream: staging/src/k8s.io/cri-client.
+// Invariants: nothing is opened before the first call; one endpoint for both services means one connection; after
+// close() no handle, timer or call is left.
 
 import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriImages, CriRuntime } from '../../api/cri/runtime.ts';
@@ -16,11 +16,11 @@ import { type Rpc, rpcsOf } from './rpc.ts';
 const defaultRequestTimeoutMs = 120_000;
 
 export interface CriClientOptions {
-  /** `unix:///run/containerd/containerd.sock` or a path. */
+  /** `unix:///run/containerd/containerd.sock`, or a path. */
   readonly runtimeEndpoint: string;
-  /** Absent or empty: the runtime's. */
+  /** Absent or empty: the runtime endpoint. */
   readonly imageEndpoint?: string | undefined;
-  /** How long a call may take that has no rule of its own. */
+  /** Deadline of calls without a rule of their own in operations.ts. */
   readonly requestTimeoutMs?: number | undefined;
   readonly clock: Clock;
   /** Called at the end of every call, for kubelet_runtime_operations_*. */
@@ -30,7 +30,7 @@ export interface CriClientOptions {
 export interface CriClient extends CriRuntime, CriImages {
   /** Whether there is a connection to the runtime service. False before the first call. */
   readonly connected: boolean;
-  /** Announces the loss (false) and the comeback (true) of the runtime service. */
+  /** Announces when the connection to the runtime service is lost (false) and restored (true). */
   readonly connectionChanged: Channel<boolean>;
   close(): void;
 }

@@ -1,4 +1,4 @@
-// What the client does when the runtime restarts, hangs, lies or is not there, and what it leaves behind.
+// The client against a runtime that restarts, hangs, sends garbage or does not listen, and that close() leaves nothing open.
 import { createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { failureOf } from '../../../test/fake-cri/failure-of.ts';
@@ -40,8 +40,8 @@ async function* eventsUntil(
   await hang({}, signal === undefined ? {} : { signal });
 }
 
-describe('a runtime that is away', () => {
-  test('socket missing: fails at once, without waiting, and says where', async () => {
+describe('a runtime that is down', () => {
+  test('socket missing: fails at once and names the path', async () => {
     const client = rig.connect();
     for (let attempt = 0; attempt < 3; attempt++) {
       const err = await failureOf(client.version({}));
@@ -55,7 +55,7 @@ describe('a runtime that is away', () => {
     expect(client.connected).toBe(false);
   });
 
-  test('started after many failures: the very next call succeeds', async () => {
+  test('started after many failures: the next call succeeds', async () => {
     const client = rig.connect();
     for (let attempt = 0; attempt < 20; attempt++) await failureOf(client.version({}));
     await rig.serve(runtime);
@@ -63,7 +63,7 @@ describe('a runtime that is away', () => {
     expect(client.connected).toBe(true);
   });
 
-  test('a comeback is announced without anybody calling', async () => {
+  test('announces a reconnect without a call', async () => {
     const client = rig.connect();
     const seen: boolean[] = [];
     client.connectionChanged.subscribe((connected) => seen.push(connected));
@@ -80,7 +80,7 @@ describe('a runtime that is away', () => {
     await client.version({});
   });
 
-  test('calls while it is away announce nothing more', async () => {
+  test('calls while it is down announce nothing more', async () => {
     const client = rig.connect();
     const seen: boolean[] = [];
     client.connectionChanged.subscribe((connected) => seen.push(connected));
@@ -95,7 +95,7 @@ describe('a runtime that is away', () => {
     expect(seen).toEqual([true, false, true]);
   });
 
-  test('restarted under calls: they fail as unavailable, later ones succeed', async () => {
+  test('restarted during calls: they fail as unavailable, later ones succeed', async () => {
     const first = await rig.serve({ ...runtime, pullImage: hang });
     const client = rig.connect();
     await client.version({});
@@ -108,14 +108,14 @@ describe('a runtime that is away', () => {
   });
 });
 
-describe('a server that is no runtime', () => {
+describe('a server that does not speak gRPC', () => {
   const servers: readonly [string, (socket: Socket) => void][] = [
     ['closes at once', (socket) => socket.destroy()],
-    ['answers with text', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
-    ['answers with noise', (socket) => socket.write(Buffer.alloc(4096, 0xa5))],
+    ['sends text', (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['sends noise', (socket) => socket.write(Buffer.alloc(4096, 0xa5))],
   ];
   for (const [name, onSocket] of servers) {
-    test(`${name}: unavailable, and the next server is found`, async () => {
+    test(`${name}: unavailable, and a runtime that takes its place is found`, async () => {
       const sockets = new Set<Socket>();
       const garbage = createServer((socket) => {
         sockets.add(socket);
@@ -132,7 +132,7 @@ describe('a server that is no runtime', () => {
     });
   }
 
-  test('accepts and never speaks: the deadline ends the call', async () => {
+  test('accepts and sends nothing: the call ends at its deadline', async () => {
     const sockets = new Set<Socket>();
     const mute = createServer((socket) => sockets.add(socket));
     await new Promise<void>((resolve) => mute.listen(rig.path, resolve));
@@ -145,7 +145,7 @@ describe('a server that is no runtime', () => {
 });
 
 describe('events', () => {
-  test('arrive in order, until the consumer has enough', async () => {
+  test('arrive in order until the consumer leaves', async () => {
     let cancelled = false;
     await rig.serve({
       getContainerEvents: (_request, { signal }) => {
@@ -172,7 +172,7 @@ describe('events', () => {
     ]);
   });
 
-  test('a stream that the runtime ends ends the loop', async () => {
+  test('end when the runtime ends the stream', async () => {
     await rig.serve({
       async *getContainerEvents() {
         yield ContainerEventResponse.fromPartial({ containerId: 'a' });
@@ -183,7 +183,7 @@ describe('events', () => {
     expect(seen).toEqual(['a']);
   });
 
-  test('aborting while waiting rejects with the reason', async () => {
+  test('reject with the reason when aborted while waiting', async () => {
     await rig.serve({ getContainerEvents: (_request, { signal }) => eventsUntil(signal, ['a']) });
     const abort = new AbortController();
     const reason = new Aborted('stopping');
@@ -197,7 +197,7 @@ describe('events', () => {
     await expect(read()).rejects.toBe(reason);
   });
 
-  test('a runtime that dies under the stream: unavailable', async () => {
+  test('fail as unavailable when the runtime dies', async () => {
     const served = await rig.serve({
       getContainerEvents: (_request, { signal }) => eventsUntil(signal, ['a']),
     });
@@ -212,7 +212,7 @@ describe('events', () => {
 });
 
 describe('closing', () => {
-  test('ends what is under way, refuses what comes after, and may be repeated', async () => {
+  test('cancels calls in flight, rejects later ones, and is idempotent', async () => {
     await rig.serve({
       ...runtime,
       pullImage: hang,
@@ -231,7 +231,7 @@ describe('closing', () => {
   });
 
   test('leaves no socket and no timer, connected or not', async () => {
-    // Other tests share this thread, so what counts is what was there before.
+    // Other tests share this thread, so only the difference counts.
     const before = handles();
     const served = await rig.serve(runtime);
     const clients = [rig.connect(), rig.connect()];
@@ -243,7 +243,7 @@ describe('closing', () => {
     await expect.poll(handles, { timeout: 5000 }).toEqual(before);
   });
 
-  test('one endpoint makes one connection', async () => {
+  test('opens one connection for one endpoint', async () => {
     const before = handles();
     await rig.serve({ ...runtime, listImages: async () => ({ images: [] }) });
     const client = rig.connect({ imageEndpoint: rig.path });
@@ -257,7 +257,7 @@ describe('closing', () => {
     await expect.poll(handles, { timeout: 5000 }).toEqual(before);
   });
 
-  test('a connection that was never used has nothing to close', () => {
+  test('closes a connection that was never used', () => {
     const connection = new CriConnection(rig.path, realClock);
     expect(connection.connected).toBe(false);
     connection.close();

@@ -1,21 +1,21 @@
-// One connection to a runtime's socket, made when first needed and made again for as long as it is not closed.
+// One connection to a runtime's socket, opened on first use and reopened until it is closed.
 // Upstream: the dialling half of staging/src/k8s.io/cri-client.
-// Invariants: while the runtime is away calls fail at once; the first call after it came back goes through, whatever
-// the back-off of the background attempts; `changed` announces a loss and a comeback once each.
+// Invariants: while the runtime is down calls fail at once; the first call after it is back succeeds, whatever the
+// backoff of the background reconnects; `changed` announces each loss and each reconnect once.
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { Channel } from '../../base/channel.ts';
 import type { Clock, Timer } from '../../base/clock.ts';
 
-/** Lists of a full node are longer than HTTP/2's initial window of 64 KiB; without this each waits for a round trip. */
+/** Lists of a full node exceed HTTP/2's initial window of 64 KiB, which would cost each a round trip. */
 const windowBytes = 1024 * 1024;
-/** In units of a million bytes, as Node counts: a few of the largest messages at once. */
+/** In units of a million bytes, Node's unit: room for a few of the largest messages at once. */
 const sessionMemory = 128;
 const firstRetryMs = 100;
-const longestRetryMs = 3_000;
+const maxRetryMs = 3_000;
 
 export class CriConnection {
-  /** Says whether there is a connection, whenever that changes. The first success counts as a change. */
+  /** Announces whether there is a connection, whenever that changes. The first success counts as a change. */
   readonly changed = new Channel<boolean>();
   readonly path: string;
   readonly #clock: Pick<Clock, 'setTimer'>;
@@ -39,8 +39,8 @@ export class CriConnection {
   }
 
   /**
-   * The session to make the next call on. A connect to a unix socket fails or succeeds at once, so that one that is not there
-   * yet needs no waiting for: the call is sent when it is, or fails with it.
+   * The session for the next call. A connect to a unix socket fails or succeeds at once, so a session that is still
+   * connecting is usable: the call is sent once it is connected, or fails with it.
    */
   session(): ClientHttp2Session {
     this.#retry?.cancel();
@@ -66,30 +66,30 @@ export class CriConnection {
     });
     this.#session = session;
     session.once('connect', () => session.setLocalWindowSize(windowBytes));
-    // Only now is it sure that somebody speaks HTTP/2 there.
+    // Only the settings frame proves that the peer speaks HTTP/2.
     session.once('remoteSettings', () => {
       if (this.#session !== session) return;
       this.#retryMs = firstRetryMs;
-      this.#note(true);
+      this.#setConnected(true);
     });
-    // Calls on it hear of it themselves.
+    // The calls on the session report the error themselves.
     session.on('error', () => this.#lost(session));
-    // It closes by itself when what is under way on it has ended.
+    // The session closes by itself once its calls have ended.
     session.once('goaway', () => this.#lost(session));
     session.once('close', () => this.#lost(session));
     return session;
   }
 
-  /** It is made again without a call, so that a comeback is noticed. */
+  /** Reconnects without a call, so that the return of the runtime is noticed. */
   #lost(session: ClientHttp2Session): void {
     if (this.#session !== session) return;
     this.#session = undefined;
     this.#retry = this.#clock.setTimer(this.#retryMs, () => void this.session());
-    this.#retryMs = Math.min(this.#retryMs * 2, longestRetryMs);
-    this.#note(false);
+    this.#retryMs = Math.min(this.#retryMs * 2, maxRetryMs);
+    this.#setConnected(false);
   }
 
-  #note(connected: boolean): void {
+  #setConnected(connected: boolean): void {
     if (this.#connected === connected) return;
     this.#connected = connected;
     this.changed.push(connected);

@@ -8,7 +8,7 @@ const good = [
   [`/${'x'.repeat(106)}`, `/${'x'.repeat(106)}`],
 ] as const;
 for (const [endpoint, path] of good) {
-  test(`endpoint ${endpoint}`, () => expect(parseCriEndpoint(endpoint)).toBe(path));
+  test(`accepts ${endpoint}`, () => expect(parseCriEndpoint(endpoint)).toBe(path));
 }
 
 const bad = [
@@ -21,7 +21,7 @@ const bad = [
   [`/${'ü'.repeat(54)}`, 'at most 107 bytes'],
 ] as const;
 for (const [endpoint, words] of bad) {
-  test(`refused: ${JSON.stringify(endpoint)}`, () => {
+  test(`rejects ${JSON.stringify(endpoint)}`, () => {
     expect(() => parseCriEndpoint(endpoint)).toThrow(words);
   });
 }

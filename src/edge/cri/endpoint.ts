@@ -1,11 +1,11 @@
-// Where a container runtime listens. Upstream: staging/src/k8s.io/cri-client/pkg/util.
-// Invariant: what comes out is the absolute path of a unix socket; nothing else is spoken to.
+// Parses the endpoint of a container runtime. Upstream: staging/src/k8s.io/cri-client/pkg/util.
+// Invariant: the result is the absolute path of a unix socket; no other kind of endpoint is supported.
 import { KubeletError } from '../../base/errors.ts';
 
-/** Linux keeps the path of a socket in 108 bytes, the last one being zero. */
-const longestSocketPath = 107;
+/** Linux stores the path of a socket in 108 bytes, including the terminating zero. */
+const maxSocketPathBytes = 107;
 
-/** Reads `unix:///run/x.sock` or, as older configurations have it, `/run/x.sock`. */
+/** Accepts `unix:///run/x.sock` and, from older configurations, `/run/x.sock`. */
 export function parseCriEndpoint(endpoint: string): string {
   const match = /^(?:unix:(?:\/\/)?)?(\/(?!\/).*)$/s.exec(endpoint);
   const path = match?.[1];
@@ -15,8 +15,8 @@ export function parseCriEndpoint(endpoint: string): string {
       'only unix sockets with an absolute path are supported, such as unix:///run/r.sock',
     );
   }
-  if (Buffer.byteLength(path) > longestSocketPath) {
-    throw invalid(endpoint, `the path of a unix socket has at most ${longestSocketPath} bytes`);
+  if (Buffer.byteLength(path) > maxSocketPathBytes) {
+    throw invalid(endpoint, `the path of a unix socket has at most ${maxSocketPathBytes} bytes`);
   }
   return path;
 }

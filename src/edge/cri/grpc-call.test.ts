@@ -1,5 +1,5 @@
-// Against a server that speaks HTTP/2 and whatever else a test wants, on a real unix socket. What a well-behaved gRPC server
-// does is tested with the client.
+// Calls against an HTTP/2 server whose response each test scripts, on a real unix socket. Well-behaved gRPC servers are
+// covered by client.test.ts.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import {
@@ -19,12 +19,12 @@ import { streamCall, unaryCall } from './grpc-call.ts';
 import { GrpcError } from './grpc-error.ts';
 import { frame } from './grpc-frames.ts';
 
-type Answer = (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => void;
+type Respond = (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => void;
 
 let dir: string;
 let server: Http2Server;
 let connection: CriConnection;
-let answer: Answer;
+let respond: Respond;
 const sessions: ServerHttp2Session[] = [];
 
 beforeEach(async () => {
@@ -34,7 +34,7 @@ beforeEach(async () => {
   server.on('session', (each) => sessions.push(each));
   server.on('stream', (stream, headers) => {
     stream.on('error', () => undefined);
-    answer(stream, headers);
+    respond(stream, headers);
   });
   await new Promise<void>((resolve) => server.listen(join(dir, 's'), resolve));
   connection = new CriConnection(join(dir, 's'), realClock);
@@ -50,8 +50,8 @@ const ok = { ':status': 200, 'content-type': 'application/grpc' };
 const request = { path: '/s/M', message: Buffer.from('ask'), timeoutMs: 5_000, clock: realClock };
 const session = (): ClientHttp2Session => connection.session();
 
-/** Headers, these pieces one after the other, and trailers. */
-function saying(pieces: readonly Uint8Array[], trailers: Record<string, string>): Answer {
+/** Responds with headers, these chunks, and trailers. */
+function responseOf(pieces: readonly Uint8Array[], trailers: Record<string, string>): Respond {
   return (stream) => {
     stream.respond(ok, { waitForTrailers: true });
     stream.on('wantTrailers', () => stream.sendTrailers(trailers));
@@ -75,15 +75,15 @@ async function failure(over: Partial<typeof request> = {}): Promise<readonly unk
 }
 
 describe('a request', () => {
-  test('as the protocol wants it, with its message and its deadline', async () => {
+  test('has the headers of the protocol, its message and its deadline', async () => {
     const seen: unknown[] = [];
-    answer = (stream, headers) => {
+    respond = (stream, headers) => {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
         seen.push(headers[':method'], headers[':path'], headers['te'], headers['content-type']);
         seen.push(headers['grpc-timeout'], Buffer.concat(chunks).toString('latin1'));
-        saying([frame(Buffer.from('yes'))], { 'grpc-status': '0' })(stream, headers);
+        responseOf([frame(Buffer.from('yes'))], { 'grpc-status': '0' })(stream, headers);
       });
     };
     expect(await call()).toBe('yes');
@@ -95,13 +95,13 @@ describe('a request', () => {
     [1e8, '100000S'],
     [Number.POSITIVE_INFINITY, undefined],
   ] as const) {
-    test(`a deadline of ${timeoutMs} ms is ${text}`, async () => {
+    test(`encodes a deadline of ${timeoutMs} ms as ${text}`, async () => {
       let seen: unknown = '';
-      answer = (stream, headers) => {
+      respond = (stream, headers) => {
         seen = headers['grpc-timeout'];
-        saying([frame(Buffer.from('yes'))], { 'grpc-status': '0' })(stream, headers);
+        responseOf([frame(Buffer.from('yes'))], { 'grpc-status': '0' })(stream, headers);
       };
-      // A timer that is never due: what counts here is what the server is told.
+      // A timer that never fires: only the header matters here.
       const clock = { setTimer: () => ({ cancel: () => undefined }) };
       await call({ timeoutMs, clock: clock as never });
       expect(seen).toBe(text);
@@ -109,56 +109,56 @@ describe('a request', () => {
   }
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   const yes = frame(Buffer.from('yes'));
-  test('in pieces, however it is cut', async () => {
+  test('is read from chunks cut at any byte', async () => {
     for (let at = 1; at < yes.length; at++) {
-      answer = saying([yes.subarray(0, at), yes.subarray(at)], { 'grpc-status': '0' });
+      respond = responseOf([yes.subarray(0, at), yes.subarray(at)], { 'grpc-status': '0' });
       expect(await call()).toBe('yes');
     }
   });
-  test('an empty message is a message', async () => {
-    answer = saying([frame(new Uint8Array())], { 'grpc-status': '0' });
+  test('may have an empty message', async () => {
+    respond = responseOf([frame(new Uint8Array())], { 'grpc-status': '0' });
     expect(await call()).toBe('');
   });
-  test('none is not', async () => {
-    answer = saying([], { 'grpc-status': '0' });
-    expect(await failure()).toEqual(['INTERNAL', 'the answer has no message', false]);
+  test('without a message is an error', async () => {
+    respond = responseOf([], { 'grpc-status': '0' });
+    expect(await failure()).toEqual(['INTERNAL', 'the response has no message', false]);
   });
-  test('half of one is not', async () => {
-    answer = saying([yes.subarray(0, 6)], { 'grpc-status': '0' });
-    expect(await failure()).toEqual(['INTERNAL', 'the answer has no message', false]);
+  test('with a truncated message is an error', async () => {
+    respond = responseOf([yes.subarray(0, 6)], { 'grpc-status': '0' });
+    expect(await failure()).toEqual(['INTERNAL', 'the response has no message', false]);
   });
-  test('messages without end are not gathered', async () => {
-    answer = (stream) => {
+  test('with endless messages is an error and not buffered', async () => {
+    respond = (stream) => {
       stream.respond(ok);
       const more = (): boolean => stream.destroyed || stream.write(yes, more);
       more();
     };
-    expect(await failure()).toEqual(['INTERNAL', 'the answer has more than one message', false]);
+    expect(await failure()).toEqual(['INTERNAL', 'the response has more than one message', false]);
   });
-  test('compressed without being asked', async () => {
-    answer = saying([Buffer.from([1, 0, 0, 0, 0])], { 'grpc-status': '0' });
+  test('with an unrequested compressed message is an error', async () => {
+    respond = responseOf([Buffer.from([1, 0, 0, 0, 0])], { 'grpc-status': '0' });
     expect((await failure())[0]).toBe('INTERNAL');
   });
 });
 
 describe('a failure', () => {
-  test('in trailers, with words in any script', async () => {
-    answer = saying([], { 'grpc-status': '5', 'grpc-message': 'kein Beh%C3%A4lter: 100%25' });
+  test('in trailers, with a percent-encoded message', async () => {
+    respond = responseOf([], { 'grpc-status': '5', 'grpc-message': 'kein Beh%C3%A4lter: 100%25' });
     expect(await failure()).toEqual(['NOT_FOUND', 'kein Behälter: 100%', true]);
   });
-  test('in words that are not encoded as they should be', async () => {
-    answer = saying([], { 'grpc-status': '5', 'grpc-message': '100% no' });
+  test('in trailers, with an invalidly encoded message', async () => {
+    respond = responseOf([], { 'grpc-status': '5', 'grpc-message': '100% no' });
     expect(await failure()).toEqual(['NOT_FOUND', '100% no', true]);
   });
-  test('with headers alone', async () => {
-    answer = (stream) =>
+  test('in a trailers-only response', async () => {
+    respond = (stream) =>
       stream.respond({ ...ok, 'grpc-status': '12', 'grpc-message': 'no such' }, { endStream: true });
     expect(await failure()).toEqual(['UNIMPLEMENTED', 'no such', true]);
   });
-  test('with a code that nobody knows', async () => {
-    answer = saying([], { 'grpc-status': '99' });
+  test('with an unknown code', async () => {
+    respond = responseOf([], { 'grpc-status': '99' });
     expect((await failure())[0]).toBe('UNKNOWN');
   });
   for (const [status, code] of [
@@ -167,7 +167,7 @@ describe('a failure', () => {
     [500, 'UNKNOWN'],
   ] as const) {
     test(`HTTP status ${status}`, async () => {
-      answer = (stream) => {
+      respond = (stream) => {
         stream.respond({ ':status': status });
         stream.end('<html>');
       };
@@ -180,27 +180,27 @@ describe('a failure', () => {
     [constants.NGHTTP2_INTERNAL_ERROR, 'INTERNAL'],
   ] as const) {
     test(`reset with ${reset}`, async () => {
-      answer = (stream) => stream.close(reset);
+      respond = (stream) => stream.close(reset);
       expect((await failure())[0]).toBe(code);
     });
   }
-  test('an answer that ends without a status', async () => {
-    answer = (stream) => {
+  test('response that ends without a status', async () => {
+    respond = (stream) => {
       stream.respond(ok);
       stream.end(frame(Buffer.from('yes')));
     };
     expect((await failure())[0]).toBe('INTERNAL');
   });
-  test('the connection breaks in the middle, and the next call makes another', async () => {
-    answer = (stream) => stream.session?.destroy();
+  test('of the connection during a call; the next call opens another', async () => {
+    respond = (stream) => stream.session?.destroy();
     expect((await failure())[0]).toBe('UNAVAILABLE');
-    answer = saying([frame(Buffer.from('yes'))], { 'grpc-status': '0' });
+    respond = responseOf([frame(Buffer.from('yes'))], { 'grpc-status': '0' });
     expect(await call()).toBe('yes');
   });
-  test('a server that says goodbye answers what it has, and is not asked again on this connection', async () => {
-    answer = (stream, headers) => {
+  test('GOAWAY: the call in flight completes, the next one opens another connection', async () => {
+    respond = (stream, headers) => {
       if (sessions.length === 1) stream.session?.goaway();
-      saying([frame(Buffer.from('yes'))], { 'grpc-status': '0' })(stream, headers);
+      responseOf([frame(Buffer.from('yes'))], { 'grpc-status': '0' })(stream, headers);
     };
     expect(await call()).toBe('yes');
     expect(await call()).toBe('yes');
@@ -208,26 +208,26 @@ describe('a failure', () => {
   });
 });
 
-describe('given up', () => {
-  test('the server is told, once, and the call ends once', async () => {
-    const told = new Promise<number>((resolve) => {
-      answer = (stream) => stream.on('close', () => resolve(stream.rstCode));
+describe('cancelling', () => {
+  test('resets the stream on the server and ends the call once', async () => {
+    const resetCode = new Promise<number>((resolve) => {
+      respond = (stream) => stream.on('close', () => resolve(stream.rstCode));
     });
     const ends: unknown[] = [];
     const running = unaryCall(session(), request, (err) => ends.push(err));
     await new Promise<void>((resolve) => server.once('stream', () => resolve()));
     running.cancel();
     running.cancel();
-    expect(await told).toBe(constants.NGHTTP2_CANCEL);
+    expect(await resetCode).toBe(constants.NGHTTP2_CANCEL);
     expect(ends).toMatchObject([{ code: 'CANCELLED' }]);
   });
-  test('by its deadline', async () => {
-    answer = () => undefined;
+  test('happens at the deadline', async () => {
+    respond = () => undefined;
     expect(await failure({ timeoutMs: 20 })).toEqual(['DEADLINE_EXCEEDED', 'Deadline exceeded', false]);
   });
-  test('a stream of answers whose reader has enough', async () => {
-    const told = new Promise<number>((resolve) => {
-      answer = (stream) => {
+  test('happens when the reader of a response stream leaves', async () => {
+    const resetCode = new Promise<number>((resolve) => {
+      respond = (stream) => {
         stream.respond(ok);
         for (const word of ['a', 'b', 'c']) stream.write(frame(Buffer.from(word)));
         stream.on('close', () => resolve(stream.rstCode));
@@ -237,6 +237,6 @@ describe('given up', () => {
       expect(message.toString()).toBe('a');
       break;
     }
-    expect(await told).toBe(constants.NGHTTP2_CANCEL);
+    expect(await resetCode).toBe(constants.NGHTTP2_CANCEL);
   });
 });

@@ -1,6 +1,6 @@
-// One gRPC call on an HTTP/2 session, unary or answered by a stream. Reference: "gRPC over HTTP2" of the gRPC project.
-// Invariants: a call ends exactly once, and with the session it runs on; given up, the server is told; no timer or listener is
-// left behind. See docs/decisions/0007-grpc-on-http2.md.
+// One gRPC call on an HTTP/2 session, unary or server-streaming. Reference: "gRPC over HTTP2" of the gRPC project.
+// Invariants: a call ends exactly once, at the latest with its session; a cancelled call resets its stream on the server; no
+// timer or listener is left behind. Why not a library: docs/decisions/0007-grpc-on-http2.md.
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -9,37 +9,38 @@ import {
 } from 'node:http2';
 import { setDeadline } from '../../base/abort/set-deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { CutFrameReader } from './cut-frames.ts';
 import { fromHttpStatus, fromReset, fromTrailers, GrpcError } from './grpc-error.ts';
 import { FrameReader, frame } from './grpc-frames.ts';
+import { TruncatingFrameReader } from './truncating-frames.ts';
 
 export interface GrpcRequest {
   /** `/runtime.v1.RuntimeService/Version` */
   readonly path: string;
   readonly message: Uint8Array;
-  /** Infinity: it may take as long as it likes. */
+  /** Infinity: no deadline. */
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** How much of each field of the answer is kept; all of it without. */
+  /** Truncates each field of the response to this length; absent: not truncated. */
   readonly keepBytes?: number | undefined;
   readonly userAgent?: string;
 }
 
 interface GrpcCall {
-  /** Ends it as CANCELLED. Without effect when it has ended. */
+  /** Ends the call as CANCELLED. No effect after its end. */
   cancel(): void;
 }
 
 const cancelled = new GrpcError('CANCELLED', 'Call cancelled');
 
-/** Calls back once: with the answer, or with a GrpcError. */
+/** Calls back once: with the response, or with a GrpcError. */
 export function unaryCall(
   session: ClientHttp2Session,
   request: GrpcRequest,
   onEnd: (err: unknown, message?: Buffer) => void,
 ): GrpcCall {
   const stream = open(session, request);
-  const frames = request.keepBytes === undefined ? new FrameReader() : new CutFrameReader(request.keepBytes);
+  const frames =
+    request.keepBytes === undefined ? new FrameReader() : new TruncatingFrameReader(request.keepBytes);
   const messages: Buffer[] = [];
   let hasEnded = false;
   const end = (err: unknown): void => {
@@ -55,18 +56,18 @@ export function unaryCall(
   const onData = (chunk: Buffer): void => {
     try {
       if (outcome.isGrpc) messages.push(...frames.push(chunk));
-      if (messages.length > 1) stop(new GrpcError('INTERNAL', 'the answer has more than one message'));
+      if (messages.length > 1) stop(new GrpcError('INTERNAL', 'the response has more than one message'));
     } catch (err) {
       stop(err);
     }
   };
   const stop = (err: unknown): void => {
     end(err);
-    giveUp(stream);
+    resetStream(stream);
   };
-  const outcome = watch(stream, session);
+  const outcome = watchOutcome(stream, session);
   stream.on('data', onData);
-  // Its trailers have come by then, unless there were none.
+  // Trailers precede the end, if there are any.
   stream.once('end', () => {
     if (outcome.status !== undefined) end(outcome.result());
   });
@@ -76,17 +77,17 @@ export function unaryCall(
 }
 
 interface GrpcStream extends GrpcCall {
-  /** Ends with a GrpcError, or when the server has said all. To be read once. */
+  /** Ends with the server's last message, or throws a GrpcError. Must be read once. */
   messages(): AsyncGenerator<Buffer>;
 }
 
 export function streamCall(session: ClientHttp2Session, request: GrpcRequest): GrpcStream {
   const stream = open(session, request);
-  const outcome = watch(stream, session);
-  let own: GrpcError | undefined;
+  const outcome = watchOutcome(stream, session);
+  let ownError: GrpcError | undefined;
   const stop = (err: GrpcError): void => {
-    own ??= err;
-    giveUp(stream);
+    ownError ??= err;
+    resetStream(stream);
     stream.destroy();
   };
   const deadline = deadlineOf(request, stop);
@@ -96,12 +97,12 @@ export function streamCall(session: ClientHttp2Session, request: GrpcRequest): G
       for await (const chunk of stream) if (outcome.isGrpc) yield* frames.push(chunk as Buffer);
     } catch (err) {
       if (err instanceof GrpcError) throw err;
-      // What ended it otherwise is told by its outcome.
+      // Any other error is in the outcome.
     } finally {
       deadline?.cancel();
-      giveUp(stream);
+      resetStream(stream);
     }
-    const fault = own ?? outcome.result();
+    const fault = ownError ?? outcome.result();
     if (fault !== undefined) throw fault;
   }
   return { messages, cancel: () => stop(cancelled) };
@@ -120,28 +121,28 @@ function open(
     'user-agent': userAgent ?? 'kubelet-ts',
     ...(timeoutMs === Number.POSITIVE_INFINITY ? {} : { 'grpc-timeout': timeoutText(timeoutMs) }),
   });
-  // Always heard, or a session that breaks would end the process; told by the stream's close.
+  // Without a listener a lost session would throw; the stream's close reports the error.
   stream.on('error', () => undefined);
   stream.end(framed);
   return stream;
 }
 
 interface Outcome {
-  /** Of gRPC, as soon as it is known. */
+  /** grpc-status, once received. */
   status: string | undefined;
-  /** Whether the server answers in gRPC at all; undecided is yes. */
+  /** False once the response turned out not to be gRPC. */
   isGrpc: boolean;
-  /** What the call came to, now that nothing more comes. Undefined for success. */
+  /** How the call ended; to be read after the end of the stream. Undefined for success. */
   result(): GrpcError | undefined;
 }
 
-function watch(stream: ClientHttp2Stream, session: ClientHttp2Session): Outcome {
+function watchOutcome(stream: ClientHttp2Stream, session: ClientHttp2Session): Outcome {
   let message: string | undefined;
   let httpStatus = 200;
-  let broken: Error | undefined;
-  const note = (headers: IncomingHttpHeaders): void => {
-    outcome.status = one(headers['grpc-status']);
-    message = one(headers['grpc-message']);
+  let streamError: Error | undefined;
+  const readStatus = (headers: IncomingHttpHeaders): void => {
+    outcome.status = firstOf(headers['grpc-status']);
+    message = firstOf(headers['grpc-message']);
   };
   const outcome: Outcome = {
     status: undefined,
@@ -149,22 +150,22 @@ function watch(stream: ClientHttp2Stream, session: ClientHttp2Session): Outcome 
     result: () => {
       if (outcome.status !== undefined) return fromTrailers(outcome.status, message);
       if (!outcome.isGrpc) return fromHttpStatus(httpStatus);
-      if (session.destroyed || session.closed || (broken !== undefined && stream.rstCode === 0))
-        return new GrpcError('UNAVAILABLE', broken?.message ?? 'the connection was closed');
+      if (session.destroyed || session.closed || (streamError !== undefined && stream.rstCode === 0))
+        return new GrpcError('UNAVAILABLE', streamError?.message ?? 'the connection was closed');
       return stream.rstCode === 0
-        ? new GrpcError('INTERNAL', 'the answer ended without a status')
+        ? new GrpcError('INTERNAL', 'the response ended without a status')
         : fromReset(stream.rstCode);
     },
   };
   stream.once('response', (headers) => {
     httpStatus = headers[':status'] ?? httpStatus;
     outcome.isGrpc = httpStatus === 200;
-    note(headers);
+    readStatus(headers);
   });
-  stream.once('trailers', note);
+  stream.once('trailers', readStatus);
   stream.once('error', (err) => {
-    // A call that waited for the connection is told of it in words of Node's around the cause.
-    broken = err.cause instanceof Error ? err.cause : err;
+    // For a call that waited for the connection, Node wraps the cause.
+    streamError = err.cause instanceof Error ? err.cause : err;
   });
   return outcome;
 }
@@ -174,21 +175,21 @@ function deadlineOf({ clock, timeoutMs }: GrpcRequest, end: (err: GrpcError) => 
   return setDeadline(clock, timeoutMs, () => end(new GrpcError('DEADLINE_EXCEEDED', 'Deadline exceeded')));
 }
 
-/** Given twice, the first counts. */
-function one(value: string | string[] | undefined): string | undefined {
+/** The first of a repeated header. */
+function firstOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** At most eight digits and a unit. */
+/** grpc-timeout: at most eight digits and a unit. */
 function timeoutText(ms: number): string {
   const whole = Math.max(1, Math.ceil(ms));
   return whole < 1e8 ? `${whole}m` : `${Math.min(Math.ceil(ms / 1_000), 99_999_999)}S`;
 }
 
-function giveUp(stream: ClientHttp2Stream): void {
+function resetStream(stream: ClientHttp2Stream): void {
   if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
 }
 
 function noMessage(): GrpcError {
-  return new GrpcError('INTERNAL', 'the answer has no message');
+  return new GrpcError('INTERNAL', 'the response has no message');
 }

@@ -1,11 +1,11 @@
-// How a call that did not succeed ended, in gRPC's words. Reference: the gRPC specification, "Status codes" and "HTTP2 mapping".
+// The error of a failed gRPC call. Reference: the gRPC specification, "Status codes" and "HTTP2 mapping".
 import { constants } from 'node:http2';
 import { type RpcFailureCode, rpcFailureCodes } from '../../api/cri/runtime.ts';
 
 export class GrpcError extends Error {
   override readonly name = 'GrpcError';
   readonly code: RpcFailureCode;
-  /** Whether the server said so; otherwise it is our own deadline, limit or connection. */
+  /** Whether the server sent it; otherwise it is the client's own deadline, limit or connection. */
   readonly fromServer: boolean;
 
   constructor(code: RpcFailureCode, message: string, fromServer = false) {
@@ -15,14 +15,14 @@ export class GrpcError extends Error {
   }
 }
 
-/** What the trailers say; undefined for success. */
+/** The error in the trailers; undefined for success. */
 export function fromTrailers(status: string, message: string | undefined): GrpcError | undefined {
   if (status === '0') return undefined;
   const code = rpcFailureCodes[Number(status) - 1] ?? 'UNKNOWN';
   return new GrpcError(code, decodeMessage(message ?? ''), true);
 }
 
-/** An answer that is not one of gRPC's. */
+/** The error for a response that is not gRPC. */
 export function fromHttpStatus(status: number): GrpcError {
   return new GrpcError(byHttpStatus[status] ?? 'UNKNOWN', `Received HTTP status code ${status}`, true);
 }
@@ -38,7 +38,7 @@ const byHttpStatus: Readonly<Record<number, RpcFailureCode>> = {
   504: 'UNAVAILABLE',
 };
 
-/** A stream that the server reset without a status. */
+/** The error for a stream that the server reset without a status. */
 export function fromReset(code: number): GrpcError {
   return new GrpcError(byReset[code] ?? 'INTERNAL', `Received RST_STREAM with code ${code}`, true);
 }
@@ -50,7 +50,7 @@ const byReset: Readonly<Record<number, RpcFailureCode>> = {
   [constants.NGHTTP2_INADEQUATE_SECURITY]: 'PERMISSION_DENIED',
 };
 
-/** Bytes outside of ASCII are written as %XX; what was written wrongly is kept as it is. */
+/** Bytes outside of ASCII are percent-encoded; an invalid encoding is kept as it is. */
 function decodeMessage(text: string): string {
   try {
     return decodeURIComponent(text);

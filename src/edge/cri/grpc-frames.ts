@@ -1,9 +1,9 @@
-// gRPC's messages on a stream of bytes: a flag for compression, which nobody here asks for, four bytes of length, the message.
-// Invariants: a message is given out whole, in order, and as memory that is not written to again; one that is larger than
-// the limit fails before it is gathered.
+// gRPC's framing of messages: a compression flag (compression is never requested here), four bytes of length, the message.
+// Invariants: messages come out whole and in order, in memory that is not written to again; one larger than the limit fails
+// before it is buffered.
 import { GrpcError } from './grpc-error.ts';
 
-/** Requests and answers of up to 16 MiB, the limit that upstream and containerd have. */
+/** 16 MiB for requests and responses, the limit of upstream and containerd. */
 export const maxMessageBytes = 16 * 1024 * 1024;
 
 export const headerBytes = 5;
@@ -21,9 +21,10 @@ export function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** What a header says of the message after it. */
+/** The length of the message after this header. */
 export function messageLength(header: Buffer): number {
-  if (header[0] !== 0) throw new GrpcError('INTERNAL', 'Received a compressed message that nobody asked for');
+  if (header[0] !== 0)
+    throw new GrpcError('INTERNAL', 'Received a compressed message without having requested compression');
   const length = header.readUInt32BE(1);
   if (length > maxMessageBytes)
     throw new GrpcError(
@@ -34,12 +35,12 @@ export function messageLength(header: Buffer): number {
 }
 
 export class FrameReader {
-  #held: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #length = 0;
 
   /** The messages that are complete with this chunk. */
   push(chunk: Buffer): readonly Buffer[] {
-    this.#held.push(chunk);
+    this.#chunks.push(chunk);
     this.#length += chunk.length;
     const messages: Buffer[] = [];
     for (;;) {
@@ -54,19 +55,21 @@ export class FrameReader {
     return this.#length === 0;
   }
 
-  /** Bytes of the next message with its header; undefined until the header is there. */
+  /** Length of the next message including its header; undefined until the header is complete. */
   #needed(): number | undefined {
     if (this.#length < headerBytes) return undefined;
-    if ((this.#held[0]?.length ?? 0) < headerBytes) this.#held = [Buffer.concat(this.#held)];
-    const [first] = this.#held;
+    if ((this.#chunks[0]?.length ?? 0) < headerBytes) this.#chunks = [Buffer.concat(this.#chunks)];
+    const [first] = this.#chunks;
     return first === undefined ? undefined : headerBytes + messageLength(first);
   }
 
   #take(length: number): Buffer {
     const all =
-      this.#held.length === 1 && this.#held[0] !== undefined ? this.#held[0] : Buffer.concat(this.#held);
+      this.#chunks.length === 1 && this.#chunks[0] !== undefined
+        ? this.#chunks[0]
+        : Buffer.concat(this.#chunks);
     const rest = all.subarray(length);
-    this.#held = rest.length === 0 ? [] : [rest];
+    this.#chunks = rest.length === 0 ? [] : [rest];
     this.#length = rest.length;
     return all.subarray(0, length);
   }

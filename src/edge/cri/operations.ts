@@ -1,4 +1,4 @@
-// What is particular to each RPC: its name in the metrics, how long it may take, and what a usable answer has.
+// The table of RPCs: name in metrics, deadline, validation of the response.
 // Upstream: kuberuntime/instrumented_services.go for the names, cri-client/pkg/remote_{runtime,image}.go for the rest.
 // Invariant: the tables have a row for every RPC, or they do not compile.
 import type {
@@ -8,13 +8,13 @@ import type {
 } from '../../api/cri/generated/runtime/v1/api.ts';
 
 export interface Operation<Request = never, Response = never> {
-  /** The label `operation_type` of kubelet_runtime_operations_total and its kin. */
+  /** The label `operation_type` of the kubelet_runtime_operations_* metrics. */
   readonly name: string;
-  /** Milliseconds until the call is given up; without it, the request timeout. */
+  /** Deadline of the call; absent: the request timeout. */
   readonly timeoutMs?: (request: Request, requestTimeoutMs: number) => number;
-  /** The handler of a sandbox, by which its making is counted. */
+  /** The runtime handler of a sandbox, a label of its metrics. */
   readonly handler?: (request: Request) => string;
-  /** Says what is wrong with an answer that gRPC found in order. */
+  /** What is missing in a response that gRPC accepted. */
   readonly fault?: (response: Response) => string | undefined;
 }
 
@@ -25,10 +25,10 @@ type Rows<D extends { methods: object }> = {
     : never;
 };
 
-/** How long after its own timeout an ExecSync may still take to answer. */
+/** How long an ExecSync may take beyond the timeout of its command. */
 const execSlackMs = 15_000;
 
-const never = (): number => Number.POSITIVE_INFINITY;
+const noDeadline = (): number => Number.POSITIVE_INFINITY;
 const seconds = (value: bigint): number => Number(value) * 1000;
 
 function missing(fields: Readonly<Record<string, unknown>>): string | undefined {
@@ -47,7 +47,7 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
     name: 'version',
     fault: ({ version, runtimeName, runtimeVersion, runtimeApiVersion }) =>
       missing({ version, runtimeName, runtimeVersion, runtimeApiVersion }) ??
-      (runtimeApiVersion === 'v1' ? undefined : `the runtime speaks CRI ${runtimeApiVersion}, not v1`),
+      (runtimeApiVersion === 'v1' ? undefined : `the runtime implements CRI ${runtimeApiVersion}, not v1`),
   },
   status: {
     name: 'status',
@@ -94,12 +94,12 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
     name: 'checkpoint_container',
     timeoutMs: (request, requestTimeoutMs) => Math.max(seconds(request.timeout), requestTimeoutMs),
   },
-  getContainerEvents: { name: 'get_container_events', timeoutMs: never },
+  getContainerEvents: { name: 'get_container_events', timeoutMs: noDeadline },
   execSync: {
     name: 'exec_sync',
-    // differs from upstream: the runtime has 15 s after the command's own timeout and not two minutes, so that a
-    // probe on a runtime that hangs is noticed within its period's order of magnitude. Zero is without end, as there.
-    timeoutMs: (request) => (request.timeout > 0n ? seconds(request.timeout) + execSlackMs : never()),
+    // differs from upstream: the runtime has 15 s beyond the command's own timeout instead of two minutes, so that a
+    // probe notices a hung runtime within the order of magnitude of its period. Zero means no deadline, as upstream.
+    timeoutMs: (request) => (request.timeout > 0n ? seconds(request.timeout) + execSlackMs : noDeadline()),
   },
   exec: { name: 'exec', fault: ({ url }) => missing({ url }) },
   attach: { name: 'attach', fault: ({ url }) => missing({ url }) },
@@ -113,7 +113,7 @@ export const runtimeOperations: Rows<RuntimeServiceDefinition> = {
 };
 
 export const imageOperations: Rows<ImageServiceDefinition> = {
-  pullImage: { name: 'pull_image', timeoutMs: never, fault: ({ imageRef }) => missing({ imageRef }) },
+  pullImage: { name: 'pull_image', timeoutMs: noDeadline, fault: ({ imageRef }) => missing({ imageRef }) },
   imageStatus: {
     name: 'image_status',
     fault: ({ image }) => (image === undefined ? undefined : missing({ id: image.id, size: image.size })),

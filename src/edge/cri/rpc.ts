@@ -1,5 +1,5 @@
-// An RPC with all that is known about it: path on the wire, messages, and the row of the operations table.
-// Invariant: built from the generated definition, one per method; here, and only here, the messages' types are erased.
+// An RPC: path on the wire, codecs of its messages, row of the operations table.
+// Invariant: built from the generated definition, one per method. Only this file erases the types of the messages.
 import type { MessageFns } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { Operation } from './operations.ts';
 import { WireReader } from './wire-reader.ts';

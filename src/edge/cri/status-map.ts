@@ -1,5 +1,5 @@
-// Turns what gRPC says into the kubelet's own words. Upstream has no counterpart: there, features see gRPC codes.
-// Invariant: the server's message is kept as it is, the reason is the code's name, and nothing of gRPC goes further.
+// Maps gRPC errors to KubeletErrors. Upstream has no counterpart: there, features see gRPC codes.
+// Invariant: the server's message is kept as it is and the reason is the name of the code; no gRPC type leaves this folder.
 import type { RpcFailureCode } from '../../api/cri/runtime.ts';
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 import type { GrpcError } from './grpc-error.ts';

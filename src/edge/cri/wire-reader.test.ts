@@ -14,7 +14,7 @@ describe('WireReader', () => {
     });
   }
 
-  test('reads what the stock reader reads', () => {
+  test('reads the same as the library’s reader', () => {
     const message = ListContainersResponse.fromPartial({
       containers: [
         { id: 'a', createdAt: -1n, labels: { k: 'v', ü: '' }, metadata: { name: 'n', attempt: 2 ** 32 - 1 } },
@@ -23,7 +23,7 @@ describe('WireReader', () => {
     });
     const bytes = Buffer.from(ListContainersResponse.encode(message).finish());
     expect(ListContainersResponse.decode(new WireReader(bytes))).toEqual(message);
-    // Messages come as slices of what the network gave.
+    // Messages arrive as slices of the network buffer.
     const slice = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]).subarray(
       6,
       6 + bytes.length,
@@ -31,19 +31,19 @@ describe('WireReader', () => {
     expect(ListContainersResponse.decode(new WireReader(slice))).toEqual(message);
   });
 
-  test('what is not UTF-8 is replaced, not refused', () => {
+  test('replaces invalid UTF-8 instead of failing', () => {
     const bytes = encode('ab');
     bytes[bytes.length - 1] = 0xff;
     expect(Container.decode(new WireReader(bytes)).id).toBe('a\ufffd');
   });
 
-  test('a message that ends too early is refused', () => {
+  test('rejects a message that ends too early', () => {
     const bytes = encode('abcdef');
     expect(() => Container.decode(new WireReader(bytes.subarray(0, 4)))).toThrow('premature end');
   });
 });
 
-describe('an answer that is no message', () => {
+describe('a response that is not protobuf', () => {
   let rig: SocketRig;
 
   beforeEach(async () => {
@@ -52,12 +52,12 @@ describe('an answer that is no message', () => {
 
   afterEach(() => rig.end());
 
-  test('fails the call and nothing else', async () => {
+  test('fails its call only', async () => {
     const server = new Server();
-    const answers = [Buffer.from([0x0a, 0x7f, 0x41]), Buffer.alloc(0)];
+    const responses = [Buffer.from([0x0a, 0x7f, 0x41]), Buffer.alloc(0)];
     server.register(
       '/runtime.v1.RuntimeService/ListContainers',
-      (_call: unknown, answer: (err: null, value: unknown) => void) => answer(null, answers.shift()),
+      (_call: unknown, respond: (err: null, value: unknown) => void) => respond(null, responses.shift()),
       (value: unknown) => value as Buffer,
       (bytes) => bytes,
       'unary',

@@ -1,7 +1,7 @@
-// Reads protobuf messages faster than the stock reader: strings are cut straight out of the network buffer by Buffer,
-// a fifth less time for a list of 110 containers than through TextDecoder.
-// Invariant: nothing read refers to the buffer afterwards; strings are copies, and so are byte fields, which the
-// generated code copies itself. A string that is not UTF-8 gets replacement characters instead of failing the list.
+// A faster protobuf reader than the library's: Buffer decodes strings straight from the network buffer, which saves a fifth
+// of the time for a list of 110 containers compared with TextDecoder.
+// Invariant: nothing decoded refers to the buffer afterwards; strings are copies, and the generated code copies byte fields.
+// A string that is not UTF-8 gets replacement characters instead of failing the list.
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 
 export class WireReader extends BinaryReader {

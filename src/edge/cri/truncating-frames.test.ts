@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ExecSyncResponse } from '../../api/cri/generated/runtime/v1/api.ts';
-import { CutFrameReader } from './cut-frames.ts';
 import { GrpcError } from './grpc-error.ts';
 import { FrameReader, frame, maxMessageBytes } from './grpc-frames.ts';
+import { TruncatingFrameReader } from './truncating-frames.ts';
 import { WireReader } from './wire-reader.ts';
 
 const seed = 18;
@@ -18,10 +18,10 @@ function inPieces(bytes: Buffer, size: number): Buffer[] {
   return pieces;
 }
 
-describe('CutFrameReader', () => {
+describe('TruncatingFrameReader', () => {
   const bytes = fc.uint8Array({ maxLength: 400 }).map((each) => Buffer.from(each));
 
-  test('gives what the whole message holds, each field cut, in whatever pieces it comes', () => {
+  test('truncates each field of a message, in whatever chunks it arrives', () => {
     fc.assert(
       fc.property(
         bytes,
@@ -30,7 +30,7 @@ describe('CutFrameReader', () => {
         fc.integer({ min: 0, max: 300 }),
         fc.integer({ min: 1, max: 64 }),
         (stdout, stderr, exitCode, keep, size) => {
-          const reader = new CutFrameReader(keep);
+          const reader = new TruncatingFrameReader(keep);
           const messages = inPieces(encode({ stdout, stderr, exitCode }), size).flatMap((each) =>
             reader.push(each),
           );
@@ -44,8 +44,8 @@ describe('CutFrameReader', () => {
     );
   });
 
-  test('holds no more than it keeps', () => {
-    const reader = new CutFrameReader(100);
+  test('buffers no more than keepBytes', () => {
+    const reader = new TruncatingFrameReader(100);
     const [header, ...rest] = inPieces(
       encode({ stderr: Buffer.alloc(8 * 1024 * 1024, ' '), exitCode: 1 }),
       16_384,
@@ -55,9 +55,9 @@ describe('CutFrameReader', () => {
     expect(message).toHaveLength(104);
   });
 
-  test('passes fields on that it does not know', () => {
+  test('passes unknown fields through', () => {
     const unknown = Buffer.from([0x21, 1, 2, 3, 4, 5, 6, 7, 8, 0x2d, 1, 2, 3, 4, 0x32, 2, 9, 9, 0x18, 7]);
-    expect(new CutFrameReader(10).push(frame(unknown))).toEqual([unknown]);
+    expect(new TruncatingFrameReader(10).push(frame(unknown))).toEqual([unknown]);
   });
 
   const faulty: readonly (readonly [string, Buffer, string])[] = [
@@ -68,20 +68,20 @@ describe('CutFrameReader', () => {
     ],
     ['a compressed message', Buffer.from([1, 0, 0, 0, 0]), 'compressed'],
     ['a field longer than its message', frame(Buffer.from([0x0a, 0x7f, 1])), 'not valid protobuf'],
-    ['a number without end', frame(Buffer.alloc(12, 0xff)), 'not valid protobuf'],
-    ['a number that is cut off', frame(Buffer.from([0x18, 0x80])), 'not valid protobuf'],
+    ['a varint without end', frame(Buffer.alloc(12, 0xff)), 'not valid protobuf'],
+    ['a varint that is cut off', frame(Buffer.from([0x18, 0x80])), 'not valid protobuf'],
     ['a group', frame(Buffer.from([0x0b])), 'not valid protobuf'],
-    ['fields without number', frame(Buffer.alloc(4_000, Buffer.from([0x18, 1]))), 'not valid protobuf'],
+    ['too many fields', frame(Buffer.alloc(4_000, Buffer.from([0x18, 1]))), 'not valid protobuf'],
   ];
   test.each(faulty)('rejects %s', (_name, message, want) => {
-    expect(() => new CutFrameReader(10).push(message)).toThrow(want);
+    expect(() => new TruncatingFrameReader(10).push(message)).toThrow(want);
   });
 });
 
 describe('garbage', () => {
   const readers = [
     ['FrameReader', () => new FrameReader()],
-    ['CutFrameReader', () => new CutFrameReader(16)],
+    ['TruncatingFrameReader', () => new TruncatingFrameReader(16)],
   ] as const;
   // Mostly frames, so that the bytes after a header are reached.
   const piece = fc.oneof(
@@ -93,27 +93,30 @@ describe('garbage', () => {
       Buffer.alloc(0),
     ),
   );
-  test.each(readers)('%s gives messages or a GrpcError, and decoding them an Error', (_name, make) => {
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
-        const reader = make();
-        const sent = pieces.reduce((sum, each) => sum + each.length, 0);
-        let messages: readonly Buffer[] = [];
-        try {
-          messages = pieces.flatMap((each) => reader.push(each));
-        } catch (err) {
-          expect(err).toBeInstanceOf(GrpcError);
-        }
-        expect(messages.reduce((sum, each) => sum + each.length, 0)).toBeLessThanOrEqual(sent);
-        for (const each of messages) {
+  test.each(readers)(
+    '%s yields messages or throws a GrpcError; decoding them throws at most an Error',
+    (_name, make) => {
+      fc.assert(
+        fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+          const reader = make();
+          const sent = pieces.reduce((sum, each) => sum + each.length, 0);
+          let messages: readonly Buffer[] = [];
           try {
-            ExecSyncResponse.decode(new WireReader(each));
+            messages = pieces.flatMap((each) => reader.push(each));
           } catch (err) {
-            expect(err).toBeInstanceOf(Error);
+            expect(err).toBeInstanceOf(GrpcError);
           }
-        }
-      }),
-      { seed, numRuns: 2_000 },
-    );
-  });
+          expect(messages.reduce((sum, each) => sum + each.length, 0)).toBeLessThanOrEqual(sent);
+          for (const each of messages) {
+            try {
+              ExecSyncResponse.decode(new WireReader(each));
+            } catch (err) {
+              expect(err).toBeInstanceOf(Error);
+            }
+          }
+        }),
+        { seed, numRuns: 2_000 },
+      );
+    },
+  );
 });

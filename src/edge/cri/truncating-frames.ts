@@ -1,13 +1,13 @@
-// Reads an answer of which only the beginning of each field is wanted: the output of a command, which a container makes as
-// long as the runtime allows. Top-level fields of protobuf are cut while the message arrives.
-// Invariants: at most keepBytes of a field are held, whatever the message's length; what comes out is a message that decodes
-// as the whole one would, but for the cut fields; a message that is not protobuf, or too large, is an error.
+// Reads gRPC messages and truncates each top-level protobuf field while the message arrives. For ExecSync, whose output is
+// as long as the runtime allows.
+// Invariants: at most keepBytes of a field are buffered, whatever the message's length; the result decodes like the whole
+// message except for the truncated fields; a message that is not protobuf, or too large, is an error.
 import { GrpcError } from './grpc-error.ts';
 import { headerBytes, messageLength } from './grpc-frames.ts';
 
-/** ExecSync's answer has three. */
-const mostFields = 1_000;
-const longestVarint = 10;
+/** ExecSync's response has three. */
+const maxFields = 1_000;
+const maxVarintBytes = 10;
 
 type Step =
   | { readonly on: 'header' }
@@ -17,12 +17,12 @@ type Step =
   | { readonly on: 'fixed'; readonly left: number }
   | { readonly on: 'field'; readonly keep: number; readonly left: number };
 
-export class CutFrameReader {
+export class TruncatingFrameReader {
   readonly #keepBytes: number;
   #step: Step = { on: 'header' };
-  /** Of the header or the number that is being read. */
+  /** Bytes read so far of a header or number. */
   #head: number[] = [];
-  /** Of the message, still to come. */
+  /** Bytes of the message still to come. */
   #left = 0;
   #fields = 0;
   #kept: Buffer[] = [];
@@ -47,7 +47,7 @@ export class CutFrameReader {
     return this.#step.on === 'header' && this.#head.length === 0;
   }
 
-  /** Returns how many bytes it has used, at least one. */
+  /** Returns the number of bytes consumed, at least one. */
   #read(chunk: Buffer, at: number): number {
     const step = this.#step;
     if (step.on === 'header') {
@@ -77,10 +77,10 @@ export class CutFrameReader {
     return message;
   }
 
-  /** One byte of a tag, of a number or of a field's length. */
+  /** One byte of a tag, a number or a field's length. */
   #number(on: 'tag' | 'varint' | 'length', byte: number): void {
     this.#head.push(byte);
-    if (this.#head.length > longestVarint) throw malformed();
+    if (this.#head.length > maxVarintBytes) throw malformed();
     if (byte >= 0x80) return;
     const bytes = this.#head;
     this.#head = [];
@@ -98,7 +98,7 @@ export class CutFrameReader {
 
   #stepAfter(tag: number): Step {
     this.#fields += 1;
-    if (this.#fields > mostFields) throw malformed();
+    if (this.#fields > maxFields) throw malformed();
     switch (tag & 7) {
       case 0:
         return { on: 'varint' };
@@ -118,7 +118,7 @@ export class CutFrameReader {
     const left = step.left - used;
     this.#left -= used;
     const keep = Math.min(step.on === 'field' ? step.keep : used, used);
-    // A copy: a slice would keep the network's buffer alive.
+    // A copy: a slice would keep the network buffer alive.
     if (keep > 0) this.#kept.push(Buffer.from(chunk.subarray(at, at + keep)));
     if (left === 0) this.#step = { on: 'tag' };
     else this.#step = step.on === 'fixed' ? { on: 'fixed', left } : { ...step, keep: step.keep - keep, left };
@@ -126,7 +126,7 @@ export class CutFrameReader {
   }
 }
 
-/** Exact up to 2^53, which no length comes near. */
+/** Exact up to 2^53, far above any length. */
 function valueOf(bytes: readonly number[]): number {
   return bytes.reduce((sum, byte, index) => sum + (byte & 0x7f) * 2 ** (7 * index), 0);
 }
