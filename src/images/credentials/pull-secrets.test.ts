@@ -67,7 +67,7 @@ test('rejects a secret whose content does not match its type, without quoting it
   await expect(ring('broken')).rejects.toMatchObject({
     reason: 'ErrImagePull',
     message: 'image pull secret ns/broken cannot be read',
-    cause: expect.objectContaining({ message: 'the whole is no object' }) as unknown,
+    cause: expect.objectContaining({ message: 'the configuration is not an object' }) as unknown,
   });
 });
 

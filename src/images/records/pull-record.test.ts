@@ -77,7 +77,7 @@ test.each([
     'it is not of kind ImagePulledRecord in kubelet.config.k8s.io/v1alpha1',
   ],
   [`${header},"extra":1}`, 'unknown field "extra"'],
-  [`${header},"credentialMapping":{"a":{"kubernetesSecrets":{}}}}`, 'a list is missing'],
+  [`${header},"credentialMapping":{"a":{"kubernetesSecrets":{}}}}`, 'a value is not a list'],
   [`${header},"credentialMapping":{"a":{"other":1}}}`, 'unknown field "other"'],
   [`${header},"imageRef":5}`, 'imageRef is not a string'],
 ])('rejects the record %s', (text, message) => {
