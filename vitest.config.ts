@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'tools/**/*.test.ts'],
-    // Processes, not threads: tests count descriptors, and what one starts inherits what another has open.
+    // Processes, not threads: tests count file descriptors, and child processes inherit those of other threads.
     pool: 'forks',
     isolate: false,
     // One more than there are processors: a third of the time of these tests is waiting for real timers and sockets.

@@ -33,8 +33,13 @@ test.each([
     'skipped',
     'audit: skipped, ENOAUDIT: Your configured registry does not support audits.',
   ],
-  ['an error without a word', '{"error":{}}', 'skipped', 'audit: skipped, the registry answers no audits'],
+  [
+    'an error without a message',
+    '{"error":{}}',
+    'skipped',
+    'audit: skipped, the registry does not support audits',
+  ],
   ['no report', '{"metadata":{}}', 'skipped', 'audit: skipped, npm audit printed no report'],
   ['no JSON', 'npm ERR!', 'skipped', 'audit: skipped, npm audit printed no JSON'],
-  ['nothing in time', undefined, 'skipped', 'audit: skipped, npm audit did not end in time'],
+  ['a timeout', undefined, 'skipped', 'audit: skipped, npm audit timed out'],
 ])('%s', (_, stdout, kind, line) => expect(auditVerdict(stdout)).toEqual({ kind, line }));

@@ -1,5 +1,5 @@
-// What `npm audit --json` means for a test run. Pure. Invariant: only a report of the registry passes or fails; whatever else
-// comes, such as a registry without audits or without a network, is skipped with a reason.
+// Turns the output of `npm audit --json` into a verdict for a test run. Pure. Invariant: only a report of the registry passes
+// or fails; anything else, such as a registry without audits or a missing network, is skipped with a reason.
 
 type Verdict = { readonly kind: 'passed' | 'failed' | 'skipped'; readonly line: string };
 
@@ -17,9 +17,9 @@ interface Output {
 
 const failing: ReadonlySet<unknown> = new Set(['high', 'critical']);
 
-/** `stdout`: what npm printed; undefined when it did not end in time. */
+/** `stdout` is undefined if npm timed out. */
 export function auditVerdict(stdout: string | undefined): Verdict {
-  if (stdout === undefined) return skipped('npm audit did not end in time');
+  if (stdout === undefined) return skipped('npm audit timed out');
   const output = parse(stdout);
   if (output === undefined) return skipped('npm audit printed no JSON');
   if (output.error !== undefined) return skipped(reasonOf(output));
@@ -45,7 +45,7 @@ function reasonOf({ error, message }: Output): string {
     (part) => typeof part === 'string' && part !== '',
   );
   const text = parts.slice(0, 2).join(': ').split('\n')[0] ?? '';
-  return text === '' ? 'the registry answers no audits' : text;
+  return text === '' ? 'the registry does not support audits' : text;
 }
 
 function parse(text: string): Output | undefined {

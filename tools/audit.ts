@@ -1,5 +1,5 @@
-// A step of `make test`: known advisories for the packages that the kubelet is built from. Exits with 1 for one of level high or
-// above, with `skippedCode` where the registry cannot be asked.
+// A step of `make test`: checks the runtime dependencies for known advisories. Exits with 1 if one is of level high or above, and
+// with `skippedCode` if the registry is unreachable.
 import { spawnSync } from 'node:child_process';
 import { auditVerdict } from './audit-verdict.ts';
 

@@ -1,7 +1,7 @@
-// Builds the kubelet command: src/entry/main.ts and all it needs → dist/kubelet/main.mjs, what is imported lazily in
-// chunks of its own, and beside it decode-worker.mjs and usage-thread.mjs, which run in threads. bin/kubelet runs the result.
-// Names are kept and so are line breaks' meaning: a stack trace from a node in the field must be readable without
-// a source map, since parsing maps at start costs memory. Only white space and syntax are shortened.
+// Builds the kubelet command: bundles src/entry/main.ts into dist/kubelet/main.mjs, with lazy imports as separate chunks, and
+// the worker threads' entries decode-worker.mjs and usage-thread.mjs beside it. bin/kubelet runs the result.
+// Identifiers are kept, so that a stack trace from a node is readable without a source map: parsing source maps at start
+// costs memory. Only white space and syntax are minified.
 import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,10 +39,10 @@ const options = {
   legalComments: 'linked',
   sourcemap: true,
   sourcesContent: false,
-  // Resolved at run time: koffi finds its native binary beside its own package; the proto loader is only for a
-  // diagnostic service of gRPC that nothing here serves.
+  // Resolved at run time: koffi loads its native binary from its own package. The proto loader belongs to a diagnostic
+  // service of gRPC that the kubelet does not serve.
   external: ['koffi', '@grpc/proto-loader'],
-  // CommonJS packages inside the bundle ask for node's own modules by require().
+  // CommonJS packages inside the bundle load Node's modules by require().
   banner: {
     js: "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);",
   },
@@ -53,7 +53,7 @@ let result;
 try {
   result = await build(options);
 } catch {
-  // esbuild has said what is wrong.
+  // esbuild has printed the error.
   process.exit(1);
 }
 for (const [file, output] of Object.entries(result.metafile.outputs)) {

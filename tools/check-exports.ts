@@ -1,4 +1,4 @@
-// The command behind `make exports`: prints every export that no other file imports, and fails if there is one.
+// The command behind `make exports`: prints every export that no other file imports; fails if there is one.
 import { checkExports, configuredFiles, readModules } from './exports.ts';
 
 const files = readModules(process.cwd());

@@ -1,4 +1,4 @@
-// The command behind `make layers`: prints every fault of the layer rule and fails when there is one.
+// The command behind `make layers`: prints every violation of the layer rule; fails if there is one.
 import { checkLayers, readSources } from './layers.ts';
 
 const files = readSources(process.cwd());

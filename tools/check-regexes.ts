@@ -1,4 +1,4 @@
-// The command behind `make regexes`: prints every regular expression that is not linear and fails when there is one.
+// The command behind `make regexes`: prints every regular expression that is not linear; fails if there is one.
 import { readSources } from './layers.ts';
 import { checkRegexes } from './regexes.ts';
 

@@ -1,4 +1,4 @@
-// Keeps the documentation true: what it names has to be there, and what is there has to be named.
+// Keeps the documentation true: every test, metric, route and link that it names exists, and every metric and route is named.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -50,7 +50,7 @@ describe('docs/parity.md', () => {
   test.each(named)('names a test that exists: %s', (pattern) => {
     expect(matching(pattern)).not.toEqual([]);
   });
-  test('every row of a table names one', () => {
+  test('names a test in every row', () => {
     const rows = read('docs/parity.md')
       .split('\n')
       .filter(
@@ -102,7 +102,7 @@ describe('docs/metrics.md', () => {
   });
   nodeInfoMetrics(metrics.registry, { cgroupVersion: 2, build: buildInfo('amd64', 'v20') });
 
-  /** Rows by the path they are listed under: name, type, and the names of labels. */
+  /** Rows by the path of their section: name, type, labels. */
   const sections = new Map(
     read('docs/metrics.md')
       .split(/^## /m)
@@ -149,7 +149,7 @@ describe('docs/http-api.md', () => {
       shown: `${row.path.replace(/\/$/, pattern === '' ? '/' : '')}${pattern}`,
     })),
   );
-  test.each(rows)('$shown is told with its methods, rights and settings', (row) => {
+  test.each(rows)('documents $shown with its methods, permissions and settings', (row) => {
     const line = page.split('\n').find((each) => each.startsWith(`| \`${row.shown}\` |`)) ?? '';
     const [, , methods, rights, when] = line.split('|').map((cell) => cell.trim());
     expect(methods).toBe((row.methods ?? ['any']).join(', '));
@@ -159,17 +159,18 @@ describe('docs/http-api.md', () => {
     expect(when?.startsWith(row.class === 'always' ? 'always' : 'debug')).toBe(true);
     expect(when).toContain(row.gate ?? '');
   });
-  test('names no path that is not there', () => {
-    const told = [...page.matchAll(/^\| `(\/[^`]*)` \| (?:any|GET|POST)/gm)].map(([, path]) => path);
-    expect(new Set(told)).toEqual(new Set(rows.map(({ shown }) => shown)));
+  test('names no path that does not exist', () => {
+    const documented = [...page.matchAll(/^\| `(\/[^`]*)` \| (?:any|GET|POST)/gm)].map(([, path]) => path);
+    expect(new Set(documented)).toEqual(new Set(rows.map(({ shown }) => shown)));
   });
 });
 
 describe('links', () => {
   const pages = [
-    'README.md',
-    'ARCHITECTURE.md',
-    ...filesBelow('docs').filter((path) => path.endsWith('.md')),
+    ...readdirSync(root).filter((name) => name.endsWith('.md')),
+    ...['docs', 'src', 'test', 'integration', 'bench', 'tools']
+      .flatMap(filesBelow)
+      .filter((path) => path.endsWith('.md')),
   ];
   test.each(pages)('%s links to files that exist', (page) => {
     const targets = [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target ?? '');

@@ -8,7 +8,7 @@ function faultsOf(sources: Readonly<Record<string, string>>): readonly string[] 
 const unused = (place: string, name: string): string =>
   `${place}: no other file imports ${name}, so it must not be exported`;
 
-test('an export that no file imports is a fault, whatever it declares', () => {
+test('reports an export that no file imports, for every kind of declaration', () => {
   const text = [
     'export const a = 1;',
     'export function b(): void {}',
@@ -22,7 +22,7 @@ test('an export that no file imports is a fault, whatever it declares', () => {
   );
 });
 
-test('an import inside the same file does not count', () => {
+test('does not count a use inside the same file', () => {
   expect(faultsOf({ 'src/pods/a.ts': 'export const a = 1; export const b = a;' })).toHaveLength(2);
 });
 
@@ -31,10 +31,10 @@ const uses = [
   ['a value under another name', "import { a as b } from './a.ts';"],
   ['a type', "import type { a } from './a.ts';"],
   ['a namespace', "import * as all from './a.ts';"],
-  ['a re-export of all', "export * from './a.ts';"],
+  ['a re-export of everything', "export * from './a.ts';"],
   ['a lazy import', "const b = () => import('./a.ts');"],
   [
-    'names taken from a lazy import',
+    'names destructured from a lazy import',
     "const b = async () => { const { a } = await import('./a.ts'); return a; };",
   ],
   ['a type by path', "type B = import('./a.ts').a;"],
@@ -44,13 +44,13 @@ for (const [name, text] of uses) {
     expect(faultsOf({ 'src/pods/a.ts': 'export const a = 1;', 'src/pods/b.ts': text })).toEqual([]));
 }
 
-test('a use from a test counts, since a decider is exported for its table', () => {
+test('counts a use from a test, since deciders are exported for their tables', () => {
   expect(
     faultsOf({ 'src/pods/a.ts': 'export const a = 1;', 'src/pods/a.test.ts': "import { a } from './a.ts';" }),
   ).toEqual([]);
 });
 
-test('a file that a tool loads by its path is left alone', () => {
+test('skips a file that a tool loads by path', () => {
   const files = [{ path: 'integration/rig/sweep.ts', text: 'export function setup(): void {}' }];
   expect(checkExports(files, ['integration/rig/sweep.ts'])).toEqual([]);
 });

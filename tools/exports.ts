@@ -1,5 +1,5 @@
-// Finds exports that no other file imports. An export is a promise to other files: without one, a reader has to search the
-// whole tree to learn that nothing depends on it. Entry points and configuration files export nothing by name.
+// Finds exports that no other file imports. An unused export makes a reader search the whole tree to learn that nothing
+// depends on it. Entry points and configuration files have no named exports.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
 import type { SourceFile } from './layers.ts';
@@ -14,8 +14,8 @@ interface Exported {
 }
 
 /**
- * One sentence per unused export, in the order of the files. `configured` are files that a tool loads by path: their
- * exports are the tool's convention.
+ * One line per unused export, in the order of the files. `configured` are files that a tool loads by path: their exports are
+ * the tool's convention.
  */
 export function checkExports(
   files: readonly SourceFile[],

@@ -1,5 +1,5 @@
-// Finds what deciders and loops must not do themselves: end the process, read the clock, wait, roll dice, do I/O
-// through a global, keep state in a module. Each sentence names the injected thing to use instead.
+// Finds what deciders and loops must not do themselves: exit the process, read the clock, wait, draw random numbers, do I/O
+// through a global, keep state in a module. Each message names the injected dependency to use instead.
 import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
 
 export interface Ban {
@@ -9,29 +9,29 @@ export interface Ban {
 
 const useClock = 'take a Clock instead';
 
-/** Globals that are banned whole. */
+/** Globals that are banned entirely. */
 const bannedGlobals: ReadonlyMap<string, string> = new Map([
-  ['process', 'process belongs to main.ts and edge/'],
-  ['console', 'console belongs to main.ts, take a Logger instead'],
+  ['process', 'process belongs to entry/ and edge/'],
+  ['console', 'console belongs to entry/, take a Logger instead'],
   ['fetch', 'fetch is I/O and belongs to edge/'],
   ['WebSocket', 'WebSocket is I/O and belongs to edge/'],
-  ['require', 'require hides an import'],
+  ['require', 'require hides an import, use import instead'],
   ['performance', `performance reads the clock, ${useClock}`],
   ['setTimeout', `setTimeout is a bare timer, ${useClock}`],
   ['setInterval', `setInterval is a bare timer, ${useClock}`],
   ['setImmediate', `setImmediate is a bare timer, ${useClock}`],
 ]);
 
-/** Members of globals that are banned while the rest of the global is fine. */
+/** Banned members of globals that are otherwise allowed. */
 const bannedMembers: ReadonlyMap<string, string> = new Map([
   ['Date.now', `Date.now reads the clock, ${useClock}`],
-  ['Math.random', 'Math.random is to be injected'],
+  ['Math.random', 'inject Math.random'],
   ['AbortSignal.timeout', `AbortSignal.timeout is a bare timer, ${useClock}`],
-  ['crypto.randomUUID', 'randomUUID is to be injected'],
-  ['crypto.getRandomValues', 'getRandomValues is to be injected'],
+  ['crypto.randomUUID', 'inject randomUUID'],
+  ['crypto.getRandomValues', 'inject getRandomValues'],
 ]);
 
-/** Named imports of otherwise pure modules that are as random as Math.random. */
+/** Named imports of random functions from an otherwise pure module. */
 const bannedCrypto: ReadonlySet<string> = new Set([
   'randomUUID',
   'randomBytes',
@@ -40,8 +40,8 @@ const bannedCrypto: ReadonlySet<string> = new Set([
   'getRandomValues',
 ]);
 
-/** Bans that a test is free of: it may read files, the environment and throw dice. It still may not wait. */
-const freeInTests: ReadonlySet<string> = new Set([
+/** Allowed in tests: I/O, the environment, randomness. Waiting is not. */
+const allowedInTests: ReadonlySet<string> = new Set([
   'process',
   'console',
   'fetch',
@@ -58,28 +58,28 @@ export function findBans(module: Module, options: { readonly isTest: boolean }):
   const add = (node: AstNode, what: string): void => {
     bans.push({ line: module.lineAt(node.start), what });
   };
-  const isFree = (name: string): boolean => options.isTest && freeInTests.has(name);
+  const isAllowed = (name: string): boolean => options.isTest && allowedInTests.has(name);
   walk(module.ast, (node, parents) => {
     const parent = parents.at(-1);
     if (node.type === 'Identifier' && isReference(node, parent)) {
       const name = String(node['name']);
       const what = bound.has(name) ? undefined : bannedGlobals.get(name);
-      if (what !== undefined && !isFree(name)) add(node, what);
+      if (what !== undefined && !isAllowed(name)) add(node, what);
       if (name === 'globalThis' && (parent === undefined || memberName(parent) === undefined))
-        add(node, 'globalThis by a computed name hides what is used');
+        add(node, 'a computed member of globalThis cannot be checked');
     }
     const member = memberName(node);
-    const what = member === undefined ? undefined : whatIsWrongWith(member);
-    if (member !== undefined && what !== undefined && !isFree(member.replace('globalThis.', '')))
+    const what = member === undefined ? undefined : banOn(member);
+    if (member !== undefined && what !== undefined && !isAllowed(member.replace('globalThis.', '')))
       add(node, what);
-    if (isClockDate(node)) add(node, `a Date made from nothing reads the clock, ${useClock}`);
-    if (!options.isTest && isCryptoImport(node)) add(node, 'randomness from node:crypto is to be injected');
+    if (isClockDate(node)) add(node, `new Date() reads the clock, ${useClock}`);
+    if (!options.isTest && isCryptoImport(node)) add(node, 'inject randomness from node:crypto');
   });
   for (const node of moduleStatements(module.ast)) addStateBans(node, add);
   return bans;
 }
 
-/** Every name the module binds itself, anywhere: an import, a variable, a parameter, a function, a class. */
+/** Every name that the module binds: imports, variables, parameters, functions, classes. */
 function boundNames(ast: AstNode): ReadonlySet<string> {
   const names = new Set<string>();
   walk(ast, (node, parents) => {
@@ -106,7 +106,7 @@ function inList(list: unknown, node: AstNode): boolean {
   return Array.isArray(list) && list.includes(node);
 }
 
-/** False where an identifier is only a label: a property's name, a member, a key of a type. */
+/** False for an identifier that is only a name: a property, a member, a key of a type. */
 function isReference(node: AstNode, parent: AstNode | undefined): boolean {
   if (parent === undefined) return true;
   if (parent.type.startsWith('TS') && !/^TS(As|Satisfies|NonNull|Type)|TSExportAssignment/.test(parent.type))
@@ -146,7 +146,7 @@ function memberName(node: AstNode): string | undefined {
     : undefined;
 }
 
-function whatIsWrongWith(member: string): string | undefined {
+function banOn(member: string): string | undefined {
   const [owner, name] = member.split('.');
   return owner === 'globalThis' ? bannedGlobals.get(name ?? '') : bannedMembers.get(member);
 }

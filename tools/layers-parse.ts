@@ -1,4 +1,4 @@
-// Parses one TypeScript module for the layer check and lists what it imports.
+// Parses a TypeScript module for the static checks and lists its imports.
 import { parseAst } from 'vitest/node';
 
 export interface AstNode {
@@ -13,7 +13,7 @@ export interface Module {
 }
 
 export interface ModuleImport {
-  /** Empty when the import's name is not a literal. */
+  /** Empty if the import's name is computed. */
   readonly specifier: string;
   readonly typeOnly: boolean;
   readonly line: number;
@@ -34,7 +34,7 @@ export function parseModule(path: string, text: string): Module {
   return { ast, lineAt: (offset) => text.slice(0, offset).split('\n').length };
 }
 
-/** Calls `visit` for each node below and including `node`, with the nodes above it; outermost first. */
+/** Calls `visit` for `node` and each node below it, with the node's ancestors, outermost first. */
 export function walk(
   node: AstNode,
   visit: (node: AstNode, parents: readonly AstNode[]) => void,
@@ -55,7 +55,7 @@ function literal(node: unknown): string {
   return isNode(node) && typeof node['value'] === 'string' ? node['value'] : '';
 }
 
-/** `import { type A }` is as erased as `import type { A }`. */
+/** True for `import { type A }` as for `import type { A }`: both are erased. */
 function isTypeOnly(node: AstNode): boolean {
   if (node['importKind'] === 'type' || node['exportKind'] === 'type') return true;
   const specifiers = Array.isArray(node['specifiers']) ? node['specifiers'].filter(isNode) : [];

@@ -1,10 +1,10 @@
-// Finds recursive removal by path. The kubelet is root, and pods can write to directories that it removes: between two steps of
-// such a removal a pod swaps a directory for a link, and files of its choice are deleted. edge/volumes/remove-directory.ts
-// reaches every entry through an open descriptor instead.
+// Finds recursive removal by path. The kubelet is root, and pods can write to directories that it removes: a pod that swaps a
+// directory for a link during the removal has files of its choice deleted. edge/volumes/remove-directory.ts reaches every
+// entry through an open descriptor instead.
 import type { Ban } from './layers-bans.ts';
 import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
 
-/** Calls with `recursive` that remove nothing. Whatever else has it is taken for a removal, under any name. */
+/** Calls with `recursive` that remove nothing. Any other call with it counts as a removal, under any name. */
 const harmless: ReadonlySet<string> = new Set(['mkdir', 'mkdirSync', 'readdir', 'readdirSync', 'watch']);
 
 export function findPathRemovals(module: Module): readonly Ban[] {
@@ -15,13 +15,13 @@ export function findPathRemovals(module: Module): readonly Ban[] {
     if (harmless.has(calledName(node['callee']))) return;
     bans.push({
       line: module.lineAt(node.start),
-      what: 'recursive removal by path follows links that are swapped in, use removeDirectory of edge/volumes',
+      what: 'recursive removal by path follows swapped-in links, use removeDirectory of edge/volumes',
     });
   });
   return bans;
 }
 
-/** An object with `recursive`, unless that is false. */
+/** An object with a property `recursive` other than false. */
 function isRecursive(node: AstNode): boolean {
   if (node.type !== 'ObjectExpression' || !Array.isArray(node['properties'])) return false;
   return node['properties'].some((one: unknown) => {

@@ -13,7 +13,7 @@ const others: Readonly<Record<string, string>> = {
   'test/fakes/fake-clock.ts': '',
 };
 
-/** The faults of one file, put into a small tree that has none. */
+/** The faults of one file inside a small tree without faults. */
 function faultsOf(path: string, text: string): readonly string[] {
   const files: SourceFile[] = Object.entries({ ...others, [path]: text }).map(([name, content]) => ({
     path: name,
@@ -24,74 +24,83 @@ function faultsOf(path: string, text: string): readonly string[] {
 
 describe('imports', () => {
   const allowed = [
-    ['a feature its own file', 'src/pods/a.ts', './desired.ts'],
-    ['a feature base', 'src/pods/a.ts', '../base/clock.ts'],
-    ['a feature api', 'src/pods/a.ts', '../api/pod.ts'],
-    ['a feature pure modules of node', 'src/pods/a.ts', 'node:path'],
-    ['a feature a pure package', 'src/pods/a.ts', '@bufbuild/protobuf/wire'],
-    ['a test test/', 'src/pods/a.test.ts', '../../test/fakes/fake-clock.ts'],
-    ['a test files', 'src/pods/a.test.ts', 'node:fs'],
-    ['a test vitest', 'src/pods/a.test.ts', 'vitest'],
-    ['api base', 'src/api/a.ts', '../base/clock.ts'],
-    ['edge api', 'src/edge/cri/a.ts', '../../api/pod.ts'],
-    ['edge itself', 'src/edge/cri/a.ts', '../host/fs.ts'],
-    ['edge I/O', 'src/edge/cri/a.ts', 'node:net'],
-    ['edge any package', 'src/edge/cri/a.ts', '@grpc/grpc-js'],
-    ['main everything', 'src/entry/main.ts', '../edge/host/fs.ts'],
-    ['assemble everything', 'src/assemble/kubelet.ts', '../workers/worker.ts'],
-    ['a room of the composition root everything', 'src/assemble/volumes.ts', '../workers/worker.ts'],
-    ['test/ everything', 'test/fakes/a.ts', '../../src/workers/worker.ts'],
-    ['the test of assemble', 'src/assemble/kubelet.test.ts', './kubelet.ts'],
+    ['a feature imports its own file', 'src/pods/a.ts', './desired.ts'],
+    ['a feature imports base/', 'src/pods/a.ts', '../base/clock.ts'],
+    ['a feature imports api/', 'src/pods/a.ts', '../api/pod.ts'],
+    ['a feature imports a pure module of Node', 'src/pods/a.ts', 'node:path'],
+    ['a feature imports a pure package', 'src/pods/a.ts', '@bufbuild/protobuf/wire'],
+    ['a test imports test/', 'src/pods/a.test.ts', '../../test/fakes/fake-clock.ts'],
+    ['a test imports node:fs', 'src/pods/a.test.ts', 'node:fs'],
+    ['a test imports vitest', 'src/pods/a.test.ts', 'vitest'],
+    ['api/ imports base/', 'src/api/a.ts', '../base/clock.ts'],
+    ['edge/ imports api/', 'src/edge/cri/a.ts', '../../api/pod.ts'],
+    ['edge/ imports itself', 'src/edge/cri/a.ts', '../host/fs.ts'],
+    ['edge/ imports an I/O module', 'src/edge/cri/a.ts', 'node:net'],
+    ['edge/ imports any package', 'src/edge/cri/a.ts', '@grpc/grpc-js'],
+    ['entry/ imports anything', 'src/entry/main.ts', '../edge/host/fs.ts'],
+    ['assemble/ imports anything', 'src/assemble/kubelet.ts', '../workers/worker.ts'],
+    ['test/ imports anything', 'test/fakes/a.ts', '../../src/workers/worker.ts'],
+    ['a test of assemble/ imports assemble/', 'src/assemble/kubelet.test.ts', './kubelet.ts'],
   ] as const;
   for (const [name, path, specifier] of allowed) {
-    test(`may: ${name}`, () => expect(faultsOf(path, `import {} from '${specifier}';`)).toEqual([]));
+    test(`allowed: ${name}`, () => expect(faultsOf(path, `import {} from '${specifier}';`)).toEqual([]));
   }
 
-  const refused = [
+  const rejected = [
     [
-      'a feature another feature',
+      'a feature imports another feature',
       'src/pods/a.ts',
       '../workers/worker.ts',
       'the feature pods/ imports only itself, base/ and api/',
     ],
     [
-      'a feature edge',
+      'a feature imports edge/',
       'src/pods/a.ts',
       '../edge/host/fs.ts',
       'the feature pods/ imports only itself, base/ and api/',
     ],
     [
-      'a test another feature',
+      'a test imports another feature',
       'src/pods/a.test.ts',
       '../workers/worker.ts',
       'the feature pods/ imports only itself, base/ and api/',
     ],
-    ['a feature test/', 'src/pods/a.ts', '../../test/fakes/fake-clock.ts', 'only tests may import test/'],
-    ['a feature the root', 'src/pods/a.ts', '../assemble/kubelet.ts', 'only entry/ may import assemble/'],
-    ['base api', 'src/base/a.ts', '../api/pod.ts', 'base/ imports only itself'],
-    ['api edge', 'src/api/a.ts', '../edge/host/fs.ts', 'api/ imports only itself and base/'],
     [
-      'edge a feature',
+      'a feature imports test/',
+      'src/pods/a.ts',
+      '../../test/fakes/fake-clock.ts',
+      'only tests may import test/',
+    ],
+    [
+      'a feature imports assemble/',
+      'src/pods/a.ts',
+      '../assemble/kubelet.ts',
+      'only entry/ may import assemble/',
+    ],
+    ['base/ imports api/', 'src/base/a.ts', '../api/pod.ts', 'base/ imports only itself'],
+    ['api/ imports edge/', 'src/api/a.ts', '../edge/host/fs.ts', 'api/ imports only itself and base/'],
+    [
+      'edge/ imports a feature',
       'src/edge/host/a.ts',
       '../../pods/desired.ts',
       'edge/ imports only itself, base/ and api/',
     ],
-    ['anyone a test', 'src/pods/a.ts', './desired.test.ts', 'a test is not a library'],
+    ['a module imports a test', 'src/pods/a.ts', './desired.test.ts', 'a test is not a library'],
     [
-      'a file that is not there',
+      'a file that does not exist',
       'src/pods/a.ts',
       './gone.ts',
       'src/pods/gone.ts does not exist (imports carry the .ts extension)',
     ],
-    ['outside src', 'src/pods/a.ts', '../../tools/x.ts', 'tools/x.ts is outside src/'],
+    ['a file outside src/', 'src/pods/a.ts', '../../tools/x.ts', 'tools/x.ts is outside src/'],
     [
-      'a feature I/O of a package',
+      'a feature imports a package with I/O',
       'src/pods/a.ts',
       '@grpc/grpc-js',
       'the package @grpc/grpc-js belongs to edge/',
     ],
-    ['a feature native code', 'src/pods/a.ts', 'koffi', 'the package koffi belongs to edge/'],
-    ['a feature vitest', 'src/pods/a.ts', 'vitest', 'only tests may import vitest'],
+    ['a feature imports native code', 'src/pods/a.ts', 'koffi', 'the package koffi belongs to edge/'],
+    ['a feature imports vitest', 'src/pods/a.ts', 'vitest', 'only tests may import vitest'],
     ...[
       'fs',
       'fs/promises',
@@ -112,16 +121,16 @@ describe('imports', () => {
     ].map(
       (name) =>
         [
-          `a feature node:${name}`,
+          `a feature imports node:${name}`,
           'src/pods/a.ts',
           `node:${name}`,
           `node:${name} is I/O and belongs to edge/`,
         ] as const,
     ),
-    ['api I/O', 'src/api/a.ts', 'node:fs', 'node:fs is I/O and belongs to edge/'],
+    ['api/ imports an I/O module', 'src/api/a.ts', 'node:fs', 'node:fs is I/O and belongs to edge/'],
   ] as const;
-  for (const [name, path, specifier, why] of refused) {
-    test(`may not: ${name}`, () =>
+  for (const [name, path, specifier, why] of rejected) {
+    test(`rejected: ${name}`, () =>
       expect(faultsOf(path, `\nimport {} from '${specifier}';`)).toEqual([
         `${path}:2: import '${specifier}': ${why}`,
       ]));
@@ -131,36 +140,36 @@ describe('imports', () => {
   const forms = [
     ['types', `import type { A } from '${edgeImport}';`],
     ['a re-export', `export { a } from '${edgeImport}';`],
-    ['a re-export of all', `export * from '${edgeImport}';`],
+    ['a re-export of everything', `export * from '${edgeImport}';`],
     ['a lazy import', `export const a = () => import('${edgeImport}');`],
     ['a type by name', `export type A = import('${edgeImport}').A;`],
   ] as const;
   for (const [name, text] of forms) {
-    test(`sees ${name}`, () =>
+    test(`checks ${name}`, () =>
       expect(faultsOf('src/pods/a.ts', text)).toEqual([
         `src/pods/a.ts:1: import '${edgeImport}': the feature pods/ imports only itself, base/ and api/`,
       ]));
   }
 
-  test('types of an I/O module are free, since nothing is left of them', () => {
+  test('allows types of an I/O module, since they are erased', () => {
     expect(faultsOf('src/server/a.ts', "import type { IncomingMessage } from 'node:http';")).toEqual([]);
     expect(faultsOf('src/server/a.ts', "import { type IncomingMessage } from 'node:http';")).toEqual([]);
     expect(faultsOf('src/server/a.ts', "import { type A, createServer } from 'node:http';")).toHaveLength(1);
   });
 
-  test('a computed name is refused', () =>
+  test('rejects a computed name', () =>
     expect(faultsOf('src/pods/a.ts', 'export const a = (x: string) => import(x);')).toEqual([
       "src/pods/a.ts:1: import '': an import whose name is computed cannot be checked",
     ]));
 
-  test('nothing else lies directly in src', () =>
+  test('rejects a file directly in src/', () =>
     expect(faultsOf('src/helpers.ts', '')).toEqual([
       'src/helpers.ts: no file lies directly in src/, every file belongs to a folder',
     ]));
 });
 
-describe('cycles', () => {
-  test('through values and types, told once, with the way', () => {
+describe('import cycles', () => {
+  test('are reported once, with their path, through values and types', () => {
     const files = [
       { path: 'src/pods/a.ts', text: "import { b } from './b.ts';" },
       { path: 'src/pods/b.ts', text: "import type { C } from './c.ts';" },
@@ -171,22 +180,22 @@ describe('cycles', () => {
       'import cycle: src/pods/a.ts → src/pods/b.ts → src/pods/c.ts → src/pods/a.ts',
     ]);
   });
-  test('of a file with itself', () =>
+  test('include a file that imports itself', () =>
     expect(checkLayers([{ path: 'src/pods/a.ts', text: "import {} from './a.ts';" }])).toEqual([
       'import cycle: src/pods/a.ts → src/pods/a.ts',
     ]));
 });
 
 const bans = [
-  ['process.exit(1);', 'process belongs to main.ts and edge/'],
-  ["process.on('SIGTERM', () => {});", 'process belongs to main.ts and edge/'],
-  ['export const e = process.env;', 'process belongs to main.ts and edge/'],
-  ['console.log(1);', 'console belongs to main.ts, take a Logger instead'],
+  ['process.exit(1);', 'process belongs to entry/ and edge/'],
+  ["process.on('SIGTERM', () => {});", 'process belongs to entry/ and edge/'],
+  ['export const e = process.env;', 'process belongs to entry/ and edge/'],
+  ['console.log(1);', 'console belongs to entry/, take a Logger instead'],
   ['export const n = Date.now();', 'Date.now reads the clock, take a Clock instead'],
   ['export const n = [1].map(Date.now);', 'Date.now reads the clock, take a Clock instead'],
   ["export const n = Date['now']();", 'Date.now reads the clock, take a Clock instead'],
   ['export const n = globalThis.Date.now();', 'Date.now reads the clock, take a Clock instead'],
-  ['export const n = new Date();', 'a Date made from nothing reads the clock, take a Clock instead'],
+  ['export const n = new Date();', 'new Date() reads the clock, take a Clock instead'],
   ['export const n = performance.now();', 'performance reads the clock, take a Clock instead'],
   ['setTimeout(() => {}, 1);', 'setTimeout is a bare timer, take a Clock instead'],
   ['globalThis.setTimeout(() => {}, 1);', 'setTimeout is a bare timer, take a Clock instead'],
@@ -194,12 +203,12 @@ const bans = [
   ['setImmediate(() => {});', 'setImmediate is a bare timer, take a Clock instead'],
   ['export const later = { wait: setTimeout };', 'setTimeout is a bare timer, take a Clock instead'],
   ['export const s = AbortSignal.timeout(5);', 'AbortSignal.timeout is a bare timer, take a Clock instead'],
-  ['export const r = Math.random();', 'Math.random is to be injected'],
-  ["import { randomUUID } from 'node:crypto';", 'randomness from node:crypto is to be injected'],
+  ['export const r = Math.random();', 'inject Math.random'],
+  ["import { randomUUID } from 'node:crypto';", 'inject randomness from node:crypto'],
   ["export const f = fetch('http://x');", 'fetch is I/O and belongs to edge/'],
   [
     "export const k = (x: string) => globalThis[x as 'a'];",
-    'globalThis by a computed name hides what is used',
+    'a computed member of globalThis cannot be checked',
   ],
   [
     'let n = 0; export const next = () => ++n;',
@@ -225,15 +234,14 @@ const bans = [
 ] as const;
 
 describe('recursive removal by path', () => {
-  const removal =
-    'recursive removal by path follows links that are swapped in, use removeDirectory of edge/volumes';
+  const removal = 'recursive removal by path follows swapped-in links, use removeDirectory of edge/volumes';
   for (const call of [
     'await rm(path, { recursive: true, force: true });',
     'rmSync(path, { force: true, recursive: true });',
     'await fs.promises.rmdir(path, { recursive: isDeep });',
     "const remove = promisify(rm); await remove(path, { 'recursive': true });",
   ]) {
-    test(`is banned everywhere but in tests: ${call}`, () => {
+    test(`is banned outside of tests: ${call}`, () => {
       for (const path of ['src/edge/host/a.ts', 'src/base/a.ts', 'src/entry/main.ts'])
         expect(faultsOf(path, `\n${call}`)).toEqual([`${path}:2: ${removal}`]);
       for (const path of ['src/edge/host/a.test.ts', 'test/fakes/a.ts'])
@@ -246,7 +254,7 @@ describe('recursive removal by path', () => {
     'await mkdir(path, { recursive: true });',
     'await readdir(path, { recursive: true });',
   ])
-    test(`is not ${call}`, () => expect(faultsOf('src/edge/host/a.ts', call)).toEqual([]));
+    test(`does not include ${call}`, () => expect(faultsOf('src/edge/host/a.ts', call)).toEqual([]));
 });
 
 describe('bans', () => {
@@ -254,15 +262,15 @@ describe('bans', () => {
     test(`in a feature: ${text}`, () =>
       expect(faultsOf('src/pods/a.ts', `\n${text}`)).toEqual([`src/pods/a.ts:2: ${what}`]));
   }
-  test('hold in api/', () => {
+  test('apply in api/', () => {
     for (const [text] of bans) expect(faultsOf('src/api/a.ts', text)).toHaveLength(1);
   });
-  test('do not hold in base/, edge/, entry/ and test/', () => {
+  test('do not apply in base/, edge/, entry/ and test/', () => {
     for (const path of ['src/base/a.ts', 'src/edge/host/a.ts', 'src/entry/main.ts', 'test/fakes/a.ts']) {
       for (const [text] of bans) expect(faultsOf(path, text)).toEqual([]);
     }
   });
-  test('a test of a feature may read the environment, but not wait', () => {
+  test('let a test read the environment, but not wait', () => {
     expect(faultsOf('src/pods/a.test.ts', 'export const e = process.env;')).toEqual([]);
     expect(faultsOf('src/pods/a.test.ts', 'setTimeout(() => {}, 1);')).toHaveLength(1);
     expect(faultsOf('src/pods/a.test.ts', 'export const n = Date.now();')).toHaveLength(1);
@@ -283,6 +291,6 @@ describe('bans', () => {
     "import { createHash } from 'node:crypto'; export const i = createHash;",
   ];
   for (const text of harmless) {
-    test(`leave alone: ${text}`, () => expect(faultsOf('src/pods/a.ts', text)).toEqual([]));
+    test(`allow: ${text}`, () => expect(faultsOf('src/pods/a.ts', text)).toEqual([]));
   }
 });

@@ -25,14 +25,14 @@ interface Place {
 
 const namedLayers: ReadonlySet<string> = new Set(['entry', 'assemble', 'base', 'api', 'edge']);
 
-/** node's modules that compute and touch nothing outside the process. */
+/** Node's modules without I/O. */
 const pureNodeModules: ReadonlySet<string> = new Set(
   'assert async_hooks buffer crypto events path path/posix querystring stream stream/promises string_decoder url util zlib'
     .split(' ')
     .map((name) => `node:${name}`),
 );
 
-/** Packages that compute and touch nothing outside the process; every other one belongs to edge/. */
+/** Packages without I/O; every other one belongs to edge/. */
 const purePackages: ReadonlySet<string> = new Set([
   'yaml',
   '@bufbuild/protobuf',
@@ -51,8 +51,8 @@ function placeOf(path: string): Place {
   return { layer, folder, isTest };
 }
 
-/** Returns why `from` must not import `to`, or undefined if it may. */
-function whyNotLocal(from: Place, to: Place): string | undefined {
+/** The reason why `from` must not import `to`; undefined if it may. */
+function localImportFault(from: Place, to: Place): string | undefined {
   if (to.isTest) return 'a test is not a library';
   if (from.layer === 'entry' || from.layer === 'test') return undefined;
   if (to.layer === 'test') return from.isTest ? undefined : 'only tests may import test/';
@@ -73,12 +73,12 @@ function packageName(specifier: string): string {
   return specifier.startsWith('@') ? parts.slice(0, 2).join('/') : (parts[0] ?? specifier);
 }
 
-/** The bans apply to everything that decides, loops or composes. Tests may do I/O, but must not wait or keep state. */
+/** Deciders and loops. Their tests may do I/O, but must not wait or keep module state. */
 function isBanned(place: Place): boolean {
   return place.layer === 'feature' || place.layer === 'api';
 }
 
-function whyNotOutside(from: Place, what: ModuleImport): string | undefined {
+function externalImportFault(from: Place, what: ModuleImport): string | undefined {
   const { specifier } = what;
   const name = packageName(specifier);
   if (specifier.startsWith('node:')) {
@@ -100,16 +100,16 @@ function checkImport(
   known: ReadonlySet<string>,
 ): string | undefined {
   const { specifier } = what;
-  if (!specifier.startsWith('.')) return whyNotOutside(from, what);
+  if (!specifier.startsWith('.')) return externalImportFault(from, what);
   const target = posix.normalize(posix.join(posix.dirname(file.path), specifier));
   if (!target.startsWith('src/') && !target.startsWith('test/')) {
     return from.isTest || from.layer === 'test' ? undefined : `${target} is outside src/`;
   }
   if (!known.has(target)) return `${target} does not exist (imports carry the .ts extension)`;
-  return whyNotLocal(from, placeOf(target));
+  return localImportFault(from, placeOf(target));
 }
 
-/** One sentence per fault, in the order of the files. */
+/** One line per fault, in the order of the files. */
 export function checkLayers(files: readonly SourceFile[]): readonly string[] {
   const known = new Set(files.map((file) => file.path));
   const faults: string[] = [];

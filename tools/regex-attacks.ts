@@ -1,8 +1,8 @@
-// Makes text that is as hard as possible for one regular expression, from the expression's own parts: something that leads to
-// a repetition, what the repetition takes (or what leads to it once more) very often, and an end that makes it fail.
+// Generates the hardest texts for a regular expression from the expression's own parts: a prefix that reaches a repetition, a
+// pump that the repetition matches many times (or that reaches it once more), and a suffix that makes the match fail.
 import { parseRegex, type Sequence, type Term } from './regex-parse.ts';
 
-/** The text `prefix`, then `pump` again and again, then `suffix`. */
+/** The text `prefix`, then `pump` many times, then `suffix`. */
 export interface Attack {
   readonly prefix: string;
   readonly pump: string;
@@ -17,10 +17,10 @@ const candidates = [
   '\ud83d\ude42',
 ];
 
-/** A repetition of fewer cannot cost much. */
+/** A repetition with a lower maximum is cheap. */
 const manyTimes = 100;
 
-/** Empty where nothing repeats, and so nothing can be slow. */
+/** Empty if nothing repeats: such an expression cannot be slow. */
 export function attacksOn(source: string, flags: string): readonly Attack[] {
   const alternatives = parseRegex(source);
   const alphabet = new Alphabet(alternatives, flags);
@@ -36,11 +36,11 @@ export function attacksOn(source: string, flags: string): readonly Attack[] {
   );
 }
 
-/** Characters that the expression's parts tell apart. */
+/** The characters that the expression's parts distinguish. */
 class Alphabet {
-  /** One of each kind. */
+  /** One character of each equivalence class. */
   readonly representatives: readonly string[];
-  /** One that no part takes; else the rarest. */
+  /** A character that no part matches, else the one that the fewest match. */
   readonly foreign: string;
   readonly #flags: string;
 
@@ -48,7 +48,7 @@ class Alphabet {
     this.#flags = flags.replace(/[gy]/g, '');
     const atoms = new Set(atomsOf(alternatives));
     const tests = [...atoms].map((each) => new RegExp(`^(?:${each})$`, this.#flags));
-    // A character that stands in the expression itself is a candidate, whatever it is.
+    // Every literal character of the expression is a candidate, too.
     const own = [...atoms]
       .map((each) => each.replace(/^\\(?=[^\w])/, ''))
       .filter((each) => Array.from(each).length === 1);
@@ -112,7 +112,7 @@ function findInTerm(term: Term, prefix: string, after: Sequence, alphabet: Alpha
   if (term.max >= manyTimes) {
     const bodies = bodiesOf(term.term).map((each) => sampleAll(each, alphabet));
     const rest = sampleAll(after, alphabet);
-    // What leads here, once more: a search without an anchor begins anew at each of these. And what comes after, nearly.
+    // The prefix once more, since a search without an anchor restarts at each of these; and nearly what follows.
     const again = bodies.map((body) => `${prefix}${body}`);
     found.push({ prefix, pumps: [...bodies, bodies.join(''), ...again, prefix, rest, rest.slice(0, -1)] });
   }

@@ -1,10 +1,10 @@
-// Parses a regular expression of JavaScript as far as needed to make text that is hard for it. No flag `v`.
-// Invariant: the parts keep their own source, so that a sample can be checked by the engine itself.
+// Parses a JavaScript regular expression as far as regex-attacks.ts needs it. Does not support the flag `v`.
+// Invariant: each part keeps its source, so that a sample can be verified by the engine itself.
 
 export type Term =
-  /** One character of the text: a literal, a class, a dot. */
+  /** Matches one character: a literal, a class, a dot. */
   | { readonly is: 'atom'; readonly source: string }
-  /** Takes nothing: an anchor, a look-around, a boundary. A back reference counts as one, too. */
+  /** Matches no character: an anchor, a look-around, a boundary. A back reference counts as one, too. */
   | { readonly is: 'mark'; readonly source: string; readonly inner: readonly Sequence[] }
   | { readonly is: 'group'; readonly alternatives: readonly Sequence[] }
   | { readonly is: 'repeat'; readonly term: Term; readonly min: number; readonly max: number };

@@ -1,21 +1,21 @@
-// Runs regular expressions on hard text in a thread of its own, which is ended when one of them does not come back.
+// Runs regular expressions on hostile text in a worker thread, which is terminated if an expression does not return.
 import { Worker } from 'node:worker_threads';
 import { type Attack, attacksOn } from './regex-attacks.ts';
 
 export interface Pattern {
   readonly source: string;
   readonly flags: string;
-  /** The longest text that it meets, where that is known. */
+  /** The longest text it is applied to, if it is bounded. */
   readonly longest?: number | undefined;
 }
 
-/** Long enough that a step per pair of characters takes seconds, and one per character far less than a millisecond. */
+/** Quadratic time takes seconds at this length, linear time far less than a millisecond. */
 const textLength = 100_000;
-/** Of processor time, so that other tasks of the machine do not count. */
+/** CPU time, so that other load on the machine does not count. */
 const defaultSlowMs = 1_500;
-const lookEveryMs = 250;
+const checkEveryMs = 250;
 
-/** As text: what runs in the thread is no module of its own. */
+/** Evaluated as text, so that the worker needs no file. */
 const threadCode = `
 const { parentPort } = require('node:worker_threads');
 const cpuMs = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
@@ -43,7 +43,7 @@ parentPort.on('message', ({ source, flags, attacks, length, longest, slowMs }) =
   parentPort.postMessage({ done: true });
 });`;
 
-interface Told {
+interface Progress {
   readonly index?: number;
   readonly failed?: number;
   readonly why?: string;
@@ -55,7 +55,7 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** What is slow, in words; undefined for a pattern that is fast on everything. One pattern at a time. */
+/** One pattern at a time. */
 export class RegexRunner {
   readonly #slowMs: number;
   #worker: Worker | undefined;
@@ -64,6 +64,7 @@ export class RegexRunner {
     this.#slowMs = slowMs;
   }
 
+  /** Describes a text on which the pattern is slow; undefined if it is fast on every attack. */
   async slowText(pattern: Pattern): Promise<string | undefined> {
     const { flags, longest = Number.POSITIVE_INFINITY, source } = pattern;
     const attacks = attacksOn(source, flags);
@@ -73,7 +74,7 @@ export class RegexRunner {
     const failed = await new Promise<Attack | undefined>((resolve, reject) => {
       let index = 0;
       let beganMs = cpuMs();
-      // This thread only waits, so nearly all of the process's time is the other's.
+      // This thread only waits, so nearly all CPU time of the process is the worker's.
       const timer = setInterval(
         () => {
           if (cpuMs() - beganMs < 2 * this.#slowMs) return;
@@ -81,21 +82,21 @@ export class RegexRunner {
           void worker.terminate();
           end(index);
         },
-        Math.min(lookEveryMs, this.#slowMs / 2),
+        Math.min(checkEveryMs, this.#slowMs / 2),
       );
       const end = (found: number | undefined): void => {
         clearInterval(timer);
-        worker.off('message', hear);
+        worker.off('message', onProgress);
         worker.off('error', reject);
         resolve(found === undefined ? undefined : attacks[found]);
       };
-      const hear = (told: Told): void => {
-        if (told.done === true) return end(undefined);
-        if (told.failed !== undefined) return end(told.failed);
-        index = told.index ?? index;
+      const onProgress = (progress: Progress): void => {
+        if (progress.done === true) return end(undefined);
+        if (progress.failed !== undefined) return end(progress.failed);
+        index = progress.index ?? index;
         beganMs = cpuMs();
       };
-      worker.on('message', hear);
+      worker.on('message', onProgress);
       worker.on('error', reject);
       worker.postMessage({ source, flags, attacks, length: textLength, longest, slowMs: this.#slowMs }, []);
     });

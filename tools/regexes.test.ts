@@ -5,9 +5,9 @@ import { checkRegexes } from './regexes.ts';
 const faultsOf = (text: string, path = 'src/pods/a.ts'): Promise<readonly string[]> =>
   checkRegexes([{ path, text }]);
 
-describe('finds what takes more than linear time', () => {
+describe('reports a pattern that takes more than linear time', () => {
   test.each([
-    // The three that stopped the kubelet.
+    // The first three once blocked the kubelet's event loop.
     String.raw`text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, ' ')`,
     String.raw`const p = /^(?:[^/]*a[^/]*a[^/]*a[^/]*b)$/su;`,
     String.raw`text.replace(/\$(\$|\(([^)]*)\))/g, f)`,
@@ -25,7 +25,7 @@ describe('finds what takes more than linear time', () => {
   });
 });
 
-test('accepts what is linear', async () => {
+test('accepts linear patterns', async () => {
   const fine = [
     String.raw`/\s+/g`,
     String.raw`/^\s*v?(\d+)$/`,
@@ -36,28 +36,28 @@ test('accepts what is linear', async () => {
   expect(await faultsOf(fine.map((each) => `use(${each});`).join('\n'))).toEqual([]);
 });
 
-describe('what a file says of its patterns', () => {
-  test('a bound on the text is believed, and tried', async () => {
+describe('marker comments', () => {
+  test('limit the length of the hostile text to the bound', async () => {
     expect(await faultsOf('// regex-bound: 63, a host name\nuse(/-+$/);')).toEqual([]);
     expect(await faultsOf('use(/-+$/); // regex-bound: 63, a host name')).toEqual([]);
     const hard = '// regex-bound: 63, a host name\nuse(/^(a+)+$/);';
     expect(await checkRegexes([{ path: 'src/pods/a.ts', text: hard }], 60)).toHaveLength(1);
   });
-  test('a bound that is none is refused', async () => {
+  test('are rejected without a valid bound', async () => {
     for (const bound of ['1000000, a file', '63', 'short'])
       expect((await faultsOf(`// regex-bound: ${bound}\nuse(/a/);`))[0]).toContain(
-        'regex-bound is to be a number',
+        'regex-bound must be a number',
       );
   });
-  test('a pattern that is made at run time needs a reason', async () => {
+  test('are required with a reason for patterns built at run time', async () => {
     const fault = [
-      'src/pods/a.ts:1: write the pattern as a literal, or say in // regex-made: why it is safe',
+      'src/pods/a.ts:1: write the pattern as a literal, or give the reason why it is safe in // regex-made:',
     ];
     expect(await faultsOf('new RegExp(text)')).toEqual(fault);
     expect(await faultsOf('RegExp(text)')).toEqual(fault);
     expect(await faultsOf('// regex-made: never run\nnew RegExp(text)')).toEqual([]);
   });
-  test('tests, generated files and fixtures are left alone', async () => {
+  test('are not required in tests, generated files and fixtures', async () => {
     for (const path of [
       'src/pods/a.test.ts',
       'test/fakes/a.ts',
@@ -68,7 +68,7 @@ describe('what a file says of its patterns', () => {
   });
 });
 
-test('where nothing repeats there is nothing to try', () => {
+test('generates no attacks on a pattern without repetition', () => {
   expect(attacksOn(String.raw`^[+-]?\d{1,19}$`, '')).toEqual([]);
   expect(attacksOn('a*', '')).not.toEqual([]);
 });

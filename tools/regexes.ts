@@ -1,19 +1,19 @@
-// Checks that every regular expression under src/ takes time in proportion to its text, whatever the text: everything runs
-// on one thread, and text comes from pods, registries and networks. Files go in, sentences about what is wrong come out.
-// A pattern whose text is short says so on the line above: `// regex-bound: 253, a host name`. It is then tried with that
-// length only. A pattern that is made at run time (`new RegExp`) says why that is safe: `// regex-made: why`.
+// Checks that every regular expression under src/ runs in linear time on any text: the kubelet has one thread, and text comes
+// from pods, registries and networks. Returns one line per fault.
+// A pattern for short text has a comment above it, `// regex-bound: 253, a host name`, and is tried with that length only. A
+// pattern that is built at run time (`new RegExp`) has a comment with the reason why it is safe, `// regex-made: why`.
 import type { SourceFile } from './layers.ts';
 import { type AstNode, isNode, type Module, parseModule, walk } from './layers-parse.ts';
 import { type Pattern, RegexRunner } from './regex-run.ts';
 
-/** Above this a text is not short, and the pattern has to be linear. */
-const longestBound = 10_000;
+/** A text above this is not short, and its pattern must be linear. */
+const maxBound = 10_000;
 
 interface Found extends Pattern {
   readonly place: string;
 }
 
-/** `slowMs`: how long a linear pattern never takes. */
+/** `slowMs` is more CPU time than any linear pattern takes. */
 export async function checkRegexes(
   files: readonly SourceFile[],
   slowMs?: number,
@@ -52,30 +52,37 @@ function collect({ path, text }: SourceFile, faults: string[]): readonly Found[]
     const place = (): string => `${path}:${module.lineAt(node.start)}`;
     const { regex } = node;
     if (node.type === 'Literal' && isPattern(regex)) {
-      const longest = boundOf(remark(module, lines, node, 'regex-bound'), () =>
+      const longest = boundOf(markerText(module, lines, node, 'regex-bound'), () =>
         faults.push(`${place()}: ${badBound}`),
       );
       found.push({ place: place(), source: regex.pattern, flags: regex.flags, longest });
     }
-    if (!isMade(node)) return;
-    if (remark(module, lines, node, 'regex-made') === undefined)
-      faults.push(`${place()}: write the pattern as a literal, or say in // regex-made: why it is safe`);
+    if (!isBuiltAtRunTime(node)) return;
+    if (markerText(module, lines, node, 'regex-made') === undefined)
+      faults.push(
+        `${place()}: write the pattern as a literal, or give the reason why it is safe in // regex-made:`,
+      );
   });
   return found;
 }
 
-const badBound = `regex-bound is to be a number of at most ${longestBound} and what the text is`;
+const badBound = `regex-bound must be a number of at most ${maxBound}, a comma and what the text is`;
 
-function boundOf(text: string | undefined, complain: () => void): number | undefined {
+function boundOf(text: string | undefined, report: () => void): number | undefined {
   if (text === undefined) return undefined;
   const bound = Number(/^(\d+), \w/.exec(text)?.[1] ?? Number.NaN);
-  if (bound <= longestBound) return bound;
-  complain();
+  if (bound <= maxBound) return bound;
+  report();
   return undefined;
 }
 
-/** What a comment of that name says, on the line itself or above it, where other comments may stand between. */
-function remark(module: Module, lines: readonly string[], node: AstNode, name: string): string | undefined {
+/** The text of the marker comment on the line itself or above it; other comments may be in between. */
+function markerText(
+  module: Module,
+  lines: readonly string[],
+  node: AstNode,
+  name: string,
+): string | undefined {
   for (let at = module.lineAt(node.start) - 1; at >= 0; at -= 1) {
     const line = lines[at] ?? '';
     const found = line.split(`// ${name}: `)[1];
@@ -91,7 +98,7 @@ function isPattern(value: unknown): value is { readonly pattern: string; readonl
 }
 
 /** `new RegExp(…)` and `RegExp(…)`. */
-function isMade(node: AstNode): boolean {
+function isBuiltAtRunTime(node: AstNode): boolean {
   if (node.type !== 'NewExpression' && node.type !== 'CallExpression') return false;
   const { callee } = node;
   return isNode(callee) && callee['name'] === 'RegExp';

@@ -1,4 +1,4 @@
-// Runs one TypeScript file of this repository: bundles it beside its packages and imports the result.
+// Runs one TypeScript file of this repository: bundles it without its npm packages and imports the result.
 // Usage: node tools/run-ts.mjs FILE [args…]
 import { mkdirSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

@@ -29,7 +29,7 @@ const crashed = { terminated: { exitCode: 137, reason: 'Error', finishedAt: '202
 const backOff = { waiting: { reason: 'CrashLoopBackOff' } };
 
 describe('tableOf', () => {
-  test('a pod with its containers, its own columns once', () => {
+  test('lists the containers of a pod and its columns once', () => {
     const rows = rowsOf([pod({ web: running, clock: crashed }), pod({ one: backOff }, 'alpha')]);
     expect(tableOf(rows, nowMs)).toEqual([
       'POD                 PHASE    IP        CONTAINER  STATE             FOR  RESTARTS',
@@ -38,8 +38,8 @@ describe('tableOf', () => {
       '                                       clock      Error (137)       1s   2',
     ]);
   });
-  test('no pods', () => expect(tableOf([], nowMs)).toEqual(['no pods']));
-  test('a pod nothing is known of yet', () => {
+  test('reports that there are no pods', () => expect(tableOf([], nowMs)).toEqual(['no pods']));
+  test('shows a pod without status as pending', () => {
     const rows = rowsOf([{ metadata: { name: 'a' }, spec: { containers: [{ name: 'c', image: 'i' }] } }]);
     expect(rows.map((row) => [row.pod, row.phase, row.state])).toEqual([['default/a', 'Pending', 'Waiting']]);
   });
@@ -48,20 +48,20 @@ describe('tableOf', () => {
 describe('changesBetween', () => {
   const before = rowsOf([pod({ web: running, clock: running })]);
   const cases = [
-    ['nothing', before, before, []],
+    ['reports nothing for equal snapshots', before, before, []],
     [
-      'a crash',
+      'reports a crash',
       before,
       rowsOf([pod({ web: running, clock: crashed })]),
       ['default/hello-node: clock Error (137), restarts 2, pod Running at 10.0.0.2'],
     ],
     [
-      'a new pod',
+      'reports a new pod',
       [],
       rowsOf([pod({ web: running })]),
       ['default/hello-node: web Running, restarts 0, pod Running at 10.0.0.2'],
     ],
-    ['a pod gone', rowsOf([pod({ web: running })]), [], ['default/hello-node: web gone']],
+    ['reports a removed pod', rowsOf([pod({ web: running })]), [], ['default/hello-node: web removed']],
   ] as const;
   for (const [name, from, to, expected] of cases) {
     test(name, () => expect(changesBetween(from, to)).toEqual(expected));

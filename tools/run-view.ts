@@ -1,16 +1,15 @@
-// What `make run` shows of the pods: a table for a terminal, one line per change for everything else.
-// Pure: pods go in, lines come out.
+// Formats the pods for `make run`: a table on a terminal, else one line per change. Pure.
 import type { ContainerState, Pod } from '../src/api/k8s/types.ts';
 
 export interface ViewRow {
-  /** Tells rows apart: namespace/pod/container. */
+  /** Unique: namespace/pod/container. */
   readonly key: string;
   readonly pod: string;
   readonly phase: string;
   readonly ip: string;
   readonly container: string;
   readonly state: string;
-  /** Since when it is in this state; undefined when unknown. */
+  /** When it entered this state; undefined if unknown. */
   readonly sinceMs: number | undefined;
   readonly restarts: number;
 }
@@ -33,7 +32,7 @@ function stateOf(state: ContainerState | undefined): {
   return { text: state?.waiting?.reason ?? 'Waiting', sinceMs: undefined };
 }
 
-/** One row per container of each pod, pods in the order of their names. */
+/** One row per container, ordered by pod name. */
 export function rowsOf(pods: readonly Pod[]): readonly ViewRow[] {
   return pods
     .flatMap((pod) => {
@@ -68,7 +67,7 @@ function age(sinceMs: number | undefined, nowMs: number): string {
   return seconds < 120 ? `${seconds}s` : `${Math.floor(seconds / 60)}m`;
 }
 
-/** The table; a pod's own columns stand only in its first row. */
+/** The table; the columns of a pod are filled in its first row only. */
 export function tableOf(rows: readonly ViewRow[], nowMs: number): readonly string[] {
   if (rows.length === 0) return ['no pods'];
   const cells = rows.map((row, i) => {
@@ -86,7 +85,7 @@ export function tableOf(rows: readonly ViewRow[], nowMs: number): readonly strin
   );
 }
 
-/** What is different between two looks, in words. */
+/** One line per difference between two snapshots. */
 export function changesBetween(before: readonly ViewRow[], after: readonly ViewRow[]): readonly string[] {
   const earlier = new Map(before.map((row) => [row.key, row]));
   const later = new Set(after.map((row) => row.key));
@@ -96,8 +95,10 @@ export function changesBetween(before: readonly ViewRow[], after: readonly ViewR
     const same = old !== undefined && textOf(old) === textOf(row);
     return same ? [] : [row.ip === '' ? text : `${text} at ${row.ip}`];
   });
-  const gone = before.filter((row) => !later.has(row.key)).map((row) => `${row.pod}: ${row.container} gone`);
-  return [...changed, ...gone];
+  const removed = before
+    .filter((row) => !later.has(row.key))
+    .map((row) => `${row.pod}: ${row.container} removed`);
+  return [...changed, ...removed];
 }
 
 function textOf(row: ViewRow): string {

@@ -1,5 +1,5 @@
-// The command behind `make run`: a private containerd and a standalone kubelet under ./.run, or the folder that is
-// given, the pods of its manifests/, and a view of them until Ctrl-C. Afterwards only the manifests are left.
+// The command behind `make run`: starts a private containerd and a standalone kubelet in ./.run (or the folder given as
+// argument), runs the pods of its manifests/ and displays them until Ctrl-C. Only the manifests remain afterwards.
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -28,9 +28,9 @@ const liveDir = join(runDir, 'live');
 const manifestDir = join(runDir, 'manifests');
 const accessDir = join(liveDir, 'access');
 const curlConfig = join(accessDir, 'curl');
-const lookEveryMs = 500;
-/** Linux keeps the path of a unix socket in 108 bytes, and containerd appends to ours. */
-const longestSocket = 100;
+const refreshMs = 500;
+/** Linux limits the path of a unix socket to 108 bytes, and containerd appends to ours. */
+const maxSocketBytes = 100;
 
 class CannotRun extends Error {}
 
@@ -39,7 +39,7 @@ function here(path: string): string {
   return short.startsWith('..') ? path : short;
 }
 
-/** The ground of this run; clears what a crashed run left. */
+/** Claims the directory and subnet of this run, and cleans up after a run that was killed. */
 async function takeGround(): Promise<Ground> {
   const first = createHash('sha256').update(runDir).digest().readUInt16BE() % groundCount;
   for (let i = 0; i < groundCount; i++) {
@@ -56,17 +56,17 @@ async function takeGround(): Promise<Ground> {
 }
 
 function checkMachine(): void {
-  const why = whyRigCannotRun();
-  if (why !== undefined) throw new CannotRun(why);
+  const reason = whyRigCannotRun();
+  if (reason !== undefined) throw new CannotRun(reason);
   const { socket } = containerdPaths({ dir: liveDir, name: '', prefix: '' });
-  if (Buffer.byteLength(socket) > longestSocket)
+  if (Buffer.byteLength(socket) > maxSocketBytes)
     throw new CannotRun(`${socket} is too long for a unix socket; clone to a shorter path`);
   if (!existsSync(join(root, 'dist', 'kubelet', 'main.mjs')))
     throw new CannotRun("the kubelet is not built; run 'make build'");
 }
 
-/** The sample, unless there are manifests from an earlier run. */
-function putSample(): void {
+/** Copies the sample manifest, unless an earlier run left manifests. */
+function copySample(): void {
   mkdirSync(manifestDir, { recursive: true });
   const present = readdirSync(manifestDir).filter((name) => !name.startsWith('.'));
   if (present.length === 0)
@@ -74,8 +74,8 @@ function putSample(): void {
 }
 
 /**
- * Certificates of this run: the kubelet's own, and one without which nobody runs commands in its containers. Only root can
- * read them; curl takes them from a file of its options.
+ * Issues the kubelet's serving certificate and a client certificate, without which no client can run commands in its containers.
+ * Only root can read them; curl reads them through a config file.
  */
 function makeAccess(): Pick<KubeletOptions, 'client' | 'config'> {
   mkdirSync(accessDir, { recursive: true, mode: 0o700 });
@@ -119,21 +119,21 @@ function makeAccess(): Pick<KubeletOptions, 'client' | 'config'> {
 
 function hints(kubelet: Kubelet): readonly string[] {
   const commands = [
-    [`edit ${here(join(manifestDir, 'hello.yaml'))}`, 'and the pod is replaced; remove it, and the pod goes'],
-    ['pkill -9 -f hello-clock', 'kills a container, and it is started again'],
+    [`edit ${here(join(manifestDir, 'hello.yaml'))}`, 'replaces the pod; deleting the file deletes the pod'],
+    ['pkill -9 -f hello-clock', 'kills a container, which the kubelet restarts'],
     [
       `curl -sK ${here(curlConfig)} https://127.0.0.1:${kubelet.securePort}/pods`,
-      'shows the pods with their status',
+      'lists the pods with their status',
     ],
-    [`tail -F ${here(kubelet.podLogsDir)}/*/*/*.log`, 'shows what the containers write'],
-    [`less ${here(kubelet.log.path)}`, 'shows what the kubelet does'],
+    [`tail -F ${here(kubelet.podLogsDir)}/*/*/*.log`, 'follows the logs of the containers'],
+    [`less ${here(kubelet.log.path)}`, 'opens the log of the kubelet'],
   ] as const;
   const width = Math.max(...commands.map(([command]) => command.length));
   const lines = commands.map(([command, what]) => `  ${command.padEnd(width)}  ${what}`);
   return ['try next, in another terminal:', ...lines, 'Ctrl-C stops everything.'];
 }
 
-/** Draws the view anew whenever it differs from what is on the screen. */
+/** Redraws the table when it changes. */
 function terminalView(kubelet: Kubelet): (rows: readonly ViewRow[], health: string) => void {
   let shown = '';
   return (rows, health) => {
@@ -145,14 +145,14 @@ function terminalView(kubelet: Kubelet): (rows: readonly ViewRow[], health: stri
       '',
       ...hints(kubelet),
     ];
-    // Each line clears what is left of the old one, so that nothing flickers.
+    // Each line clears the remainder of the old one, which avoids flicker.
     const text = lines.map((line) => `${line.slice(0, columns)}\x1b[K`).join('\n');
     if (text !== shown) process.stdout.write(`${shown === '' ? '\x1b[2J' : ''}\x1b[H${text}\n\x1b[J`);
     shown = text;
   };
 }
 
-/** Says what changed since the last look. */
+/** Prints one line per change. */
 function lineView(kubelet: Kubelet): (rows: readonly ViewRow[], health: string) => void {
   let before: readonly ViewRow[] = [];
   let healthBefore = '';
@@ -171,17 +171,18 @@ async function healthOf(kubelet: Kubelet): Promise<string> {
   return status === 200 ? 'healthy' : `unhealthy: ${text.trim().split('\n')[0] ?? ''}`;
 }
 
-/** Shows the pods until the signal; throws when the kubelet ends by itself. */
+/** Displays the pods until the signal; throws if the kubelet exits by itself. */
 async function watchPods(kubelet: Kubelet, signal: AbortSignal): Promise<void> {
   const show = process.stdout.isTTY ? terminalView(kubelet) : lineView(kubelet);
   while (!signal.aborted) {
-    if (!kubelet.running) throw new Error(`the kubelet ended:\n${kubelet.log.lines().slice(-10).join('\n')}`);
+    if (!kubelet.running)
+      throw new Error(`the kubelet exited:\n${kubelet.log.lines().slice(-10).join('\n')}`);
     try {
       show(rowsOf(await kubelet.pods()), await healthOf(kubelet));
     } catch {
       show([], 'does not answer');
     }
-    await sleep(lookEveryMs, undefined, { signal }).catch(() => undefined);
+    await sleep(refreshMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
@@ -192,7 +193,7 @@ async function runUntil(signal: AbortSignal): Promise<void> {
   try {
     console.log(`starting containerd and the kubelet in ${here(runDir)}`);
     await rig.start();
-    putSample();
+    copySample();
     const kubelet = rig.newKubelet({
       nodeName: 'local',
       manifestDir,

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs what building, running and testing needs and this machine lacks; silent when nothing is missing.
+# Installs the missing packages for building, running and testing; silent if nothing is missing.
 # Every failure is one line that names what is missing.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
@@ -22,38 +22,38 @@ install_packages() {
   need ip iproute2
   need curl curl
   need kubectl kubernetes-client
-  # Sets the clock of one process in tests.
+  # Shifts the clock of a process in tests.
   ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || missing+=(libfaketime)
   need dbus-daemon dbus-daemon
   [ -x /opt/cni/bin/bridge ] || [ -x /usr/lib/cni/bridge ] || missing+=(containernetworking-plugins)
-  # busybox must be the static one: it is all there is in the test images.
+  # busybox must be static: the test images contain nothing else.
   if command -v busybox >/dev/null 2>&1 && command -v ldd >/dev/null 2>&1 && ldd "$(command -v busybox)" >/dev/null 2>&1; then
     missing+=(busybox-static)
   fi
   [ ${#missing[@]} -eq 0 ] && return 0
 
-  # Without most of these the build and the unit tests still work; what needs them says so and is skipped.
+  # The build and most unit tests work without these; tests that need them are skipped with a reason.
   if [ "$(id -u)" != 0 ]; then
-    echo "setup: not root, so these Debian packages stay missing: ${missing[*]}" >&2
+    echo "setup: not root, these Debian packages stay missing: ${missing[*]}" >&2
     return 0
   fi
-  command -v apt-get >/dev/null 2>&1 || die "no apt-get here; install these first: ${missing[*]}"
+  command -v apt-get >/dev/null 2>&1 || die "apt-get not found; install these packages: ${missing[*]}"
   echo "setup: installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   local log
   log=$(mktemp)
-  # A host's own containerd service is neither needed nor wanted: every run starts a private one.
+  # Keeps apt from starting a containerd service: every run starts a private containerd.
   local policy=/usr/sbin/policy-rc.d
-  local made_policy=
+  local created_policy=
   if [ ! -e "$policy" ]; then
-    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && made_policy=1
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && created_policy=1
   fi
   local rc=0
   apt-get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
     { apt-get update >"$log" 2>&1 && apt-get install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; } || rc=1
-  [ -n "$made_policy" ] && rm -f "$policy"
+  [ -n "$created_policy" ] && rm -f "$policy"
   if [ $rc != 0 ]; then
-    die "apt could not install ${missing[*]}: $(grep -m1 -E '^(E:|Err)' "$log" || tail -n1 "$log") (all of it: $log)"
+    die "apt could not install ${missing[*]}: $(grep -m1 -E '^(E:|Err)' "$log" || tail -n1 "$log") (full output: $log)"
   fi
   rm -f "$log"
 }
@@ -71,10 +71,10 @@ install_modules() {
   local log
   log=$(mktemp)
   local how=(--ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000)
-  # npm ci refuses a lock file that lacks optional packages of other platforms; npm install takes what is locked.
+  # npm ci rejects a lock file without the optional packages of other platforms; npm install accepts it.
   npm ci "${how[@]}" >"$log" 2>&1 ||
     { grep -q EUSAGE "$log" && npm install --no-save "${how[@]}" >"$log" 2>&1; } ||
-    die "npm could not install the packages: $(grep -m1 -E '^npm error .*(failed|Missing|not )' "$log" || tail -n1 "$log") (all of it: $log)"
+    die "npm could not install the packages: $(grep -m1 -E '^npm error .*(failed|Missing|not )' "$log" || tail -n1 "$log") (full output: $log)"
   touch node_modules/.package-lock.json
   rm -f "$log"
 }

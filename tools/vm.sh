@@ -1,12 +1,12 @@
 #!/bin/bash
-# Runs a command under another kernel with cgroup v2, on a machine that mounts version 1: a virtual machine with all the
-# programs and files of this one, read-only, whose changes stay in its memory. /tmp there is a disk of its own.
+# Runs a command in a virtual machine with another kernel and cgroup v2, on a host that mounts cgroup v1. The guest has the host's
+# root file system read-only; its changes stay in memory. /tmp in the guest is a separate disk.
 #
 #   apt-get download linux-image-6.1.0-54-amd64 && dpkg -x linux-image-*.deb KERNEL    # any Debian kernel
 #   tools/vm.sh KERNEL make integration
 #
-# Needs qemu-system-x86_64, a static busybox, cpio and kmod; as root, since it reads every file. VM_ACCEL=kvm where the machine
-# can; without it everything is emulated and takes some twenty times as long: RIG_SLOWNESS=6 has the tests wait longer.
+# Needs qemu-system-x86_64, a static busybox, cpio and kmod, and root, since it reads every file. Set VM_ACCEL=kvm if the host
+# supports it. Emulation takes about twenty times as long; RIG_SLOWNESS=6 extends the timeouts of the tests.
 set -euo pipefail
 
 die() {
@@ -29,7 +29,7 @@ work=$(mktemp -d /tmp/vm-XXXXXX)
 trap 'rm -rf "$work"' EXIT
 truncate -s 12G "$work/disk"
 
-# What is needed until the files of the machine are there.
+# Modules for mounting the host's root file system.
 early="virtio_pci virtio_blk 9p 9pnet_virtio overlay"
 top=$work/init
 mkdir -p "$top"/{bin,dev,proc,sys,ro,rw,new} "$top/lib/modules/$release"
@@ -63,16 +63,16 @@ for module in ext4 loop dummy veth bridge br_netfilter iptable_nat iptable_filte
   modprobe \$module 2>/dev/null || echo "vm: this kernel has no \$module"
 done
 mkfs.ext4 -q -F /dev/vda; mount /dev/vda /tmp; chmod 1777 /tmp
-# Tests reach nothing beyond the machine, but a node has an address and a way out.
+# The tests use no external network, but a node needs an address and a default route.
 ip link set lo up; ip link add eth0 type dummy; ip address add 192.0.2.2/24 dev eth0; ip link set eth0 up
 ip route add default via 192.0.2.1; hostname vm
-# A service's place: the top itself lacks files that a kubelet looks for in its own cgroup.
+# A child cgroup, as a service has: the root cgroup lacks files that the kubelet reads in its own cgroup.
 echo "+cpu +cpuset +memory +pids +io +hugetlb" >/sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/command; echo \$\$ >/sys/fs/cgroup/command/cgroup.procs
 cd $(printf %q "$repository")
 echo "vm: $release since \$(cut -d' ' -f1 /proc/uptime) s"
 $(printf '%q ' "$@")
-echo "vm: ended with \$?"
+echo "vm: exited with \$?"
 sync; echo o >/proc/sysrq-trigger; sleep 60
 END
 chmod +x "$top/init"
@@ -87,5 +87,5 @@ qemu-system-x86_64 "${accel[@]}" -smp "$(nproc)" -m "${VM_MEMORY:-8192}" -nograp
   -append "console=ttyS0 quiet panic=-1 psi=1" \
   -virtfs local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap \
   -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" </dev/null | tr -d '\r' | tee "$work/console"
-code=$(sed -n 's/.*vm: ended with //p' "$work/console" | tail -1)
+code=$(sed -n 's/.*vm: exited with //p' "$work/console" | tail -1)
 exit "${code:-1}"
