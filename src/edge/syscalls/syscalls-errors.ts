@@ -1,5 +1,5 @@
-// Turns what the kernel refuses into KubeletErrors, whether it came as an errno from a system call or as an error of
-// node:fs. Invariant: reason is the errno's name, as EPERM, so that it reads the same in log, status and documentation.
+// Turns errors of the kernel into KubeletErrors, from the errno of a system call or from an error of node:fs.
+// Invariant: the reason is the name of the errno (EPERM), so that it reads the same in log, status and documentation.
 import { getSystemErrorMap } from 'node:util';
 import { type ErrorKind, KubeletError } from '../../base/errors.ts';
 
@@ -25,13 +25,13 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
   ETIMEDOUT: 'timeout',
 };
 
-/** What a call that returned -1 and left this errno failed with. `what` says what was tried: "mount /a on /b". */
+/** The error of a call that returned -1 with this errno. `what` names the operation: "mount /a on /b". */
 export function errnoError(errno: number, what: string, details: Record<string, unknown> = {}): KubeletError {
   const [name, text] = getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, 'unknown error'];
   return new KubeletError(kinds[name] ?? 'internal', name, `${what}: ${name}: ${text}`, { details });
 }
 
-/** The same for an error that node:fs threw; anything else is wrapped as internal. */
+/** The same for an error thrown by node:fs; any other error is wrapped as internal. */
 export function hostError(err: unknown, what: string, details: Record<string, unknown> = {}): KubeletError {
   const code = errorCode(err) ?? 'Unknown';
   return new KubeletError(kinds[code] ?? 'internal', code, what, { cause: err, details });

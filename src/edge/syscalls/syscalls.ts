@@ -1,7 +1,7 @@
-// The system calls that Node has no function for, called through koffi: flock, mount, prlimit, inotify, and datagrams
-// on unix sockets. Invariants: koffi's binary is loaded by loadSyscalls() alone, since it costs some 4 MB and 25 ms;
-// a refused call throws a KubeletError named after its errno; none of these calls waits on the event loop's thread,
-// and none may wait for long in Node's thread pool either, for a process cannot exit while a thread there is blocked.
+// System calls without a function in Node, called through koffi: flock, mount, prlimit, inotify, and datagrams on unix
+// sockets. Why koffi, and what it costs: docs/decisions/0011-koffi.md.
+// Invariants: only loadSyscalls() loads koffi's binary; a failed call throws a KubeletError whose reason is its errno; no
+// call blocks the event loop, nor a thread of Node's pool for long, since a process cannot exit while one is blocked.
 import { readSync } from 'node:fs';
 import type * as KoffiModule from 'koffi';
 import { errnoError, errorCode } from './syscalls-errors.ts';
@@ -13,20 +13,20 @@ interface MountRequest {
 }
 
 export interface Syscalls {
-  /** Takes the exclusive lock of an open file. False when somebody else has it. */
+  /** Takes the exclusive lock of an open file. False if another process holds it. */
   tryLock(fd: number): boolean;
   mount(request: MountRequest): Promise<void>;
   /** Sets both limits of RLIMIT_NOFILE; pid 0 is this process. */
   setOpenFileLimit(pid: number, limit: number): void;
-  /** Tells the mask of each inotify event of a path, until closed. Does not keep the process alive. */
+  /** Reports the mask of each inotify event of a path until closed. Does not keep the process alive. */
   watchEvents(path: string, mask: number, onEvent: (mask: number) => void): { close(): void };
-  /** Collects the inotify events of a directory's names in the kernel, until they are read. Wakes nobody. */
+  /** Lets the kernel queue the inotify events of a directory's entries until they are read. Wakes nothing. */
   collectNames(directory: string, mask: number): NameEvents;
   /** Moves an open file's position to its end. */
   seekEnd(fd: number): void;
-  /** Calls whenever there is something to read, until closed. Does not keep the process alive. */
+  /** Calls back whenever the descriptor is readable, until closed. Does not keep the process alive. */
   whenReadable(fd: number, onReadable: () => void): { close(): void };
-  /** Sends one datagram; never waits. `address` is a struct sockaddr_un. */
+  /** Sends one datagram without blocking. `address` is a struct sockaddr_un. */
   sendDatagram(address: Uint8Array, message: string): void;
 }
 
@@ -39,7 +39,7 @@ interface NameEvent {
 }
 
 export interface NameEvents {
-  /** Everything that happened since the last call; never waits. */
+  /** All events since the last call; does not block. */
   read(): readonly NameEvent[];
   close(): void;
 }
@@ -53,7 +53,7 @@ export const inotifyMasks = {
   delete: 0x200,
   deleteSelf: 0x400,
   moveSelf: 0x800,
-  /** The watch is gone: its file was deleted, or its file system unmounted. */
+  /** The watch was removed: its file was deleted or its file system unmounted. */
   ignored: 0x8000,
   onlyDirectory: 0x1000000,
 } as const;
@@ -101,7 +101,7 @@ function bind(koffi: Koffi) {
       limit: BigUint64Array,
       old: null,
     ) => number,
-    // Node counts the descriptors it opened itself and complains when its own close() gets another.
+    // Node tracks the descriptors it opened itself; its own close() warns about others.
     close: libc.func('close', 'int', ['int']) as (fd: number) => number,
     lseek: libc.func('lseek', 'int64', ['int', 'int64', 'int']) as (
       fd: number,
@@ -132,16 +132,16 @@ function bind(koffi: Koffi) {
 
 const seekEnd = 2;
 const lockExclusive = 2;
-const lockWithoutWaiting = 4;
+const lockNonBlocking = 4;
 
 function tryLock(koffi: Koffi, native: Native, fd: number): boolean {
-  if (native.flock(fd, lockExclusive | lockWithoutWaiting) === 0) return true;
+  if (native.flock(fd, lockExclusive | lockNonBlocking) === 0) return true;
   const err = errnoError(koffi.errno(), 'lock file');
   if (err.reason === 'EAGAIN') return false;
   throw err;
 }
 
-/** Of all these calls the only one that reaches a file system, which may be slow: in the thread pool. */
+/** The only call here that reaches a file system, which may be slow: it runs in the thread pool. */
 function mount(koffi: Koffi, native: Native, { source, target, flags }: MountRequest): Promise<void> {
   return new Promise((resolve, reject) => {
     native.mount.async(source, target, null, flags, null, (err, result) => {
@@ -152,12 +152,12 @@ function mount(koffi: Koffi, native: Native, { source, target, flags }: MountReq
   });
 }
 
-const limitOfOpenFiles = 7;
+const rlimitNoFile = 7;
 
 function setOpenFileLimit(koffi: Koffi, native: Native, pid: number, limit: number): void {
   const softAndHard = BigUint64Array.of(BigInt(limit), BigInt(limit));
-  if (native.prlimit(pid, limitOfOpenFiles, softAndHard, null) === 0) return;
-  throw errnoError(koffi.errno(), `set the limit of open files to ${limit}`, { limit });
+  if (native.prlimit(pid, rlimitNoFile, softAndHard, null) === 0) return;
+  throw errnoError(koffi.errno(), `set RLIMIT_NOFILE to ${limit}`, { limit });
 }
 
 const closeOnExec = 0o2000000;
@@ -214,7 +214,7 @@ function watchEvents(koffi: Koffi, native: Native, { path, mask, onEvent }: Watc
   };
 }
 
-/** The event loop itself waits for the descriptor: no thread, no timer. */
+/** The event loop polls the descriptor: no thread, no timer. */
 function whenReadable(koffi: Koffi, fd: number, onReadable: () => void): { close(): void } {
   const handle = koffi.node.poll(fd, { readable: true }, () => onReadable());
   handle.unref();
@@ -234,7 +234,7 @@ function readEvents(fd: number): readonly NameEvent[] {
   for (let at = 0; at + eventHeaderBytes <= length; ) {
     const nameAt = at + eventHeaderBytes;
     const end = nameAt + nativeUint32(words, at + 12);
-    // The kernel pads names with zeros.
+    // The kernel pads names with zero bytes.
     const [name = ''] = buffer.toString('utf8', nameAt, end).split('\0', 1);
     events.push({ mask: nativeUint32(words, at + 4), cookie: nativeUint32(words, at + 8), name });
     at = end;
@@ -246,7 +246,7 @@ function nativeUint32(words: DataView, at: number): number {
   return words.getUint32(at, isLittleEndian());
 }
 
-/** Of this machine, in whose order the kernel speaks. */
+/** The kernel uses the byte order of the machine. */
 function isLittleEndian(): boolean {
   return new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 }
@@ -254,10 +254,10 @@ function isLittleEndian(): boolean {
 const unixFamily = 1;
 const datagramType = 2;
 const noSignal = 0x4000;
-const withoutWaiting = 0x40;
+const dontWait = 0x40;
 const pathBytes = 107;
 
-/** A struct sockaddr_un. A leading @ names an abstract socket, which is in no directory. */
+/** A struct sockaddr_un. A leading @ denotes an abstract socket, which has no file. */
 export function unixAddress(name: string): Uint8Array {
   const path = Buffer.from(name.startsWith('@') ? `\0${name.slice(1)}` : `${name}\0`);
   if (path.length > pathBytes + 1) throw errnoError(36, `address ${name}`, { limit: pathBytes });
@@ -268,7 +268,7 @@ function sendDatagram(koffi: Koffi, native: Native, address: Uint8Array, message
   const fd = native.socket(unixFamily, datagramType | closeOnExec, 0);
   if (fd < 0) throw errnoError(koffi.errno(), 'open a datagram socket');
   const data = Buffer.from(message);
-  const sent = native.sendto(fd, data, data.length, noSignal | withoutWaiting, address, address.length);
+  const sent = native.sendto(fd, data, data.length, noSignal | dontWait, address, address.length);
   const errno = koffi.errno();
   native.close(fd);
   if (sent < 0) throw errnoError(errno, 'send a datagram');

@@ -1,20 +1,21 @@
-// One connection to systemd: over the system bus, or, where there is none, over systemd's own socket.
-// Upstream: go-systemd's dbus.NewWithContext. Invariants: the library is loaded with the first connection; every call has
-// a deadline; when the connection goes, every call under way fails with 'Disconnected' and closed says so.
+// One D-Bus connection to systemd: over the system bus or, without one, over systemd's private socket.
+// Upstream: go-systemd's dbus.NewWithContext. Why this library: docs/decisions/0012-dbus-native.md.
+// Invariants: the library is loaded with the first connection; every call has a deadline; when the connection is lost,
+// every call in flight fails with 'Disconnected' and isClosed is true.
 import type { Message, MessageBus } from 'dbus-native';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import type { UnitProperty } from './unit-properties.ts';
 
-export interface BusPlaces {
+export interface BusAddresses {
   /** D-Bus address of the system bus. */
   readonly systemBus: string;
-  /** systemd's own socket; it speaks D-Bus without a bus in between. */
+  /** systemd's private socket: D-Bus without a bus daemon. */
   readonly privateSocket: string;
 }
 
-export const usualPlaces: BusPlaces = {
+export const defaultAddresses: BusAddresses = {
   systemBus: process.env['DBUS_SYSTEM_BUS_ADDRESS'] ?? 'unix:path=/run/dbus/system_bus_socket',
   privateSocket: '/run/systemd/private',
 };
@@ -28,15 +29,15 @@ export class BusConnection {
   readonly #bus: MessageBus;
   readonly #clock: Clock;
   #isClosed = false;
-  /** Told of every job that ended: its path and its result. */
+  /** Called for every job that ended, with its path and result. */
   onJob: (job: string, result: string) => void = () => undefined;
   onClose: () => void = () => undefined;
 
   constructor(bus: MessageBus, clock: Clock) {
     this.#bus = bus;
     this.#clock = clock;
-    bus.connection.on('message', (message: Message) => this.#see(message));
-    // Whoever waits for an answer is told by the library; the next call connects again.
+    bus.connection.on('message', (message: Message) => this.#handleSignal(message));
+    // The library fails the pending calls; the next call reconnects.
     bus.connection.on('error', () => this.#closed());
     bus.connection.on('end', () => this.#closed());
     bus.connection.on('close', () => this.#closed());
@@ -46,7 +47,7 @@ export class BusConnection {
     return this.#isClosed;
   }
 
-  /** Of systemd's manager. */
+  /** Calls a method of systemd's manager. */
   async call(member: string, signature: string, body: readonly unknown[]): Promise<unknown> {
     return await this.send({ destination, path, interface: manager, member, signature, body: [...body] });
   }
@@ -64,7 +65,7 @@ export class BusConnection {
   }
 
   async send(message: Message): Promise<unknown> {
-    const what = `${message.member ?? ''} of systemd`;
+    const what = `systemd call ${message.member ?? ''}`;
     try {
       return await withDeadline({ clock: this.#clock, ms: callMs, what }, (signal) =>
         Promise.resolve(this.#bus.invoke(message, { signal })),
@@ -79,7 +80,7 @@ export class BusConnection {
     this.#closed();
   }
 
-  #see(message: Message): void {
+  #handleSignal(message: Message): void {
     if (message.member !== 'JobRemoved' || message.interface !== manager) return;
     const [, job, , result] = message.body ?? [];
     if (typeof job === 'string' && typeof result === 'string') this.onJob(job, result);
@@ -92,39 +93,39 @@ export class BusConnection {
   }
 }
 
-/** A property in the form in which the library takes it. */
+/** Properties in the form that the library expects. */
 export async function toWire(properties: readonly UnitProperty[]): Promise<readonly unknown[]> {
   const { Variant } = (await import('dbus-native')).default;
   return properties.map(({ name, signature, value }) => [name, new Variant(signature, value)]);
 }
 
-/** Asks for jobs that end as well: a bus passes on only what somebody asked for. */
-export async function connectToSystemd(places: BusPlaces, clock: Clock): Promise<BusConnection> {
+/** Also subscribes to the signals of ended jobs. */
+export async function connectToSystemd(addresses: BusAddresses, clock: Clock): Promise<BusConnection> {
   try {
-    return await overSystemBus(places.systemBus, clock);
+    return await connectOverBus(addresses.systemBus, clock);
   } catch (err) {
-    return await open({ socket: places.privateSocket }, clock).catch((ownErr: unknown) => {
-      const message = `cannot reach systemd, neither over ${places.systemBus} nor at ${places.privateSocket}`;
+    return await open({ socket: addresses.privateSocket }, clock).catch((privateErr: unknown) => {
+      const message = `cannot reach systemd over ${addresses.systemBus} or ${addresses.privateSocket}`;
       throw new KubeletError('unavailable', 'NoSystemd', message, {
-        cause: new AggregateError([err, ownErr], 'both failed'),
+        cause: new AggregateError([err, privateErr], 'both failed'),
       });
     });
   }
 }
 
-const busItself = {
+const busDaemon = {
   destination: 'org.freedesktop.DBus',
   path: '/org/freedesktop/DBus',
   interface: 'org.freedesktop.DBus',
 };
 
-async function overSystemBus(busAddress: string, clock: Clock): Promise<BusConnection> {
+async function connectOverBus(busAddress: string, clock: Clock): Promise<BusConnection> {
   const connection = await open({ busAddress }, clock);
   try {
-    await connection.send({ ...busItself, member: 'Hello' });
+    await connection.send({ ...busDaemon, member: 'Hello' });
     const rule = `type='signal',interface='${manager}',member='JobRemoved'`;
-    await connection.send({ ...busItself, member: 'AddMatch', signature: 's', body: [rule] });
-    // A bus without systemd behind it is no way to systemd.
+    await connection.send({ ...busDaemon, member: 'AddMatch', signature: 's', body: [rule] });
+    // Fails if systemd is not on this bus.
     await connection.version();
     return connection;
   } catch (err) {
@@ -152,7 +153,7 @@ async function open(
   });
 }
 
-/** The D-Bus name of an error becomes its reason: `org.freedesktop.systemd1.UnitExists` → `UnitExists`. */
+/** The last part of the D-Bus error name becomes the reason: `org.freedesktop.systemd1.UnitExists` → `UnitExists`. */
 function toKubeletError(err: unknown, what: string, isClosed: boolean): KubeletError {
   if (err instanceof KubeletError) return err;
   const text = err instanceof Error ? err.message : String(err);

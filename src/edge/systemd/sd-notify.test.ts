@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { SdNotify } from './sd-notify.ts';
 
-/** What systemd is to a service: a datagram socket, in the file system or abstract. */
+/** Stands in for systemd: a datagram socket, in the file system or abstract. */
 interface Receiver {
-  /** The next datagram; undefined when there is none. */
+  /** The next datagram; undefined if there is none. */
   receive(): string | undefined;
   close(): void;
 }
@@ -55,14 +55,14 @@ describe('SdNotify', () => {
     return receiver;
   }
 
-  const places = [
+  const addresses = [
     ['a socket in the file system', () => join(directory, 'notify')],
     ['an abstract socket', () => `@startup-notify/${randomUUID()}`],
-    ['the longest path there can be', () => join(directory, 'n'.repeat(106 - directory.length))],
+    ['a path of the maximum length', () => join(directory, 'n'.repeat(106 - directory.length))],
   ] as const;
-  for (const [name, place] of places) {
-    test(`${name} gets each state as one datagram`, async () => {
-      const socket = place();
+  for (const [name, addressOf] of addresses) {
+    test(`${name} receives each state as one datagram`, async () => {
+      const socket = addressOf();
       const receiver = await receiverAt(socket);
       const systemd = new SdNotify({ socket, clock: new FakeClock() });
       expect(await systemd.notify('READY=1')).toBe(true);
@@ -76,27 +76,27 @@ describe('SdNotify', () => {
   }
 
   for (const socket of [undefined, '']) {
-    test(`without a socket (${socket}) nobody is told`, async () => {
+    test(`sends nothing without a socket (${socket})`, async () => {
       expect(await new SdNotify({ socket, clock: new FakeClock() }).notify('READY=1')).toBe(false);
     });
   }
 
-  const refused = [
+  const invalid = [
     ['a relative path', 'run/notify', { kind: 'invalid', reason: 'InvalidNotifySocket' }],
     ['another family', 'vsock:2:1234', { kind: 'invalid', reason: 'InvalidNotifySocket' }],
     ['a lone @', '@', { kind: 'invalid', reason: 'InvalidNotifySocket' }],
     ['a path too long for the kernel', `/${'x'.repeat(107)}`, { kind: 'invalid', reason: 'ENAMETOOLONG' }],
     ['a socket that does not exist', '/nowhere/notify', { kind: 'not-found', reason: 'ENOENT' }],
   ] as const;
-  for (const [name, socket, want] of refused) {
-    test(`${name} is refused`, async () => {
+  for (const [name, socket, want] of invalid) {
+    test(`rejects ${name}`, async () => {
       await expect(new SdNotify({ socket, clock: new FakeClock() }).notify('READY=1')).rejects.toMatchObject(
         want,
       );
     });
   }
 
-  test('a full socket is tried again, without blocking anything, until it has room', async () => {
+  test('retries a full socket without blocking until it has room', async () => {
     const socket = join(directory, 'notify');
     const receiver = await receiverAt(socket);
     const clock = new FakeClock();
@@ -112,7 +112,7 @@ describe('SdNotify', () => {
     expect(await last).toBe(true);
   });
 
-  test('a socket that stays full is reported, and an abort ends the wait', async () => {
+  test('fails if the socket stays full, and stops waiting on an abort', async () => {
     const socket = join(directory, 'notify');
     await receiverAt(socket);
     const clock = new FakeClock();
@@ -127,7 +127,7 @@ describe('SdNotify', () => {
     const stop = new AbortController();
     const stopped = systemd.notify('STATUS=x', stop.signal);
     await expect.poll(() => clock.pendingTimers()).toBe(1);
-    stop.abort(new Error('told to stop'));
-    await expect(stopped).rejects.toThrow('told to stop');
+    stop.abort(new Error('stopping'));
+    await expect(stopped).rejects.toThrow('stopping');
   });
 });

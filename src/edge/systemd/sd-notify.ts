@@ -1,16 +1,17 @@
-// Tells systemd how the service is doing, by a datagram to the socket it named. Upstream: go-systemd's daemon.SdNotify.
+// Sends service state (READY=1, WATCHDOG=1, STOPPING=1) to systemd's notification socket. Upstream: go-systemd's
+// daemon.SdNotify. Invariant: never blocks the event loop.
 import type { Clock } from '../../base/clock.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { loadSyscalls, unixAddress } from '../syscalls/syscalls.ts';
 
 interface SdNotifyOptions {
-  /** NOTIFY_SOCKET. Empty or absent: nobody is to be told. */
+  /** NOTIFY_SOCKET. Empty or absent: nothing is sent. */
   readonly socket: string | undefined;
   readonly clock: Clock;
 }
 
-/** systemd reads its socket at once; one that is full for longer is a systemd that hangs. */
-const tries = 5;
+/** systemd drains its socket at once; one that stays full means that systemd hangs. */
+const maxAttempts = 5;
 const retryMs = 50;
 
 export class SdNotify {
@@ -20,7 +21,7 @@ export class SdNotify {
     this.#options = options;
   }
 
-  /** Sends a state, as READY=1. False when the kubelet was not started by systemd, or not to notify it. */
+  /** Sends a state such as READY=1. Returns false if the kubelet was not started with a notification socket. */
   async notify(state: string, signal?: AbortSignal): Promise<boolean> {
     const { socket, clock } = this.#options;
     if (socket === undefined || socket === '') return false;
@@ -31,7 +32,7 @@ export class SdNotify {
         syscalls.sendDatagram(address, state);
         return true;
       } catch (err) {
-        if (attempt === tries || !isKind(err, 'unavailable')) throw err;
+        if (attempt === maxAttempts || !isKind(err, 'unavailable')) throw err;
       }
       await clock.sleep(retryMs, signal);
     }
@@ -40,7 +41,7 @@ export class SdNotify {
 
 function notifyAddress(socket: string): Uint8Array {
   if (socket.startsWith('/') || (socket.startsWith('@') && socket.length > 1)) return unixAddress(socket);
-  throw new KubeletError('invalid', 'InvalidNotifySocket', `NOTIFY_SOCKET is no unix socket: ${socket}`, {
+  throw new KubeletError('invalid', 'InvalidNotifySocket', `NOTIFY_SOCKET is not a unix socket: ${socket}`, {
     details: { socket },
   });
 }

@@ -1,4 +1,4 @@
-// Against a systemd that speaks real D-Bus on a real socket.
+// Against a fake systemd that speaks D-Bus on a real socket.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,28 +9,28 @@ import { realClock } from '../../base/clock.ts';
 import { SystemdUnits } from './systemd-units.ts';
 import { newSliceProperties } from './unit-properties.ts';
 
-let made: string;
+let directory: string;
 let systemd: FakeSystemd;
 let units: SystemdUnits;
-const socket = (): string => join(made, 'private');
-const places = () => ({ systemBus: `unix:path=${join(made, 'no-bus')}`, privateSocket: socket() });
+const socket = (): string => join(directory, 'private');
+const addresses = () => ({ systemBus: `unix:path=${join(directory, 'no-bus')}`, privateSocket: socket() });
 
 beforeEach(async () => {
-  made = await mkdtemp(join(tmpdir(), 'systemd-'));
+  directory = await mkdtemp(join(tmpdir(), 'systemd-'));
   systemd = new FakeSystemd();
   await systemd.serve(socket());
-  units = new SystemdUnits({ clock: realClock, places: places() });
+  units = new SystemdUnits({ clock: realClock, addresses: addresses() });
 });
 afterEach(async () => {
   units.close();
   await systemd.close();
-  await rm(made, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const unit = 'kubepods-burstable.slice';
 const properties = newSliceProperties(unit, 'kubepods.slice', 2);
 
-test('without a system bus, over the socket of systemd itself; values arrive as they were sent', async () => {
+test('uses the private socket without a system bus, and transmits every type of value', async () => {
   await units.start(unit, properties);
   await units.set(unit, [
     { name: 'CPUWeight', signature: 't', value: 39n },
@@ -59,24 +59,24 @@ test('without a system bus, over the socket of systemd itself; values arrive as 
   ]);
 });
 
-test('its version, asked once', async () => {
+test('reads the version once', async () => {
   expect([await units.version(), await units.version()]).toEqual([252, 252]);
 });
 
-test('a unit that exists is as good as started; one that is gone has stopped', async () => {
+test('treats an existing unit as started and a missing one as stopped', async () => {
   systemd.units.set(unit, { Old: true });
   await units.start(unit, properties);
   expect(systemd.units.get(unit)).toEqual({ Old: true });
   await units.stop('other.slice');
 });
 
-test('a job that ends before its number is known is not waited for in vain', async () => {
+test('completes a job that ends before its path is known', async () => {
   systemd.signalsFirst = true;
   await Promise.all(['a.slice', 'b.slice'].map((each) => units.start(each, properties)));
   expect([...systemd.units.keys()]).toEqual(['a.slice', 'b.slice']);
 });
 
-test('a job that fails is told with what it came to, and the unit is let go', async () => {
+test('reports the result of a failed job and resets the unit', async () => {
   systemd.nextResult = 'dependency';
   await expect(units.start(unit, properties)).rejects.toThrow(
     `error creating systemd unit \`${unit}\`: got \`dependency\``,
@@ -84,13 +84,13 @@ test('a job that fails is told with what it came to, and the unit is let go', as
   expect(systemd.calls.at(-1)).toBe(`ResetFailedUnit ${unit}`);
 });
 
-test('what systemd refuses keeps its name', async () => {
+test('keeps the name of a D-Bus error as reason', async () => {
   systemd.faults.set('SetUnitProperties', 'org.freedesktop.DBus.Error.InvalidArgs');
   systemd.units.set(unit, {});
   await expect(units.set(unit, [])).rejects.toMatchObject({ reason: 'InvalidArgs' });
 });
 
-test('a connection that is lost is made again, and the call with it', async () => {
+test('reconnects after a lost connection and retries the call', async () => {
   await units.start('a.slice', properties);
   systemd.drops = 2;
   await units.start(unit, properties);
@@ -99,7 +99,7 @@ test('a connection that is lost is made again, and the call with it', async () =
   await expect(units.start('c.slice', properties)).rejects.toMatchObject({ reason: 'Disconnected' });
 });
 
-test('a systemd that is restarted is found again', async () => {
+test('reconnects after systemd restarts', async () => {
   await units.start('a.slice', properties);
   await systemd.close();
   await expect(units.start('b.slice', properties)).rejects.toMatchObject({ kind: 'unavailable' });
@@ -108,22 +108,22 @@ test('a systemd that is restarted is found again', async () => {
   expect([...systemd.units.keys()]).toEqual(['a.slice', 'c.slice']);
 });
 
-test('a job that never ends is given up after half a minute', async () => {
+test('times out a job after half a minute', async () => {
   const clock = new FakeClock(0);
   units.close();
-  units = new SystemdUnits({ clock, places: places() });
+  units = new SystemdUnits({ clock, addresses: addresses() });
   systemd.stalls = true;
   const failed = expect(units.start(unit, properties)).rejects.toMatchObject({ kind: 'timeout' });
   while (systemd.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
-  // The answer is read before the clock goes on.
+  // The reply must be read before the clock advances.
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
   await clock.advance(31_000);
   await failed;
 });
 
-test('nowhere to be found: both ways are named', async () => {
+test('names both addresses when neither is reachable', async () => {
   const nowhere = { systemBus: 'unix:path=/nonexistent/bus', privateSocket: '/nonexistent/private' };
-  await expect(new SystemdUnits({ clock: realClock, places: nowhere }).version()).rejects.toThrow(
-    'cannot reach systemd, neither over unix:path=/nonexistent/bus nor at /nonexistent/private',
+  await expect(new SystemdUnits({ clock: realClock, addresses: nowhere }).version()).rejects.toThrow(
+    'cannot reach systemd over unix:path=/nonexistent/bus or /nonexistent/private',
   );
 });

@@ -1,31 +1,31 @@
-// Slices of systemd: started, changed and stopped as transient units. Upstream: startUnit, stopUnit, setUnitProperties and
+// Starts, changes and stops systemd slices as transient units. Upstream: startUnit, stopUnit, setUnitProperties and
 // retryOnDisconnect in libcontainer's systemd/common.go and dbus.go.
-// Invariants: one connection at a time, made with the first call and again after it was lost; a call that a lost connection
-// cut off is made again, which is safe since a unit that exists is as good as one that was started; a job is waited for.
+// Invariants: one connection at a time, opened by the first call and reopened after a loss; a call cut off by a lost
+// connection is retried, which is safe because a unit that exists counts as started; start and stop wait for their job.
 
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
 import {
+  type BusAddresses,
   type BusConnection,
-  type BusPlaces,
   connectToSystemd,
+  defaultAddresses,
   toWire,
-  usualPlaces,
 } from './bus-connection.ts';
 import { systemdVersionOf, type UnitProperty } from './unit-properties.ts';
 
 interface SystemdUnitsOptions {
   readonly clock: Clock;
-  readonly places?: BusPlaces;
+  readonly addresses?: BusAddresses;
 }
 
 const jobMs = 30_000;
-const tries = 3;
-/** Replaces a job of the unit that is queued already. */
+const maxAttempts = 3;
+/** Replaces a queued job of the unit. */
 const mode = 'replace';
 
-/** Who waits for a job, or what became of it before anybody could wait. */
+/** The waiters by job, and the results of jobs that ended before their waiter was registered. */
 interface Jobs {
   readonly waiting: Map<string, { resolve(result: string): void; reject(err: KubeletError): void }>;
   readonly ended: Map<string, string>;
@@ -36,14 +36,14 @@ export class SystemdUnits {
   #connection: Promise<BusConnection> | undefined;
   #version: Promise<number> | undefined;
   readonly #jobs = new WeakMap<BusConnection, Jobs>();
-  /** Jobs asked for whose number is not known yet: until it is, what ends has to be remembered. */
-  #asking = 0;
+  /** Calls whose job path is not known yet: until it is, results have to be kept. */
+  #pendingCalls = 0;
 
   constructor(options: SystemdUnitsOptions) {
     this.#options = options;
   }
 
-  /** The first number of its version; -1 where it does not say. */
+  /** The major version of systemd; -1 if unknown. */
   async version(): Promise<number> {
     this.#version ??= this.#retry((connection) => connection.version()).then(systemdVersionOf);
     try {
@@ -54,7 +54,7 @@ export class SystemdUnits {
     }
   }
 
-  /** A unit of that name that exists is left as it is. */
+  /** An existing unit of that name is left as it is. */
   async start(unit: string, properties: readonly UnitProperty[]): Promise<void> {
     const wire = await toWire(properties);
     const result = await this.#retry((connection) =>
@@ -74,7 +74,7 @@ export class SystemdUnits {
     );
   }
 
-  /** One that is not there has stopped. */
+  /** A missing unit counts as stopped. */
   async stop(unit: string): Promise<void> {
     await this.#retry((connection) =>
       this.#job(connection, 'StopUnit', 'ss', [unit, mode]).catch((err: unknown) => {
@@ -85,7 +85,7 @@ export class SystemdUnits {
     await this.#resetFailed(unit);
   }
 
-  /** Until the next boot. */
+  /** Changes properties at run time only, not across a reboot. */
   async set(unit: string, properties: readonly UnitProperty[]): Promise<void> {
     const wire = await toWire(properties);
     await this.#retry((connection) => connection.call('SetUnitProperties', 'sba(sv)', [unit, true, wire]));
@@ -99,7 +99,7 @@ export class SystemdUnits {
     this.#connection = undefined;
   }
 
-  /** systemd keeps units that failed; it may not have one. */
+  /** systemd keeps failed units until they are reset. Errors for a missing unit are ignored. */
   async #resetFailed(unit: string): Promise<void> {
     await this.#retry((connection) => connection.call('ResetFailedUnit', 's', [unit])).catch(
       (err: unknown) => {
@@ -108,7 +108,7 @@ export class SystemdUnits {
     );
   }
 
-  /** What the job came to: done, canceled, timeout, failed, dependency, skipped. */
+  /** Returns the job's result: done, canceled, timeout, failed, dependency, skipped. */
   async #job(
     connection: BusConnection,
     member: string,
@@ -118,16 +118,16 @@ export class SystemdUnits {
     const { clock } = this.#options;
     const jobs = this.#jobs.get(connection);
     if (jobs === undefined) throw disconnected();
-    this.#asking++;
+    this.#pendingCalls++;
     let job: string;
     try {
       job = String(await connection.call(member, signature, body));
     } finally {
-      this.#asking--;
+      this.#pendingCalls--;
     }
-    const known = jobs.ended.get(job);
-    if (this.#asking === 0) jobs.ended.clear();
-    if (known !== undefined) return known;
+    const ended = jobs.ended.get(job);
+    if (this.#pendingCalls === 0) jobs.ended.clear();
+    if (ended !== undefined) return ended;
     const result = new Promise<string>((resolve, reject) => void jobs.waiting.set(job, { resolve, reject }));
     try {
       const what = `${member} ${String(body[0])}`;
@@ -143,8 +143,8 @@ export class SystemdUnits {
       try {
         return await work(connection);
       } catch (err) {
-        const isLost = err instanceof KubeletError && err.reason === 'Disconnected';
-        if (!isLost || attempt === tries) throw err;
+        const isDisconnected = err instanceof KubeletError && err.reason === 'Disconnected';
+        if (!isDisconnected || attempt === maxAttempts) throw err;
       }
     }
   }
@@ -163,14 +163,14 @@ export class SystemdUnits {
   }
 
   async #open(): Promise<BusConnection> {
-    const { clock, places = usualPlaces } = this.#options;
-    const connection = await connectToSystemd(places, clock);
+    const { clock, addresses = defaultAddresses } = this.#options;
+    const connection = await connectToSystemd(addresses, clock);
     const jobs: Jobs = { waiting: new Map(), ended: new Map() };
     this.#jobs.set(connection, jobs);
     connection.onJob = (job, result) => {
       const waiting = jobs.waiting.get(job);
       if (waiting !== undefined) waiting.resolve(result);
-      else if (this.#asking > 0) jobs.ended.set(job, result);
+      else if (this.#pendingCalls > 0) jobs.ended.set(job, result);
     };
     connection.onClose = () => {
       for (const waiting of jobs.waiting.values()) waiting.reject(disconnected());

@@ -1,4 +1,4 @@
-// Each property with where upstream has it; v1: systemd/v1.go, v2: systemd/v2.go, the rest: systemd/common.go of libcontainer.
+// Upstream's properties: v1 from systemd/v1.go, v2 from systemd/v2.go, the others from systemd/common.go of libcontainer.
 import { describe, expect, test } from 'vitest';
 import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 import { listToBits, newSliceProperties, resourceProperties, systemdVersionOf } from './unit-properties.ts';
@@ -30,7 +30,7 @@ describe('a new slice (Apply)', () => {
       ]));
 });
 
-describe('amounts', () => {
+describe('resource limits', () => {
   const cases: readonly (readonly [
     string,
     CgroupSettings,
@@ -39,7 +39,7 @@ describe('amounts', () => {
   ])[] = [
     ['nothing', {}, {}, {}],
     [
-      '0 is not said',
+      '0 is omitted',
       { memoryLimitBytes: 0n, cpuShares: 0n, cpuQuotaUs: 0n, cpuPeriodUs: 0n, pidsLimit: 0n },
       {},
       {},
@@ -51,7 +51,7 @@ describe('amounts', () => {
       { MemoryMax: 7n },
     ],
     [
-      'no limit on memory: none on swap (ConvertMemorySwapToCgroupV2Value)',
+      'no memory limit: no swap limit (ConvertMemorySwapToCgroupV2Value)',
       { memoryLimitBytes: -1n },
       { MemoryLimit: infinity },
       { MemoryMax: infinity, MemorySwapMax: infinity },
@@ -69,13 +69,13 @@ describe('amounts', () => {
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: 500_000n },
     ],
     [
-      'a fraction of a hundredth is rounded up (addCpuQuota)',
+      'rounds a fraction of a percent up (addCpuQuota)',
       { cpuQuotaUs: 1_234n, cpuPeriodUs: 100_000n },
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: 20_000n },
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: 20_000n },
     ],
     [
-      'quota alone: of the default period',
+      'quota without a period: the default period',
       { cpuQuotaUs: 10_000n },
       { CPUQuotaPerSecUSec: 100_000n },
       { CPUQuotaPerSecUSec: 100_000n },
@@ -89,7 +89,7 @@ describe('amounts', () => {
     ['processes', { pidsLimit: 9n }, { TasksMax: 9n }, { TasksMax: 9n }],
     ['no limit on processes', { pidsLimit: -1n }, { TasksMax: infinity }, { TasksMax: infinity }],
     [
-      'processors (addCpuset)',
+      'CPUs (addCpuset)',
       { cpus: '0-1,9' },
       { AllowedCPUs: Buffer.from([3, 2]) },
       { AllowedCPUs: Buffer.from([3, 2]) },
@@ -136,15 +136,15 @@ describe('amounts', () => {
   for (const [name, settings, v1, v2] of cases)
     test(name, () => expect([shown(settings, 1), shown(settings, 2)]).toEqual([v1, v2]));
 
-  test('an old systemd is not asked for what it does not know', () => {
+  test('omits properties that an old systemd does not support', () => {
     const settings = { cpuQuotaUs: 50_000n, cpuPeriodUs: 100_000n, cpus: '0' };
     expect(shown(settings, 2, 241)).toEqual({ CPUQuotaPerSecUSec: 500_000n });
     expect(shown(settings, 2, 243)).toEqual({ CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: 500_000n });
     expect(shown(settings, 1, -1)).toEqual({ CPUQuotaPerSecUSec: 500_000n });
   });
 
-  test('what is no number is an error that names the file', () =>
-    expect(() => shown({ unified: { 'memory.min': 'x' } }, 2)).toThrow('memory.min cannot be "x"'));
+  test('names the file of a value that is not a number', () =>
+    expect(() => shown({ unified: { 'memory.min': 'x' } }, 2)).toThrow('memory.min: "x" is not a number'));
 });
 
 describe('lists as bits (RangeToBits)', () => {
@@ -156,7 +156,7 @@ describe('lists as bits (RangeToBits)', () => {
   ] as const)
     test(list, () => expect([...listToBits(list)]).toEqual(bytes));
   for (const list of ['', 'x', '3-1', '1-', ','])
-    test(`refused: ${JSON.stringify(list)}`, () => expect(() => listToBits(list)).toThrow('is no list'));
+    test(`rejects ${JSON.stringify(list)}`, () => expect(() => listToBits(list)).toThrow('is not a list'));
 });
 
 test('versions (systemdVersionAtoi)', () => {

@@ -1,30 +1,30 @@
-// What systemd is told of a slice: the properties of a new one, and amounts as properties. Pure.
-// Upstream: libcontainer's systemd/common.go, v1.go and v2.go. Invariant: the names, types, values and their order are
-// upstream's, so that a slice looks the same whichever kubelet made it.
+// The systemd properties of a slice: those of a new slice, and resource limits as properties. Pure.
+// Upstream: libcontainer's systemd/common.go, v1.go and v2.go. Invariant: names, types, values and order are upstream's,
+// so that a slice looks the same whichever kubelet created it.
 import type { CgroupSettings } from '../../api/ports/cgroups.ts';
 import { sharesToWeight } from '../../api/quantity/cpu-shares.ts';
 import { KubeletError } from '../../base/errors.ts';
 
-/** `signature`: D-Bus' letter for the type: s string, as strings, b boolean, t 64 bits without sign, ay bytes. */
+/** `signature`: the D-Bus type: s string, as strings, b boolean, t unsigned 64 bits, ay bytes. */
 export interface UnitProperty {
   readonly name: string;
   readonly signature: 's' | 'as' | 'b' | 't' | 'ay';
   readonly value: string | readonly string[] | boolean | bigint | Buffer;
 }
 
-/** USEC_INFINITY, CGROUP_LIMIT_MAX: what systemd takes for "no limit". */
+/** USEC_INFINITY, CGROUP_LIMIT_MAX: systemd's "no limit". */
 const infinity = (1n << 64n) - 1n;
 const defaultPeriodUs = 100_000n;
-/** systemd takes CPU in whole hundredths. */
+/** systemd accepts CPU quotas in steps of 1 %. */
 const quotaStepUs = 10_000n;
-/** The systemd from which on it knows CPUQuotaPeriodUSec, and AllowedCPUs. */
+/** The systemd versions that introduced CPUQuotaPeriodUSec, AllowedCPUs and an idle CPUWeight. */
 const quotaPeriodSince = 242;
 const allowedCpusSince = 244;
 const cpuIdleSince = 252;
 
 interface PropertyTarget {
   readonly cgroupVersion: 1 | 2;
-  /** -1: not known, so that nothing newer is used. */
+  /** -1: unknown; newer properties are then not used. */
   readonly systemdVersion: number;
 }
 
@@ -35,7 +35,7 @@ const number = (name: string, value: bigint): UnitProperty => ({
   value: BigInt.asUintN(64, value),
 });
 
-/** `parent`: the slice above it; `-.slice` is the top. */
+/** `parent`: the parent slice; `-.slice` is the root. */
 export function newSliceProperties(
   unit: string,
   parent: string,
@@ -52,7 +52,7 @@ export function newSliceProperties(
   ];
 }
 
-/** What systemd has no property for is written to the files of the cgroup besides. */
+/** Settings without a systemd property are written to the files of the cgroup by the caller. */
 export function resourceProperties(
   settings: CgroupSettings,
   target: PropertyTarget,
@@ -62,7 +62,7 @@ export function resourceProperties(
   const properties: UnitProperty[] = [];
   if (isSet(memoryLimitBytes)) {
     properties.push(number(isV1 ? 'MemoryLimit' : 'MemoryMax', memoryLimitBytes));
-    // Without a limit on memory there is none on swap either.
+    // No memory limit means no swap limit either.
     if (!isV1 && memoryLimitBytes === -1n) properties.push(number('MemorySwapMax', infinity));
   }
   if (isSet(cpuShares))
@@ -90,7 +90,7 @@ function quotaProperties(quotaUs: bigint, periodUs: bigint, target: PropertyTarg
   return properties;
 }
 
-/** Rounded up, so that a container's own quota never is more than its pod's. */
+/** Rounded up, so that a container's quota never exceeds its pod's. */
 function quotaPerSecond(quotaUs: bigint, periodUs: bigint): bigint {
   if (quotaUs <= 0n) return infinity;
   const exact = (quotaUs * 1_000_000n) / (periodUs === 0n ? defaultPeriodUs : periodUs);
@@ -103,7 +103,7 @@ function setProperties(name: string, list: string, target: PropertyTarget): read
   return [{ name, signature: 'ay', value: listToBits(list) }];
 }
 
-/** `0-2,8` → one bit each, the lowest byte first. */
+/** `0-2,8` → one bit per number, lowest byte first. */
 export function listToBits(list: string): Buffer {
   const numbers = list.split(',').flatMap((text) => {
     const part = text.trim();
@@ -119,7 +119,7 @@ export function listToBits(list: string): Buffer {
 }
 
 function notAList(list: string): KubeletError {
-  return new KubeletError('invalid', 'CgroupValue', `${JSON.stringify(list)} is no list of numbers`);
+  return new KubeletError('invalid', 'CgroupValue', `${JSON.stringify(list)} is not a list of numbers`);
 }
 
 const memoryProperties: Readonly<Record<string, string>> = {
@@ -131,21 +131,21 @@ const memoryProperties: Readonly<Record<string, string>> = {
   'pids.max': 'TasksMax',
 };
 
-/** A file of cgroup v2 as a property; one that systemd does not know is left to the file. */
+/** A cgroup v2 file as a property; empty for a file without one. */
 function unifiedProperties(
   file: string,
   value: string,
   all: Readonly<Record<string, string>>,
   target: PropertyTarget,
 ): readonly UnitProperty[] {
-  const known = memoryProperties[file];
-  if (known !== undefined) return [number(known, value === 'max' ? infinity : toNumber(file, value))];
-  const idles = (text: string): boolean => text === '1' && target.systemdVersion >= cpuIdleSince;
+  const property = memoryProperties[file];
+  if (property !== undefined) return [number(property, value === 'max' ? infinity : toNumber(file, value))];
+  const isIdle = (text: string): boolean => text === '1' && target.systemdVersion >= cpuIdleSince;
   switch (file) {
     case 'cpu.idle':
-      return idles(value) ? [number('CPUWeight', 0n)] : [];
+      return isIdle(value) ? [number('CPUWeight', 0n)] : [];
     case 'cpu.weight':
-      return idles(all['cpu.idle']?.trim() ?? '') ? [] : [number('CPUWeight', toNumber(file, value))];
+      return isIdle(all['cpu.idle']?.trim() ?? '') ? [] : [number('CPUWeight', toNumber(file, value))];
     case 'cpu.max': {
       const [quota = '', period = `${defaultPeriodUs}`] = value.split(/\s+/);
       return quotaProperties(quota === 'max' ? 0n : toNumber(file, quota), toNumber(file, period), target);
@@ -161,11 +161,11 @@ function unifiedProperties(
 
 function toNumber(file: string, text: string): bigint {
   if (!/^\d+$/.test(text))
-    throw new KubeletError('invalid', 'CgroupValue', `${file} cannot be ${JSON.stringify(text)}`);
+    throw new KubeletError('invalid', 'CgroupValue', `${file}: ${JSON.stringify(text)} is not a number`);
   return BigInt(text);
 }
 
-/** `252.38-1~deb12u1`, `v245.4-1.fc32` → 252, 245; -1 for what is no version. */
+/** `252.38-1~deb12u1`, `v245.4-1.fc32` → 252, 245; -1 if it is not a version. */
 export function systemdVersionOf(text: string): number {
   return Number(/^"?v?(\d+)/.exec(text)?.[1] ?? -1);
 }
