@@ -127,7 +127,7 @@ async function main(root: string): Promise<void> {
     host: '127.0.0.1',
     port: 0,
     flag: '',
-    handler: ({ query, signal }) => node.ask(query.toString(), signal),
+    handler: ({ query, signal }) => node.request(query.toString(), signal),
     onError: (err) => console.error(err),
   });
   const writer = startSelf('--write', node.path);

@@ -20,7 +20,7 @@ import { podUid } from '../src/api/pod/pod-ref.ts';
 import { realClock } from '../src/base/clock.ts';
 import { VolumeFiles } from '../src/edge/volumes/volume-files.ts';
 import { FakePodObjects } from '../test/fakes/fake-pod-objects.ts';
-import { volumeRoom } from '../test/simulate/volume-room.ts';
+import { testVolumes } from '../test/simulate/test-volumes.ts';
 import { percentile, table } from './statistics.ts';
 
 const isSmoke = process.argv.includes('--smoke');
@@ -97,7 +97,7 @@ async function measure(rootDir: string): Promise<void> {
   objects.putConfigMap('cm', { 'app.conf': 'a'.repeat(2_000), 'log.conf': 'b'.repeat(500) });
   objects.putConfigMap('ca', { 'ca.crt': 'c'.repeat(1_100) });
   objects.putSecret('s', { user: 'u', password: 'p' });
-  const { manager, mounts } = volumeRoom({
+  const { manager, mounts } = testVolumes({
     rootDir,
     host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
     objects,

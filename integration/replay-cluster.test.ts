@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import type { Event } from '../src/api/k8s/types.ts';
 import { type Recording, readRecordings } from '../test/replay/recording.ts';
-import { eventLine, makeObjects, makePod, namespace } from '../test/replay/run.ts';
+import { createObjects, createPod, eventLine, namespace } from '../test/replay/run.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
@@ -33,8 +33,8 @@ describeOnRig('replay in a cluster', () => {
   );
 
   beforeAll(async () => {
-    makeObjects(cluster.double, { objects: recordings.flatMap(({ objects = [] }) => objects) });
-    for (const { pod } of recordings) makePod(cluster.double, { pod: onRig(rig, pod) }, 'node1');
+    createObjects(cluster.double, { objects: recordings.flatMap(({ objects = [] }) => objects) });
+    for (const { pod } of recordings) createPod(cluster.double, { pod: onRig(rig, pod) }, 'node1');
   });
 
   const statusOf = (name: string) => cluster.double.objects.get('pods', namespace, name)?.status ?? {};

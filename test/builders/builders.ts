@@ -1,4 +1,4 @@
-// Pods and observations for tests: sensible defaults, the interesting part said by the test.
+// Builders of pods and observations with defaults; a test states only what matters to it.
 
 import type { Container, Pod, PodSpec } from '../../src/api/k8s/types.ts';
 import { containerHashText } from '../../src/api/pod/container-hash.ts';

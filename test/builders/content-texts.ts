@@ -1,4 +1,4 @@
-// The content of a volume as a test reads it: per path its mode in octal and its text, and its owner where it has one.
+// The content of a volume for assertions: per path its mode in octal, its text, and its owner if it has one.
 import type { Content } from '../../src/api/ports/volume-host.ts';
 
 export function contentTexts(content: Content): Readonly<Record<string, string>> {

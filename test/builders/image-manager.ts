@@ -1,4 +1,4 @@
-// An image manager for tests, with nobody to tell and no credentials unless the test says so.
+// Builds an image manager for tests; by default without event recorder and credentials.
 import type { CriImages } from '../../src/api/cri/runtime.ts';
 import { type EventText, noEvents } from '../../src/api/ports/events.ts';
 import type { Clock } from '../../src/base/clock.ts';

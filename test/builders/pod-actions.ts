@@ -1,4 +1,4 @@
-// A short way to write tables for the decider: pods by their container names, observations by container, actions as text.
+// Short notation for tables of the pod action decider: pods by container names, observations by container, actions as text.
 import { expect, test } from 'vitest';
 import type { Container, Pod, ResourceRequirements } from '../../src/api/k8s/types.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../src/api/pod/observed.ts';
@@ -33,7 +33,7 @@ interface PodParts extends Omit<PodOver, 'initContainers' | 'containers' | 'ephe
   readonly deleted?: boolean;
 }
 
-/** Regular containers a, b and c unless told. */
+/** By default with the regular containers a, b and c. */
 export function podOf(parts: PodParts = {}): Pod {
   const { apps = ['a', 'b', 'c'], debug = [], deleted = false, init = [], ...over } = parts;
   const pod = aPod({
@@ -50,7 +50,7 @@ export const runs = (name: string, over: Partial<ObservedContainer> = {}): Obser
   anObservedContainer({ name, ...over });
 export const ended = (name: string, code: number, over: Partial<ObservedContainer> = {}): ObservedContainer =>
   exited(code, { name, ...over });
-export const made = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
+export const created = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
   anObservedContainer({ name, state: 'created', startedAtMs: 0, ...over });
 export const lost = (name: string, over: Partial<ObservedContainer> = {}): ObservedContainer =>
   anObservedContainer({ name, state: 'unknown', ...over });
@@ -72,7 +72,7 @@ export const down = (
   over: Partial<ObservedSandbox> = {},
 ): ObservedPod => anObservedPod({ containers, sandboxes: [aSandbox({ ready: false, ...over })] });
 
-/** One line per action, with all that it says. */
+/** An action with all of its fields in one line. */
 function text(action: PodAction): string {
   switch (action.do) {
     case 'stop-pod':
@@ -98,7 +98,7 @@ function text(action: PodAction): string {
   }
 }
 
-/** `a-1 liveness`: what that container's probe says. */
+/** Probe outcomes by container and kind: `a-1 liveness`. */
 type Probes = Readonly<Record<string, ProbeOutcome>>;
 
 export type Row = readonly [
@@ -109,7 +109,7 @@ export type Row = readonly [
   options?: {
     readonly probes?: Probes;
     readonly rules?: boolean;
-    /** What containers were given; without it they cannot be resized. */
+    /** Actuated resources by container; a container without an entry cannot be resized. */
     readonly given?: Readonly<Record<string, ResourceRequirements>>;
     /** Containers whose postStart hook has not succeeded. */
     readonly unfinished?: readonly string[];

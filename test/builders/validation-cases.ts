@@ -1,5 +1,5 @@
-// For the tests of src/sources/validation: runs tables of "set this field, expect these violations" against the whole validation.
-// The pods go the way a manifest goes, through decoding and defaults, so that a case cannot have a type the API forbids.
+// Runs tables of "set this field, expect these violations" for the tests of src/sources/validation.
+// The pods are decoded and defaulted like manifests, so that a case cannot have a type that the API forbids.
 import { describe, expect, test } from 'vitest';
 import { isObject } from '../../src/base/guards.ts';
 import { canonicalQuantities } from '../../src/sources/decode/canonical-quantities.ts';
@@ -8,12 +8,12 @@ import { defaultPod } from '../../src/sources/defaults/pod-defaults.ts';
 import { type PodValidationOptions, validatePod } from '../../src/sources/validation/validate-pod.ts';
 import type { Violation } from '../../src/sources/validation/violation.ts';
 
-/** Where, in dotted form; what; and each violation as `field: type`, in the order in which they are found. */
+/** The dotted path of a field, its value, and the expected violations as `field: type`, in order. */
 type Case = readonly [path: string, value: unknown, want: readonly string[]];
 
 interface CaseGroup {
   readonly name: string;
-  /** Laid over a pod with one container `app`. */
+  /** Merged into a pod with one container `app`. */
   readonly base: object;
   readonly cases: readonly Case[];
 }
@@ -61,7 +61,7 @@ function merged(under: unknown, over: unknown): unknown {
   );
 }
 
-/** A copy with the field set; undefined takes it away. */
+/** A copy with the field set; undefined removes it. */
 function withField(target: object, path: string, value: unknown): object {
   const copy: unknown = structuredClone(target);
   const keys = path.split('.');

@@ -1,9 +1,9 @@
-// What a kind of volume is asked for, with defaults: a volume named v of the pod default/p.
+// Requests to volume plugins, with defaults: a volume named v of the pod default/p.
 import type { Pod } from '../../src/api/k8s/types.ts';
 import type { SetUpRequest, VolumeOwner, VolumeSource, VolumeSpec } from '../../src/volumes/plugin.ts';
 import { aPod } from './builders.ts';
 
-export const nobody: VolumeOwner = { fsGroup: undefined, onlyOnRootMismatch: false, user: undefined };
+export const noOwner: VolumeOwner = { fsGroup: undefined, onlyOnRootMismatch: false, user: undefined };
 
 export function aVolumeSpec(source: VolumeSource = {}, over: Partial<VolumeSpec> = {}): VolumeSpec {
   const plain = { readOnly: false, mountOptions: [], persistent: undefined, isBlock: false };
@@ -15,7 +15,7 @@ export function aSetUpRequest(
   source: VolumeSource,
   over: { readonly pod?: Pod; readonly owner?: VolumeOwner; readonly spec?: Partial<VolumeSpec> } = {},
 ): SetUpRequest {
-  const { pod = aPod(), owner = nobody } = over;
+  const { pod = aPod(), owner = noOwner } = over;
   const spec = aVolumeSpec(source, over.spec);
   const path = `/root/pods/${pod.metadata?.uid}/volumes/kubernetes.io~${plugin}/${spec.directoryName}`;
   return { pod, spec, path, owner, again: false };

@@ -1,4 +1,4 @@
-// HTTP/2 as raw frames, right and wrong ones, for fuzz tests of the secure port. RFC 9113, RFC 7541.
+// HTTP/2 as raw frames, valid and invalid, for fuzz tests of the secure port. RFC 9113, RFC 7541.
 import * as fc from 'fast-check';
 import { mutated, pieced } from './raw-clients.ts';
 
@@ -12,7 +12,7 @@ const types = {
   settings: 4,
   pushPromise: 5,
   ping: 6,
-  goAway: 7,
+  goaway: 7,
   windowUpdate: 8,
   continuation: 9,
 } as const;
@@ -29,7 +29,7 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array,
   return Buffer.concat([head, payload]);
 }
 
-/** A header that enters no table, with a name and a value of less than 127 bytes. */
+/** A literal header field without indexing; name and value are shorter than 127 bytes. */
 function literal(name: string, value: string): Buffer {
   return Buffer.concat([
     Buffer.from([0, name.length]),
@@ -39,7 +39,7 @@ function literal(name: string, value: string): Buffer {
   ]);
 }
 
-/** GET or POST, https, the path, an authority. */
+/** The pseudo-headers of a request: method, scheme https, path, authority. */
 function headerBlock(path: string, method: 'GET' | 'POST' = 'GET'): Buffer {
   const indexed = Buffer.from([method === 'GET' ? 0x82 : 0x83, 0x87]);
   return Buffer.concat([indexed, literal(':path', path), literal(':authority', 'x')]);
@@ -73,11 +73,11 @@ const conversations = [
     frame(types.priority, 0, 1, Buffer.from([0, 0, 0, 0, 9])),
     frame(types.headers, endStream, 1, headerBlock('/').subarray(0, 5)),
     frame(types.continuation, endHeaders, 1, headerBlock('/').subarray(5)),
-    frame(types.goAway, 0, 0, Buffer.alloc(8)),
+    frame(types.goaway, 0, 0, Buffer.alloc(8)),
   ]),
 ];
 
-/** Blocks that no encoder makes: indexes past the tables, integers and lengths without end, wrong Huffman codes, odd fields. */
+/** Blocks that no encoder emits: indexes beyond the tables, endless integers and lengths, invalid Huffman codes, odd fields. */
 const oddBlocks = [
   Buffer.from([0x80]),
   Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),
@@ -133,7 +133,7 @@ const anyFrame = fc
     frame(type, flags, stream, body, wrong === null ? body.length : Math.max(0, body.length + wrong)),
   );
 
-/** Conversations with an HTTP/2 server: changed ones, and frames in no order. */
+/** Conversations with an HTTP/2 server: mutated ones, and frames in random order. */
 export const http2Inputs: fc.Arbitrary<readonly Buffer[]> = pieced(
   fc.oneof(
     { weight: 3, arbitrary: mutated(conversations) },
@@ -183,15 +183,15 @@ export const floods: readonly (readonly [string, Buffer])[] = [
   ],
   ['requests beyond the allowed streams', repeat(500, (index) => post(index * 2 + 1))],
   [
-    'answers without a window',
+    'responses without a window',
     Buffer.concat([windowOf(0), repeat(8, (index) => get(index * 2 + 1, '/long'))]),
   ],
   ['a stream without a window', Buffer.concat([windowOf(0), get(1, '/stream')])],
   [
-    'a frame that is too long while a request has no end',
+    'an oversized frame during an unfinished request',
     Buffer.concat([post(1), frame(types.data, 0, 1, none, 0xff_ff_ff)]),
   ],
-  ['GOAWAY', repeat(1_000, () => frame(types.goAway, 0, 0, Buffer.alloc(8)))],
+  ['GOAWAY', repeat(1_000, () => frame(types.goaway, 0, 0, Buffer.alloc(8)))],
 ].map(([name, frames]) => [name as string, Buffer.concat([greeting, frames as Buffer])]);
 
 function reset(stream: number): Buffer {

@@ -1,8 +1,8 @@
-// An attacker in a process of its own: swaps directories and files for links that lead out, as fast as the kernel lets it.
+// An attacker in a process of its own: swaps directories and files for symbolic links that lead outside, as fast as it can.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Says one line when it has begun; ends with a number: how often it swapped. */
+/** Prints a line when it has begun, and the number of swaps at its end. */
 const program = `
 const { renameSync } = require('node:fs');
 const [dwellMs, ...args] = process.argv.slice(1);
@@ -27,15 +27,15 @@ turn();
 `;
 
 export interface LinkSwapper {
-  /** Ends it. Resolves to how often it swapped. */
+  /** Ends it. Resolves to the number of swaps. */
   end(): Promise<number>;
   /** Ends it at once. */
   kill(): void;
 }
 
 /**
- * `pairs`: what is swapped, and the link that takes its place. `dwellMs`: how long each of them stays there. Resolves once it
- * has begun.
+ * `pairs`: a path and the link that replaces it. `dwellMs`: how long each of the two stays in place. Resolves once the
+ * swapping has begun.
  */
 export async function swapLinks(
   pairs: readonly (readonly [string, string])[],
@@ -43,16 +43,16 @@ export async function swapLinks(
 ): Promise<LinkSwapper> {
   const args = [String(dwellMs), ...pairs.map(([good, evil]) => `${good}=${evil}`)];
   const child = spawn(process.execPath, ['-e', program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let said = '';
+  let output = '';
   child.stdout.on('data', (text: Buffer) => {
-    said += text.toString();
+    output += text.toString();
   });
   await once(child.stdout, 'data');
   return {
     async end() {
       child.kill('SIGTERM');
       if (child.exitCode === null) await once(child, 'close');
-      return Number(said.trim().split('\n').at(-1));
+      return Number(output.trim().split('\n').at(-1));
     },
     kill: () => void child.kill('SIGKILL'),
   };

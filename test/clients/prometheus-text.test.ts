@@ -4,15 +4,15 @@ import { parsePrometheusText, sampleOf } from './prometheus-text.ts';
 
 const family = '# HELP a A.\n# TYPE a gauge\n';
 
-describe('what is taken', () => {
-  test('labels with every sign, times, big numbers', () => {
+describe('parsePrometheusText accepts', () => {
+  test('labels with special characters, timestamps and large numbers', () => {
     const parsed = parsePrometheusText(`${family}a{x="q\\"\\\\\\n",y=""} 1.5e+09 1700000000000\na 2\n`);
     expect(parsed.get('a')?.samples).toEqual([
       { name: 'a', labels: { x: 'q"\\\n', y: '' }, value: 1.5e9, atMs: 1_700_000_000_000 },
       { name: 'a', labels: {}, value: 2, atMs: undefined },
     ]);
   });
-  test('what our own registry renders', () => {
+  test('the output of our own registry', () => {
     const metrics = new Metrics();
     metrics.histogram({ name: 'h', help: 'H.', labels: ['l'], buckets: [0.1, 1] }).observe({ l: 'a"b' }, 0.5);
     metrics.counter({ name: 'c', help: 'C.' }).inc({});
@@ -22,7 +22,7 @@ describe('what is taken', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('parsePrometheusText rejects', () => {
   test.each([
     ['no end', `${family}a 1`],
     ['no family', 'a 1\n'],
@@ -30,17 +30,20 @@ describe('what is refused', () => {
     ['a family twice', `${family}${family}`],
     ['a series twice', `${family}a{x="1"} 1\na{x="1"} 2\n`],
     ['a label twice', `${family}a{x="1",x="2"} 1\n`],
-    ['a sign that is not escaped', `${family}a{x="1"2"} 1\n`],
+    ['an unescaped quote', `${family}a{x="1"2"} 1\n`],
     ['no value', `${family}a\n`],
     ['no number', `${family}a undefined\n`],
     ['NaN', `${family}a NaN\n`],
     ['a type without help', '# TYPE a gauge\n'],
     ['an unknown type', '# HELP a A.\n# TYPE a thing\n'],
-    ['a counter below zero', '# HELP a A.\n# TYPE a counter\na -1\n'],
+    ['a negative counter', '# HELP a A.\n# TYPE a counter\na -1\n'],
     [
-      'buckets that fall',
+      'decreasing buckets',
       '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
     ],
-    ['no last bucket', '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_sum 1\na_count 2\n'],
+    [
+      'a histogram without the +Inf bucket',
+      '# HELP a A.\n# TYPE a histogram\na_bucket{le="1"} 2\na_sum 1\na_count 2\n',
+    ],
   ])('%s', (_, text) => expect(() => parsePrometheusText(text)).toThrow(SyntaxError));
 });

@@ -1,5 +1,5 @@
-// Reads Prometheus' text format, and takes nothing that is not exactly it. Upstream: prometheus/common/expfmt.
-// Invariant: what is read without a throw has every family once, together, with a type, and no series twice.
+// A strict parser of the Prometheus text format. Upstream: prometheus/common/expfmt.
+// Invariant: in the result every family is unique, contiguous and typed, and every series is unique.
 
 interface ParsedSample {
   readonly name: string;
@@ -20,7 +20,7 @@ const metricName = /^[a-zA-Z_:][a-zA-Z0-9_:]*/;
 const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*/;
 
 export function parsePrometheusText(text: string): ReadonlyMap<string, ParsedFamily> {
-  if (text !== '' && !text.endsWith('\n')) throw new SyntaxError('the last line has no end');
+  if (text !== '' && !text.endsWith('\n')) throw new SyntaxError('the last line has no newline');
   const families = new Map<string, { name: string; type: string; help: string; samples: ParsedSample[] }>();
   let open: { name: string; type: string; help: string; samples: ParsedSample[] } | undefined;
   let help: { readonly name: string; readonly text: string } | undefined;
@@ -34,13 +34,13 @@ export function parsePrometheusText(text: string): ReadonlyMap<string, ParsedFam
     } else if (line.startsWith('# TYPE ')) {
       const [, name = '', type = ''] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? fail('no type');
       if (!types.has(type)) fail('unknown type');
-      if (help?.name !== name) fail('a type without help before it');
-      if (families.has(name)) fail('a family twice');
+      if (help?.name !== name) fail('TYPE without a HELP line before it');
+      if (families.has(name)) fail('duplicate family');
       open = { name, type, help: help?.text ?? '', samples: [] };
       families.set(name, open);
     } else {
       const sample = parseSample(line);
-      if (open === undefined || !belongs(sample.name, open)) fail('a sample outside its family');
+      if (open === undefined || !belongs(sample.name, open)) fail('sample outside its family');
       open?.samples.push(sample);
     }
   }
@@ -50,7 +50,7 @@ export function parsePrometheusText(text: string): ReadonlyMap<string, ParsedFam
 
 function parseSample(line: string): ParsedSample {
   const name = metricName.exec(line)?.[0] ?? '';
-  if (name === '') throw new SyntaxError(`no name: ${line}`);
+  if (name === '') throw new SyntaxError(`missing name: ${line}`);
   let rest = line.slice(name.length);
   const labels: Record<string, string> = {};
   if (rest.startsWith('{')) {
@@ -62,12 +62,12 @@ function parseSample(line: string): ParsedSample {
       labels[key] = (value[1] ?? '').replaceAll(/\\(.)/g, (_, sign: string) => (sign === 'n' ? '\n' : sign));
       rest = rest.slice(key.length + value[0].length);
       if (rest.startsWith(',')) rest = rest.slice(1);
-      else if (!rest.startsWith('}')) throw new SyntaxError(`labels without an end: ${line}`);
+      else if (!rest.startsWith('}')) throw new SyntaxError(`unterminated labels: ${line}`);
     }
     rest = rest.slice(1);
   }
   const found = /^ (\S+)(?: (-?\d+))?$/.exec(rest);
-  if (found === null) throw new SyntaxError(`no value: ${line}`);
+  if (found === null) throw new SyntaxError(`missing value: ${line}`);
   return {
     name,
     labels,
@@ -79,7 +79,7 @@ function parseSample(line: string): ParsedSample {
 function numberOf(text: string, line: string): number {
   if (text === '+Inf') return Number.POSITIVE_INFINITY;
   if (text === '-Inf') return Number.NEGATIVE_INFINITY;
-  if (!/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw new SyntaxError(`no number: ${line}`);
+  if (!/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw new SyntaxError(`invalid number: ${line}`);
   return Number(text);
 }
 
@@ -95,9 +95,9 @@ function check(family: ParsedFamily): void {
   const seen = new Set<string>();
   for (const { labels, name, value } of family.samples) {
     const key = `${name}${labelKey(labels)}`;
-    if (seen.has(key)) throw new SyntaxError(`a series twice: ${key}`);
+    if (seen.has(key)) throw new SyntaxError(`duplicate series: ${key}`);
     seen.add(key);
-    if (family.type === 'counter' && value < 0) throw new SyntaxError(`a counter below zero: ${key}`);
+    if (family.type === 'counter' && value < 0) throw new SyntaxError(`negative counter: ${key}`);
   }
   if (family.type === 'histogram') checkHistogram(family);
 }
@@ -107,7 +107,7 @@ function labelKey(labels: Readonly<Record<string, string>>, without = ''): strin
   return JSON.stringify(kept.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Buckets never fall, and the last one holds all. */
+/** Buckets are cumulative, and the last one equals the count. */
 function checkHistogram({ name, samples }: ParsedFamily): void {
   const series = new Map<string, { le: number; count: number }[]>();
   const keyOf = (labels: Readonly<Record<string, string>>): string => labelKey(labels, 'le');
@@ -129,11 +129,11 @@ function checkHistogram({ name, samples }: ParsedFamily): void {
     const sum = samples.some((each) => each.name === `${name}_sum` && keyOf(each.labels) === key);
     const last = buckets.at(-1);
     if (!grows || !sum || last?.le !== Number.POSITIVE_INFINITY || last.count !== total)
-      throw new SyntaxError(`a histogram that does not add up: ${name} ${key}`);
+      throw new SyntaxError(`inconsistent histogram: ${name} ${key}`);
   }
 }
 
-/** The one sample with these labels; throws when there is none. */
+/** The sample with these labels; throws if there is none. */
 export function sampleOf(
   families: ReadonlyMap<string, ParsedFamily>,
   name: string,
@@ -142,6 +142,6 @@ export function sampleOf(
   const found = families
     .get(name)
     ?.samples.find((each) => Object.entries(labels).every(([key, value]) => each.labels[key] === value));
-  if (found === undefined) throw new RangeError(`there is no ${name} with ${JSON.stringify(labels)}`);
+  if (found === undefined) throw new RangeError(`no sample ${name} with ${JSON.stringify(labels)}`);
   return found;
 }

@@ -1,5 +1,5 @@
-// Clients that write raw bytes to a listener and keep their end open, for fuzz tests of the ports. Every connection must be closed
-// by the server: the client only reads, and after the server's end writes on until the server has let go of the socket.
+// Clients that write raw bytes to a listener and keep their end open, for fuzz tests of the ports. The server must close
+// every connection: the client only reads, and after the server's FIN it writes until the server has closed the socket.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import * as fc from 'fast-check';
@@ -11,7 +11,7 @@ export const fuzzSeed = 20_260_101;
 
 const many = 1_000_000;
 
-/** Wide towards one peer, so that every byte reaches the parser, and short in time. */
+/** Permissive for a single peer, so that every byte reaches the parser, with short timeouts. */
 export const fuzzLimits: Partial<HttpLimits> = {
   headersTimeoutMs: 800,
   requestTimeoutMs: 1_000,
@@ -32,10 +32,10 @@ export const fuzzLimits: Partial<HttpLimits> = {
   unknownShare: 0.5,
 };
 
-/** How long a connection may last; those of a server that works end within two seconds. */
-const mostMs = 8_000;
-/** Connections at once. */
-const atOnce = 128;
+/** The longest a connection may last; a correct server closes it within two seconds. */
+const longestMs = 8_000;
+/** The number of concurrent connections. */
+const concurrency = 128;
 
 interface Exchanged {
   readonly sent: Buffer;
@@ -48,9 +48,9 @@ export async function exchangeAll(
   inputs: readonly (readonly Buffer[])[],
 ): Promise<readonly Exchanged[]> {
   const results: Exchanged[] = [];
-  for (let at = 0; at < inputs.length; at += atOnce)
+  for (let at = 0; at < inputs.length; at += concurrency)
     results.push(
-      ...(await Promise.all(inputs.slice(at, at + atOnce).map((pieces) => exchange(open(), pieces)))),
+      ...(await Promise.all(inputs.slice(at, at + concurrency).map((pieces) => exchange(open(), pieces)))),
     );
   return results;
 }
@@ -63,12 +63,12 @@ function exchange(socket: Socket, pieces: readonly Buffer[]): Promise<Exchanged>
   return new Promise((resolve, reject) => {
     let pokes: NodeJS.Timeout | undefined;
     const timer = setTimeout(() => {
-      reject(new Error(`left open after ${mostMs} ms: ${JSON.stringify(sent.toString('latin1'))}`));
+      reject(new Error(`left open after ${longestMs} ms: ${JSON.stringify(sent.toString('latin1'))}`));
       socket.destroy();
-    }, mostMs);
+    }, longestMs);
     socket.on('data', (chunk: Buffer) => void got.push(chunk));
     socket.on('error', () => socket.destroy());
-    // A half-open socket learns of the other end's close only by writing.
+    // A half-open socket detects the close of the other end only by writing.
     socket.once('end', () => {
       pokes = setInterval(() => socket.write('x'), 20);
     });
@@ -81,7 +81,7 @@ function exchange(socket: Socket, pieces: readonly Buffer[]): Promise<Exchanged>
   });
 }
 
-/** Each piece in a turn of its own, so that the server reads them apart. */
+/** Writes each piece in a turn of its own, so that the server reads them separately. */
 async function writeAll(socket: Socket, pieces: readonly Buffer[]): Promise<void> {
   for (const piece of pieces) {
     if (!socket.writable) return;
@@ -90,7 +90,7 @@ async function writeAll(socket: Socket, pieces: readonly Buffer[]): Promise<void
   }
 }
 
-/** What escaped every handler since. Vitest fails on these too, but does not name the test. */
+/** Collects uncaught errors. Vitest fails on them too, but does not name the test. */
 export function watchUncaught(): { readonly errors: readonly unknown[]; stop(): void } {
   const errors: unknown[] = [];
   const note = (err: unknown): void => void errors.push(err);
@@ -105,7 +105,7 @@ export function watchUncaught(): { readonly errors: readonly unknown[]; stop(): 
   };
 }
 
-/** Answers in every way a handler can: with text, the request's body, a stream, another protocol, an error. */
+/** Responds in every way a handler can: with text, the request's body, a stream, another protocol, an error. */
 export async function answerAllWays(request: HttpRequest): Promise<HttpAnswer> {
   const { path, upgrade } = request;
   if (upgrade && path === '/upgrade') return { proxyTo: 'http://runtime/x' };
@@ -120,7 +120,7 @@ export async function answerAllWays(request: HttpRequest): Promise<HttpAnswer> {
   return { status: 200, headers: {}, body: 'hello' };
 }
 
-/** Takes an upgraded connection over, and ends it. */
+/** Takes over an upgraded connection, and ends it. */
 export async function switchProtocols(_request: unknown, socket: Duplex): Promise<void> {
   await new Promise<void>((resolve) => {
     socket.once('close', resolve);
@@ -173,7 +173,7 @@ const bytes = (maxLength: number): fc.Arbitrary<Buffer> =>
   fc.uint8Array({ maxLength, size: 'max' }).map((array) => Buffer.from(array));
 const place = fc.double({ min: 0, max: 1, noNaN: true });
 
-/** One change to a message between two places of it. */
+/** One mutation of a message between two offsets. */
 const change = fc.record({
   how: fc.constantFrom('insert', 'replace', 'cut', 'drop', 'repeat', 'flip', 'bare-lf'),
   places: fc.tuple(place, place),
@@ -208,14 +208,14 @@ function changed(
   }
 }
 
-/** Any message, changed at some places. */
+/** Any of the messages, with some mutations. */
 export function mutated(messages: readonly Buffer[]): fc.Arbitrary<Buffer> {
   return fc
     .tuple(fc.constantFrom(...messages), fc.array(change, { minLength: 1, maxLength: 4 }))
     .map(([message, changes]) => changes.reduce(changed, message).subarray(0, 500_000));
 }
 
-/** The message in up to four pieces. */
+/** The message, split into up to four pieces. */
 export function pieced(message: fc.Arbitrary<Buffer>): fc.Arbitrary<readonly Buffer[]> {
   return fc.tuple(message, fc.array(place, { maxLength: 3 })).map(([all, places]) => {
     const cuts = [...places.map((each) => Math.floor(each * all.length)), all.length].sort((a, b) => a - b);
@@ -225,7 +225,7 @@ export function pieced(message: fc.Arbitrary<Buffer>): fc.Arbitrary<readonly Buf
   });
 }
 
-/** Messages to a port of HTTP/1.1: requests as they are, changed ones, bytes without meaning. */
+/** Inputs of an HTTP/1.1 port: valid requests, mutated ones, random bytes. */
 export const http1Inputs: fc.Arbitrary<readonly Buffer[]> = pieced(
   fc.oneof(
     { weight: 8, arbitrary: mutated(requests) },
@@ -240,7 +240,7 @@ const inner = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
 const post = 'POST / HTTP/1.1\r\nHost: x\r\n';
 const innerLength = `Content-Length: ${inner.length}`;
 
-/** Requests whose body looks like a request, framed so that two readers may disagree on where it ends. */
+/** Request smuggling: the body looks like a request, framed so that two parsers may disagree on where it ends. */
 export const smuggling: readonly (readonly [string, string])[] = [
   ['a body that is a request', `${post}${innerLength}\r\n\r\n${inner}`],
   ['two lengths', `${post}Content-Length: 0\r\n${innerLength}\r\n\r\n${inner}`],

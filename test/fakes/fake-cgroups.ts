@@ -1,5 +1,5 @@
-// Control groups in memory, as the edge shows them: what was made, what it was told, which processes are in it.
-// Invariant: as in the kernel, one with processes or children in use cannot be removed, and nothing can be told to what is not there.
+// Cgroups in memory: their settings and processes.
+// Invariant: as in the kernel, a cgroup with processes in it or below it cannot be removed, and a missing one cannot be written.
 import type { CgroupName, CgroupSettings, Cgroups } from '../../src/api/ports/cgroups.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 
@@ -29,14 +29,14 @@ export class FakeCgroups implements Cgroups {
     return this.groups.get(path)?.settings;
   }
 
-  /** Puts a process into a cgroup, which is made. */
+  /** Puts a process into a cgroup, which is created if missing. */
   enter(path: string, pid: number): void {
     this.#make(path).pids.add(pid);
   }
 
-  /** What was killed, in order. */
+  /** The killed processes, in order. */
   readonly killed: number[] = [];
-  /** Processes that do not die of it. */
+  /** Processes that survive a kill. */
   readonly immortal = new Set<number>();
 
   async kill(name: CgroupName, child?: string): Promise<void> {

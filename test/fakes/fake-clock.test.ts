@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FakeClock } from './fake-clock.ts';
 
 describe('FakeClock', () => {
-  test('fires due timers in the order of time, then of making, at their own time', async () => {
+  test('fires due timers by due time, then by creation, at their own time', async () => {
     const clock = new FakeClock();
     const seen: [string, number][] = [];
     const note = (name: string) => () => void seen.push([name, clock.monotonic()]);
@@ -20,7 +20,7 @@ describe('FakeClock', () => {
     expect(clock.pendingTimers()).toBe(1);
   });
 
-  test('fires timers made by fired timers when they fall due on the way', async () => {
+  test('fires timers that fired timers set, if they fall due within the advance', async () => {
     const clock = new FakeClock();
     const seen: number[] = [];
     const tick = (): void => {
@@ -47,7 +47,7 @@ describe('FakeClock', () => {
     expect(seen).toEqual([10, -1]);
   });
 
-  test('a loop that sleeps is driven through several rounds by one advance', async () => {
+  test('one advance drives a sleeping loop through several rounds', async () => {
     const clock = new FakeClock();
     let rounds = 0;
     const loop = async (): Promise<void> => {
@@ -75,7 +75,7 @@ describe('FakeClock', () => {
     expect([clock.monotonic(), fired]).toEqual([5, false]);
   });
 
-  test('cancelled timers do not fire and do not count, whatever their neighbours', async () => {
+  test('cancelled timers neither fire nor count as pending', async () => {
     const clock = new FakeClock();
     const seen: number[] = [];
     const timers = [1, 2, 3, 4].map((n) => clock.setTimer(10, () => void seen.push(n)));
@@ -87,7 +87,7 @@ describe('FakeClock', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('a timer cancelled by one that fires at the same time does not fire', async () => {
+  test('a timer that another one cancels at the same due time does not fire', async () => {
     const clock = new FakeClock();
     let fired = false;
     clock.setTimer(10, () => second.cancel());
@@ -98,7 +98,7 @@ describe('FakeClock', () => {
     expect(fired).toBe(false);
   });
 
-  test('advance rejects with what a timer throws and can go on afterwards', async () => {
+  test('advance rejects with the error of a timer, and can be called again', async () => {
     const clock = new FakeClock();
     let fired = false;
     clock.setTimer(1, () => {
@@ -129,7 +129,7 @@ describe('FakeClock', () => {
     expect([fired, clock.monotonic()]).toEqual([true, 0]);
   });
 
-  test('an infinite delay never fires and NaN is refused', () => {
+  test('an infinite delay never fires and NaN is rejected', () => {
     const clock = new FakeClock();
     clock.setTimer(Number.POSITIVE_INFINITY, () => undefined).cancel();
     expect(clock.pendingTimers()).toBe(0);
@@ -138,7 +138,7 @@ describe('FakeClock', () => {
 });
 
 describe('FakeClock.until', () => {
-  test('moves only as far as the promise needs', async () => {
+  test('advances only as far as the promise needs', async () => {
     const clock = new FakeClock();
     clock.setTimer(10_000, () => undefined);
     const work = clock.sleep(300).then(() => 'done');
@@ -146,7 +146,7 @@ describe('FakeClock.until', () => {
     expect(clock.monotonic()).toBe(300);
   });
 
-  test('passes a rejection on', async () => {
+  test('passes on a rejection', async () => {
     const clock = new FakeClock();
     const work = clock.sleep(3).then(() => Promise.reject(new Error('bad')));
     await expect(clock.until(work)).rejects.toThrow('bad');

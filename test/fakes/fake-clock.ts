@@ -1,5 +1,5 @@
-// A Clock that moves only when a test says so. Timers fire in the order of their due times (equal: in the order they
-// were made), each in its own turn with the promises it released settled before the next one, as real timers do.
+// A Clock that only a test advances. Timers fire by due time (if equal, by creation), each in a turn of its own with all
+// resulting promises settled before the next one, like real timers.
 // The wall clock is the monotonic one plus an offset that only stepWall() changes.
 import { type Clock, checkDelay, sleepWith, type Timer } from '../../src/base/clock.ts';
 
@@ -9,7 +9,7 @@ interface Pending {
   readonly fn: () => void;
 }
 
-/** Promise chains drain within one turn; the further ones are for code that itself goes through setImmediate. */
+/** Promise chains drain within one turn; further turns are for code that uses setImmediate itself. */
 const turnsToSettle = 5;
 
 /** 2026-01-01T00:00:00Z: a plausible date, the same in every run. */
@@ -38,7 +38,7 @@ export class FakeClock implements Clock {
     checkDelay(ms);
     if (ms === Number.POSITIVE_INFINITY) return { cancel: () => undefined };
     const entry: Pending = { dueMs: this.#monotonicMs + Math.max(0, ms), seq: this.#seq++, fn };
-    // Timers made later with the same due time go after the earlier ones.
+    // After all earlier timers with the same due time.
     this.#pending.splice(this.#firstIndexAfter(entry.dueMs), 0, entry);
     return { cancel: () => this.#remove(entry) };
   }
@@ -48,22 +48,22 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Moves time on by ms, firing what falls due on the way, timers made on the way included. What a timer throws,
-   * advance rejects with. Calls that overlap are carried out one after the other.
+   * Advances time by ms and fires the timers that fall due, including those set meanwhile. Rejects with the error that
+   * a timer throws. Overlapping calls run one after the other.
    */
   advance(ms: number): Promise<void> {
     return this.#move(async () => {
       await this.settle();
       const targetMs = this.#monotonicMs + ms;
       while (await this.#fireNext(targetMs)) {
-        // Each turn fires one timer and lets its consequences settle.
+        // Each turn fires one timer and lets the resulting promises settle.
       }
       this.#monotonicMs = targetMs;
       await this.settle();
     });
   }
 
-  /** Moves time from timer to timer until the promise settles; throws when it has not after maxMs or no timer is left. */
+  /** Advances from timer to timer until the promise settles. Throws after maxMs, or if no timer is left. */
   until<T>(promise: Promise<T>, maxMs = 3_600_000): Promise<T> {
     return this.#move(async () => {
       const watched = { settled: false };
@@ -81,7 +81,7 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** Steps the wall clock, as an administrator or NTP would; timers and monotonic() do not notice. */
+  /** Steps the wall clock, as an administrator or NTP would; timers and monotonic() are not affected. */
   stepWall(ms: number): void {
     this.#wallOffsetMs += ms;
   }
@@ -90,7 +90,7 @@ export class FakeClock implements Clock {
     return this.#pending.length;
   }
 
-  /** Lets everything run that needs no time to pass. */
+  /** Runs everything that does not depend on time passing. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < turnsToSettle; turn++) await new Promise((resolve) => setImmediate(resolve));
   }

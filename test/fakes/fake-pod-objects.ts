@@ -1,4 +1,4 @@
-// The cluster's objects in memory, for who asks for them by PodObjects: a test puts, changes and removes them.
+// PodObjects in memory: a test adds, changes and removes the cluster's objects.
 import type {
   ConfigMap,
   Node,
@@ -16,14 +16,14 @@ export class FakePodObjects implements PodObjects {
   readonly secrets = new Map<string, Secret>();
   readonly claims = new Map<string, PersistentVolumeClaim>();
   readonly volumes = new Map<string, PersistentVolume>();
-  /** Certificates by the name of a trust bundle or of a signer. */
+  /** Trust anchors by the name of a trust bundle or of a signer. */
   readonly anchors = new Map<string, string>();
   readonly tokenRequests: TokenRequest[] = [];
   readonly changed = new Channel<ChangedObject>();
-  /** What the next token is, or the reason why there is none. */
+  /** The next token, or the error of the next request for one. */
   token: string | KubeletError = 'token-1';
 
-  /** Undefined removes it. `quietly`: nobody is told, as when a watch has broken. */
+  /** Undefined removes it. `quietly` emits no notification, as when a watch has broken. */
   putConfigMap(name: string, data: Record<string, string> | undefined, quietly = false): void {
     if (data === undefined) this.configMaps.delete(name);
     else this.configMaps.set(name, { data });

@@ -1,4 +1,4 @@
-// A machine without control groups, for kubelets in memory: what their containers use only the runtime can tell.
+// The stats edge of a machine without cgroups, for kubelets in memory: usage of containers comes from the runtime only.
 import type { StatsEdge } from '../../src/assemble/stats.ts';
 
 const space = {

@@ -1,6 +1,6 @@
-// systemd as a client of D-Bus sees it: transient units with properties, jobs that end with a signal, and errors by their
-// names. Behind systemd's own socket (serve) or behind a real bus (join). It can be told to fail, to stall, to answer out
-// of order and to drop the connection. Invariant: a unit is started once; every job ends with one JobRemoved.
+// systemd's D-Bus interface: transient units with properties, jobs that end with a signal, and errors by name. Serves
+// systemd's private socket (serve) or joins a real bus (join). Tests can make it fail, stall, respond out of order and
+// drop the connection. Invariant: a unit is started once; every job ends with one JobRemoved.
 import { createServer, type Server, type Socket } from 'node:net';
 import dbus, { type DBusConnection, type Message } from 'dbus-native';
 
@@ -15,13 +15,13 @@ export class FakeSystemd {
   /** Every call, in order: `StartTransientUnit kubepods.slice`. */
   readonly calls: string[] = [];
   version = '252.38-1~deb12u1';
-  /** What the next job comes to. */
+  /** The result of the next job. */
   nextResult = 'done';
-  /** The next calls of this member fail with this error. */
+  /** Errors of the next calls, by member. */
   readonly faults = new Map<string, string>();
-  /** How often the connection is dropped instead of answering. */
+  /** How many times the connection is dropped instead of a response. */
   drops = 0;
-  /** The job's end is told before its number. */
+  /** Emits JobRemoved before the reply with the job's number. */
   signalsFirst = false;
   /** Jobs never end. */
   stalls = false;
@@ -30,7 +30,7 @@ export class FakeSystemd {
   #server: Server | undefined;
   readonly #sockets = new Set<Socket>();
 
-  /** As systemd's private socket does: without a bus. */
+  /** Serves a private socket like systemd's, without a bus. */
   async serve(socketPath: string): Promise<void> {
     this.#server = createServer((socket) => {
       this.#sockets.add(socket);
@@ -50,14 +50,14 @@ export class FakeSystemd {
     await new Promise<void>((resolve) => this.#server?.listen(socketPath, resolve));
   }
 
-  /** Takes systemd's name on a bus. Resolves with a way to leave it. */
+  /** Takes systemd's name on a bus. Resolves to a function that leaves the bus. */
   async join(busAddress: string): Promise<() => void> {
     const connection = dbus.createConnection({ busAddress, returnBigInt: true, plainValues: true });
-    // The daemon may end first.
+    // The bus daemon may exit first.
     connection.on('error', () => undefined);
     connection.on('message', (message: Message) => this.#answer(connection, message, () => undefined));
-    await this.#askBus(connection, { member: 'Hello' });
-    await this.#askBus(connection, {
+    await this.#callBus(connection, { member: 'Hello' });
+    await this.#callBus(connection, {
       member: 'RequestName',
       signature: 'su',
       body: ['org.freedesktop.systemd1', 0],
@@ -65,7 +65,7 @@ export class FakeSystemd {
     return () => void connection.end();
   }
 
-  async #askBus(connection: DBusConnection, message: Message): Promise<void> {
+  async #callBus(connection: DBusConnection, message: Message): Promise<void> {
     const serial = this.#serial++;
     const answered = new Promise<void>((resolve) =>
       connection.on('message', ({ replySerial }: Message) => {
@@ -98,7 +98,7 @@ export class FakeSystemd {
       drop();
       return;
     }
-    const fault = this.faults.get(member) ?? this.#refusal(member, String(body[0]));
+    const fault = this.faults.get(member) ?? this.#rejection(member, String(body[0]));
     if (fault !== undefined) {
       this.faults.delete(member);
       this.#send(connection, {
@@ -117,7 +117,7 @@ export class FakeSystemd {
     } else this.#run(connection, message);
   }
 
-  #refusal(member: string, unit: string): string | undefined {
+  #rejection(member: string, unit: string): string | undefined {
     const exists = this.units.has(unit);
     if (member === 'StartTransientUnit' && exists) return 'org.freedesktop.systemd1.UnitExists';
     if (member !== 'StartTransientUnit' && !exists) return 'org.freedesktop.systemd1.NoSuchUnit';
@@ -132,7 +132,7 @@ export class FakeSystemd {
     if (member === 'StopUnit') this.units.delete(unit);
     else if (result === 'done') this.#set(unit, body[2]);
     const job = `${path}/job/${++this.#job}`;
-    const tell = (): void =>
+    const emitRemoved = (): void =>
       this.#send(connection, {
         type: signal,
         path,
@@ -141,9 +141,9 @@ export class FakeSystemd {
         signature: 'uoss',
         body: [this.#job, job, unit, result],
       });
-    if (this.signalsFirst) tell();
+    if (this.signalsFirst) emitRemoved();
     this.#reply(connection, message, 'o', [job]);
-    if (!this.signalsFirst && !this.stalls) tell();
+    if (!this.signalsFirst && !this.stalls) emitRemoved();
   }
 
   #set(unit: string, properties: unknown): void {

@@ -1,5 +1,5 @@
-// A machine in memory as volumes see it: directories, mounts and contents that behave, and faults that a test orders.
-// Invariant: the same refusals as on a real one: nothing outside the pods' directory is removed, nothing through a mount.
+// The host of volumes in memory: directories, mounts and contents, with injected faults.
+// Invariant: rejects what the real host rejects: removals outside the pods' directory, and removals through a mount.
 import type {
   Content,
   DeviceMap,
@@ -19,10 +19,10 @@ type Method = keyof VolumeHost;
 export class FakeVolumeHost implements VolumeHost {
   readonly entries = new Map<string, FileKind>();
   readonly mounts: (MountPoint & { readonly options: string })[] = [];
-  /** Links to devices, with what they lead to. */
+  /** The targets of links to devices. */
   readonly links = new Map<string, string>();
   readonly contents = new Map<string, Content>();
-  /** Directories that are counted by a project. */
+  /** Directories whose usage is tracked by a project quota. */
   readonly counted = new Set<string>();
   readonly owned: OwnershipRequest[] = [];
   readonly calls: string[] = [];
@@ -33,46 +33,46 @@ export class FakeVolumeHost implements VolumeHost {
     this.podsDir = podsDir;
   }
 
-  /** Every call of this method waits for `fault` first, which may reject or never settle. */
-  breaks(method: Method, fault: (() => Promise<void>) | undefined): void {
+  /** Makes every call of this method wait for `fault` first, which may reject or never settle. Undefined removes it. */
+  injectFault(method: Method, fault: (() => Promise<void>) | undefined): void {
     if (fault === undefined) this.#faults.delete(method);
     else this.#faults.set(method, fault);
   }
 
-  /** What a container would read: the text of a file of a volume. */
+  /** The text of a file of a volume, as a container would read it. */
   text(volume: string, file: string): string | undefined {
     const data = this.contents.get(volume)?.get(file)?.data;
     return data === undefined ? undefined : Buffer.from(data).toString();
   }
 
   async makeDirectory(path: string): Promise<boolean> {
-    await this.#called('makeDirectory', path);
-    const made = !this.entries.has(path);
+    await this.#recordCall('makeDirectory', path);
+    const isNew = !this.entries.has(path);
     const parts = path.split('/');
     for (let at = 2; at <= parts.length; at++) {
       const each = parts.slice(0, at).join('/');
       if (!this.entries.has(each)) this.entries.set(each, 'directory');
     }
-    return made;
+    return isNew;
   }
 
   async setMode(path: string): Promise<void> {
-    await this.#called('setMode', path);
+    await this.#recordCall('setMode', path);
   }
 
   async makeFile(path: string): Promise<void> {
-    await this.#called('makeFile', path);
+    await this.#recordCall('makeFile', path);
     await this.makeDirectory(path.slice(0, path.lastIndexOf('/')));
     this.entries.set(path, 'file');
   }
 
   async kindOf(path: string): Promise<FileKind | undefined> {
-    await this.#called('kindOf', path);
+    await this.#recordCall('kindOf', path);
     return this.entries.get(path);
   }
 
   async listDirectories(path: string): Promise<readonly string[]> {
-    await this.#called('listDirectories', path);
+    await this.#recordCall('listDirectories', path);
     const names = [...this.entries]
       .filter(([each, kind]) => kind === 'directory' && each.startsWith(`${path}/`))
       .map(([each]) => each.slice(path.length + 1));
@@ -80,13 +80,13 @@ export class FakeVolumeHost implements VolumeHost {
   }
 
   async listLinks(path: string): Promise<readonly string[]> {
-    await this.#called('listLinks', path);
+    await this.#recordCall('listLinks', path);
     const links = [...this.links.keys()].filter((each) => each.startsWith(`${path}/`));
     return links.map((each) => each.slice(path.length + 1));
   }
 
   async mapDevice(device: string, { link, target }: DeviceMap): Promise<void> {
-    await this.#called('mapDevice', link);
+    await this.#recordCall('mapDevice', link);
     await this.makeDirectory(link.slice(0, link.lastIndexOf('/')));
     this.links.set(link, device);
     if (!this.mounts.some(({ path }) => path === target))
@@ -94,45 +94,45 @@ export class FakeVolumeHost implements VolumeHost {
   }
 
   async unmapDevice({ link, target }: DeviceMap): Promise<void> {
-    await this.#called('unmapDevice', link);
+    await this.#recordCall('unmapDevice', link);
     this.links.delete(link);
     await this.unmount(target);
   }
 
   async mountDevice({ device, target, fsType }: DeviceMount): Promise<void> {
-    await this.#called('mountDevice', target);
+    await this.#recordCall('mountDevice', target);
     await this.makeDirectory(target);
     this.mounts.push({ path: target, fsType: fsType === '' ? 'ext4' : fsType, options: device });
   }
 
   async unmountDevice(target: string): Promise<void> {
-    await this.#called('unmountDevice', target);
+    await this.#recordCall('unmountDevice', target);
     await this.unmount(target);
     this.entries.delete(target);
   }
 
   async isMountedAs(path: string, fsType: string): Promise<boolean> {
-    await this.#called('isMountedAs', path);
+    await this.#recordCall('isMountedAs', path);
     return this.mounts.some((mount) => mount.path === path && mount.fsType === fsType);
   }
 
   async mountsBelow(path: string): Promise<readonly MountPoint[]> {
-    await this.#called('mountsBelow', path);
+    await this.#recordCall('mountsBelow', path);
     return this.mounts.filter((mount) => `${mount.path}/`.startsWith(`${path}/`));
   }
 
   async mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void> {
-    await this.#called('mountTmpfs', path);
+    await this.#recordCall('mountTmpfs', path);
     this.mounts.push({ path, fsType: 'tmpfs', options: `size=${sizeBytes}` });
   }
 
   async mountHugePages(path: string, pageSizeBytes: bigint): Promise<void> {
-    await this.#called('mountHugePages', path);
+    await this.#recordCall('mountHugePages', path);
     this.mounts.push({ path, fsType: 'hugetlbfs', options: `pagesize=${pageSizeBytes}` });
   }
 
   async bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void> {
-    await this.#called('bind', target);
+    await this.#recordCall('bind', target);
     this.mounts.push({ path: target, fsType: 'ext4', options: `${source}${options.readOnly ? ',ro' : ''}` });
   }
 
@@ -143,23 +143,23 @@ export class FakeVolumeHost implements VolumeHost {
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     });
-    await Promise.race([this.#called('mountWithHelper', request.target), aborted]);
+    await Promise.race([this.#recordCall('mountWithHelper', request.target), aborted]);
     this.mounts.push({ path: request.target, fsType: 'nfs4', options: request.options.join(',') });
   }
 
   async unmount(path: string): Promise<void> {
-    await this.#called('unmount', path);
+    await this.#recordCall('unmount', path);
     for (let at = this.mounts.length - 1; at >= 0; at--)
       if (this.mounts[at]?.path === path) this.mounts.splice(at, 1);
   }
 
   async unmountWithHelper(path: string): Promise<void> {
-    await this.#called('unmountWithHelper', path);
+    await this.#recordCall('unmountWithHelper', path);
     await this.unmount(path);
   }
 
   async writeContent(path: string, content: Content): Promise<boolean> {
-    await this.#called('writeContent', path);
+    await this.#recordCall('writeContent', path);
     const before = this.contents.get(path);
     this.contents.set(path, content);
     const texts = (each: Content | undefined): string =>
@@ -168,31 +168,31 @@ export class FakeVolumeHost implements VolumeHost {
   }
 
   async changeOwnership(request: OwnershipRequest): Promise<OwnershipResult> {
-    await this.#called('changeOwnership', request.path);
+    await this.#recordCall('changeOwnership', request.path);
     this.owned.push(request);
     return { entries: 1, failed: 0, firstFailure: undefined };
   }
 
   async bindSubPath({ target, volumePath, subPath }: SubPathRequest): Promise<void> {
-    await this.#called('bindSubPath', target);
+    await this.#recordCall('bindSubPath', target);
     await this.makeDirectory(target);
     this.mounts.push({ path: target, fsType: 'ext4', options: `${volumePath}/${subPath}` });
   }
 
   async answers(path: string): Promise<boolean> {
-    await this.#called('answers', path);
+    await this.#recordCall('answers', path);
     return true;
   }
 
   async removeTree(path: string): Promise<void> {
-    await this.#called('removeTree', path);
+    await this.#recordCall('removeTree', path);
     this.#checkRemoval(path);
     for (const each of this.entries.keys()) if (`${each}/`.startsWith(`${path}/`)) this.entries.delete(each);
     this.contents.delete(path);
   }
 
   async removeEmpty(path: string): Promise<void> {
-    await this.#called('removeEmpty', path);
+    await this.#recordCall('removeEmpty', path);
     this.#checkRemoval(path);
     if ([...this.entries.keys(), ...this.links.keys()].some((each) => each.startsWith(`${path}/`)))
       throw new KubeletError('conflict', 'ENOTEMPTY', `${path} is not empty`);
@@ -200,43 +200,43 @@ export class FakeVolumeHost implements VolumeHost {
   }
 
   async removeVolume(path: string): Promise<void> {
-    await this.#called('removeVolume', path);
+    await this.#recordCall('removeVolume', path);
     await this.unmount(path);
     await this.removeTree(path);
   }
 
   async removeFiles(directory: string, names: readonly string[]): Promise<void> {
-    await this.#called('removeFiles', directory);
+    await this.#recordCall('removeFiles', directory);
     for (const name of names) this.entries.delete(`${directory}/${name}`);
     await this.removeEmpty(directory);
   }
 
   async removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void> {
-    await this.#called('removeEmptyDirectories', directory);
+    await this.#recordCall('removeEmptyDirectories', directory);
     for (const name of names) await this.removeEmpty(`${directory}/${name}`);
     await this.removeEmpty(directory);
   }
 
   async countByProject(path: string): Promise<boolean> {
-    await this.#called('countByProject', path);
+    await this.#recordCall('countByProject', path);
     this.counted.add(path);
     return true;
   }
 
   async endCounting(path: string): Promise<void> {
-    await this.#called('endCounting', path);
+    await this.#recordCall('endCounting', path);
     this.counted.delete(path);
   }
 
   async usage(path: string): Promise<DiskUsage> {
-    await this.#called('usage', path);
+    await this.#recordCall('usage', path);
     const files = [...(this.contents.get(path)?.values() ?? [])];
     const bytes = files.reduce((sum, { data }) => sum + data.length, 0);
     return { bytes, inodes: files.length + 1, source: this.counted.has(path) ? 'fsquota' : 'du' };
   }
 
   async space(path: string) {
-    await this.#called('space', path);
+    await this.#recordCall('space', path);
     return { capacityBytes: 1_000, availableBytes: 600, usedBytes: 400, inodes: 100, inodesFree: 90 };
   }
 
@@ -247,7 +247,7 @@ export class FakeVolumeHost implements VolumeHost {
     if (mount !== undefined) throw new KubeletError('conflict', 'MountBusy', `${mount.path} is mounted`);
   }
 
-  async #called(method: Method, path: string): Promise<void> {
+  async #recordCall(method: Method, path: string): Promise<void> {
     this.calls.push(`${method} ${path}`);
     await this.#faults.get(method)?.();
   }

@@ -1,4 +1,4 @@
-// Certificates without a disk and without real keys: what a whole kubelet in memory has of them.
+// The certificate host of a kubelet in memory: no files, and no real keys unless the API server double signs them.
 import { generateKeyPairSync } from 'node:crypto';
 import type { CertificatePair } from '../../src/api/ports/certificates.ts';
 import { KubeletError } from '../../src/base/errors.ts';
@@ -8,7 +8,7 @@ import type { ServingPairFiles } from '../../src/certs/serving-files.ts';
 import { certificateMaker } from '../../src/edge/certs/certificate-host.ts';
 import { readPair } from '../../src/edge/certs/read-x509.ts';
 
-/** In the same turn, so that the fake clock need not wait for a thread. */
+/** Synchronous, so that the fake clock need not wait for a thread. */
 export const memoryMaker: CertificateHost['maker'] = {
   ...certificateMaker,
   newKey: async () => {
@@ -20,10 +20,10 @@ export const memoryMaker: CertificateHost['maker'] = {
 const yearMs = 365 * 24 * 3_600_000;
 
 export class MemoryCertificates implements CertificateHost {
-  /** By the path of the certificate. */
+  /** By path of the certificate. */
   readonly pairs = new Map<string, CertificatePair>();
   readonly #watchers = new Set<() => void>();
-  #made = 0;
+  #selfSignedCount = 0;
 
   servingFiles({ certFile }: { readonly certFile: string }): ServingPairFiles {
     return {
@@ -41,7 +41,7 @@ export class MemoryCertificates implements CertificateHost {
     };
   }
 
-  /** By directory and prefix. The pair's key and certificate are real: the API server's double signs real requests. */
+  /** By directory and prefix. Key and certificate are real, since the API server double signs real requests. */
   readonly store: CertificateHost['store'] = ({ directory, prefix }) => {
     const path = `${directory}/${prefix}-current.pem`;
     return {
@@ -56,21 +56,21 @@ export class MemoryCertificates implements CertificateHost {
 
   readonly maker = memoryMaker;
 
-  /** Puts a pair where the kubelet looks for it, as an administrator does. */
+  /** Writes a pair to the kubelet's paths, as an administrator does. */
   put(certFile: string, pair: CertificatePair): void {
     this.pairs.set(certFile, pair);
-    for (const tell of this.#watchers) tell();
+    for (const notify of this.#watchers) notify();
   }
 
-  /** Leaves what cannot be read, as somebody does who has replaced one file of two. */
+  /** Makes the pair unreadable, as when only one of the two files was replaced. */
   spoil(certFile: string): void {
     this.pairs.delete(certFile);
-    for (const tell of this.#watchers) tell();
+    for (const notify of this.#watchers) notify();
   }
 
   readonly selfSigned: CertificateHost['selfSigned'] = async ({ host, ips, nowMs }) => {
     const stamp = Math.floor(nowMs / 1000);
-    return memoryPair(`self-signed ${++this.#made}`, {
+    return memoryPair(`self-signed ${++this.#selfSignedCount}`, {
       commonName: `${host}@${stamp}`,
       issuer: `${host}-ca@${stamp}`,
       dnsNames: [host],
@@ -81,7 +81,7 @@ export class MemoryCertificates implements CertificateHost {
   };
 }
 
-/** A pair that only looks like one. */
+/** A pair with placeholder texts. */
 export function memoryPair(name: string, facts: Partial<CertificatePair['facts']>): CertificatePair {
   return {
     certPem: `certificate of ${name}`,

@@ -1,4 +1,4 @@
-// Containers' logs that are texts in memory, never rotated: for nodes that touch nothing real.
+// Container logs in memory, never rotated.
 import type { LogFiles } from '../../src/server/logs/log-files.ts';
 
 export function memoryLogs(files: ReadonlyMap<string, string>): LogFiles {

@@ -1,4 +1,4 @@
-// Small files in memory, for tests of what is written down and read again.
+// Record files in memory.
 import type { RecordFiles } from '../../src/images/records/pull-history.ts';
 
 export function memoryRecords(files: Map<string, string>): RecordFiles {

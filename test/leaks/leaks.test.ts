@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { checkLeaks } from './leaks.ts';
 
 describe('checkLeaks', () => {
-  test('passes when everything was closed, even if closing takes a moment', async () => {
+  test('passes if everything was closed, even if closing takes a moment', async () => {
     const check = checkLeaks();
     const timer = setTimeout(() => undefined, 60_000);
     const server = createServer().listen(0, '127.0.0.1');
@@ -17,21 +17,21 @@ describe('checkLeaks', () => {
     await check.assertNone();
   });
 
-  test('names a timer that was left, with the place where it was made', async () => {
+  test('names a leaked timer with the line that set it', async () => {
     const check = checkLeaks({ settleMs: 30 });
     const timer = setTimeout(() => undefined, 60_000);
-    await expect(check.assertNone()).rejects.toThrow(/left open: a timer made .*leaks\.test\.ts:\d+/);
+    await expect(check.assertNone()).rejects.toThrow(/left open: a timer set .*leaks\.test\.ts:\d+/);
     clearTimeout(timer);
   });
 
-  test('names an interval that was left', async () => {
+  test('names a leaked interval', async () => {
     const check = checkLeaks({ settleMs: 30 });
     const timer = setInterval(() => undefined, 1);
-    await expect(check.assertNone()).rejects.toThrow('a timer made');
+    await expect(check.assertNone()).rejects.toThrow('a timer set');
     clearInterval(timer);
   });
 
-  test('a timer that fired, or that holds nothing open, is no leak', async () => {
+  test('a timer that fired or is unref’d is not a leak', async () => {
     const check = checkLeaks();
     const idle = setTimeout(() => undefined, 60_000).unref();
     await new Promise((resolve) => setTimeout(resolve, 1));
@@ -39,7 +39,7 @@ describe('checkLeaks', () => {
     clearTimeout(idle);
   });
 
-  test('names a server and a socket that were left', async () => {
+  test('names a leaked server and socket', async () => {
     const check = checkLeaks({ settleMs: 30 });
     const server: Server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -56,7 +56,7 @@ describe('checkLeaks', () => {
     await once(server, 'close');
   });
 
-  test('names a child that was left', async () => {
+  test('names a leaked child process', async () => {
     const check = checkLeaks({ settleMs: 30 });
     const child = spawn('sleep', ['60'], { stdio: 'ignore' });
     await expect(check.assertNone()).rejects.toThrow('1 ProcessWrap');
@@ -65,7 +65,7 @@ describe('checkLeaks', () => {
     await check.assertNone();
   });
 
-  test('what was open before does not count', async () => {
+  test('ignores what was open before', async () => {
     let names = ['PipeWrap', 'MessagePort'];
     const check = checkLeaks({ settleMs: 0, active: () => names });
     names = ['PipeWrap', 'MessagePort', 'MessagePort'];

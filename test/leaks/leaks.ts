@@ -1,8 +1,8 @@
-// Fails a suite that leaves something open: a timer, a socket, a pipe, a child. For suites that open real things;
-// on the fake clock, pendingTimers() tells the same.
-// Handles are counted by type, per thread of the test runner, which runs one file at a time. Timers are followed one
-// by one instead: the runner has some of its own that come and go and would hide as many of ours; and so the place
-// where a forgotten timer was made can be told.
+// Fails a suite that leaks a timer, a socket, a pipe or a child process. For suites with real resources; on the fake
+// clock, pendingTimers() serves the same purpose.
+// Handles are counted by type, per worker of the test runner, which runs one file at a time. Timers are tracked one by
+// one instead: the runner sets and clears timers of its own, which would hide as many of ours, and so the report can
+// name the line that set a leaked timer.
 import { createHook } from 'node:async_hooks';
 
 /** As process.getActiveResourcesInfo() names them. */
@@ -11,23 +11,23 @@ const watchedTypes = ['TCPSocketWrap', 'TCPServerWrap', 'PipeWrap', 'PipeServerW
 type Counts = ReadonlyMap<string, number>;
 
 export interface LeakCheck {
-  /** Rejects when something made since the check began is still open, after giving closing things a little time. */
+  /** Rejects if anything opened since the check began is still open after `settleMs`. */
   assertNone(): Promise<void>;
 }
 
 interface LeakCheckOptions {
-  /** How long closing things may take. */
+  /** How long closing may take. */
   readonly settleMs?: number;
-  /** The names of the open resources; for testing the check itself. */
+  /** The types of the open resources, for tests of the check itself. */
   readonly active?: () => readonly string[];
 }
 
-/** For `active`: a thread that goes on shows as its port; told as one of the types that the check watches. */
+/** For `active`: a running thread appears as its message port, mapped to one of the watched types. */
 export function threads(): readonly string[] {
   return process.getActiveResourcesInfo().map((name) => (name === 'MessagePort' ? 'PipeWrap' : name));
 }
 
-/** To be made in beforeEach and asserted in afterEach. */
+/** Call in beforeEach and assert in afterEach. */
 export function checkLeaks(options: LeakCheckOptions = {}): LeakCheck {
   const active = options.active ?? (() => process.getActiveResourcesInfo());
   const settleMs = options.settleMs ?? 500;
@@ -55,7 +55,7 @@ function followTimers(): { open(): string[]; stop(): void } {
   const hook = createHook({
     init(id, type, _trigger, resource) {
       if (type !== 'Timeout') return;
-      const place = callerPlace(new Error('made here').stack ?? '');
+      const place = callerPlace(new Error('set here').stack ?? '');
       if (!/[/\\]node_modules[/\\](@vitest|vitest)[/\\]/.test(place))
         timers.set(id, { timer: new WeakRef(resource as NodeJS.Timeout), place });
     },
@@ -64,11 +64,11 @@ function followTimers(): { open(): string[]; stop(): void } {
     },
   }).enable();
   return {
-    // A timer that was unref'd holds nothing open: Node's own for idle connections are such.
+    // An unref'd timer does not keep the process alive; Node's own for idle connections are unref'd.
     open: () =>
       [...timers.values()]
         .filter(({ timer }) => timer.deref()?.hasRef() === true)
-        .map(({ place }) => `a timer made ${place}`),
+        .map(({ place }) => `a timer set ${place}`),
     stop: () => {
       hook.disable();
     },
@@ -79,7 +79,7 @@ function followTimers(): { open(): string[]; stop(): void } {
 function callerPlace(stack: string): string {
   const frames = stack.split('\n').slice(1);
   const caller = frames.find((frame) => !frame.includes('node:') && !/[/\\]leaks[/\\]leaks\.ts/.test(frame));
-  return caller?.trim() ?? 'at an unknown place';
+  return caller?.trim() ?? 'at an unknown location';
 }
 
 function count(names: readonly string[]): Counts {
@@ -95,7 +95,7 @@ function more(before: Counts, after: Counts): string[] {
     .map(([type, extra]) => `${extra} ${type}`);
 }
 
-/** The timer of the wait itself is made here, so it is never open when the count is taken: it has fired. */
+/** The timer of this wait has fired before the next count, so it is never counted. */
 function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(() => setImmediate(resolve), 10));
 }

@@ -1,6 +1,6 @@
-// Compares what our kubelet did with a recording. What is left open: times, how two containers' events interleave, a status that
-// only one of the two was quick enough to see, how often a call that fails is made again, and the second stop of a sandbox,
-// which comes before its removal.
+// Compares a run of our kubelet with a recording. Not compared: times, the interleaving of two containers' events, a
+// status that only one of the two kubelets observed in time, the number of retries of a failing call, and the second
+// stop of a sandbox, before its removal.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -17,7 +17,7 @@ import { statusLines } from './status-lines.ts';
 
 const scenarios = join(import.meta.dirname, '..', '..', 'src', 'status', 'fixtures');
 
-/** The statuses of the recording, as the API showed them. */
+/** The recorded statuses, as the API server had them. */
 export function recordedStates(recording: Recording): readonly PodStatus[] {
   const scenario = JSON.parse(readFileSync(join(scenarios, `${recording.name}.json`), 'utf8')) as Scenario;
   let wanted: Expectation = {};
@@ -27,7 +27,7 @@ export function recordedStates(recording: Recording): readonly PodStatus[] {
   });
 }
 
-/** The same in lines. */
+/** The recorded statuses as lines. */
 export function recordedStatuses(recording: Recording): readonly string[] {
   return withoutRepetition(recordedStates(recording).map((status) => statusLines(status, (id) => id)));
 }
@@ -36,7 +36,7 @@ function withoutRepetition(list: readonly string[]): readonly string[] {
   return list.filter((each, index) => each !== list[index - 1]);
 }
 
-/** Events by what they are about, each list in its order. */
+/** Events by their object, each list in order. */
 export function byObject(events: readonly string[]): Readonly<Record<string, readonly string[]>> {
   const groups: Record<string, string[]> = {};
   for (const event of events) {
@@ -51,17 +51,17 @@ export function recordedCalls(recording: Recording): readonly unknown[] {
   return once(recording.calls.map((call) => wholeCall(recording, call)));
 }
 
-export function madeCalls({ calls }: Outcome): readonly unknown[] {
+export function actualCalls({ calls }: Outcome): readonly unknown[] {
   return once(calls);
 }
 
-/** Without the calls that are the same as the one before them. */
+/** Without calls that are equal to the previous one. */
 function once(calls: readonly (readonly unknown[])[]): readonly unknown[] {
   return calls.filter((call, index) => !isDeepStrictEqual(call, calls[index - 1]));
 }
 
-/** The recorded statuses that were not seen, in their order, among ours. */
-export function missedStatuses(recorded: readonly string[], ours: readonly string[]): readonly string[] {
+/** The recorded statuses that ours lack, in order. */
+export function missingStatuses(recorded: readonly string[], ours: readonly string[]): readonly string[] {
   let from = 0;
   return recorded.filter((status) => {
     const at = ours.indexOf(status, from);
@@ -70,8 +70,8 @@ export function missedStatuses(recorded: readonly string[], ours: readonly strin
   });
 }
 
-/** Lines of our statuses that are in none of the recorded ones, of whatever generation. */
-export function strangeLines(recorded: readonly string[], ours: readonly string[]): readonly string[] {
+/** Lines of our statuses that no recorded status has, in any generation. */
+export function unexpectedLines(recorded: readonly string[], ours: readonly string[]): readonly string[] {
   const linesOf = (statuses: readonly string[]): readonly string[] =>
     statuses.flatMap((status) => status.replace(/, generation \d+/, '').split('\n'));
   const known = new Set(linesOf(recorded));

@@ -1,9 +1,9 @@
-// The requests that our kubelet made, in the form of the recordings: a path per field, defaults left out, identities by order.
+// The CRI requests of our kubelet in the form of the recordings: a path per field, without defaults, IDs numbered in order.
 import { isObject } from '../../src/base/guards.ts';
 import type { CallRecord } from '../fake-cri/gate.ts';
 import type { Fields } from './recording.ts';
 
-/** Fields that are maps of the user's, whose keys are no field names. */
+/** Fields with user-defined keys. */
 const maps: ReadonlySet<string> = new Set(['labels', 'annotations', 'sysctls', 'unified']);
 const seenAnnotation = 'kubernetes.io/config.seen';
 
@@ -36,7 +36,7 @@ const serviceVariables: ReadonlySet<string> = new Set([
   'KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1',
 ]);
 
-/** SANDBOX1, CONTAINER2 …, by the order in which the runtime was asked for them. */
+/** SANDBOX1, CONTAINER2 …, numbered in the order of the create calls. */
 export function namesOfIds(calls: readonly CallRecord[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const { response } of calls) {
@@ -50,11 +50,11 @@ export function namesOfIds(calls: readonly CallRecord[]): ReadonlyMap<string, st
 interface PlainOptions {
   readonly uid: string;
   readonly rootDir: string;
-  /** The recording's name of the image that the fake has by another id. */
+  /** The recorded ID of an image that has another ID in the fake runtime. */
   readonly imageId: (id: string) => string;
 }
 
-/** What the recordings have of calls; the same probe again and what removes is left out. */
+/** The calls that recordings hold: without repeated probes and removals. */
 export function plainCalls(
   calls: readonly CallRecord[],
   options: PlainOptions,
@@ -127,7 +127,7 @@ function add(fields: Record<string, unknown>, path: string, message: object, opt
   }
 }
 
-/** The value without what is default; undefined when nothing is left. */
+/** The value without defaults; undefined if nothing is left. */
 function plainLeaf(key: string, value: unknown, options: PlainOptions): unknown {
   if (value === undefined || value === '' || value === 0 || value === 0n || value === false) return undefined;
   if (typeof value === 'bigint') return Number(value);
@@ -162,7 +162,7 @@ interface EnvVariable {
   readonly value?: Uint8Array | string;
 }
 
-/** Variables come in any order: upstream keeps them in a map. Those of the one service there is stand for themselves. */
+/** Sorted, since upstream keeps variables in a map. Those of the one service of the cluster are replaced by a marker. */
 function plainEnvs(envs: readonly EnvVariable[]): readonly string[] {
   const lines = envs.map(({ key, value }) => `${key}=${envText(value)}`);
   const own = lines

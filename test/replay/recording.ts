@@ -1,7 +1,7 @@
-// The recordings beside it: what the Go kubelet v1.34.11 did with these pods on containerd, reduced. The statuses of the same
-// recordings are in status/fixtures.
-//   calls:  the requests of the CRI in order, those that remove and repeated probes left out. What a request has beyond (or, null,
-//           without) the plain one of base.json; a path per field. SANDBOX1, CONTAINER2 …: in the order they were made.
+// Reads the recordings in this folder: what the Go kubelet v1.34.11 did with these pods on containerd, reduced. The
+// statuses of the same recordings are in src/status/fixtures.
+//   calls:  the CRI requests in order, without removals and repeated probes, as differences from the plain request of
+//           base.json (null: without that field), a path per field. SANDBOX1, CONTAINER2 …: in order of creation.
 //   events: "TYPE REASON FIELDPATH MESSAGE", once each, in the order in which they first happened.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ function readJson(file: string): unknown {
   return JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'));
 }
 
-/** The recorded call with its request in full. */
+/** The recorded call with its full request. */
 export function wholeCall(recording: Recording, call: RecordedCall): readonly unknown[] {
   if (call[0] === 'RunPodSandbox') return [call[0], merged(base.sandbox, call[1], recording.name, '')];
   if (call[0] !== 'CreateContainer') return call;

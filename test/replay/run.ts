@@ -1,6 +1,5 @@
-// Runs a recorded manifest on a whole kubelet in memory that belongs to a cluster in memory: the pod is made on the API server's
-// double, later deleted, and its object goes when the kubelet lets it go. Writes down what the kubelet asked of the runtime and
-// what somebody who watches the API server sees of the pod.
+// Runs a recorded pod on a kubelet in memory that has joined a cluster in memory: the pod is created on the API server
+// double and later deleted. Collects the CRI calls of the kubelet and the statuses and events on the API server.
 import type { ConfigMap, Event, Pod, PodStatus, Secret } from '../../src/api/k8s/types.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 import { defaultPod } from '../../src/sources/defaults/pod-defaults.ts';
@@ -13,27 +12,27 @@ import { statusLines } from './status-lines.ts';
 
 export interface Outcome {
   readonly calls: readonly (readonly unknown[])[];
-  /** As the API had them, one after the other, without repetitions. */
+  /** As the API server had them, in order, without repetitions. */
   readonly statuses: readonly string[];
   readonly events: readonly string[];
-  /** What is left in the runtime when the pod has gone. */
+  /** The number of sandboxes and containers in the runtime after the pod's end. */
   readonly left: number;
 }
 
-/** The one that recorded pods and their objects are in. */
+/** The namespace of the recorded pods and their objects. */
 export const namespace = 'rec';
 const rootDir = '/var/lib/kubelet';
 const recordedImage = 'sha256:9c0d28a8803964981262e2e203b6badd9c48c207cc1eca38b1b25ddecd8109b7';
 const unreachable = '127.0.0.1:1/none/none:1';
-/** On the machine of the recordings the root was no shared mount. */
+/** On the machine of the recordings the root was not a shared mount. */
 const notShared =
   `failed to generate container "${'0'.repeat(64)}" spec: failed to generate spec: path "/tmp/lab-hostpath" is mounted on "/" ` +
   'but it is not a shared or slave mount';
 const registerMs = 2_000;
 const endMs = 90_000;
 
-/** About what the runtime took in the recordings: what lasts can be seen. */
-const tookMs = [
+/** Approximate durations of the recordings, so that intermediate states can be observed. */
+const latencies = [
   ['runPodSandbox', 150],
   ['createContainer', 15],
   ['startContainer', 80],
@@ -64,12 +63,12 @@ function newNode(): FakeNode {
     times: Number.POSITIVE_INFINITY,
     match: ({ config }) => config?.mounts.some(({ hostPath }) => hostPath === '/tmp/lab-hostpath') === true,
   });
-  for (const [method, ms] of tookMs) node.cri.faults.latency(method, ms);
+  for (const [method, ms] of latencies) node.cri.faults.latency(method, ms);
   return node;
 }
 
-/** The objects that the scenario has; the one service of the cluster is there. */
-export function makeObjects(api: ApiServerDouble, { objects = [] }: Pick<Recording, 'objects'>): void {
+/** Creates the objects of the scenario; the service of the cluster already exists. */
+export function createObjects(api: ApiServerDouble, { objects = [] }: Pick<Recording, 'objects'>): void {
   api.objects.create('namespaces', { metadata: { name: namespace } });
   for (const object of objects) {
     const metadata = { ...object.metadata, namespace };
@@ -78,14 +77,14 @@ export function makeObjects(api: ApiServerDouble, { objects = [] }: Pick<Recordi
   }
 }
 
-/** The API server keeps a secret's texts as data. */
+/** The API server stores stringData as data. */
 function asStored({ stringData = {}, ...secret }: Secret): Secret {
   const data = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
   return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
 }
 
-/** Returns the UID that the API server gave it. */
-export function makePod(
+/** Returns the pod's UID. */
+export function createPod(
   api: ApiServerDouble,
   { pod: { metadata, spec } }: Pick<Recording, 'pod'>,
   nodeName = 'n',
@@ -94,17 +93,20 @@ export function makePod(
     metadata: { ...metadata, namespace },
     spec: { ...(spec ?? { containers: [] }), nodeName },
   });
-  const made = api.objects.create('pods', { ...(meta && { metadata: meta }), ...(whole && { spec: whole }) });
-  return made.metadata?.uid ?? '';
+  const created = api.objects.create('pods', {
+    ...(meta && { metadata: meta }),
+    ...(whole && { spec: whole }),
+  });
+  return created.metadata?.uid ?? '';
 }
 
-/** Every status that the pod had on the API server, as a watch would have shown it. */
+/** Every status of the pod on the API server, as a watch would show it. */
 function watchStatuses(api: ApiServerDouble): readonly PodStatus[] {
   const seen: PodStatus[] = [];
   api.store.subscribe(({ after }) => {
     if (after?.metadata?.namespace !== namespace || after.kind !== 'Pod') return;
     const { status } = after as Pod;
-    // What it has before any kubelet spoke of it is not told.
+    // Statuses from before the first write of the kubelet are omitted.
     if (status?.startTime !== undefined) seen.push(status);
   });
   return seen;
@@ -113,17 +115,17 @@ function watchStatuses(api: ApiServerDouble): readonly PodStatus[] {
 export async function runRecording(recording: Recording): Promise<Outcome> {
   const node = newNode();
   const { api, clock } = node;
-  if (api === undefined) throw new Error('there is no cluster');
-  makeObjects(api, recording);
+  if (api === undefined) throw new Error('the node has no API server');
+  createObjects(api, recording);
   await node.start();
   await clock.advance(registerMs);
   const seen = watchStatuses(api);
-  const uid = makePod(api, recording);
+  const uid = createPod(api, recording);
   await clock.advance(recording.deleteAtMs);
   const { name, graceSeconds: gracePeriodSeconds } = recording;
   api.objects.delete('pods', namespace, name, { gracePeriodSeconds });
-  for (let waitedMs = 0; waitedMs < endMs && isThere(api, name); waitedMs += 500) await clock.advance(500);
-  if (isThere(api, name)) throw new Error(`pod ${name} has not gone: ${node.log.slice(-15).join('')}`);
+  for (let waitedMs = 0; waitedMs < endMs && exists(api, name); waitedMs += 500) await clock.advance(500);
+  if (exists(api, name)) throw new Error(`pod ${name} still exists: ${node.log.slice(-15).join('')}`);
   await clock.advance(10_000);
   const names = namesOfIds(node.cri.calls);
   const image = (await node.cri.imageStatus({ image: { image: fakeBusybox.name } })).image?.id;
@@ -142,7 +144,7 @@ export async function runRecording(recording: Recording): Promise<Outcome> {
   return { calls, statuses: withoutRepetition(statuses), events: [...new Set(events)], left };
 }
 
-function isThere(api: ApiServerDouble, name: string): boolean {
+function exists(api: ApiServerDouble, name: string): boolean {
   return api.objects.get('pods', namespace, name) !== undefined;
 }
 

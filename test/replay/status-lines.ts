@@ -1,7 +1,7 @@
-// A status in a few lines without its times, so that two can be compared and their difference read.
+// A pod status in a few lines, without times, for readable comparisons.
 import type { ContainerState, ContainerStatus, PodStatus } from '../../src/api/k8s/types.ts';
 
-/** `nameId` gives a container's identity the name that both sides know. */
+/** `nameId` maps a container ID to its name in the recording. */
 export function statusLines(status: PodStatus, nameId: (containerId: string) => string): string {
   const { phase, reason, message, conditions = [], podIP } = status;
   const words = [phase, reason, message].filter((word) => word !== undefined).join(' ');

@@ -1,4 +1,4 @@
-// A cluster of one node in memory: the API server's double, the real loops, FakeCri, the fake clock.
+// A cluster of one node in memory: the API server double, the real loops, FakeCri, the fake clock.
 import { onTestFinished } from 'vitest';
 import type { Node, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import type { ApiServerDouble } from '../api-server/double.ts';
@@ -11,7 +11,7 @@ export class ClusterWorld {
 
   constructor(options: Omit<FakeNodeOptions, 'cluster'> = {}) {
     this.node = new FakeNode({ ...options, cluster: true });
-    if (this.node.api === undefined) throw new Error('there is no cluster');
+    if (this.node.api === undefined) throw new Error('the node has no API server');
     this.api = this.node.api;
   }
 
@@ -24,7 +24,7 @@ export class ClusterWorld {
     return this.node.clock.advance(ms);
   }
 
-  /** Makes a pod that is bound to the node already. */
+  /** Creates a pod that is bound to the node. */
   run(name: string, over: PodOver & { readonly finalizers?: string[] } = {}): Pod {
     const { finalizers, ...rest } = over;
     const { metadata, spec } = aPod({ name, nodeName: 'n', ...rest });
@@ -43,10 +43,10 @@ export class ClusterWorld {
     );
   }
 
-  /** Changes a pod's object, as somebody with every right would. */
+  /** Changes a pod's object with an administrator's rights. */
   change(name: string, mutate: (pod: Pod) => Pod): void {
     const pod = this.pod(name);
-    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    if (pod === undefined) throw new Error(`no pod ${name}`);
     this.api.objects.update('pods', mutate(pod));
   }
 
@@ -62,17 +62,17 @@ export class ClusterWorld {
     return readyOf(this.pod(name)?.status);
   }
 
-  self(): Node | undefined {
+  nodeObject(): Node | undefined {
     return this.api.objects.get('nodes', '', 'n');
   }
 
-  /** How often this was asked for: `patch pods/status default/web`. */
-  asked(line: string): number {
+  /** The number of such requests to the API server: `patch pods/status default/web`. */
+  requestCount(line: string): number {
     return this.api.requestLines().filter((each) => each === line).length;
   }
 
-  /** How often the runtime was told to do this. */
-  did(method: string): number {
+  /** The number of such calls to the runtime. */
+  callCount(method: string): number {
     return this.node.calls().filter((each) => each.toLowerCase() === method.toLowerCase()).length;
   }
 

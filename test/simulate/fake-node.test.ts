@@ -1,4 +1,4 @@
-// What stores, loops and deciders do together, on the fake clock: the pod's way.
+// The lifecycle of a pod through stores, loops and deciders, on the fake clock.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Duration } from '../../src/config/duration.ts';
 import { aContainer, aPod } from '../builders/builders.ts';
@@ -18,8 +18,8 @@ const restarts = (uid: string): number | undefined => node.status(uid)?.containe
 const crashing = (code = 1): ReturnType<typeof aContainer> =>
   aContainer({ command: ['sh', '-c', `exit ${code}`] });
 
-describe('a pod comes, runs and goes', () => {
-  test('a manifest becomes a running pod with as many calls as it takes', async () => {
+describe('lifecycle of a static pod', () => {
+  test('a manifest becomes a running pod with the minimum of CRI calls', async () => {
     node.write('p.yaml', aPod());
     await node.clock.advance(50);
     expect(node.calls()).toEqual(started);
@@ -31,13 +31,13 @@ describe('a pod comes, runs and goes', () => {
     expect(node.status('uid-p')?.containerStatuses?.[0]?.containerID).toMatch(/^[a-z-]+:\/\/[0-9a-f]{64}$/);
   });
 
-  test('nothing more is asked of the runtime while nothing changes', async () => {
+  test('the runtime is not called while nothing changes', async () => {
     node.write('p.yaml', aPod());
     await node.clock.advance(120_000);
     expect(node.calls()).toEqual(started);
   });
 
-  test('removed: stopped with its grace period, then everything of it goes', async () => {
+  test('a removed pod is stopped with its grace period, then cleaned up', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 7 }));
     await node.clock.advance(50);
     node.remove('p.yaml');
@@ -56,7 +56,7 @@ describe('a pod comes, runs and goes', () => {
     expect(node.stores.lifecycles.all().size).toBe(0);
   });
 
-  test('edited: the old one ends completely before the new one starts', async () => {
+  test('an edited pod ends completely before its successor starts', async () => {
     node.write('p.yaml', aPod({ uid: 'one', terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
     node.write('p.yaml', aPod({ uid: 'two', hostname: 'other' }));
@@ -69,7 +69,7 @@ describe('a pod comes, runs and goes', () => {
     expect(node.status('one')).toBeUndefined();
   });
 
-  test('edited while its sandbox is still being made: the new one waits all the same', async () => {
+  test('a pod edited during sandbox creation ends before its successor starts', async () => {
     node.cri.faults.latency('runPodSandbox', 500);
     node.write('p.yaml', aPod({ uid: 'one', terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(100);
@@ -83,7 +83,7 @@ describe('a pod comes, runs and goes', () => {
     expect(node.stores.lifecycles.all().size).toBe(1);
   });
 
-  test('taken away and put back unchanged: it starts again beside its old container', async () => {
+  test('a manifest removed and restored unchanged starts the pod again beside its old container', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
     const before = node.status('uid-p')?.containerStatuses?.[0]?.containerID;
@@ -96,7 +96,7 @@ describe('a pod comes, runs and goes', () => {
     expect(after?.containerID).not.toBe(before);
   });
 
-  test('asked for what cannot be given: Failed with the field named, the others run', async () => {
+  test('a pod with an unsupported field fails and names the field, others run', async () => {
     node.write('a.yaml', aPod({ name: 'a', hostnameOverride: 'h' }));
     node.write('b.yaml', aPod({ name: 'b' }));
     await node.clock.advance(50);
@@ -105,7 +105,7 @@ describe('a pod comes, runs and goes', () => {
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
 
-  test('running, then edited under its UID into what cannot be given: stopped and Failed', async () => {
+  test('a running pod edited under its UID to an unsupported field is stopped and fails', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2, hostnameOverride: 'h' }));
@@ -117,7 +117,7 @@ describe('a pod comes, runs and goes', () => {
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
   });
 
-  test('refused, then mended under the same UID: it runs, and nothing of the refusal stays', async () => {
+  test('a rejected pod corrected under the same UID runs, and keeps nothing of the rejection', async () => {
     node.write('p.yaml', aPod({ hostnameOverride: 'h' }));
     await node.clock.advance(50);
     expect(node.status('uid-p')?.phase).toBe('Failed');
@@ -129,7 +129,7 @@ describe('a pod comes, runs and goes', () => {
 });
 
 describe('restarts', () => {
-  test('Always: at once the first time, then after 10 s, 20 s, 40 s', async () => {
+  test('Always restarts at once, then after 10 s, 20 s, 40 s', async () => {
     node.write('p.yaml', aPod({ containers: [crashing()] }));
     await node.clock.advance(3_000);
     expect(restarts('uid-p')).toBe(1);
@@ -151,21 +151,21 @@ describe('restarts', () => {
     expect(restarts('uid-p')).toBe(4);
   });
 
-  test('from running to waiting to running: what has ended shows in between neither before nor after its wait', async () => {
-    const told: string[] = [];
+  test('a crashed container is reported as running, then waiting, then running, without other states in between', async () => {
+    const states: string[] = [];
     node.stores.statuses.changed.subscribe((uid) => {
       const [status] = node.status(uid)?.containerStatuses ?? [];
       const { running, waiting } = status?.state ?? {};
       const now = running === undefined ? (waiting?.reason ?? 'Terminated') : 'Running';
       const line = `${now} ${status?.restartCount ?? 0}`;
-      if (told.at(-1) !== line) told.push(line);
+      if (states.at(-1) !== line) states.push(line);
     });
     node.cri.faults.latency('containerStatus', 20);
     node.cri.faults.latency('startContainer', 20);
     const crashes = aContainer({ command: ['sh', '-c', 'sleep 1; exit 1'] });
     node.write('p.yaml', aPod({ containers: [crashes] }));
     await node.clock.advance(18_000);
-    expect(told).toEqual([
+    expect(states).toEqual([
       'ContainerCreating 0',
       'Running 0',
       'Terminated 0',
@@ -176,7 +176,7 @@ describe('restarts', () => {
     ]);
   });
 
-  test('a pod that crashed, went and came back begins anew, without the wait of before', async () => {
+  test('a crashed pod that is removed and restored starts without back-off', async () => {
     const pod = aPod({ containers: [crashing()], terminationGracePeriodSeconds: 2 });
     node.write('p.yaml', pod);
     await node.clock.advance(60_000);
@@ -188,7 +188,7 @@ describe('restarts', () => {
     expect(restarts('uid-p')).toBe(1);
   });
 
-  test('a crash loop keeps one dead container, not all of them', async () => {
+  test('a crash loop keeps only the last dead container', async () => {
     node.write('p.yaml', aPod({ containers: [crashing()] }));
     await node.clock.advance(400_000);
     expect(restarts('uid-p')).toBeGreaterThan(4);
@@ -199,7 +199,7 @@ describe('restarts', () => {
     ['Never', 0, 'Succeeded'],
     ['Never', 3, 'Failed'],
     ['OnFailure', 0, 'Succeeded'],
-  ])('%s, exit %i: %s, and not again', async (restartPolicy, code, phase) => {
+  ])('%s, exit %i: the pod is %s and not restarted', async (restartPolicy, code, phase) => {
     node.write('p.yaml', aPod({ restartPolicy, containers: [crashing(code)] }));
     await node.clock.advance(60_000);
     expect(node.calls().filter((call) => call === 'CreateContainer')).toHaveLength(1);
@@ -208,13 +208,13 @@ describe('restarts', () => {
     expect((await node.cri.listPodSandbox({ filter: { state: { state: 0 } } })).items).toEqual([]);
   });
 
-  test('OnFailure, exit 1: again', async () => {
+  test('OnFailure, exit 1: the container restarts', async () => {
     node.write('p.yaml', aPod({ restartPolicy: 'OnFailure', containers: [crashing()] }));
     await node.clock.advance(3_000);
     expect(restarts('uid-p')).toBe(1);
   });
 
-  test('one container crashes, its sibling is left alone', async () => {
+  test('a crash of one container does not affect its sibling', async () => {
     node.write('p.yaml', aPod({ containers: [crashing(), aContainer({ name: 'ok' })] }));
     await node.clock.advance(15_000);
     const ok = node.status('uid-p')?.containerStatuses?.find(({ name }) => name === 'ok');
@@ -223,7 +223,7 @@ describe('restarts', () => {
 });
 
 describe('a burst', () => {
-  test('starts are bounded and in order: the first pods run long before the last', async () => {
+  test('parallel starts are bounded and in order: the first pods run long before the last', async () => {
     node.cri.faults.latency('runPodSandbox', 100);
     node.cri.faults.latency('startContainer', 50);
     const names = Array.from({ length: 20 }, (_, i) => `p${String(i).padStart(2, '0')}`);
@@ -238,9 +238,9 @@ describe('a burst', () => {
   });
 });
 
-test('a quota period that is no whole number of milliseconds is kept to the microsecond', async () => {
+test('a quota period with a fraction of a millisecond is exact to the microsecond', async () => {
   await node.stop();
-  // In thousandths of a millisecond this is 1000.9999999999999.
+  // In floating point this is 1000.9999999999999 microseconds.
   node = new FakeNode({ config: { cpuCFSQuotaPeriod: new Duration(1_001_000n) } });
   await node.start();
   node.write('p.yaml', aPod({ containers: [aContainer({ resources: { limits: { cpu: '2' } } })] }));

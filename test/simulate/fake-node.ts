@@ -1,5 +1,5 @@
-// A whole kubelet in memory: the real stores, loops and deciders on a FakeCri and the fake clock. For tests of what they do together.
-// Invariant: nothing real is touched, so that time, faults and restarts are the test's alone.
+// A whole kubelet in memory: the real stores, loops and deciders on FakeCri and the fake clock.
+// Invariant: it touches nothing outside the process, so that the test controls time, faults and restarts.
 
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
 import type { Pod, PodStatus } from '../../src/api/k8s/types.ts';
@@ -65,9 +65,9 @@ interface Manifest {
 }
 
 export interface FakeNodeOptions extends Omit<FakeCriOptions, 'clock'> {
-  /** Whether there is an API server. */
+  /** Whether the node has an API server. */
   readonly cluster?: boolean;
-  /** What becomes of requests for certificates; nothing signs them unless told. */
+  /** Decides certificate signing requests; without it they are not signed. */
   readonly certificates?: CertificateOptions;
   readonly config?: Partial<KubeletConfiguration>;
   readonly machine?: Partial<MachineFacts>;
@@ -79,46 +79,46 @@ export class FakeNode {
   readonly clock = new FakeClock(Date.UTC(2026, 10, 15, 12));
   readonly cri: FakeCri;
   readonly log: string[] = [];
-  /** Directories that were made and not removed. */
+  /** The existing directories. */
   readonly directories = new Set<string>();
-  /** Files the kubelet has written, and links, as `-> target`. */
+  /** Files written by the kubelet, and links as `-> target`. */
   readonly files = new Map<string, string>();
   /** Directories and mounts of volumes. */
   readonly volumes = new FakeVolumeHost('/var/lib/kubelet/pods');
-  /** They outlive a kubelet, as the kernel's do. */
+  /** Cgroups outlive a kubelet. */
   readonly cgroups = new FakeCgroups();
-  /** The node's small files, by path: records of pulls, Docker's configuration. */
+  /** Small files by path: pull records, Docker's configuration. */
   readonly records = new Map<string, string>();
-  /** Keys and certificates; they outlive a kubelet. */
+  /** Keys and certificates outlive a kubelet. */
   readonly certs = new MemoryCertificates();
-  /** State that outlives a kubelet, by path. */
+  /** State files by path; they outlive a kubelet. */
   readonly stateFiles = new Map<string, string>();
-  /** What probes over the network hear; to be replaced by a test. */
+  /** Network probes, to be replaced by a test. */
   readonly probes = {
     http: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
     tcp: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
     grpc: (): Promise<ProbeAnswer> => Promise.reject(new Error('no network in memory')),
   };
-  /** What one life of the kubelet leaves for the next. */
+  /** Probe results, saved by one run of the kubelet for the next. */
   probeResultFile: string | undefined;
-  /** What the machine has; a test may give it less before the next start. */
+  /** Capacity of the machine; a test may reduce it before the next start. */
   capacity = { cpus: 2, memoryBytes: 8_000_000_000n };
-  /** The manifest directory cannot be read. */
-  silent = false;
+  /** Makes reading the manifest directory fail. */
+  manifestsUnreadable = false;
   readonly #manifests = new Map<string, Manifest>();
   readonly #watchers = new Set<() => void>();
-  /** Manifests that were removed since the kubelet last asked. */
+  /** Manifests removed since the kubelet last read the directory. */
   readonly #removed = new Set<string>();
   readonly #options: FakeNodeOptions;
   #stamp = 0;
   #kubelet: Kubelet | undefined;
   #stop: (() => Promise<void>) | undefined;
-  #life = new AbortController();
+  #connection = new AbortController();
   #secure: HttpHandler | undefined;
-  /** Told when the secure port opens. */
-  opened: () => void = () => undefined;
+  /** Called when the secure port opens. */
+  onSecurePortOpen: () => void = () => undefined;
 
-  /** The cluster this node belongs to, if it is told to belong to one. */
+  /** Undefined without the option `cluster`. */
   readonly api: ApiServerDouble | undefined;
 
   constructor({ cluster, ...options }: FakeNodeOptions = {}) {
@@ -139,10 +139,10 @@ export class FakeNode {
     return this.#kubelet;
   }
 
-  /** Starts a kubelet on what is there: the first one, or the next life after stop() or kill(). */
+  /** Starts a kubelet on the present state: the first one, or the next one after stop() or kill(). */
   async start(): Promise<void> {
     const stop = new AbortController();
-    this.#life = new AbortController();
+    this.#connection = new AbortController();
     this.#kubelet = this.#assemble(this.#logger());
     const supervisor = new Supervisor({
       components: this.#kubelet.components,
@@ -159,20 +159,20 @@ export class FakeNode {
     await this.clock.advance(0);
   }
 
-  /** Ends the kubelet cleanly; the runtime goes on. */
+  /** Stops the kubelet gracefully; the runtime keeps running. */
   async stop(): Promise<void> {
     await this.#stop?.();
     this.#stop = undefined;
     this.#kubelet = undefined;
   }
 
-  /** Ends it as a kill -9 does: calls under way are cut off, nothing more is said to the runtime. */
+  /** Kills the kubelet as kill -9 does: calls in flight are cut off, and no further call reaches the runtime. */
   async kill(): Promise<void> {
-    this.#life.abort(new KubeletError('unavailable', 'Killed', 'the kubelet was killed'));
+    this.#connection.abort(new KubeletError('unavailable', 'Killed', 'the kubelet was killed'));
     await this.stop();
   }
 
-  /** Puts a manifest into the directory, or changes it. */
+  /** Creates or changes a manifest. */
   write(name: string, pod: Pod | string): void {
     const text = typeof pod === 'string' ? pod : JSON.stringify(pod);
     this.#manifests.set(`/manifests/${name}`, { text, stamp: String(++this.#stamp) });
@@ -185,55 +185,55 @@ export class FakeNode {
     for (const changed of this.#watchers) changed();
   }
 
-  /** Removes a manifest and writes it again before anybody can look. */
+  /** Removes a manifest and writes it again before the kubelet reads the directory. */
   recreate(name: string): void {
     const path = `/manifests/${name}`;
     const manifest = this.#manifests.get(path);
-    if (manifest === undefined) throw new Error(`there is no manifest ${name}`);
+    if (manifest === undefined) throw new Error(`no manifest ${name}`);
     this.#manifests.set(path, { text: manifest.text, stamp: String(++this.#stamp) });
     this.#removed.add(path);
     for (const changed of this.#watchers) changed();
   }
 
-  /** What the API server's source says it wants, all of it. */
-  wantFromApi(...pods: readonly Pod[]): void {
+  /** Replaces all pods of the API server source. */
+  setApiPods(...pods: readonly Pod[]): void {
     this.stores.desired.set('api', pods);
   }
 
-  /** Somebody inside the kubelet ends a pod; resolves when it has ended. */
+  /** Kills a pod as eviction and preemption do; resolves when it has ended. */
   killPod(uid: string, kill: PodKill): Promise<void> {
     return this.#running.workers.kill(asPodUid(uid), kill);
   }
 
-  /** The sentence on where the pod is. */
-  explained(uid: string): string | undefined {
+  /** The explanation of /explain. */
+  explanation(uid: string): string | undefined {
     return this.#kubelet?.explain().pods.find((pod) => pod.uid === uid)?.explanation;
   }
 
-  /** `Killing c: Stopping container c`, in order; repeated ones once. */
-  told(uid: string): readonly string[] {
+  /** Events as `Killing: Stopping container c`, in order; repeated ones once. */
+  eventLines(uid: string): readonly string[] {
     const events = this.#running.events.recent(asPodUid(uid));
     return events.map(({ reason, message }) => `${reason}: ${message}`);
   }
 
-  /** What the secure port answers. */
-  async ask(request: HttpRequest): Promise<HttpAnswer> {
+  /** Sends a request to the secure port. */
+  async request(request: HttpRequest): Promise<HttpAnswer> {
     if (this.#secure === undefined) throw new Error('the secure port is closed');
     return await this.#secure(request);
   }
 
-  /** By the UID that the manifest gave. */
+  /** By the UID of the manifest. */
   status(uid: string): PodStatus | undefined {
     return this.stores.statuses.get(asPodUid(uid));
   }
 
-  /** What was said about the pod, in the order in which it last happened. */
+  /** The pod's events, in the order of their last occurrence. */
   events(uid: string): ReturnType<Kubelet['events']['recent']> {
     if (this.#kubelet === undefined) throw new Error('the kubelet is not running');
     return this.#kubelet.events.recent(uid);
   }
 
-  /** CRI calls that changed something, by name, in order. */
+  /** The names of the mutating CRI calls, in order. */
   calls(): readonly string[] {
     return this.cri.calls.map(({ method }) => method);
   }
@@ -315,7 +315,7 @@ export class FakeNode {
         probeResultFile: () => ({
           read: async () => this.probeResultFile,
           write: async (text) => {
-            if (!this.#life.signal.aborted) this.probeResultFile = text;
+            if (!this.#connection.signal.aborted) this.probeResultFile = text;
           },
         }),
         tails: {
@@ -331,7 +331,7 @@ export class FakeNode {
         upgradeProxy: () => () => Promise.reject(new Error('no ports in memory')),
         listenSecure: async ({ handler, host, port }) => {
           this.#secure = handler;
-          this.opened();
+          this.onSecurePortOpen();
           return { host, port, close: async () => undefined };
         },
         logs: {
@@ -379,9 +379,9 @@ export class FakeNode {
     return [...new Set(below.map((each) => each.slice(path.length + 1).split('/')[0] ?? ''))];
   }
 
-  /** The runtime as this life sees it: cut off when the life ends. */
+  /** The runtime for this run of the kubelet: cut off when the kubelet is killed. */
   #connect(): ReturnType<Edges['cri']> {
-    const { signal: life } = this.#life;
+    const { signal: life } = this.#connection;
     const runtime = this.cri as unknown as Record<
       string,
       (request: object, options?: CallOptions) => unknown
@@ -403,7 +403,7 @@ export class FakeNode {
   #manifestFiles(): Edges['manifests'] {
     return {
       list: async () => {
-        if (this.silent) throw new KubeletError('unavailable', 'EIO', 'the disk does not answer');
+        if (this.manifestsUnreadable) throw new KubeletError('unavailable', 'EIO', 'input/output error');
         const entries = [...this.#manifests]
           .map(([path, { stamp }]) => ({ path, kind: 'file' as const, stamp }))
           .toSorted((a, b) => (a.path < b.path ? -1 : 1));
@@ -411,7 +411,7 @@ export class FakeNode {
       },
       read: async (path) => {
         const manifest = this.#manifests.get(path);
-        if (manifest === undefined) throw new KubeletError('not-found', 'NotFound', `${path} is not there`);
+        if (manifest === undefined) throw new KubeletError('not-found', 'NotFound', `${path} does not exist`);
         const bytes = new TextEncoder().encode(manifest.text);
         return { bytes, stamp: manifest.stamp, changedAtMs: this.clock.now() - 60_000 };
       },
@@ -428,7 +428,7 @@ export class FakeNode {
   }
 
   #stateFiles(): Edges['stateFiles'] {
-    const { signal: life } = this.#life;
+    const { signal: life } = this.#connection;
     const write = async (path: string, text: string): Promise<void> => {
       if (!life.aborted) this.stateFiles.set(path, text);
     };

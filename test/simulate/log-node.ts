@@ -1,5 +1,5 @@
-// A node with one pod whose container's log is a file in a temporary directory, and the handler of `kubectl logs` over it: what
-// the tests and the measurement of reading logs stand on. Everything but the pod is the real thing.
+// A node with one pod whose container log is a file in a temporary directory, and the handler of `kubectl logs`, for tests
+// and benchmarks of reading logs. Everything but the pod is real.
 import { mkdirSync } from 'node:fs';
 import { appendFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ const containerID = 'containerd://c1';
 
 export class LogNode {
   readonly path: string;
-  /** What the API would show of the container. */
+  /** The container's status, as the API shows it. */
   status: Partial<ContainerStatus> = { state: { running: {} }, containerID };
   state: ObservedContainer['state'] = 'running';
   readonly #changed = new Channel<PodUid>();
@@ -55,7 +55,7 @@ export class LogNode {
     return anObservedPod({ uid, containers });
   }
 
-  async ask(query: string, signal: AbortSignal, path = 'default/web/c'): Promise<HttpResponse> {
+  async request(query: string, signal: AbortSignal, path = 'default/web/c'): Promise<HttpResponse> {
     const [podNamespace = '', podID = '', containerName = ''] = path.split('/');
     const answer = await this.#handle({
       method: 'GET',
@@ -68,11 +68,11 @@ export class LogNode {
       readBody: async () => new Uint8Array(),
       params: { podNamespace, podID, containerName },
     });
-    if (!('body' in answer)) throw new Error('not an answer');
+    if (!('body' in answer)) throw new Error('the handler returned no response');
     return answer;
   }
 
-  /** The container ends, and the kubelet sees it. */
+  /** Ends the container, and lets the kubelet observe it. */
   end(): void {
     this.state = 'exited';
     this.#changed.push(uid);
@@ -82,7 +82,7 @@ export class LogNode {
     await appendFile(this.path, texts.map((text) => logLine(text)).join(''));
   }
 
-  /** As the kubelet rotates: the runtime makes the new file later, when it is told. */
+  /** Rotates like the kubelet: the runtime creates the new file later, when its log is reopened. */
   async rotate(suffix: string): Promise<string> {
     const rotated = `${this.path}.${suffix}`;
     await rename(this.path, rotated);
@@ -94,7 +94,7 @@ export function logLine(text: string, time = '2024-01-01T00:00:01.5Z', tag = 'F'
   return `${time} stdout ${tag} ${text}\n`;
 }
 
-/** Everything that an answer's body has, as text. */
+/** The whole body of a response as text. */
 export async function bodyText({ body }: HttpResponse): Promise<string> {
   if (typeof body === 'string') return body;
   if (body instanceof Uint8Array) return Buffer.from(body).toString();
@@ -103,7 +103,7 @@ export async function bodyText({ body }: HttpResponse): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Reads an answer as it comes. */
+/** Reads a response as it arrives. */
 export class LogReader {
   text = '';
   readonly ended: Promise<void>;

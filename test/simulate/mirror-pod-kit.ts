@@ -1,4 +1,4 @@
-// A node of a cluster with one static pod that ends slowly, for tests of its mirror pod.
+// A static pod that ends slowly, for tests of its mirror pod.
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../builders/builders.ts';
@@ -29,7 +29,7 @@ export async function running(world: ClusterWorld, uid: string): Promise<readonl
   return before;
 }
 
-/** Every 200 ms, as upstream's specs do. */
+/** Checks every 200 ms, as upstream's specs do. */
 export async function expectUnchanged(
   world: ClusterWorld,
   before: readonly unknown[],

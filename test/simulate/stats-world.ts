@@ -1,4 +1,4 @@
-// Statistics of a node in memory: control groups, files and a runtime whose figures a test sets, on the fake clock.
+// Statistics of a node in memory: cgroups, files and a runtime with figures set by the test, on the fake clock.
 
 import type { ContainerStats } from '../../src/api/cri/generated/runtime/v1/api.ts';
 import type { ObservedPod } from '../../src/api/pod/observed.ts';
@@ -32,7 +32,7 @@ interface FakeCgroup extends Partial<Omit<CgroupUsage, 'path' | 'atMs' | 'proces
   readonly pids?: readonly number[];
 }
 
-/** Control groups by path, with a place for a test to make one go away in the middle. */
+/** Cgroups by path, with a hook for tests to remove one in the middle of a read. */
 export class FakeCgroupReader implements CgroupReader {
   readonly version = 2;
   readonly groups = new Map<string, FakeCgroup>();
@@ -104,7 +104,7 @@ export class StatsWorld {
   readonly asked: string[] = [];
   readonly warned: string[] = [];
   containerStats: readonly ContainerStats[] = [];
-  /** A runtime that does not answer. */
+  /** Makes the runtime unresponsive. */
   stalled = false;
 
   stats(over: Partial<StatsDeps> = {}): Stats {

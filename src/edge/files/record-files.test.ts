@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { canMount } from '../../../test/fakes/mount-ground.ts';
+import { canMount } from '../../../test/fakes/mount-directory.ts';
 import { recordFiles } from './record-files.ts';
 
 let dir = '';

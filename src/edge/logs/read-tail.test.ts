@@ -3,7 +3,7 @@ import { link, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount } from '../../../test/fakes/mount-ground.ts';
+import { canMount } from '../../../test/fakes/mount-directory.ts';
 import { readLogTail, readTail } from './read-tail.ts';
 
 let dir = '';

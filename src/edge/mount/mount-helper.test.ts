@@ -2,15 +2,15 @@
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { VolumeFiles } from '../volumes/volume-files.ts';
 
-let ground: MountGround;
+let ground: MountDirectory;
 let target: string;
 const request = () => ({ fsType: 'nfs', source: 's:/e', target, options: ['ro', 'vers=4.2'] });
 
 beforeEach(async () => {
-  ground = await mountGround();
+  ground = await mountDirectory();
   target = join(ground.podsDir, 'u/volumes/kubernetes.io~nfs/v');
   await mkdir(target, { recursive: true });
 });

@@ -15,21 +15,21 @@ import { readdir, readFile, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LinkSwapper, swapLinks } from '../../../test/clients/link-swapper.ts';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { loadMountSyscalls } from '../mount/mount-syscalls.ts';
 import { bindSubPath } from './sub-path.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 describe.runIf(canMount)('a volume under attack (root needed)', () => {
   const signal = new AbortController().signal;
-  let ground: MountGround;
+  let ground: MountDirectory;
   let files: VolumeFiles;
   let volume: string;
   let outside: string;
   let attacker: LinkSwapper | undefined;
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
     volume = join(ground.podsDir, 'u/volumes/kubernetes.io~empty-dir/v');
     outside = join(ground.directory, 'outside');

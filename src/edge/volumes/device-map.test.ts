@@ -4,14 +4,14 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from '
 import { mkdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 const canLoop = canMount && existsSync('/dev/loop-control');
 const signal = new AbortController().signal;
 
 describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
-  let ground: MountGround;
+  let ground: MountDirectory;
   let files: VolumeFiles;
   let image: string;
   let device: string;
@@ -23,7 +23,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     }).length;
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
     image = join(ground.directory, 'disk.img');
     await writeFile(image, '');

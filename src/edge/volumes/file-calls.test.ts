@@ -1,7 +1,7 @@
 import { statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import type { Content } from '../../api/ports/volume-host.ts';
 import { callsInMemory, diskCalls, memoryCalls } from './file-calls.ts';
 import { VolumeFiles } from './volume-files.ts';
@@ -10,11 +10,11 @@ const sized = (count: number, bytes: number): Content =>
   new Map(Array.from({ length: count }, (_, at) => [`f${at}`, { data: Buffer.alloc(bytes), mode: 0o644 }]));
 
 describe.runIf(canMount)('which calls a file system in memory gets (root needed)', () => {
-  let ground: MountGround;
+  let ground: MountDirectory;
   let files: VolumeFiles;
   let dir: string;
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     files = new VolumeFiles({ podsDir: ground.podsDir, now: () => 0 });
     dir = join(ground.podsDir, 'u/volumes/v');
     await files.makeDirectory(dir, 0o755);

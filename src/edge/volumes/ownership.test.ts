@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { chmod, lstat, mkdir, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { changeOwnership } from './ownership.ts';
 
 describe.runIf(canMount)('changeOwnership', () => {
-  let ground: MountGround;
+  let ground: MountDirectory;
   let volume: string;
   const signal = new AbortController().signal;
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(volume, { recursive: true });
   });

@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { checkBelowPods, PodTree } from './pod-tree.ts';
 import { VolumeFiles } from './volume-files.ts';
 
@@ -30,11 +30,11 @@ describe('what may be removed', () => {
 });
 
 describe('removal on disk', () => {
-  let ground: MountGround;
+  let ground: MountDirectory;
   let files: VolumeFiles;
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
   });
   afterEach(async () => await ground.clear());

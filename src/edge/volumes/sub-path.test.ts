@@ -14,18 +14,18 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 describe.runIf(canMount)('bindSubPath', () => {
-  let ground: MountGround;
+  let ground: MountDirectory;
   let files: VolumeFiles;
   let volume: string;
   let secret: string;
   const signal = new AbortController().signal;
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
     volume = join(ground.podsDir, 'u/volumes/kubernetes.io~empty-dir/v');
     secret = join(ground.directory, 'host');

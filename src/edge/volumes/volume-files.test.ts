@@ -4,14 +4,14 @@ import { link, lstat, mkdir, open, readFile, statfs, symlink, writeFile } from '
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import { VolumeFiles } from './volume-files.ts';
 
-let ground: MountGround;
+let ground: MountDirectory;
 let files: VolumeFiles;
 const signal = new AbortController().signal;
 beforeEach(async () => {
-  ground = await mountGround();
+  ground = await mountDirectory();
   files = new VolumeFiles({ podsDir: ground.podsDir, now: () => Date.now() });
 });
 afterEach(async () => await ground.clear());

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { canMount, type MountGround, mountGround } from '../../../test/fakes/mount-ground.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../../test/fakes/mount-directory.ts';
 import type { Content } from '../../api/ports/volume-host.ts';
 import { diskCalls, memoryCalls } from './file-calls.ts';
 import { VolumeFiles } from './volume-files.ts';
@@ -37,7 +37,7 @@ const versions = [
   ['in place', memoryCalls],
 ] as const;
 describe.each(versions)('%s', (_, calls) => {
-  let ground: MountGround;
+  let ground: MountDirectory;
   let dir: string;
   let ownerships = 0;
   const hooks = {
@@ -48,7 +48,7 @@ describe.each(versions)('%s', (_, calls) => {
   };
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     dir = join(ground.podsDir, 'u/volumes/v');
     ownerships = 0;
     await mkdir(dir, { recursive: true });

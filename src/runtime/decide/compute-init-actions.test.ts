@@ -2,12 +2,12 @@ import { aContainer } from '../../../test/builders/builders.ts';
 import {
   allEnded,
   checkActions,
+  created,
   cut,
   down,
   ended,
   initFailed,
   lost,
-  made,
   notReady,
   older,
   podOf,
@@ -58,7 +58,7 @@ const plain: readonly Row[] = [
   [
     'the sandbox is dead under Never, the first was only made → anew',
     never,
-    down([made('i1')]),
+    down([created('i1')]),
     [notReady, 'remove i1-1', 'next sandbox 1', 'start init i1 for i1-1'],
   ],
   ['the last failed under Always → again', always, up(...firstTwo, ended('i3', 137)), ['start init i3']],
@@ -102,8 +102,8 @@ const plain: readonly Row[] = [
     [`stop i3-1 of i3: ${unknown}`, 'start init i3'],
   ],
   ['unknown under Never → the pod stops', never, up(...firstTwo, lost('i3')), [initFailed]],
-  ['made, not started → started', always, up(...firstTwo, made('i3')), ['go init i3 i3-1']],
-  ['made, not started under Never → started', never, up(...firstTwo, made('i3')), ['go init i3 i3-1']],
+  ['made, not started → started', always, up(...firstTwo, created('i3')), ['go init i3 i3-1']],
+  ['made, not started under Never → started', never, up(...firstTwo, created('i3')), ['go init i3 i3-1']],
   [
     'a start that was cut off under Never → again in its place',
     never,
@@ -121,7 +121,7 @@ const plain: readonly Row[] = [
   [
     'all were cleared away, a regular one is made → it, no init container',
     always,
-    up(made('a'), runs('b'), runs('c')),
+    up(created('a'), runs('b'), runs('c')),
     ['go app a a-1'],
   ],
   [
@@ -250,7 +250,7 @@ const sidesAnew = [notReady, 'remove s1-1 s2-1 s3-1', 'next sandbox 1', 'start i
 const sidecars: readonly Row[] = [
   ['all have started → the regular ones', sided, up(s1, s2, s3), starts, { probes: well }],
   ['none yet → the first', sided, up(), ['start init s1']],
-  ['made, not started → started', sided, up(s1, s2, made('s3')), ['go init s3 s3-1'], { probes: well }],
+  ['made, not started → started', sided, up(s1, s2, created('s3')), ['go init s3 s3-1'], { probes: well }],
   ['the first runs → the next', sided, up(s1), ['start init s2']],
   [
     'liveness was not asked yet → the next',
@@ -506,7 +506,7 @@ const debugging: readonly Row[] = [
     up(...steady, lost('d')),
     [],
   ],
-  ['made, not started → started', debugged, up(...steady, made('d')), ['go ephemeral d d-1']],
+  ['made, not started → started', debugged, up(...steady, created('d')), ['go ephemeral d d-1']],
   [
     'a start that was cut off → again in its place',
     debugged,

@@ -3,12 +3,12 @@ import { aContainer, anObservedPod, aSandbox } from '../../../test/builders/buil
 import {
   allEnded,
   checkActions,
+  created,
   cut,
   down,
   ended,
   id,
   lost,
-  made,
   notReady,
   older,
   podOf,
@@ -47,7 +47,7 @@ const regular: readonly Row[] = [
   [
     'OnFailure: what was made and not started goes on',
     onFailure,
-    up(ended('a', 0), made('b'), runs('c')),
+    up(ended('a', 0), created('b'), runs('c')),
     ['go app b b-1'],
   ],
   ['Never: nothing goes again', never, up(ended('a', 0), ended('b', 111), runs('c')), []],
@@ -101,18 +101,23 @@ const regular: readonly Row[] = [
     up(runs('a'), lost('b'), runs('c')),
     [`stop b-1 of b: ${unknown}`, 'start app b'],
   ],
-  ['made, not started → started', one, up(made('a')), ['go app a a-1']],
-  ['made, not started under Never → started', never, up(runs('a'), made('b'), runs('c')), ['go app b b-1']],
+  ['made, not started → started', one, up(created('a')), ['go app a a-1']],
+  [
+    'made, not started under Never → started',
+    never,
+    up(runs('a'), created('b'), runs('c')),
+    ['go app b b-1'],
+  ],
   [
     'made from another spec → another in its place',
     one,
-    up(made('a', { hash: 'x' })),
+    up(created('a', { hash: 'x' })),
     ['start app a for a-1'],
   ],
   [
     'made in an older sandbox → another in its place',
     one,
-    up(made('a', { sandboxId: older })),
+    up(created('a', { sandboxId: older })),
     ['start app a for a-1'],
   ],
   ['a start that was cut off → again in its place', one, up(cut('a')), ['start app a for a-1']],
@@ -176,7 +181,7 @@ const sandboxes: readonly Row[] = [
   [
     'dead under Never, one was only made → the next',
     oneNever,
-    down([made('a')]),
+    down([created('a')]),
     [notReady, 'next sandbox 1', 'start app a for a-1'],
   ],
   [
@@ -351,7 +356,13 @@ const hooks: readonly Row[] = [
     ['start app b'],
     unfinished,
   ],
-  ['made, not started → started', always, up(runs('a'), made('b'), runs('c')), ['go app b b-1'], unfinished],
+  [
+    'made, not started → started',
+    always,
+    up(runs('a'), created('b'), runs('c')),
+    ['go app b b-1'],
+    unfinished,
+  ],
   [
     'its definition changed → another one is made',
     always,
@@ -393,7 +404,7 @@ const ruled: readonly Row[] = [
   [
     'OnFailure of the container, one was only made',
     podOf({ apps: [policy('a', 'OnFailure'), policy('b', 'OnFailure'), 'c'], restartPolicy: 'Never' }),
-    up(ended('a', 0), made('b'), runs('c')),
+    up(ended('a', 0), created('b'), runs('c')),
     ['go app b b-1'],
     { rules: true },
   ],

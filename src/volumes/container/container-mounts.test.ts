@@ -122,10 +122,12 @@ describe('refused', () => {
 
   test('the reason why a sub-path cannot be bound is not the pod’s business', async () => {
     const host = aHost();
-    host.breaks('bindSubPath', () => Promise.reject(new Error('/etc/shadow is a link')));
+    host.injectFault('bindSubPath', () => Promise.reject(new Error('/etc/shadow is a link')));
     const failure = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
     expect(failure).toBe('failed to prepare subPath for volumeMount "v" of container "c"');
-    host.breaks('bindSubPath', () => Promise.reject(new KubeletError('invalid', 'SubPathNotMade', '/etc')));
+    host.injectFault('bindSubPath', () =>
+      Promise.reject(new KubeletError('invalid', 'SubPathNotMade', '/etc')),
+    );
     const unmade = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
     expect(unmade).toBe('failed to create subPath directory for volumeMount "v" of container "c"');
   });

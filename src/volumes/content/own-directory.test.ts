@@ -66,17 +66,17 @@ test('the mark goes before anything of the volume does', async () => {
   const { host, deps, make, mark } = ground();
   await make(memory);
   await mark();
-  host.breaks('removeVolume', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
+  host.injectFault('removeVolume', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
   const removal = removeOwnDirectory(deps, volume, { marker: 'wrapped_v', remains: 'mount' });
   await expect(removal).rejects.toThrow('in use');
-  host.breaks('removeVolume', undefined);
+  host.injectFault('removeVolume', undefined);
   expect(await make(memory)).toBe('partial');
 });
 
 test('a place for the mark that cannot be made is told when the volume’s own is made', async () => {
   const { host, make } = ground();
   let calls = 0;
-  host.breaks('makeDirectory', async () => {
+  host.injectFault('makeDirectory', async () => {
     if (calls++ === 1) throw new KubeletError('unavailable', 'ENOSPC', 'no space');
     for (let turn = 0; turn < 10; turn++) await Promise.resolve();
   });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { aSetUpRequest, nobody } from '../../../test/builders/volume-requests.ts';
+import { aSetUpRequest, noOwner } from '../../../test/builders/volume-requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeVolumeHost } from '../../../test/fakes/fake-volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -49,7 +49,7 @@ describe('local', () => {
   for (const [name, path, over, want] of cases)
     test(name, async () => expect(await tried(path, over)).toBe(want));
 
-  const owner = { ...nobody, fsGroup: 7 };
+  const owner = { ...noOwner, fsGroup: 7 };
   test('its files are given to the group by its first pod, not when it is read-only', async () => {
     await tried('/mnt/disk', { owner });
     expect(host.owned).toMatchObject([{ fsGroup: 7, onlyOnRootMismatch: false }]);
@@ -63,7 +63,7 @@ describe('local', () => {
   });
 
   test('a bind that fails leaves no directory', async () => {
-    host.breaks('bind', () => Promise.reject(new KubeletError('forbidden', 'EPERM', 'not permitted')));
+    host.injectFault('bind', () => Promise.reject(new KubeletError('forbidden', 'EPERM', 'not permitted')));
     expect(await tried('/mnt/disk')).toBe('not permitted');
     expect(host.entries.has(request('/mnt/disk').path)).toBe(false);
   });

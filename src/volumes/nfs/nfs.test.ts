@@ -37,12 +37,12 @@ for (const [name, spec, options] of cases)
 test('a mount that fails leaves no directory; one that happened all the same is kept', async () => {
   const { host, plugin } = world();
   const request = aSetUpRequest('nfs', { nfs });
-  host.breaks('mountWithHelper', () =>
+  host.injectFault('mountWithHelper', () =>
     Promise.reject(new KubeletError('unavailable', 'MountFailed', 'denied')),
   );
   await expect(plugin.setUp(request, signal)).rejects.toThrow('denied');
   expect(host.entries.has(request.path)).toBe(false);
-  host.breaks('mountWithHelper', () => {
+  host.injectFault('mountWithHelper', () => {
     host.mounts.push({ path: request.path, fsType: 'nfs4', options: '' });
     return Promise.reject(new KubeletError('unavailable', 'MountFailed', 'killed'));
   });
@@ -56,6 +56,6 @@ test('what it uses is asked of a server that answers, within a time', async () =
   const { host, clock, plugin } = world();
   const { path } = aSetUpRequest('nfs', { nfs });
   expect(await clock.until(plugin.stats(path, signal))).toMatchObject({ capacityBytes: 1_000 });
-  host.breaks('answers', () => new Promise(() => undefined));
+  host.injectFault('answers', () => new Promise(() => undefined));
   expect(await clock.until(plugin.stats(path, signal))).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { aPod } from '../../../test/builders/builders.ts';
 import { contentTexts } from '../../../test/builders/content-texts.ts';
-import { aSetUpRequest, nobody } from '../../../test/builders/volume-requests.ts';
+import { aSetUpRequest, noOwner } from '../../../test/builders/volume-requests.ts';
 import { FakePodObjects } from '../../../test/fakes/fake-pod-objects.ts';
 import type { Pod, VolumeProjection } from '../../api/k8s/types.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -20,7 +20,7 @@ describe('projected', () => {
   const kind = () => projectedKind({ objects, allocatable: () => ({}) });
   async function files(
     sources: VolumeProjection[],
-    { owner = nobody, pod = aPod({ serviceAccountName: 'sa' }) }: { owner?: VolumeOwner; pod?: Pod } = {},
+    { owner = noOwner, pod = aPod({ serviceAccountName: 'sa' }) }: { owner?: VolumeOwner; pod?: Pod } = {},
   ): Promise<unknown> {
     const request = aSetUpRequest('projected', { projected: { sources } }, { owner, pod });
     try {
@@ -81,7 +81,7 @@ describe('projected', () => {
   ];
   for (const [name, owner, want] of owners)
     test(`tokens and trust bundles ${name}`, async () =>
-      expect(await files([token, bundle({ name: 'bundle' })], { owner: { ...nobody, ...owner } })).toEqual({
+      expect(await files([token, bundle({ name: 'bundle' })], { owner: { ...noOwner, ...owner } })).toEqual({
         token: `${want} token-1`,
         ca: `${want} PEM`,
       }));

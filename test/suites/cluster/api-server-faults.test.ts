@@ -4,7 +4,7 @@ import { aContainer, aPod } from '../../builders/builders.ts';
 import { type ClusterWorld, readyOf, startCluster } from '../../simulate/cluster-world.ts';
 
 function stops(world: ClusterWorld): number {
-  return world.did('stopContainer') + world.did('stopPodSandbox');
+  return world.callCount('stopContainer') + world.callCount('stopPodSandbox');
 }
 
 test('away at the start: static pods run; the node, their mirror pods and statuses come with the server', async () => {
@@ -14,12 +14,12 @@ test('away at the start: static pods run; the node, their mirror pods and status
   });
   await world.advance(180_000);
   expect(world.node.status('static-uid')?.phase).toBe('Running');
-  expect(world.self()).toBeUndefined();
+  expect(world.nodeObject()).toBeUndefined();
   world.api.faults.comeUp();
   await world.advance(70_000);
-  expect(readyOf(world.self()?.status)).toBe('True');
+  expect(readyOf(world.nodeObject()?.status)).toBe('True');
   expect(world.ready('web-n')).toBe('True');
-  expect(world.did('startContainer')).toBe(1);
+  expect(world.callCount('startContainer')).toBe(1);
 });
 
 test('away in the middle: nothing is touched, and what happened meanwhile is told in one go', async () => {
@@ -32,13 +32,13 @@ test('away in the middle: nothing is touched, and what happened meanwhile is tol
   world.node.cri.exitContainer('j', 0);
   await world.advance(180_000);
   const before = world.api.requests.length;
-  const patches = world.asked('patch pods/status default/job');
+  const patches = world.requestCount('patch pods/status default/job');
   world.api.faults.comeUp();
   await world.advance(70_000);
   expect(world.phase('job')).toBe('Succeeded');
-  expect(world.asked('patch pods/status default/job') - patches).toBe(1);
+  expect(world.requestCount('patch pods/status default/job') - patches).toBe(1);
   expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
-  expect(world.did('startContainer')).toBe(2);
+  expect(world.callCount('startContainer')).toBe(2);
   expect(world.api.requests.length - before).toBeLessThan(60);
 });
 
@@ -47,18 +47,18 @@ test('away while the kubelet restarts: no container is stopped or started, and p
   world.run('web');
   world.run('gone');
   await world.advance(3_000);
-  const [starts, stopsBefore] = [world.did('startContainer'), stops(world)];
+  const [starts, stopsBefore] = [world.callCount('startContainer'), stops(world)];
   world.api.faults.goDown();
   await world.node.stop();
   world.delete('gone', 0);
   await world.node.start();
   await world.advance(300_000);
-  expect([world.did('startContainer'), stops(world)]).toEqual([starts, stopsBefore]);
+  expect([world.callCount('startContainer'), stops(world)]).toEqual([starts, stopsBefore]);
   world.api.faults.comeUp();
   await world.advance(120_000);
-  expect(world.did('startContainer')).toBe(starts);
+  expect(world.callCount('startContainer')).toBe(starts);
   expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
-  expect(world.did('removePodSandbox')).toBe(1);
+  expect(world.callCount('removePodSandbox')).toBe(1);
 });
 
 test('deleted while no kubelet runs: the next one ends the pod, reports its end and removes its object', async () => {
@@ -76,8 +76,8 @@ test('deleted while no kubelet runs: the next one ends the pod, reports its end 
   await world.advance(60_000);
   expect([world.pod('web'), world.pod('done')]).toEqual([undefined, undefined]);
   await world.advance(30_000);
-  expect(world.did('removePodSandbox')).toBe(2);
-  expect(world.did('startContainer')).toBe(2);
+  expect(world.callCount('removePodSandbox')).toBe(2);
+  expect(world.callCount('startContainer')).toBe(2);
 });
 
 test('a kubelet that is killed again and again reports every pod as it is', async () => {
@@ -109,7 +109,7 @@ for (const [name, failure] of answers)
     world.run('web');
     await world.advance(30_000);
     expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
-    expect(world.did('startContainer')).toBe(1);
+    expect(world.callCount('startContainer')).toBe(1);
   });
 
 test('watches that are cut or sent back to the beginning change nothing', async () => {
@@ -124,7 +124,7 @@ test('watches that are cut or sent back to the beginning change nothing', async 
   await world.advance(60_000);
   expect(['a', 'b', 'c'].map((name) => world.ready(name))).toEqual(['True', 'True', 'True']);
   expect(stops(world)).toBe(0);
-  expect(world.did('startContainer')).toBe(3);
+  expect(world.callCount('startContainer')).toBe(3);
 });
 
 test('a hundred pods at once: each runs, each is reported a few times, and all go when they are deleted at once', async () => {
@@ -140,7 +140,7 @@ test('a hundred pods at once: each runs, each is reported a few times, and all g
   expect(names.filter((name) => world.pod(name) !== undefined)).toEqual([]);
   expect(world.api.requestLines().filter((line) => line.startsWith('delete pods'))).toHaveLength(100);
   await world.advance(60_000);
-  expect(world.did('removePodSandbox')).toBe(100);
+  expect(world.callCount('removePodSandbox')).toBe(100);
 }, 60_000);
 
 test('a stalled API server does not hold up pods, nor the node when it answers again', async () => {
@@ -151,5 +151,5 @@ test('a stalled API server does not hold up pods, nor the node when it answers a
   expect(world.ready('web')).toBe('True');
   stalled.remove();
   await world.advance(30_000);
-  expect(readyOf(world.self()?.status)).toBe('True');
+  expect(readyOf(world.nodeObject()?.status)).toBe('True');
 });

@@ -64,10 +64,11 @@ test('a pod gets what it refers to, by requests that a node may make, until it i
   });
   expect(content(world, uid, 'configmap/conf', 'value')).toBe('1');
   expect(content(world, uid, 'projected/token', 'token')?.split('.')).toHaveLength(3);
-  expect(world.asked('create serviceaccounts/token default/default')).toBe(1);
-  expect([world.asked('list configmaps default/conf'), world.asked('list secrets default/cred')]).toEqual([
-    1, 1,
-  ]);
+  expect(world.requestCount('create serviceaccounts/token default/default')).toBe(1);
+  expect([
+    world.requestCount('list configmaps default/conf'),
+    world.requestCount('list secrets default/cred'),
+  ]).toEqual([1, 1]);
   expect(watched(world)).toEqual(['configmaps', 'secrets']);
   expect(world.forbidden()).toEqual([]);
   expect(world.node.log.join('\n')).not.toContain('hunter2');
@@ -102,12 +103,12 @@ test('while the server is away nothing is touched, through a restart, and change
   await world.node.stop();
   await world.node.start();
   await world.advance(120_000);
-  expect([world.did('createContainer'), world.did('stopContainer')]).toEqual([1, 0]);
+  expect([world.callCount('createContainer'), world.callCount('stopContainer')]).toEqual([1, 0]);
   expect(content(world, uid, 'configmap/conf', 'value')).toBe('1');
   world.api.faults.comeUp();
   await world.advance(120_000);
   expect(content(world, uid, 'configmap/conf', 'value')).toBe('2');
-  expect([world.did('createContainer'), world.did('stopContainer'), world.phase('p')]).toEqual([
+  expect([world.callCount('createContainer'), world.callCount('stopContainer'), world.phase('p')]).toEqual([
     1,
     0,
     'Running',

@@ -23,7 +23,7 @@ function status(world: ClusterWorld, name: string): ContainerStatus | undefined 
 }
 
 function told(world: ClusterWorld, name: string): readonly string[] {
-  return world.node.told(world.pod(name)?.metadata?.uid ?? '');
+  return world.node.eventLines(world.pod(name)?.metadata?.uid ?? '');
 }
 
 describe('environment', () => {
@@ -168,7 +168,7 @@ test('a pod whose runtime class is not there says so, and runs when it comes', a
   const world = await startCluster();
   world.run('web', { runtimeClassName: 'kata' });
   await world.advance(5_000);
-  expect(world.did('runPodSandbox')).toBe(0);
+  expect(world.callCount('runPodSandbox')).toBe(0);
   expect(told(world, 'web').join('\n')).toContain('FailedCreatePodSandBox');
   world.api.objects.create('runtimeclasses', { metadata: { name: 'kata' }, handler: '' });
   await world.advance(60_000);

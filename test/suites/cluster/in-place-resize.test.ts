@@ -68,12 +68,14 @@ class Scene extends ClusterWorld {
     return { cpuShares, cpuQuotaUs, memoryLimitBytes };
   }
 
-  told(name: string): readonly string[] {
-    return this.node.told(this.pod(name)?.metadata?.uid ?? '').filter((line) => line.startsWith('Resize'));
+  eventLines(name: string): readonly string[] {
+    return this.node
+      .eventLines(this.pod(name)?.metadata?.uid ?? '')
+      .filter((line) => line.startsWith('Resize'));
   }
 
-  explained(name: string): string | undefined {
-    return this.node.explained(this.pod(name)?.metadata?.uid ?? '');
+  explanation(name: string): string | undefined {
+    return this.node.explanation(this.pod(name)?.metadata?.uid ?? '');
   }
 
   restarts(name: string): number | undefined {
@@ -117,7 +119,7 @@ test('a resize is granted, carried out while the container runs, and told', asyn
     memoryLimitBytes: 1024n * mi,
   });
   expect([scene.conditions('web'), scene.restarts('web'), scene.phase('web')]).toEqual([[], 0, 'Running']);
-  expect(scene.told('web')).toEqual([
+  expect(scene.eventLines('web')).toEqual([
     'ResizeCompleted: Pod resize completed: {"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m","memory":"1Gi"},"requests":{"cpu":"750m","memory":"512Mi"}}}]}',
   ]);
   expect(scene.pod('web')?.status?.observedGeneration).toBe(2);
@@ -179,7 +181,7 @@ test('RestartContainer: the container is made anew with the other amounts, and n
   expect([scene.restarts('web'), scene.updates().length]).toEqual([1, 1]);
   expect(scene.has('web')).toBe('allocated 750m 256Mi, has 750m/1 256Mi/1Gi');
   expect(scene.podCgroup('web')).toMatchObject({ memoryLimitBytes: 1024n * mi });
-  expect([scene.conditions('web'), scene.told('web').length]).toEqual([[], 2]);
+  expect([scene.conditions('web'), scene.eventLines('web').length]).toEqual([[], 2]);
 });
 
 test('a sidecar is resized like any other container', async () => {
@@ -237,7 +239,7 @@ test('what there is no room for waits, and is granted when another pod ends', as
     "PodResizePending 2 Deferred: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
   ]);
   expect(scene.updates()).toEqual([]);
-  expect(scene.explained('web')).toBe(
+  expect(scene.explanation('web')).toBe(
     "its resize waits: Node didn't have enough resource: cpu, requested: 1500, used: 1000, capacity: 2000",
   );
   scene.delete('other', 1);
@@ -279,7 +281,7 @@ test('a memory limit is not set below what is used; it is tried again until it c
     `PodResizeInProgress 2 Error: cannot decrease memory limits: attempting to set container "c" memory limit (${256n * mi}) below current usage (${300n * mi})`,
   ]);
   expect([scene.updates(), scene.phase('web')]).toEqual([[], 'Running']);
-  expect(scene.explained('web')).toMatch(/^it is being resized; the last attempt failed: cannot decrease/);
+  expect(scene.explanation('web')).toMatch(/^it is being resized; the last attempt failed: cannot decrease/);
   // What was allocated is told, and what it still has.
   expect(scene.has('web')).toBe('allocated 500m 128Mi, has 500m/1 256Mi/512Mi');
   scene.node.cri.setUsage('c', { workingSetBytes: 100 << 20 });
@@ -302,7 +304,11 @@ test('killed in the middle of a resize, the next life finishes it without a rest
   await scene.node.start();
   await scene.advance(5_000);
   expect(scene.has('web')).toBe('allocated 750m 512Mi, has 750m/1500m 512Mi/1Gi');
-  expect([scene.conditions('web'), scene.restarts('web'), scene.told('web').length]).toEqual([[], 0, 1]);
+  expect([scene.conditions('web'), scene.restarts('web'), scene.eventLines('web').length]).toEqual([
+    [],
+    0,
+    1,
+  ]);
 });
 
 test('asked for while no kubelet runs: decided by the next one, by what was allocated before', async () => {
@@ -401,7 +407,7 @@ test('without the files of an earlier life nothing that runs is disturbed', asyn
   scene.node.stateFiles.clear();
   await scene.node.start();
   await scene.advance(5_000);
-  expect([scene.updates(), scene.restarts('web'), scene.conditions('web'), scene.told('web')]).toEqual([
+  expect([scene.updates(), scene.restarts('web'), scene.conditions('web'), scene.eventLines('web')]).toEqual([
     [],
     0,
     [],

@@ -66,7 +66,7 @@ test('a mirror pod that is deleted with a grace period is replaced while its sta
   world.delete('web-n', 30);
   await world.advance(4_000);
   expect(shown(world)).toEqual([expect.not.stringMatching(`${before[0]}`), 'Running', 'first']);
-  expect(world.did('startContainer')).toBe(1);
+  expect(world.callCount('startContainer')).toBe(1);
 });
 
 test('a mirror pod that a user has changed keeps its UID, and its static pod runs on', async () => {
@@ -79,7 +79,7 @@ test('a mirror pod that a user has changed keeps its UID, and its static pod run
   }));
   await world.advance(15_000);
   expect(shown(world)).toEqual(before);
-  expect([world.did('startContainer'), world.did('stopContainer')]).toEqual([1, 0]);
+  expect([world.callCount('startContainer'), world.callCount('stopContainer')]).toEqual([1, 0]);
 });
 
 test.each([
@@ -116,14 +116,14 @@ test('a mirror pod keeps its transition and start times when the kubelet is rest
   const world = await startCluster();
   await running(world, 'first');
   const before = world.pod('web-n');
-  const patches = world.asked('patch pods/status default/web-n');
+  const patches = world.requestCount('patch pods/status default/web-n');
   await world.advance(60_000);
   await world.node.kill();
   await world.advance(60_000);
   await world.node.start();
   await world.advance(30_000);
   expect(world.pod('web-n')?.status).toEqual(before?.status);
-  expect(world.asked('patch pods/status default/web-n')).toBe(patches);
+  expect(world.requestCount('patch pods/status default/web-n')).toBe(patches);
 });
 
 test('a mirror pod keeps its times when the API server answers only later', async () => {

@@ -5,11 +5,11 @@ import { readyOf, startCluster } from '../../simulate/cluster-world.ts';
 
 test('the node registers, is ready, has its lease, and everything within what a node may do', async () => {
   const world = await startCluster();
-  expect(readyOf(world.self()?.status)).toBe('True');
-  expect(world.self()?.metadata?.labels).toMatchObject({ 'kubernetes.io/hostname': 'n' });
+  expect(readyOf(world.nodeObject()?.status)).toBe('True');
+  expect(world.nodeObject()?.metadata?.labels).toMatchObject({ 'kubernetes.io/hostname': 'n' });
   const lease = world.api.objects.get('leases', 'kube-node-lease', 'n');
   expect(lease?.metadata?.ownerReferences).toMatchObject([
-    { kind: 'Node', uid: world.self()?.metadata?.uid },
+    { kind: 'Node', uid: world.nodeObject()?.metadata?.uid },
   ]);
   expect(world.forbidden()).toEqual([]);
   const reasons = world.api.objects.list('events', 'default').map(({ reason }) => reason);
@@ -25,9 +25,9 @@ test('a bound pod runs and is ready; deleted, its object goes when nothing of it
   world.delete('web');
   await world.advance(40_000);
   expect(world.pod('web')).toBeUndefined();
-  expect(world.asked('delete pods default/web')).toBe(1);
+  expect(world.requestCount('delete pods default/web')).toBe(1);
   await world.advance(5_000);
-  expect(world.did('removePodSandbox')).toBe(1);
+  expect(world.callCount('removePodSandbox')).toBe(1);
   expect(world.forbidden()).toEqual([]);
 });
 
@@ -36,11 +36,11 @@ test('a pod that ends by itself is reported, and not started again by the next k
   world.run('job', { restartPolicy: 'Never', containers: [aContainer({ command: ['sh', '-c', 'exit 3'] })] });
   await world.advance(5_000);
   expect(world.phase('job')).toBe('Failed');
-  const starts = world.did('startContainer');
+  const starts = world.callCount('startContainer');
   await world.node.stop();
   await world.node.start();
   await world.advance(60_000);
-  expect(world.did('startContainer')).toBe(starts);
+  expect(world.callCount('startContainer')).toBe(starts);
   expect(world.phase('job')).toBe('Failed');
 });
 
@@ -62,7 +62,7 @@ test('a pod with a finalizer ends and its object stays', async () => {
   world.delete('kept');
   await world.advance(120_000);
   expect(world.pod('kept')?.metadata?.finalizers).toEqual(['example.com/wait']);
-  expect(world.asked('delete pods default/kept')).toBe(1);
+  expect(world.requestCount('delete pods default/kept')).toBe(1);
   expect(world.phase('kept')).toMatch(/Failed|Succeeded/);
 });
 
@@ -76,7 +76,7 @@ test('a pod that is force-deleted ends, and one of the same name after it runs o
   await world.advance(60_000);
   expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
   expect(world.pod('web')?.metadata?.uid).toBe(after.metadata?.uid);
-  expect(world.did('removePodSandbox')).toBe(1);
+  expect(world.callCount('removePodSandbox')).toBe(1);
 });
 
 test('a static pod has a mirror pod with its status, which comes back when somebody deletes it', async () => {
@@ -90,14 +90,14 @@ test('a static pod has a mirror pod with its status, which comes back when someb
     'kubernetes.io/config.source': 'file',
   });
   expect(mirror?.metadata?.ownerReferences).toEqual([
-    { apiVersion: 'v1', kind: 'Node', name: 'n', uid: world.self()?.metadata?.uid, controller: true },
+    { apiVersion: 'v1', kind: 'Node', name: 'n', uid: world.nodeObject()?.metadata?.uid, controller: true },
   ]);
   expect([world.phase('web-n'), world.ready('web-n')]).toEqual(['Running', 'True']);
   world.delete('web-n', 0);
   await world.advance(2_000);
   expect(world.pod('web-n')?.metadata?.uid).not.toBe(mirror?.metadata?.uid);
   expect([world.phase('web-n'), world.ready('web-n')]).toEqual(['Running', 'True']);
-  expect(world.did('startContainer')).toBe(1);
+  expect(world.callCount('startContainer')).toBe(1);
   world.node.remove('web.json');
   await world.advance(60_000);
   expect(world.pod('web-n')).toBeUndefined();
@@ -119,10 +119,10 @@ test('nothing that the kubelet wrote itself makes it ask the runtime again', asy
   world.run('web');
   await world.advance(5_000);
   const calls = world.node.calls().length;
-  const patches = world.asked('patch pods/status default/web');
+  const patches = world.requestCount('patch pods/status default/web');
   await world.advance(30_000);
   expect(world.node.calls().length).toBe(calls);
-  expect(world.asked('patch pods/status default/web')).toBe(patches);
+  expect(world.requestCount('patch pods/status default/web')).toBe(patches);
   expect(patches).toBeLessThanOrEqual(4);
 });
 
@@ -212,7 +212,7 @@ test('a runtime that goes down makes the node not ready, and ready again when it
   const world = await startCluster();
   world.node.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
   await world.advance(6_000);
-  const ready = world.self()?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = world.nodeObject()?.status?.conditions?.find(({ type }) => type === 'Ready');
   expect(ready).toMatchObject({
     status: 'False',
     reason: 'KubeletNotReady',
@@ -221,7 +221,7 @@ test('a runtime that goes down makes the node not ready, and ready again when it
   });
   world.node.cri.setCondition('NetworkReady', true);
   await world.advance(1_000);
-  expect(readyOf(world.self()?.status)).toBe('True');
+  expect(readyOf(world.nodeObject()?.status)).toBe('True');
   const reasons = world.api.objects.list('events', 'default').map(({ reason }) => reason);
   expect(reasons).toEqual(expect.arrayContaining(['NodeNotReady', 'NodeReady']));
 });

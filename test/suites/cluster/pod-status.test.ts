@@ -73,9 +73,9 @@ test('a pod that the node ends is Failed with the reason once it is down, not be
     message,
   });
   expect(condition(world, 'victim', 'Ready')).toEqual({ status: 'False', reason: 'PodFailed' });
-  const starts = world.did('startContainer');
+  const starts = world.callCount('startContainer');
   await world.advance(120_000);
-  expect(world.did('startContainer')).toBe(starts);
+  expect(world.callCount('startContainer')).toBe(starts);
   expect(world.phase('victim')).toBe('Failed');
 });
 
@@ -88,7 +88,7 @@ test('events name the container and the pod as the API has it; what repeats is c
   expect(created).toMatchObject({
     type: 'Normal',
     message: 'Created container: c',
-    count: world.did('createContainer'),
+    count: world.callCount('createContainer'),
     source: { component: 'kubelet', host: 'n' },
     reportingComponent: 'kubelet',
     reportingInstance: 'n',
@@ -146,5 +146,5 @@ test('a container that is added for looking into a running pod is started once, 
     ({ involvedObject }) => involvedObject.fieldPath === 'spec.ephemeralContainers{look}',
   );
   expect(told.map(({ reason }) => reason)).toEqual(['Pulled', 'Created', 'Started']);
-  expect(world.did('createContainer')).toBe(2);
+  expect(world.callCount('createContainer')).toBe(2);
 });

@@ -29,7 +29,7 @@ for (const how of ['kill', 'stop'] as const) {
       expect(names.map((name) => world.ready(name))).toEqual(Object.values(pods).map(([, , want]) => want));
       const before = names.map((name) => world.pod(name)?.status);
       const written = (): readonly number[] =>
-        names.map((name) => world.asked(`patch pods/status default/${name}`));
+        names.map((name) => world.requestCount(`patch pods/status default/${name}`));
       const patches = written();
       for (let life = 0; life < 10; life++) {
         await world.node[how]();

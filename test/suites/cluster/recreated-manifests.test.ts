@@ -19,7 +19,7 @@ test('a manifest that is removed and written again in the same instant restarts 
   expect(restartCount(world)).toBe(1);
   expect(world.ready('web-n')).toBe('True');
   expect(world.pod('web-n')?.status?.podIP).not.toBe(ip);
-  expect(world.did('runPodSandbox')).toBe(2);
+  expect(world.callCount('runPodSandbox')).toBe(2);
   world.node.remove('web.json');
   await world.advance(40_000);
   expect(world.pod('web-n')).toBeUndefined();
@@ -45,7 +45,7 @@ test('a manifest that is replaced by the same content restarts nothing', async (
     await world.advance(300);
   }
   await world.advance(30_000);
-  expect([restartCount(world), world.did('stopContainer')]).toEqual([0, 0]);
+  expect([restartCount(world), world.callCount('stopContainer')]).toEqual([0, 0]);
 });
 
 test('a pod that is never restarted runs from the beginning when its manifest is removed and written again', async () => {

@@ -41,7 +41,7 @@ test('asked for with the addresses of the node’s object, and used again after 
 test('an address more: asked for again at once; before any there is no request', async () => {
   const world = await start();
   const addresses = [
-    ...(world.self()?.status?.addresses ?? []),
+    ...(world.nodeObject()?.status?.addresses ?? []),
     { type: 'ExternalIP', address: '198.51.100.7' },
   ];
   world.api.objects.patch('nodes', '', 'n', { status: { addresses } }, 'status');

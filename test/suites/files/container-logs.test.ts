@@ -49,9 +49,9 @@ function openLogs(): readonly string[] {
     .filter((path) => path.startsWith(root));
 }
 
-const ask = async (query: string): Promise<string> => bodyText(await node.ask(query, stop.signal));
+const ask = async (query: string): Promise<string> => bodyText(await node.request(query, stop.signal));
 const follow = async (query = ''): Promise<LogReader> =>
-  new LogReader(await node.ask(`follow=true&${query}`, stop.signal));
+  new LogReader(await node.request(`follow=true&${query}`, stop.signal));
 
 describe('a log that is read once', () => {
   test('is what the current file has, cut and limited as asked', async () => {
@@ -65,7 +65,7 @@ describe('a log that is read once', () => {
 
   test('has no more than it had when it was opened', async () => {
     await node.write('one');
-    const answer = await node.ask('', stop.signal);
+    const answer = await node.request('', stop.signal);
     await node.write('later');
     expect(await bodyText(answer)).toBe('one\n');
   });
@@ -105,7 +105,7 @@ describe('a log that is read once', () => {
   });
 
   test('that is gone, or was swapped for a link, is an error and not a log', async () => {
-    const gone = await node.ask('', stop.signal);
+    const gone = await node.request('', stop.signal);
     expect([gone.status, await bodyText(gone)]).toEqual([
       400,
       `failed to open log file ${JSON.stringify(node.path)}: no such file`,
@@ -113,7 +113,7 @@ describe('a log that is read once', () => {
     const secret = join(root, 'secret');
     await writeFile(secret, logLine('secret'));
     await symlink(secret, node.path);
-    const refused = await node.ask('', stop.signal);
+    const refused = await node.request('', stop.signal);
     expect(refused.status).toBe(400);
     expect(await bodyText(refused)).toMatch(/leads out of the pod's log directory$/);
   });
@@ -197,7 +197,7 @@ describe('a log that is followed', () => {
 
   test('by a reader that slept over rotations and a compression skips nothing', async () => {
     await appendFile(node.path, logLine('1', '2024-01-01T00:00:01Z'));
-    const { body } = await node.ask('follow=true', stop.signal);
+    const { body } = await node.request('follow=true', stop.signal);
     if (typeof body === 'string' || body instanceof Uint8Array) throw new Error('not a stream');
     const chunks = body[Symbol.asyncIterator]();
     const next = async (): Promise<string> => Buffer.from((await chunks.next()).value ?? '').toString();
@@ -250,7 +250,7 @@ describe('a log that is followed', () => {
 
   test('whose reader takes nothing is not read: nothing piles up', async () => {
     await node.write(...Array.from({ length: 50_000 }, () => 'x'.repeat(100)));
-    const answer = await node.ask('follow=true', stop.signal);
+    const answer = await node.request('follow=true', stop.signal);
     const { body } = answer;
     if (typeof body === 'string' || body instanceof Uint8Array) throw new Error('not a stream');
     const chunks = body[Symbol.asyncIterator]();

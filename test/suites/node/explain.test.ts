@@ -10,13 +10,13 @@ beforeEach(async () => {
 });
 afterEach(async () => await node.stop());
 
-const saying = (): string | undefined => node.explained('uid-p');
+const saying = (): string | undefined => node.explanation('uid-p');
 
 test('running', async () => {
   node.write('p.yaml', aPod());
   await node.clock.advance(1_000);
   expect(saying()).toBe('running as its spec asks');
-  expect(node.told('uid-p').at(-1)).toBe('Started: Started container c');
+  expect(node.eventLines('uid-p').at(-1)).toBe('Started: Started container c');
 });
 
 test('an image that is pulled for the second time', async () => {

@@ -80,7 +80,7 @@ describe('stages of a start', () => {
       i2: 'PodInitializing 0',
       c: 'PodInitializing 0',
     });
-    expect(node.told('uid-p')).toContain(
+    expect(node.eventLines('uid-p')).toContain(
       'BackOff: Back-off restarting failed container i1 in pod p-n_default(uid-p)',
     );
   });
@@ -108,7 +108,7 @@ describe('stages of a start', () => {
     await node.clock.advance(60_000);
     expect(node.status('uid-p')).toMatchObject({ phase: 'Succeeded' });
     expect(states('uid-p')['c']).toBe('Completed 0');
-    expect(node.told('uid-p').filter((each) => each.startsWith('Killing'))).toEqual([
+    expect(node.eventLines('uid-p').filter((each) => each.startsWith('Killing'))).toEqual([
       'Killing: Stopping container s',
     ]);
   });
@@ -122,7 +122,7 @@ describe('stages of a start', () => {
     await node.clock.advance(20_000);
     expect(started()).toEqual(['i1', 'i2', 'c', 'i1', 'i2', 'c']);
     expect(states('uid-p')).toMatchObject({ c: 'runs 1' });
-    expect(node.told('uid-p')).toContain(
+    expect(node.eventLines('uid-p')).toContain(
       'SandboxChanged: Pod sandbox changed, it will be killed and re-created.',
     );
   });
@@ -146,7 +146,7 @@ test('an ephemeral container joins a running pod, is never started twice, and do
     terminationGracePeriodSeconds: 2,
     containers: [run('c', 'sleep 30')],
   });
-  node.wantFromApi(pod);
+  node.setApiPods(pod);
   await node.clock.advance(2_000);
   const debugged = {
     ...pod,
@@ -156,7 +156,7 @@ test('an ephemeral container joins a running pod, is never started twice, and do
       ephemeralContainers: [run('d', 'sleep 5'), run('e', stays)],
     },
   };
-  node.wantFromApi(debugged);
+  node.setApiPods(debugged);
   await node.clock.advance(10_000);
   expect(states('uid-p')).toEqual({ c: 'runs 0', d: 'Completed 0', e: 'runs 0' });
   await node.clock.advance(60_000);

@@ -31,7 +31,7 @@ test('unmounts the volumes of an orphaned pod before it removes their directory'
   await node.volumes.makeDirectory(volume);
   await node.volumes.mountTmpfs(volume, 1_024n);
   const wasMounted: boolean[] = [];
-  node.volumes.breaks('removeVolume', async () => void wasMounted.push(node.directories.has(volumes)));
+  node.volumes.injectFault('removeVolume', async () => void wasMounted.push(node.directories.has(volumes)));
   await node.start();
   await node.clock.advance(2_000);
   expect(wasMounted).toEqual([true]);
@@ -50,11 +50,11 @@ test('keeps the directory of a volume that no plugin serves, and reports it once
 
 test('nothing is removed while a source is silent', async () => {
   before();
-  node.silent = true;
+  node.manifestsUnreadable = true;
   await node.start();
   await node.clock.advance(300_000);
   expect(node.directories).toContain(volumes);
-  node.silent = false;
+  node.manifestsUnreadable = false;
   await node.clock.advance(120_000);
   expect(node.directories).not.toContain(volumes);
   expect(node.directories).not.toContain(logs);

@@ -33,7 +33,7 @@ const running = async (): Promise<number> =>
 
 async function up(over: PodOver = {}): Promise<Pod> {
   const pod = aPod(over);
-  node.wantFromApi(pod);
+  node.setApiPods(pod);
   await node.clock.advance(100);
   expect(await running()).toBeGreaterThan(0);
   return pod;
@@ -42,14 +42,14 @@ async function up(over: PodOver = {}): Promise<Pod> {
 describe('a pod of the API server', () => {
   test('deleted: ends with the grace period of the deletion, is clean, and goes when its object has gone', async () => {
     const pod = await up({ containers: [stubborn] });
-    node.wantFromApi(deleted(pod, 8));
+    node.setApiPods(deleted(pod, 8));
     await node.clock.advance(1_000);
     expect(lifecycle()).toMatchObject({ state: 'terminating', graceSeconds: 8, why: 'the pod was deleted' });
     await node.clock.advance(8_000);
     expect([stops(), await running()]).toEqual([[8], 0]);
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
     expect((await node.cri.listContainers({})).containers).toHaveLength(1);
-    node.wantFromApi();
+    node.setApiPods();
     await node.clock.advance(1_000);
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
     expect(lifecycle()).toBeUndefined();
@@ -57,12 +57,12 @@ describe('a pod of the API server', () => {
 
   test('a shorter grace period reaches the stop under way; a longer one is no news', async () => {
     const pod = await up({ containers: [stubborn] });
-    node.wantFromApi(deleted(pod, 300));
+    node.setApiPods(deleted(pod, 300));
     await node.clock.advance(5_000);
-    node.wantFromApi(deleted(pod, 600));
+    node.setApiPods(deleted(pod, 600));
     await node.clock.advance(5_000);
     expect(stops()).toEqual([300]);
-    node.wantFromApi(deleted(pod, 3));
+    node.setApiPods(deleted(pod, 3));
     await node.clock.advance(1_000);
     expect(stops()).toEqual([300, 3]);
     expect(await running()).toBe(1);
@@ -73,7 +73,7 @@ describe('a pod of the API server', () => {
 
   test('deleted before anything was made: over at once, without a call', async () => {
     const pod = aPod();
-    node.wantFromApi(deleted(pod, 30));
+    node.setApiPods(deleted(pod, 30));
     await node.clock.advance(1_500);
     expect(node.calls()).toEqual([]);
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
@@ -82,15 +82,15 @@ describe('a pod of the API server', () => {
   test('deleted while its image is pulled: the pull is not waited for', async () => {
     node.cri.faults.stall('pullImage');
     const pod = aPod({ containers: [aContainer({ image: 'docker.io/library/never:1' })] });
-    node.wantFromApi(pod);
+    node.setApiPods(pod);
     await node.clock.advance(2_000);
-    node.wantFromApi(deleted(pod, 30));
+    node.setApiPods(deleted(pod, 30));
     await node.clock.advance(1_000);
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
   test('over already when this kubelet first hears of it: not started', async () => {
-    node.wantFromApi({ ...aPod(), status: { phase: 'Succeeded' } });
+    node.setApiPods({ ...aPod(), status: { phase: 'Succeeded' } });
     await node.clock.advance(2_000);
     expect(node.calls()).toEqual([]);
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
@@ -98,7 +98,7 @@ describe('a pod of the API server', () => {
 
   test('one of the same name does not wait for the other', async () => {
     const pod = await up({ uid: 'one', containers: [stubborn] });
-    node.wantFromApi(deleted(pod, 100), aPod({ uid: 'two' }));
+    node.setApiPods(deleted(pod, 100), aPod({ uid: 'two' }));
     await node.clock.advance(1_000);
     expect(await running()).toBe(2);
   });
@@ -137,13 +137,13 @@ describe('killed from inside', () => {
 
   test('a sooner kill overtakes a deletion; nobody there is answered at once; the kubelet stopping is told', async () => {
     const pod = await up({ containers: [stubborn] });
-    node.wantFromApi(deleted(pod, 300));
+    node.setApiPods(deleted(pod, 300));
     await node.clock.advance(1_000);
     await node.clock.until(node.killPod('uid-p', { ...evicted, graceSeconds: 2 }), 10_000);
     expect(stops()).toEqual([300, 2]);
     await node.killPod('uid-nobody', evicted);
     await node.killPod('uid-p', evicted);
-    node.wantFromApi(aPod({ uid: 'q', name: 'q', containers: [stubborn] }));
+    node.setApiPods(aPod({ uid: 'q', name: 'q', containers: [stubborn] }));
     await node.clock.advance(1_000);
     const kill = node.killPod('q', { ...evicted, graceSeconds: 300 });
     const told = expect(kill).rejects.toThrow('the kubelet stops');
@@ -163,7 +163,7 @@ describe('a deadline', () => {
     await node.clock.advance(10_000);
     expect(await running()).toBe(0);
     expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded', message });
-    expect(node.told('uid-p').filter((each) => each.startsWith('Deadline'))).toEqual([
+    expect(node.eventLines('uid-p').filter((each) => each.startsWith('Deadline'))).toEqual([
       `DeadlineExceeded: ${message}`,
     ]);
   });
@@ -196,7 +196,7 @@ describe('the order of an end', () => {
     });
     await node.clock.advance(3_000);
     const pod = node.stores.desired.get(asPodUid('uid-p'))?.pod ?? aPod();
-    node.wantFromApi(deleted(pod, 20));
+    node.setApiPods(deleted(pod, 20));
     await node.clock.advance(4_000);
     expect(stops()).toEqual([]);
     await node.clock.advance(10_000);
@@ -208,7 +208,7 @@ describe('the order of an end', () => {
 
   test.each([3_600_000, -3_600_000])('a clock set by %i ms in the middle changes nothing', async (stepMs) => {
     const pod = await up({ terminationGracePeriodSeconds: 20, containers: [hook('c', 5, stubborn)] });
-    node.wantFromApi(deleted(pod, 20));
+    node.setApiPods(deleted(pod, 20));
     await node.clock.advance(2_000);
     node.clock.stepWall(stepMs);
     await node.clock.advance(4_000);
@@ -222,7 +222,7 @@ describe('the order of an end', () => {
 
   test('a hook that hangs ends with the grace period', async () => {
     const pod = await up({ terminationGracePeriodSeconds: 6, containers: [hook('c', 10_000)] });
-    node.wantFromApi(deleted(pod, 6));
+    node.setApiPods(deleted(pod, 6));
     await node.clock.advance(9_000);
     expect(stops()).toEqual([2]);
     expect(await running()).toBe(0);
@@ -232,12 +232,12 @@ describe('the order of an end', () => {
     const pod = await up();
     const refused = new KubeletError('internal', 'UNKNOWN', 'no such shim');
     node.cri.faults.fail('stopContainer', refused, { times: 2 });
-    node.wantFromApi(deleted(pod, 2));
+    node.setApiPods(deleted(pod, 2));
     await node.clock.advance(200);
     expect(lifecycle()).toMatchObject({ state: 'terminating' });
     await node.clock.advance(10_000);
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
-    expect(node.told('uid-p')).toContain('FailedKillPod: error killing pod: no such shim');
+    expect(node.eventLines('uid-p')).toContain('FailedKillPod: error killing pod: no such shim');
   });
 
   test('removed while this kubelet was away: the hook that is written on the container is run', async () => {

@@ -76,7 +76,7 @@ describe('while the hook runs', () => {
       false,
     ]);
     expect([node.status('uid-p')?.phase, wasUp(), wasReady()]).toEqual(['Pending', false, false]);
-    expect(node.explained('uid-p')).toBe('the postStart hook of container c runs');
+    expect(node.explanation('uid-p')).toBe('the postStart hook of container c runs');
     await node.clock.advance(2_000);
     expect([own()?.state?.running === undefined, own()?.ready, podReady()]).toEqual([false, true, 'True']);
     expect(records()).toEqual([]);
@@ -178,7 +178,7 @@ describe('a hook that fails', () => {
     await node.clock.advance(120_000);
     expect(own()?.restartCount).toBeGreaterThan(2);
     expect([wasUp(), wasReady()]).toEqual([false, false]);
-    expect(node.told('uid-p')).toContain('FailedPostStartHook: PostStartHook failed');
+    expect(node.eventLines('uid-p')).toContain('FailedPostStartHook: PostStartHook failed');
     expect(records().length).toBeLessThanOrEqual(1);
   });
 

@@ -28,13 +28,13 @@ describe('a node that stands alone', () => {
     node.write('web.yaml', aPod({ name: 'web' }));
     await node.start();
     await node.clock.advance(5_000);
-    const pods = await bodyText(await node.ask(httpRequest('GET /pods')));
+    const pods = await bodyText(await node.request(httpRequest('GET /pods')));
     expect(pods).toContain('"name":"web-n"');
-    expect(await bodyText(await node.ask(httpRequest('GET /runningpods/')))).toContain('"name":"web-n"');
-    expect(await bodyText(await node.ask(httpRequest('GET /healthz?verbose')))).toBe(
+    expect(await bodyText(await node.request(httpRequest('GET /runningpods/')))).toContain('"name":"web-n"');
+    expect(await bodyText(await node.request(httpRequest('GET /healthz?verbose')))).toBe(
       '[+]ping ok\n[+]log ok\n[+]syncloop ok\n[+]pleg ok\n[+]runtime ok\nhealthz check passed\n',
     );
-    expect(await bodyText(await node.ask(httpRequest('GET /metrics')))).toContain(
+    expect(await bodyText(await node.request(httpRequest('GET /metrics')))).toContain(
       'kubelet_http_requests_total{long_running="false",method="GET",path="pods",server_type="readwrite"} 1\n',
     );
   });
@@ -54,11 +54,12 @@ describe('a node of a cluster', () => {
 
   test('can be reached before it says Ready, and tells of its lease', async () => {
     const order: string[] = [];
-    world.node.opened = () => order.push(`open, ${readyOf(world.self()?.status) ?? 'not seen'}`);
+    world.node.onSecurePortOpen = () =>
+      order.push(`open, ${readyOf(world.nodeObject()?.status) ?? 'not seen'}`);
     await world.node.start();
     await world.advance(10_000);
-    order.push(`later, ${readyOf(world.self()?.status)}`);
+    order.push(`later, ${readyOf(world.nodeObject()?.status)}`);
     expect(order).toEqual(['open, not seen', 'later, True']);
-    expect(await bodyText(await world.node.ask(httpRequest('GET /healthz/lease')))).toBe('ok');
+    expect(await bodyText(await world.node.request(httpRequest('GET /healthz/lease')))).toBe('ok');
   });
 });

@@ -92,7 +92,7 @@ test('the API server is away when the kubelet comes back: what is mounted goes o
   putConfig(world, '2');
   await world.advance(120_000);
   expect(text('configmap', 'config', 'k')).toBe('2');
-  expect(world.did('startContainer')).toBe(1);
+  expect(world.callCount('startContainer')).toBe(1);
   expect(world.node.volumes.mounts).toHaveLength(1);
 });
 
@@ -101,11 +101,13 @@ test('a deleted pod leaves the API server only when its volumes are gone', async
   putConfig(world, '1');
   run(world);
   await world.advance(3_000);
-  world.node.volumes.breaks('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'busy')));
+  world.node.volumes.injectFault('unmount', () =>
+    Promise.reject(new KubeletError('conflict', 'EBUSY', 'busy')),
+  );
   world.delete('web', 1);
   await world.advance(30_000);
   expect(world.pod('web')).toBeDefined();
-  world.node.volumes.breaks('unmount', undefined);
+  world.node.volumes.injectFault('unmount', undefined);
   await world.advance(60_000);
   expect(world.pod('web')).toBeUndefined();
   expect(world.node.volumes.mounts).toEqual([]);

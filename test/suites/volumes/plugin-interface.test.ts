@@ -13,7 +13,7 @@ import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
 import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
 import { FakeVolumeHost } from '../../fakes/fake-volume-host.ts';
-import { volumeRoom } from '../../simulate/volume-room.ts';
+import { testVolumes } from '../../simulate/test-volumes.ts';
 
 const staged = '/root/plugins/example/staged';
 const signal = new AbortController().signal;
@@ -77,7 +77,7 @@ function drivenPlugin(): VolumePlugin {
 }
 
 function begin(plugins?: readonly VolumePlugin[]): Volumes {
-  return volumeRoom({
+  return testVolumes({
     ...(plugins === undefined ? {} : { plugins }),
     host: () => host,
     objects,

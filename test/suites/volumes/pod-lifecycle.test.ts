@@ -72,7 +72,7 @@ test('volumes are there before the container, and gone after it', async () => {
 });
 
 test('a volume that cannot be mounted keeps its pod, and only it, from starting', async () => {
-  node.volumes.breaks('mountTmpfs', () =>
+  node.volumes.injectFault('mountTmpfs', () =>
     Promise.reject(new KubeletError('unavailable', 'ENOMEM', 'no memory')),
   );
   node.write('p.yaml', withVolumes);
@@ -81,13 +81,13 @@ test('a volume that cannot be mounted keeps its pod, and only it, from starting'
   expect(node.status('uid-p')?.phase).toBe('Pending');
   expect(node.status('uid-q')?.phase).toBe('Running');
   expect(node.logged('Failed to mount volume')[0]).toContain('volume="info"');
-  node.volumes.breaks('mountTmpfs', undefined);
+  node.volumes.injectFault('mountTmpfs', undefined);
   await node.clock.advance(5_000);
   expect(node.status('uid-p')?.phase).toBe('Running');
 });
 
 test('a mount that hangs: others go on, and the pod can still be ended', async () => {
-  node.volumes.breaks('mountTmpfs', () => new Promise(() => undefined));
+  node.volumes.injectFault('mountTmpfs', () => new Promise(() => undefined));
   node.write('p.yaml', withVolumes);
   node.write('q.yaml', aPod({ name: 'q' }));
   await node.clock.advance(2_000);
@@ -101,12 +101,12 @@ test('a mount that hangs: others go on, and the pod can still be ended', async (
 test('a busy mount is tried again and never deleted through', async () => {
   node.write('p.yaml', withVolumes);
   await node.clock.advance(50);
-  node.volumes.breaks('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'busy')));
+  node.volumes.injectFault('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'busy')));
   node.remove('p.yaml');
   await node.clock.advance(60_000);
   expect(node.volumes.mounts).not.toEqual([]);
   expect(node.calls()).not.toContain('RemovePodSandbox');
-  node.volumes.breaks('unmount', undefined);
+  node.volumes.injectFault('unmount', undefined);
   await node.clock.advance(60_000);
   expect(node.volumes.mounts).toEqual([]);
   expect(node.calls()).toContain('RemovePodSandbox');

@@ -21,23 +21,23 @@ import { startComponent } from '../../../src/base/component.ts';
 import { VolumeFiles } from '../../../src/edge/volumes/volume-files.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
-import { canMount, type MountGround, mountGround } from '../../fakes/mount-ground.ts';
-import { volumeRoom } from '../../simulate/volume-room.ts';
+import { canMount, type MountDirectory, mountDirectory } from '../../fakes/mount-directory.ts';
+import { testVolumes } from '../../simulate/test-volumes.ts';
 
 describe.runIf(canMount)('volumes on disk (root needed)', () => {
   const signal = new AbortController().signal;
   setMaxListeners(0, signal);
-  let ground: MountGround;
+  let ground: MountDirectory;
   let objects: FakePodObjects;
   let room: Volumes;
   let stop: AbortController;
   let stopped: readonly Promise<void>[];
 
   beforeEach(async () => {
-    ground = await mountGround();
+    ground = await mountDirectory();
     objects = new FakePodObjects();
     stop = new AbortController();
-    room = volumeRoom({
+    room = testVolumes({
       rootDir: ground.directory,
       host: (podsDir) => new VolumeFiles({ podsDir, now: () => Date.now() }),
       objects,

@@ -15,7 +15,7 @@ import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
 import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
 import { FakeVolumeHost } from '../../fakes/fake-volume-host.ts';
-import { volumeRoom } from '../../simulate/volume-room.ts';
+import { testVolumes } from '../../simulate/test-volumes.ts';
 
 const pods = '/root/pods';
 let clock: FakeClock;
@@ -33,7 +33,7 @@ const quotas = { ...gates, LocalStorageCapacityIsolationFSQuotaMonitoring: true 
 
 /** A kubelet's volumes on this machine: the first life, or the next. */
 function begin(over: Partial<VolumesInput> = {}): Volumes {
-  return volumeRoom({
+  return testVolumes({
     gates,
     ...over,
     lifecycles: { get: () => ({ state: ending ? 'terminating' : 'syncing' }) },
@@ -241,7 +241,7 @@ describe('content', () => {
       [dir('projected', 'c'), 'tmpfs', 'size=1073741824'],
       [dir('downward-api', 'd'), 'tmpfs', 'size=1073741824'],
     ]);
-    host.breaks('writeContent', () =>
+    host.injectFault('writeContent', () =>
       Promise.reject(new KubeletError('unavailable', 'ENOSPC', 'no space left')),
     );
     objects.putSecret('s', { password: 'hunter3' });
@@ -343,12 +343,12 @@ describe('claims', () => {
     objects.claims.set('c', claim());
     objects.volumes.set('pv', persistent({ local: { path: '/mnt/disk' } }));
     const pod = podWith({ persistentVolumeClaim: { claimName: 'c' } }, { securityContext: { fsGroup: 7 } });
-    host.breaks('changeOwnership', () => clock.sleep(600_000));
+    host.injectFault('changeOwnership', () => clock.sleep(600_000));
     void room.manager.mount(pod, signal);
     await clock.advance(300_000);
     expect(events).toEqual([]);
     // Killed meanwhile: bound it is already, but the root of the walk does not fit yet.
-    host.breaks('changeOwnership', undefined);
+    host.injectFault('changeOwnership', undefined);
     room = begin();
     expect(await tried(pod)).toBe('mounted');
     expect(host.owned).toMatchObject([{ fsGroup: 7, onlyOnRootMismatch: true }]);
@@ -420,7 +420,7 @@ describe('a server that never answers', () => {
   const hanging = podWith({ nfs: { server: 'dead', path: '/' } });
 
   test('its pod waits, others go on, and its end still comes', async () => {
-    host.breaks('mountWithHelper', () => new Promise(() => undefined));
+    host.injectFault('mountWithHelper', () => new Promise(() => undefined));
     const waiting = room.manager.mount(hanging, signal).then(
       () => 'mounted',
       (err: Error) => err.name,
@@ -433,16 +433,16 @@ describe('a server that never answers', () => {
   });
 
   test('after two minutes it is given up, told, and tried again', async () => {
-    host.breaks('mountWithHelper', () => new Promise(() => undefined));
+    host.injectFault('mountWithHelper', () => new Promise(() => undefined));
     expect(await tried(hanging)).toContain('mounting volume "v" did not finish within 123000 ms');
-    host.breaks('mountWithHelper', undefined);
+    host.injectFault('mountWithHelper', undefined);
     await clock.advance(500);
     expect(await tried(hanging)).toBe('mounted');
   });
 
   test('who gives up waiting leaves the attempt to go on, and joins it later', async () => {
     let answer = (): void => undefined;
-    host.breaks('mountWithHelper', () => new Promise((resolve) => (answer = resolve)));
+    host.injectFault('mountWithHelper', () => new Promise((resolve) => (answer = resolve)));
     const impatient = new AbortController();
     const first = room.manager.mount(hanging, impatient.signal).catch((err: Error) => err.message);
     await clock.advance(10);
@@ -459,14 +459,14 @@ describe('a server that never answers', () => {
 describe('ends', () => {
   test('what is in use is tried again for a while, then the caller hears of it', async () => {
     await tried(podWith({ emptyDir: { medium: 'Memory' } }));
-    host.breaks('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
+    host.injectFault('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
     const end = clock.until(
       room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message),
     );
     expect(await end).toContain('UnmountVolume.TearDown failed for volume "v" : in use');
     expect(host.mounts).toHaveLength(1);
     expect(await tried(podWith({ emptyDir: { medium: 'Memory' } }))).toContain('being taken down');
-    host.breaks('unmount', undefined);
+    host.injectFault('unmount', undefined);
     await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
     expect(host.mounts).toEqual([]);
   });
@@ -482,11 +482,11 @@ describe('ends', () => {
 
   test('killed between mount and mark: the next life finishes it, mounting nothing twice', async () => {
     objects.putSecret('s', { k: 'v' });
-    host.breaks('writeContent', () => new Promise(() => undefined));
+    host.injectFault('writeContent', () => new Promise(() => undefined));
     void room.manager.mount(podWith({ secret: { secretName: 's' } }), signal).catch(() => undefined);
     await clock.advance(10);
     expect(host.mounts).toHaveLength(1);
-    host.breaks('writeContent', undefined);
+    host.injectFault('writeContent', undefined);
     room = begin();
     expect(await tried(podWith({ secret: { secretName: 's' } }))).toBe('mounted');
     expect(host.mounts).toHaveLength(1);
@@ -591,7 +591,7 @@ describe('what volumes use', () => {
 
   test('a volume that cannot be measured is left out, and a walk that hangs is given up', async () => {
     await tried(podWith({ emptyDir: {} }));
-    host.breaks('usage', () => new Promise(() => undefined));
+    host.injectFault('usage', () => new Promise(() => undefined));
     const measuring = room.stats.ofPod(asPodUid('uid-p'), signal);
     expect(await clock.until(measuring, 400_000)).toEqual([]);
   });
@@ -626,7 +626,9 @@ describe('what volumes use', () => {
     });
 
     test('a file system that refuses: the volume is there all the same, walked, and the log says why', async () => {
-      host.breaks('countByProject', () => Promise.reject(new KubeletError('forbidden', 'EPERM', 'not here')));
+      host.injectFault('countByProject', () =>
+        Promise.reject(new KubeletError('forbidden', 'EPERM', 'not here')),
+      );
       expect(await sourceOf(podWith({ emptyDir: {} }, own))).toBe('du 0');
       expect(log.filter((line) => line.includes('Volume gets no project'))).toHaveLength(1);
     });
@@ -645,7 +647,7 @@ describe('what volumes use', () => {
     test('tables that cannot be written do not keep a volume from going', async () => {
       const pod = podWith({ emptyDir: {} }, own);
       await tried(pod);
-      host.breaks('endCounting', () =>
+      host.injectFault('endCounting', () =>
         Promise.reject(new KubeletError('timeout', 'Locked', 'somebody else')),
       );
       await clock.until(room.manager.unmount(podUid(pod), signal));

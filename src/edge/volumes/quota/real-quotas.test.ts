@@ -6,7 +6,7 @@ import { link, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { canMount } from '../../../../test/fakes/mount-ground.ts';
+import { canMount } from '../../../../test/fakes/mount-directory.ts';
 import { diskUsage } from '../usage/usage.ts';
 import { VolumeFiles } from '../volume-files.ts';
 import { loadQuotaSyscalls } from './quota-syscalls.ts';

@@ -1,5 +1,5 @@
-// A directory for tests that really mount. Afterwards everything mounted below it is unmounted, and only then it is removed:
-// a mount that stays keeps the directory, so that nothing is ever deleted through it.
+// A temporary directory for tests with real mounts. At the end everything mounted below it is unmounted before it is
+// removed; if a mount remains, the directory stays, so that nothing is ever deleted through a mount.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,19 +8,19 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Mounting is root's. */
+/** Only root may mount. */
 export const canMount: boolean = process.getuid?.() === 0;
 
-export interface MountGround {
+export interface MountDirectory {
   readonly directory: string;
   /** `<directory>/pods`. */
   readonly podsDir: string;
-  /** What is mounted below the directory, relative to it. */
+  /** The mount points below the directory, relative to it. */
   mounts(): Promise<readonly string[]>;
   clear(): Promise<void>;
 }
 
-export async function mountGround(): Promise<MountGround> {
+export async function mountDirectory(): Promise<MountDirectory> {
   const directory = await mkdtemp(join(tmpdir(), 'volumes-'));
   const podsDir = join(directory, 'pods');
   await mkdir(podsDir);
@@ -37,7 +37,7 @@ export async function mountGround(): Promise<MountGround> {
     mounts,
     clear: async () => {
       for (const point of (await mounts()).toReversed()) await run('umount', ['-l', join(directory, point)]);
-      if ((await mounts()).length > 0) throw new Error(`mounts are left below ${directory}`);
+      if ((await mounts()).length > 0) throw new Error(`mounts remain below ${directory}`);
       await rm(directory, { recursive: true });
     },
   };

@@ -1,11 +1,11 @@
-// The room of volumes for tests: what a test does not speak of is quiet, empty or not asked for.
+// Assembles the volume manager for tests, with empty or silent defaults for all dependencies.
 import { type Volumes, type VolumesInput, volumes } from '../../src/assemble/volumes.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { Metrics } from '../../src/base/metrics.ts';
 import { defaultGates } from '../../src/config/gates/feature-gates.ts';
 import { VolumeMetrics } from '../../src/metrics/volume-metrics.ts';
 
-export function volumeRoom(
+export function testVolumes(
   input: Partial<VolumesInput> & Pick<VolumesInput, 'host' | 'objects' | 'clock'>,
 ): Volumes {
   return volumes({
@@ -17,7 +17,7 @@ export function volumeRoom(
     gates: defaultGates,
     random: Math.random,
     events: { pod: () => undefined, node: () => undefined },
-    cri: { status: () => Promise.reject(new Error('not asked')) },
+    cri: { status: () => Promise.reject(new Error('unexpected call')) },
     images: {
       find: async () => undefined,
       ensure: async ({ container }) => ({ ref: `sha256:${container.image}`, uid: undefined, username: '' }),
