@@ -4,7 +4,7 @@ import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock } from '../base/clock.ts';
-import { Ongoing } from '../base/ongoing.ts';
+import { InFlight } from '../base/in-flight.ts';
 import type { PastEvent } from '../events/event-history.ts';
 import { explainPod } from '../status/explain-pod.ts';
 
@@ -13,7 +13,7 @@ interface PodName {
   readonly name?: string;
 }
 
-type ActivitySource = Ongoing<PodActivity> | { activities(uid: PodUid): readonly PodActivity[] };
+type ActivitySource = InFlight<PodActivity> | { activities(uid: PodUid): readonly PodActivity[] };
 
 interface ExplainInput {
   readonly desired: { all(): readonly { readonly uid: PodUid; readonly pod: Pod }[] };
@@ -43,7 +43,7 @@ export function explainPods(input: ExplainInput): { readonly pods: readonly Expl
     const { explanation, sinceMs } = explainPod({
       lifecycle: lifecycles.all().get(uid),
       activities: activities.flatMap((source) =>
-        source instanceof Ongoing ? source.of(uid) : source.activities(uid),
+        source instanceof InFlight ? source.of(uid) : source.activities(uid),
       ),
       nowMs,
     });

@@ -1,7 +1,7 @@
 // The room of the runtime: what PodRuntime needs to carry out on the CRI what was decided for a pod.
 import type { ResourceList } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
-import { Ongoing } from '../base/ongoing.ts';
+import { InFlight } from '../base/in-flight.ts';
 import type { PodCgroups } from '../resources/cgroups/pod-cgroups.ts';
 import { UnfinishedHooks } from '../runtime/container/unfinished-hooks.ts';
 import { CrashBackoff, crashLimits } from '../runtime/decide/crash-backoff.ts';
@@ -38,13 +38,13 @@ interface RuntimeInput
 interface RuntimeRoom {
   readonly runtime: PodRuntime;
   /** Hooks in flight per pod, for /explain. */
-  readonly hooks: Ongoing<PodActivity>;
+  readonly hooks: InFlight<PodActivity>;
   readonly unfinishedHooks: UnfinishedHooks;
 }
 
 export function assembleRuntime(input: RuntimeInput): RuntimeRoom {
   const { allocatable, cgroups, clock, config, cri, edges, flags, gates, hostIps, log, machine } = input;
-  const hooks = new Ongoing<PodActivity>();
+  const hooks = new InFlight<PodActivity>();
   const unfinishedHooks = new UnfinishedHooks({ files: edges.files, rootDir: flags.rootDir, log });
   const userNamespaces = new UserNamespaces({
     cri,

@@ -12,8 +12,8 @@ import type { VolumeStatsSource } from '../api/ports/volume-stats.ts';
 import type { Channel } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import { learnOnce } from '../base/learn-once.ts';
 import type { Logger } from '../base/log/log.ts';
+import { memoizeAsync } from '../base/memoize-async.ts';
 import type { FeatureGates } from '../config/gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
@@ -104,7 +104,7 @@ export function assembleStats(input: StatsInput): AssembledStats {
     system: systemCgroups(input, edge, places),
     rootDir: flags.rootDir,
     podLogsDir: config.podLogsDir,
-    machine: learnOnce(() => machineEntry(input, edge)),
+    machine: memoizeAsync(() => machineEntry(input, edge)),
     sandboxImage: sandboxImage(input),
     settings: { nodeName: input.nodeName, bootedAtMs: edge.bootedAtMs, psi: gates.KubeletPSI },
   });
@@ -199,7 +199,7 @@ async function machineEntry(input: StatsInput, edge: StatsEdge): Promise<Machine
 
 /** Dashboards take what has no image for no container. A runtime that does not say is asked again. */
 function sandboxImage({ cri, flags }: StatsInput): () => Promise<string> {
-  const learn = learnOnce(async () => {
+  const learn = memoizeAsync(async () => {
     const { info } = await cri.status({ verbose: true }, { timeoutMs: 2_000 });
     return /"sandboxImage":\s*"([^"]+)"/.exec(info['config'] ?? '')?.[1] ?? flags.podInfraContainerImage;
   });

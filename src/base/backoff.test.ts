@@ -5,19 +5,19 @@ const second = 1000;
 const make = () => new Backoff<string>({ initialMs: 10 * second, maxMs: 300 * second });
 
 describe('Backoff', () => {
-  test('the first event gives the initial delay, further ones double it up to the maximum', () => {
+  test('starts with the initial delay and doubles it up to the maximum', () => {
     const backoff = make();
     const delays = Array.from({ length: 7 }, (_, i) => backoff.next('a', i * second, i * second));
     expect(delays.map((ms) => ms / second)).toEqual([10, 20, 40, 80, 160, 300, 300]);
     expect(backoff.delay('a')).toBe(300 * second);
   });
 
-  test('another factor', () => {
+  test('applies another factor', () => {
     const backoff = new Backoff<string>({ initialMs: 1, maxMs: 100, factor: 3 });
     expect([1, 2, 3].map((ms) => backoff.next('a', ms, ms))).toEqual([1, 3, 9]);
   });
 
-  test('keys do not know each other', () => {
+  test('keeps keys independent', () => {
     const backoff = make();
     backoff.next('a', 0, 0);
     backoff.next('a', 0, 0);
@@ -25,7 +25,7 @@ describe('Backoff', () => {
     expect(backoff.next('b', 0, 0)).toBe(10 * second);
   });
 
-  test('reset begins anew', () => {
+  test('starts over after reset', () => {
     const backoff = make();
     backoff.next('a', 0, 0);
     backoff.next('a', 0, 0);
@@ -36,15 +36,15 @@ describe('Backoff', () => {
   });
 
   test.each([
-    ['an event at twice the maximum still counts on', 600, 20],
-    ['one after that begins anew', 601, 10],
+    ['an event at twice the maximum continues', 600, 20],
+    ['a later event starts over', 601, 10],
   ])('expiry: %s', (_name, eventSeconds, wantSeconds) => {
     const backoff = make();
     backoff.next('a', 0, 0);
     expect(backoff.next('a', eventSeconds * second, eventSeconds * second)).toBe(wantSeconds * second);
   });
 
-  test('expiry by its own limit', () => {
+  test('applies its own expiry', () => {
     const backoff = new Backoff<string>({ initialMs: 10, maxMs: 1000, expireMs: 50 });
     backoff.next('a', 0, 0);
     expect(backoff.next('a', 50, 50)).toBe(20);
@@ -55,7 +55,7 @@ describe('Backoff', () => {
     ['right after the event', 100, 100, true],
     ['just inside the delay', 100, 109.999, true],
     ['when the delay has passed', 100, 110, false],
-    ['an old event, already waited for', 50, 100, false],
+    ['an old event whose delay has passed', 50, 100, false],
     ['an event long after the last update: expired', 701, 701, false],
   ])('isInBackoffSince: %s', (_name, eventSeconds, nowSeconds, want) => {
     const backoff = make();
@@ -75,7 +75,7 @@ describe('Backoff', () => {
     expect(backoff.isInBackoffSinceUpdate('b', atSeconds * second)).toBe(false);
   });
 
-  test('collect drops what has expired and only that', () => {
+  test('collect drops expired keys only', () => {
     const backoff = make();
     backoff.next('old', 0, 0);
     backoff.next('new', 100 * second, 100 * second);

@@ -1,14 +1,14 @@
-// Remembers per key how long to wait before the next attempt. Passive: callers bring the time, so a decider can use it.
-// Upstream: client-go/util/flowcontrol/backoff.go, whose times and comparisons these are.
-// Invariant: the first event gives initialMs, each further one `factor` times the last up to maxMs; a key whose last
-// event lies further back than expireMs begins anew.
+// Keeps the exponential backoff per key. Passive: callers pass the time, so that deciders can use it.
+// Upstream: client-go/util/flowcontrol/backoff.go, with the same times and comparisons.
+// Invariant: the first event sets initialMs, each further one `factor` times the last, up to maxMs; a key whose last event is
+// older than expireMs starts over.
 
 interface BackoffOptions {
   readonly initialMs: number;
   readonly maxMs: number;
-  /** 2 unless told. */
+  /** Default: 2. */
   readonly factor?: number;
-  /** How long a key must stay quiet to be forgiven: 2 × maxMs unless told. The kubelet's crash-loop back-off has 10 min. */
+  /** A key without an event for this long starts over. Default: 2 × maxMs. The crash-loop backoff has 10 min. */
   readonly expireMs?: number;
 }
 
@@ -31,7 +31,7 @@ export class Backoff<K> {
     this.#expireMs = options.expireMs ?? 2 * options.maxMs;
   }
 
-  /** Records one more event, which happened at eventMs, and returns the delay that now holds. */
+  /** Records an event at eventMs and returns the new delay. */
   next(key: K, eventMs: number, nowMs: number): number {
     const entry = this.#valid(key, eventMs);
     const delayMs =
@@ -40,18 +40,18 @@ export class Backoff<K> {
     return delayMs;
   }
 
-  /** The delay that holds for the key, 0 when there is none. */
+  /** The current delay of the key, 0 without one. */
   delay(key: K): number {
     return this.#entries.get(key)?.delayMs ?? 0;
   }
 
-  /** Whether less than the delay has passed since the event (a container's exit, say). */
+  /** Whether less than the delay has passed since the event, such as a container's exit. */
   isInBackoffSince(key: K, eventMs: number, nowMs: number): boolean {
     const entry = this.#valid(key, eventMs);
     return entry !== undefined && nowMs - eventMs < entry.delayMs;
   }
 
-  /** Whether, at eventMs, less than the delay has passed since the last next(): for attempts that leave no time of their own. */
+  /** Whether, at eventMs, less than the delay has passed since the last next(). For attempts without a timestamp of their own. */
   isInBackoffSinceUpdate(key: K, eventMs: number): boolean {
     const entry = this.#valid(key, eventMs);
     return entry !== undefined && eventMs - entry.updatedMs < entry.delayMs;
@@ -61,7 +61,7 @@ export class Backoff<K> {
     this.#entries.delete(key);
   }
 
-  /** Drops the keys that have expired; to be called now and then, so that keys that are gone do not pile up. */
+  /** Drops expired keys. Call it periodically, so that entries of removed keys do not accumulate. */
   collect(nowMs: number): void {
     for (const [key, entry] of this.#entries) if (this.#expired(entry, nowMs)) this.#entries.delete(key);
   }

@@ -11,11 +11,11 @@ describe('Channel', () => {
     expect(seen).toEqual(['a:1', 'b:1']);
   });
 
-  test('a push without listeners is fine', () => {
+  test('accepts a push without listeners', () => {
     expect(() => new Channel<number>().push(1)).not.toThrow();
   });
 
-  test('unsubscribing ends one subscription only, also of the same function, and may be repeated', () => {
+  test('unsubscribes one subscription only, even of the same function, and any number of times', () => {
     const channel = new Channel<number>();
     const seen: number[] = [];
     const listener = (key: number): void => void seen.push(key);
@@ -27,7 +27,7 @@ describe('Channel', () => {
     expect(seen).toEqual([1]);
   });
 
-  test('a listener unsubscribed during the push, not yet reached, is not called; the others are', () => {
+  test('skips a listener that was unsubscribed earlier in the same push', () => {
     const channel = new Channel<number>();
     const seen: string[] = [];
     channel.subscribe(() => {
@@ -40,7 +40,7 @@ describe('Channel', () => {
     expect(seen).toEqual(['a', 'c']);
   });
 
-  test('a listener that unsubscribes itself does not make the next one miss the value', () => {
+  test('reaches the next listener if one unsubscribes itself', () => {
     const channel = new Channel<number>();
     const seen: string[] = [];
     const unsubscribe = channel.subscribe(() => {
@@ -53,7 +53,7 @@ describe('Channel', () => {
     expect(seen).toEqual(['a', 'b', 'b']);
   });
 
-  test('a listener added during a push begins with the next', () => {
+  test('a listener added during a push receives the next one', () => {
     const channel = new Channel<number>();
     const seen: number[] = [];
     const stop = channel.subscribe(() => {
@@ -66,7 +66,7 @@ describe('Channel', () => {
     expect(seen).toEqual([2]);
   });
 
-  test('a listener that throws does not stop the others; onError gets it', () => {
+  test('reports a throwing listener to onError and continues with the others', () => {
     const errors: unknown[] = [];
     const channel = new Channel<number>({ onError: (err) => errors.push(err) });
     const seen: number[] = [];
@@ -80,7 +80,7 @@ describe('Channel', () => {
     expect(errors).toEqual([boom]);
   });
 
-  test('a push from inside a listener is delivered at once', () => {
+  test('delivers a push from inside a listener first', () => {
     const channel = new Channel<number>();
     const seen: string[] = [];
     channel.subscribe((key) => {

@@ -1,7 +1,7 @@
 // Announces keys from the one writer of a store to its readers, synchronously. Events carry keys, never state.
-// Invariants: push() reaches every listener subscribed when it began and not unsubscribed since, in the order of
-// subscription, whatever the others throw; who subscribes while a value is pushed begins with the next one.
-// A push from inside a listener is delivered at once, before the outer one goes on.
+// Invariants: push() reaches every listener that was subscribed when it began and has not unsubscribed since, in order of
+// subscription, even if others throw; a listener subscribed during a push receives the next one. A push from inside a
+// listener is delivered before the outer push continues.
 import { reportUncaught } from './log/report-uncaught.ts';
 
 interface Subscription<T> {
@@ -10,7 +10,7 @@ interface Subscription<T> {
 }
 
 interface ChannelOptions {
-  /** Gets what a listener threw. Otherwise it becomes an uncaught exception, after the push: a bug is not hidden. */
+  /** Receives the error of a listener. Default: an uncaught exception after the push, so that a bug is not hidden. */
   readonly onError?: (err: unknown) => void;
 }
 
@@ -39,7 +39,7 @@ export function mergeChannels<T>(...sources: readonly Subscribable<T>[]): Merged
 
 export class Channel<T> implements Subscribable<T> {
   readonly #onError: (err: unknown) => void;
-  // Replaced, never changed, so that a push in progress keeps its list.
+  // Replaced, never mutated, so that a push in progress keeps its list.
   #subscriptions: readonly Subscription<T>[] = [];
 
   constructor(options: ChannelOptions = {}) {

@@ -11,20 +11,20 @@ describe('realClock', () => {
   });
   afterEach(() => leaks.assertNone());
 
-  test('now is the wall clock, monotonic goes forward', async () => {
+  test('now is the wall clock, monotonic never steps back', async () => {
     const before = realClock.monotonic();
     expect(Math.abs(realClock.now() - Date.now())).toBeLessThan(1000);
     await realClock.sleep(2);
     expect(realClock.monotonic()).toBeGreaterThan(before);
   });
 
-  test('a timer fires once, after its delay', async () => {
+  test('fires a timer once after its delay', async () => {
     const startedMs = realClock.monotonic();
     await new Promise<void>((resolve) => realClock.setTimer(20, resolve));
     expect(realClock.monotonic() - startedMs).toBeGreaterThanOrEqual(19);
   });
 
-  test('a cancelled timer does not fire, and cancelling again is harmless', async () => {
+  test('does not fire a cancelled timer, and tolerates a second cancel', async () => {
     let fired = false;
     const timer = realClock.setTimer(1, () => {
       fired = true;
@@ -36,7 +36,7 @@ describe('realClock', () => {
   });
 
   test.each([2 ** 31, 2 ** 40, Number.POSITIVE_INFINITY])(
-    'a timer of %d ms does not fire at once',
+    'does not fire a timer of %d ms at once',
     async (ms) => {
       let fired = false;
       const timer = realClock.setTimer(ms, () => {
@@ -48,11 +48,11 @@ describe('realClock', () => {
     },
   );
 
-  test('a NaN delay is refused instead of firing at once', () => {
+  test('rejects a NaN delay instead of firing at once', () => {
     expect(() => realClock.setTimer(Number.NaN, () => undefined)).toThrow(RangeError);
   });
 
-  test('a timer keeps the process alive', () => {
+  test('keeps the process alive while a timer is pending', () => {
     const timer = realClock.setTimer(1000, () => undefined);
     expect(process.getActiveResourcesInfo()).toContain('Timeout');
     timer.cancel();
@@ -69,7 +69,7 @@ describe('realClock: long timers, on a simulated event loop', () => {
     vi.useRealTimers();
   });
 
-  test('are chained from pieces and fire at their time', () => {
+  test('are chained from pieces and fire when they are due', () => {
     let fired = 0;
     realClock.setTimer(3 * longestMs, () => fired++);
     vi.advanceTimersByTime(3 * longestMs - 1);
@@ -91,12 +91,12 @@ describe('realClock: long timers, on a simulated event loop', () => {
 });
 
 describe('sleep', () => {
-  test('rejects with the reason when the signal is already aborted, without a timer', async () => {
+  test('rejects with the reason and sets no timer if the signal is already aborted', async () => {
     const reason = new Aborted('no');
     await expect(realClock.sleep(60_000, AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 
-  test('rejects with the reason when aborted meanwhile, and lets go of the timer', async () => {
+  test('rejects with the reason and cancels its timer on abort', async () => {
     const leaks = checkLeaks();
     const abort = new AbortController();
     const sleeping = realClock.sleep(60_000, abort.signal);
@@ -106,7 +106,7 @@ describe('sleep', () => {
     await leaks.assertNone();
   });
 
-  test('removes its abort listener when it ends by itself', async () => {
+  test('removes its abort listener when the time is up', async () => {
     const abort = new AbortController();
     const sleeping = realClock.sleep(1, abort.signal);
     expect(getEventListeners(abort.signal, 'abort')).toHaveLength(1);

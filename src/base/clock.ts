@@ -1,29 +1,29 @@
-// The only source of time. Everything else takes a Clock, so that tests decide what time it is and two kubelets
-// can live in one process. Upstream: k8s.io/utils/clock.
-// Invariant: a timer fires at most once and never after cancel(). The real one counts whole milliseconds of the event loop,
-// so it may fire a fraction of one early: who needs the exact moment compares monotonic() and waits for the rest.
+// The only source of time. Everything else takes a Clock, so that tests control time and two kubelets can share a process.
+// Upstream: k8s.io/utils/clock.
+// Invariant: a timer fires at most once and never after cancel(). The real clock counts whole milliseconds of the event loop,
+// so a timer may fire a fraction of a millisecond early: callers that need the exact moment check monotonic() and wait on.
 
 export interface Timer {
   cancel(): void;
 }
 
 export interface Clock {
-  /** Wall clock, milliseconds since the epoch. May step, forwards or back: for timestamps only. */
+  /** Wall clock in milliseconds since the epoch. It may step forwards or back: for timestamps only. */
   now(): number;
-  /** Milliseconds from an arbitrary start; never steps back. For measuring and for deadlines. */
+  /** Milliseconds from an arbitrary start; never steps back. For durations and deadlines. */
   monotonic(): number;
-  /** Calls fn once, after ms (0 or less: on the next turn; Infinity: never). */
+  /** Calls fn once after ms. 0 or less means the next turn of the event loop, Infinity never. */
   setTimer(ms: number, fn: () => void): Timer;
   /** Resolves after ms, or rejects with signal.reason. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** A longer delay makes Node fire after 1 ms, with a warning; longer timers are chained from pieces of this size. */
+/** Node fires a longer timer after 1 ms, with a warning, so longer timers are chained from pieces of this size. */
 const longestNodeTimerMs = 2 ** 31 - 1;
 
 const neverTimer: Timer = { cancel: () => undefined };
 
-/** A NaN delay would fire at once, which turns an arithmetic slip into a hot loop. */
+/** A NaN delay would fire at once and turn an arithmetic mistake into a hot loop. */
 export function checkDelay(ms: number): void {
   if (Number.isNaN(ms)) throw new RangeError('timer delay is not a number');
 }
@@ -48,7 +48,7 @@ function chainTimer(dueMs: number, fn: () => void): Timer {
   return { cancel: () => clearTimeout(handle) };
 }
 
-/** sleep() in terms of setTimer(), for every Clock. Leaves neither timer nor abort listener behind, however it ends. */
+/** Implements sleep() with setTimer(), for every Clock. Leaves no timer or abort listener behind. */
 export function sleepWith(
   clock: Pick<Clock, 'setTimer'>,
   ms: number,

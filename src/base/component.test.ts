@@ -13,7 +13,7 @@ function recorder(
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
-test('a component is woken from before its start until it is told to stop', async () => {
+test('wakes a component from before its start until its stop', async () => {
   const channel = new Channel<string>();
   const abort = new AbortController();
   const { component, seen } = recorder(channel, async (signal) => {
@@ -29,7 +29,7 @@ test('a component is woken from before its start until it is told to stop', asyn
   expect(seen).toEqual(['while starting', 'running']);
 });
 
-test('a component that fails to start is not woken again', async () => {
+test('does not wake a component whose start failed', async () => {
   const channel = new Channel<string>();
   const { component, seen } = recorder(channel, () => Promise.reject(new Error('no disk')));
   await expect(startComponent(component, new AbortController().signal)).rejects.toThrow('no disk');
@@ -37,7 +37,7 @@ test('a component that fails to start is not woken again', async () => {
   expect(seen).toEqual([]);
 });
 
-test('a component whose signal is aborted already is not woken', async () => {
+test('does not wake a component whose signal is aborted already', async () => {
   const channel = new Channel<string>();
   const { component, seen } = recorder(channel, async () => ({ stopped: Promise.resolve() }));
   await startComponent(component, AbortSignal.abort());
@@ -45,7 +45,7 @@ test('a component whose signal is aborted already is not woken', async () => {
   expect(seen).toEqual([]);
 });
 
-test('a reaction runs until it is told to stop', async () => {
+test('runs a reaction until its stop', async () => {
   const channel = new Channel<string>();
   const seen: string[] = [];
   const abort = new AbortController();
@@ -60,7 +60,7 @@ test('a reaction runs until it is told to stop', async () => {
   expect(seen).toEqual(['a']);
 });
 
-test('merged channels announce what any of them announces, and can be unsubscribed', () => {
+test('merges channels and unsubscribes from all of them', () => {
   const [a, b] = [new Channel<string>(), new Channel<string>()];
   const merged = mergeChannels(a, b);
   const seen: string[] = [];

@@ -35,13 +35,13 @@ describe('isAbort', () => {
   const plainAbort = new AbortController();
   plainAbort.abort();
   const cases: [string, unknown, boolean][] = [
-    ['our reason', new Aborted('stopping'), true],
+    ['an Aborted reason', new Aborted('stopping'), true],
     ['the default reason of abort()', plainAbort.signal.reason, true],
     ["Node's AbortError", Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }), true],
     ['AbortSignal.timeout is a failure', new DOMException('slow', 'TimeoutError'), false],
     ['a timeout', new KubeletError('timeout', 'DeadlineExceeded', 'slow'), false],
     ['an error caused by an abort', new Error('broken', { cause: new Aborted('x') }), false],
-    ['the word', 'AbortError', false],
+    ['the string', 'AbortError', false],
     ['nothing', undefined, false],
   ];
   test.each(cases)('%s', (_name, err, want) => expect(isAbort(err)).toBe(want));
@@ -62,8 +62,8 @@ describe('isAbortOf', () => {
     ],
     ['any abort, wrapped', new Error('a', { cause: new Aborted('b') }), aborted, true],
     ['another error', new Error('disk full'), aborted, false],
-    ['causes in a circle', loop, aborted, false],
-    ['an abort, but not of this signal', new Aborted('b'), new AbortController().signal, false],
+    ['a cycle of causes', loop, aborted, false],
+    ['an abort of another signal', new Aborted('b'), new AbortController().signal, false],
   ];
   test.each(cases)('%s', (_name, err, signal, want) => expect(isAbortOf(err, signal)).toBe(want));
 });
@@ -79,7 +79,7 @@ describe('describeError', () => {
   const cases: [string, unknown, string][] = [
     ['one message', new Error('disk full'), 'disk full'],
     ['the chain', pullFailed, 'image pull failed: connection refused'],
-    ['three links', new Error('a', { cause: new Error('b', { cause: new Error('c') }) }), 'a: b: c'],
+    ['three causes', new Error('a', { cause: new Error('b', { cause: new Error('c') }) }), 'a: b: c'],
     [
       'a cause already in the message',
       new Error('open x: ENOENT', { cause: new Error('ENOENT') }),
@@ -90,8 +90,8 @@ describe('describeError', () => {
       new Error('no space', { cause: new Error('write f: no space') }),
       'write f: no space',
     ],
-    ['a cause that is text', new Error('a', { cause: 'b' }), 'a: b'],
-    ['causes in a circle', circle, 'outer: inner'],
+    ['a cause that is a string', new Error('a', { cause: 'b' }), 'a: b'],
+    ['a cycle of causes', circle, 'outer: inner'],
     ['several lines', new Error('first\n  second\r\nthird\n'), 'first second third'],
     ['no message', new TypeError(''), 'TypeError'],
     [
@@ -101,7 +101,7 @@ describe('describeError', () => {
     ],
     ['several errors without a message', new AggregateError([new Error('a')]), '[a]'],
     ['a message that throws', unreadable, 'error without a readable message'],
-    ['text', 'went wrong', 'went wrong'],
+    ['a string', 'went wrong', 'went wrong'],
     ['a number', 7, '7'],
     ['nothing', undefined, 'undefined'],
     ['null', null, 'null'],
@@ -112,24 +112,24 @@ describe('describeError', () => {
   ];
   test.each(cases)('%s', (_name, err, want) => expect(describeError(err)).toBe(want));
 
-  test('is bounded', () => {
+  test('bounds the length', () => {
     const long = describeError(new Error('x'.repeat(100_000)));
     expect(long).toHaveLength(4096);
     expect(long.endsWith('…')).toBe(true);
   });
 
-  // Eight to the sixteenth descriptions without a bound on their number.
-  test('is bounded for errors of errors of errors', () => {
+  // Without a bound: 8^16 descriptions.
+  test('bounds nested AggregateErrors', () => {
     let err = new AggregateError([new Error('leaf')], 'top');
     for (let i = 0; i < 40; i++) err = new AggregateError(Array(8).fill(err), `level ${i}`);
     expect(describeError(err).length).toBeLessThanOrEqual(4096);
   });
 
-  test('keeps blanks within a line and makes one blank of those around a line break', () => {
+  test('keeps blanks within a line and collapses those around a line break', () => {
     expect(describeError(new Error('a  b \t\n\n  c\u2028d\v'))).toBe('a  b c d');
   });
 
-  // A pattern that looks for blanks, then a line break, takes hours for these.
+  // A regular expression that matches blanks before a line break takes hours for these.
   const megabyte = 1024 * 1024;
   const hostile: readonly (readonly [string, unknown, string])[] = [
     ['blanks in a message', new Error(`x${' '.repeat(megabyte)}y`), 'x'],
@@ -140,13 +140,13 @@ describe('describeError', () => {
     ['blanks in an object', { a: `x${' '.repeat(megabyte)}y` }, '{"a":"x'],
     ['line breaks', `x${'\n'.repeat(megabyte)}y`, 'x'],
   ];
-  test.each(hostile)('a megabyte of %s costs no time', (_name, err, want) => {
+  test.each(hostile)('describes a megabyte of %s in linear time', (_name, err, want) => {
     const text = describeError(err);
     expect(text.startsWith(want)).toBe(true);
     expect(text.length).toBeLessThanOrEqual(4096);
   });
 
-  test('reads no more of a thrown object than it shows', () => {
+  test('reads no more of a thrown object than it prints', () => {
     let read = 0;
     const member = { toJSON: () => void (read += 1) };
     describeError({ list: Array.from({ length: 100_000 }, () => member) });

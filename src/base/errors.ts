@@ -1,6 +1,6 @@
-// What goes wrong, in the kubelet's own words. Edges turn gRPC, HTTP and errno into KubeletError; features decide by
-// kind and reason and never see a code of the outside.
-// Invariant: describing an error never throws and never yields more than one bounded line.
+// The kubelet's error type. Edges translate gRPC codes, HTTP status and errno into KubeletError; features decide by kind and
+// reason and never see a foreign code.
+// Invariant: describing an error never throws and yields a single line of bounded length.
 
 export type ErrorKind =
   | 'not-found'
@@ -19,7 +19,7 @@ interface KubeletErrorOptions {
 export class KubeletError extends Error {
   override readonly name = 'KubeletError';
   readonly kind: ErrorKind;
-  /** The word the API shows: a waiting reason, an event reason, a condition reason. */
+  /** The reason that the API shows: of a waiting state, an event or a condition. */
   readonly reason: string;
   readonly details: Readonly<Record<string, unknown>>;
 
@@ -32,15 +32,15 @@ export class KubeletError extends Error {
 }
 
 const longestDescription = 4096;
-/** Of one message, before its line breaks and the blanks around them become one blank. */
+/** Limit of one message before whitespace with line breaks is collapsed. */
 const longestRead = 4 * longestDescription;
 const deepestCause = 16;
 const mostErrors = 256;
-/** Of an object or a list that was thrown. */
+/** Limit for an object or array that was thrown. */
 const mostMembers = 256;
 const lineBreak = /[\r\n\u2028\u2029]/;
 
-/** The reason to give to AbortController.abort(): says who gave up and why, and is recognised by isAbort. */
+/** The reason to pass to AbortController.abort(): names what was given up and why. isAbort() recognises it. */
 export class Aborted extends Error {
   override readonly name = 'AbortError';
 }
@@ -50,14 +50,14 @@ export function isKind(err: unknown, kind: ErrorKind): boolean {
 }
 
 /**
- * Whether err says that somebody gave up, which is not a failure. A timeout is one, and so is an error that merely
- * has an abort among its causes: the connection that broke since its session was closed did break.
+ * Whether err is an abort, which is not a failure. A timeout is a failure, and so is an error that only has an abort among
+ * its causes: a connection that broke because its session was closed did break.
  */
 export function isAbort(err: unknown): boolean {
   return err instanceof Error && safely(() => err.name) === 'AbortError';
 }
 
-/** Whether work that was given this signal failed because the signal was aborted, wrapped in other errors or not. */
+/** Whether an operation with this signal failed because the signal was aborted, wrapped in other errors or not. */
 export function isAbortOf(err: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false;
   let current = err;
@@ -70,12 +70,12 @@ export function isAbortOf(err: unknown, signal: AbortSignal): boolean {
   return false;
 }
 
-/** The messages of err and its causes as one line, "outer: inner: innermost", saying nothing twice. */
+/** The messages of err and its causes as one line, "outer: inner: innermost", without repetitions. */
 export function describeError(err: unknown): string {
   return describeChain(err, deepestCause, { errors: mostErrors });
 }
 
-/** How many more errors a description may visit: errors of errors would multiply otherwise. */
+/** Bounds how many errors a description visits: nested AggregateErrors would multiply otherwise. */
 interface Budget {
   errors: number;
 }
@@ -87,7 +87,7 @@ function describeChain(err: unknown, depth: number, left: Budget): string {
   while (!seen.has(current) && seen.size < depth && left.errors > 0) {
     seen.add(current);
     left.errors -= 1;
-    // Each part is bounded before it is compared with the others: a message may hold megabytes of a container's output.
+    // Bounded before the comparison with other parts: a message may hold megabytes of a container's output.
     addPart(parts, shortLine(ownText(current, depth, left)));
     const cause = causeOf(current);
     if (cause === undefined) break;
@@ -102,7 +102,7 @@ function addPart(parts: string[], text: string): void {
     parts.push(text);
     return;
   }
-  // Wrapping commonly puts the inner message into the outer one, and sometimes a library does the reverse.
+  // Wrapping commonly repeats the inner message in the outer one; some libraries do the reverse.
   if (text === '' || parts.some((part) => part.includes(text))) return;
   if (text.includes(last)) parts[parts.length - 1] = text;
   else parts.push(text);
@@ -132,7 +132,7 @@ function describeObject(value: object): string {
   return safely(() => shortJson(value)) ?? Object.prototype.toString.call(value);
 }
 
-/** JSON of at most some thousand characters; what is beyond that is left out. */
+/** JSON of bounded length; the excess is omitted. */
 function shortJson(value: object): string {
   if (ArrayBuffer.isView(value)) return `<${value.byteLength} bytes>`;
   let left = longestDescription;
@@ -159,7 +159,7 @@ function causeOf(err: unknown): unknown {
   return safely(() => err.cause ?? undefined);
 }
 
-/** One line of at most longestDescription. Cut before it is searched, and searched in one pass. */
+/** One line of at most longestDescription. Truncated before the search, which takes one pass. */
 function shortLine(text: string): string {
   const line = bounded(text, longestRead).replace(/\s+/g, (blanks) =>
     lineBreak.test(blanks) ? ' ' : blanks,
@@ -171,7 +171,7 @@ function bounded(text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`;
 }
 
-/** Getters and toString of foreign errors may throw; a description has to come out anyway. */
+/** Getters and toString of foreign errors may throw; a description must not. */
 function safely<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -19,12 +19,12 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ do: fc.constant('end-run' as const), nth: fc.nat({ max: 4 }), fails: fc.boolean() }),
 );
 
-/** A queue that watches its own invariants while a random history is played to it. */
+/** Checks the queue's invariants while it replays a random history. */
 class World {
   readonly clock = new FakeClock();
   readonly inFlight = new Map<number, (failed: boolean) => void>();
   readonly violations: string[] = [];
-  /** Keys added, directly or by a wake that fell due, and not begun since. */
+  /** Keys added, directly or by a due wake, and not run since. */
   readonly owed = new Set<number>();
   readonly queue: KeyedQueue<number>;
 
@@ -64,7 +64,7 @@ class World {
     await Promise.resolve();
   }
 
-  /** Lets every run succeed until nothing is left to do. */
+  /** Lets every run succeed until the queue is idle. */
   async finish(): Promise<void> {
     for (let round = 0; round < 100 && this.#busy(); round++) {
       await this.clock.advance(60);
@@ -78,7 +78,7 @@ class World {
   }
 }
 
-test('KeyedQueue: whatever is added, cancelled, failed and awaited, in whatever order', async () => {
+test('KeyedQueue keeps its invariants in any sequence of adds, cancels and failures', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 3 }),

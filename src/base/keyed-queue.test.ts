@@ -11,7 +11,7 @@ interface RunInFlight {
   fail(err: unknown): Promise<void>;
 }
 
-/** A queue whose runs end when the test says so. */
+/** A queue whose runs end under the control of the test. */
 function setUp(options: Partial<KeyedQueueOptions<string>> = {}) {
   const clock = new FakeClock();
   const runs: RunInFlight[] = [];
@@ -54,19 +54,19 @@ function setUp(options: Partial<KeyedQueueOptions<string>> = {}) {
 }
 
 describe('KeyedQueue: adding', () => {
-  test('a key added several times before it begins runs once', async () => {
+  test('runs a key once that was added several times before its run', async () => {
     const { add, begun } = setUp();
     await add('a', 'a', 'b', 'a');
     expect(begun()).toEqual(['a', 'b']);
   });
 
-  test('a run never begins inside add()', () => {
+  test('never begins a run inside add()', () => {
     const { queue, begun } = setUp();
     queue.add('a');
     expect(begun()).toEqual([]);
   });
 
-  test('one run in flight per key; added meanwhile, it runs exactly once more', async () => {
+  test('runs a key once more that was added during its run', async () => {
     const { add, begun, at } = setUp();
     await add('a');
     await add('a', 'a', 'a');
@@ -77,7 +77,7 @@ describe('KeyedQueue: adding', () => {
     expect(begun()).toEqual(['a', 'a']);
   });
 
-  test('an add from within the run itself counts as added meanwhile', async () => {
+  test('counts an add from within the run itself', async () => {
     const clock = new FakeClock();
     let runs = 0;
     const queue: KeyedQueue<string> = new KeyedQueue<string>({
@@ -95,7 +95,7 @@ describe('KeyedQueue: adding', () => {
     expect(queue.isActive('a')).toBe(false);
   });
 
-  test('keys begin in the order they were added; a dirty one goes to the end', async () => {
+  test('runs keys in the order of their adds, dirty ones last', async () => {
     const { add, begun, at } = setUp({ parallel: 1 });
     await add('a');
     await add('b', 'a', 'c');
@@ -103,7 +103,7 @@ describe('KeyedQueue: adding', () => {
     expect(begun()).toEqual(['a', 'b', 'c', 'a']);
   });
 
-  test('no more than `parallel` run at once', async () => {
+  test('runs at most `parallel` keys at once', async () => {
     const { add, begun, at } = setUp({ parallel: 2 });
     await add('a', 'b', 'c', 'd');
     expect(begun()).toEqual(['a', 'b']);
@@ -113,7 +113,7 @@ describe('KeyedQueue: adding', () => {
     expect(begun()).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('a stuck run holds up no other key', async () => {
+  test('does not delay other keys behind a stuck run', async () => {
     const { add, begun, at } = setUp({ parallel: 2 });
     await add('stuck', 'b', 'c');
     await at(1).finish();
@@ -122,7 +122,7 @@ describe('KeyedQueue: adding', () => {
     expect(begun()).toEqual(['stuck', 'b', 'c', 'b']);
   });
 
-  test('what is added before start() runs after it', async () => {
+  test('runs keys after start() that were added before it', async () => {
     const clock = new FakeClock();
     const seen: string[] = [];
     const queue = new KeyedQueue<string>({
@@ -141,7 +141,7 @@ describe('KeyedQueue: adding', () => {
     expect(seen).toEqual(['a', 'b']);
   });
 
-  test('thousands of waiting keys keep their order', async () => {
+  test('keeps the order of thousands of waiting keys', async () => {
     const { clock, queue, begun, at } = setUp({ parallel: 1 });
     const keys = Array.from({ length: 1000 }, (_, i) => `k${i}`);
     for (const key of keys) queue.add(key);
@@ -156,13 +156,13 @@ describe('KeyedQueue: adding', () => {
     expect(begun()).toEqual(keys);
   });
 
-  test('a cap below one is refused: nothing would ever run', () => {
+  test('rejects a limit below one, with which nothing would ever run', () => {
     expect(() => setUp({ parallel: 0 })).toThrow(RangeError);
   });
 });
 
 describe('KeyedQueue: addAfter', () => {
-  test('runs the key when its time has come', async () => {
+  test('runs the key when it is due', async () => {
     const { clock, queue, begun } = setUp();
     queue.addAfter('a', 50);
     await clock.advance(49);
@@ -172,8 +172,8 @@ describe('KeyedQueue: addAfter', () => {
   });
 
   test.each([
-    ['the earlier one comes first', 50, 80],
-    ['the earlier one comes second', 80, 50],
+    ['the earlier one is added first', 50, 80],
+    ['the earlier one is added second', 80, 50],
   ])('one timer per key, the earlier wins: %s', async (_name, first, second) => {
     const { clock, queue, begun, at } = setUp();
     queue.addAfter('a', first);
@@ -186,7 +186,7 @@ describe('KeyedQueue: addAfter', () => {
     expect(begun()).toEqual(['a']);
   });
 
-  test('falling due while the key runs makes it run once more', async () => {
+  test('runs the key once more if it is due during a run', async () => {
     const { clock, queue, add, begun, at } = setUp();
     await add('a');
     queue.addAfter('a', 50);
@@ -196,7 +196,7 @@ describe('KeyedQueue: addAfter', () => {
     expect(begun()).toEqual(['a', 'a']);
   });
 
-  test('a key is running from its begin to its end, not while it waits', async () => {
+  test('isRunning holds during the run only', async () => {
     const { queue, add, at } = setUp();
     queue.addAfter('a', 50);
     expect(queue.isRunning('a')).toBe(false);
@@ -206,7 +206,7 @@ describe('KeyedQueue: addAfter', () => {
     expect([queue.isRunning('a'), queue.isActive('a')]).toEqual([false, true]);
   });
 
-  test('a wake that was asked for survives an add and a success', async () => {
+  test('keeps a requested wake after an add and a success', async () => {
     const { clock, queue, add, begun, at } = setUp();
     queue.addAfter('a', 50);
     await add('a');
@@ -217,8 +217,8 @@ describe('KeyedQueue: addAfter', () => {
   });
 });
 
-describe('KeyedQueue: back-off', () => {
-  test('grows by two up to the maximum, per key', async () => {
+describe('KeyedQueue: backoff', () => {
+  test('doubles up to the maximum, per key', async () => {
     const { clock, add, errors, at } = setUp();
     await add('a');
     for (let i = 0; i < 6; i++) {
@@ -231,7 +231,7 @@ describe('KeyedQueue: back-off', () => {
     expect(errors.at(-1)).toEqual(['b', 'no', 100]);
   });
 
-  test('the retry comes when it was announced, not before', async () => {
+  test('retries at the announced time', async () => {
     const { clock, add, begun, at } = setUp();
     await add('a');
     await at(0).fail(new Error('no'));
@@ -255,7 +255,7 @@ describe('KeyedQueue: back-off', () => {
     expect(errors[0]?.[2]).toBeCloseTo(want, 6);
   });
 
-  test('success resets it', async () => {
+  test('resets on success', async () => {
     const { clock, add, errors, at } = setUp();
     await add('a');
     await at(0).fail(new Error('1'));
@@ -268,7 +268,7 @@ describe('KeyedQueue: back-off', () => {
     expect(errors.map(([, , retryInMs]) => retryInMs)).toEqual([100, 200, 100]);
   });
 
-  test('an add does not wait for it, and a success then drops the retry', async () => {
+  test('runs an added key at once, and its success cancels the retry', async () => {
     const { clock, queue, add, begun, at } = setUp();
     await add('a');
     await at(0).fail(new Error('no'));
@@ -279,7 +279,7 @@ describe('KeyedQueue: back-off', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('addUnlessBackingOff waits for it, also when it comes during the run that fails', async () => {
+  test('addUnlessBackingOff waits for the retry, also if called during the failing run', async () => {
     const { add, at, begun, clock, queue } = setUp();
     await add('a');
     queue.addUnlessBackingOff('a');
@@ -294,7 +294,7 @@ describe('KeyedQueue: back-off', () => {
     expect(begun()).toEqual(['a', 'a', 'a']);
   });
 
-  test('a retry merged with a wake that was asked for is kept by a success', async () => {
+  test('keeps a retry on success that is also a requested wake', async () => {
     const { clock, queue, add, begun, at } = setUp();
     await add('a');
     await at(0).fail(new Error('no'));
@@ -305,7 +305,7 @@ describe('KeyedQueue: back-off', () => {
     expect(begun()).toEqual(['a', 'a', 'a']);
   });
 
-  test('a wake that was asked for and then moved forward by a retry is kept by a success', async () => {
+  test('keeps a requested wake on success that a retry moved forward', async () => {
     const { clock, queue, add, begun, at } = setUp();
     await add('a');
     queue.addAfter('a', 500);
@@ -317,7 +317,7 @@ describe('KeyedQueue: back-off', () => {
     expect(begun()).toEqual(['a', 'a', 'a']);
   });
 
-  test('a dirty key that failed runs at once and keeps its count', async () => {
+  test('runs a dirty key at once after a failure and keeps its failure count', async () => {
     const { add, begun, errors, at } = setUp();
     await add('a');
     await add('a');
@@ -327,7 +327,7 @@ describe('KeyedQueue: back-off', () => {
     expect(errors.map(([, , retryInMs]) => retryInMs)).toEqual([100, 200]);
   });
 
-  test('a run that throws at once fails like one that rejects', async () => {
+  test('treats a synchronous throw as a failure', async () => {
     const errors: unknown[] = [];
     const clock = new FakeClock();
     const queue = new KeyedQueue<string>({
@@ -347,7 +347,7 @@ describe('KeyedQueue: back-off', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('forget clears back-off and timer, not what is queued', async () => {
+  test('forget clears backoff and timer but keeps a queued key', async () => {
     const { clock, queue, add, begun, errors, at } = setUp();
     await add('a');
     await at(0).fail(new Error('1'));
@@ -365,7 +365,7 @@ describe('KeyedQueue: back-off', () => {
 });
 
 describe('KeyedQueue: cancel', () => {
-  test("aborts the run's signal with the reason, of that key only", async () => {
+  test("aborts the signal of that key's run with the reason", async () => {
     const { queue, add, at } = setUp();
     await add('a', 'b');
     const reason = new Aborted('shorter grace period');
@@ -387,7 +387,7 @@ describe('KeyedQueue: cancel', () => {
     expect([begun(), errors, queue.isActive('a')]).toEqual([['a'], [], false]);
   });
 
-  test('added during a cancelled run, the key runs again, with a fresh signal', async () => {
+  test('runs a key again, with a new signal, that was added during a cancelled run', async () => {
     const { queue, add, begun, at } = setUp();
     await add('a');
     queue.cancel('a');
@@ -398,7 +398,7 @@ describe('KeyedQueue: cancel', () => {
     expect(at(1).signal.aborted).toBe(false);
   });
 
-  test('a key that waits stays queued', async () => {
+  test('keeps a waiting key queued', async () => {
     const { queue, add, begun, at } = setUp({ parallel: 1 });
     await add('a', 'b');
     queue.cancel('b');
@@ -407,7 +407,7 @@ describe('KeyedQueue: cancel', () => {
     expect(at(1).signal.aborted).toBe(false);
   });
 
-  test('a cancelled run that fails otherwise has failed', async () => {
+  test('treats another error of a cancelled run as a failure', async () => {
     const { queue, add, errors, at } = setUp();
     await add('a');
     queue.cancel('a');
@@ -415,7 +415,7 @@ describe('KeyedQueue: cancel', () => {
     expect(errors).toEqual([['a', 'disk full', 100]]);
   });
 
-  test('an abort that was not of this run is a failure: the key must not get lost', async () => {
+  test('retries after an abort that was not of this run', async () => {
     const { queue, add, errors, at } = setUp();
     await add('a');
     await at(0).fail(new Aborted('from elsewhere'));
@@ -444,7 +444,7 @@ describe('KeyedQueue: stop', () => {
     expect([stops, clock.pendingTimers()]).toEqual([2, 0]);
   });
 
-  test('begins nothing more: neither queued, dirty nor timed keys', async () => {
+  test('begins no queued, dirty or timed key', async () => {
     const { clock, queue, add, begun, at } = setUp({ parallel: 1 });
     await add('a', 'b');
     await add('a');
@@ -458,7 +458,7 @@ describe('KeyedQueue: stop', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('a run that fails while stopping is told, and not repeated', async () => {
+  test('reports a run that fails during the stop and does not retry it', async () => {
     const { clock, queue, add, begun, errors, at } = setUp();
     await add('a');
     const stopped = queue.stop();
@@ -468,7 +468,7 @@ describe('KeyedQueue: stop', () => {
     expect([begun(), errors.length, queue.isActive('a')]).toEqual([['a'], 1, false]);
   });
 
-  test('adds after it, and starting again, have no effect', async () => {
+  test('ignores adds and start() afterwards', async () => {
     const { clock, queue, begun } = setUp();
     await queue.stop();
     queue.add('a');
@@ -478,7 +478,7 @@ describe('KeyedQueue: stop', () => {
     expect([begun(), queue.isActive('a'), queue.isActive('b')]).toEqual([[], false, false]);
   });
 
-  test('an add just before it does not begin a run', async () => {
+  test('does not run a key that was added just before', async () => {
     const { clock, queue, begun } = setUp();
     queue.add('a');
     await queue.stop();
@@ -487,7 +487,7 @@ describe('KeyedQueue: stop', () => {
   });
 });
 
-test('KeyedQueue: isActive while queued, running and timed, not after', async () => {
+test('KeyedQueue: isActive holds while a key is queued, running or timed', async () => {
   const { clock, queue, add, at } = setUp({ parallel: 1 });
   expect(queue.isActive('a')).toBe(false);
   await add('a', 'b');

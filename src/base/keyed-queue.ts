@@ -1,8 +1,8 @@
-// The queue every loop owns: keys in, one run per key at a time, in the order they came. Upstream:
-// client-go/util/workqueue and the queue of pkg/kubelet/pod_workers.go.
-// Invariants: never two runs of one key; never more than `parallel` runs; after add(key) a run of that key begins
-// later than the add, unless the queue is stopped; at most one timer per key. Runs begin in a microtask of their own,
-// never inside add(), so a writer may add from the middle of an update.
+// The queue of every loop: keys in, one run per key at a time, in order of arrival.
+// Upstream: client-go/util/workqueue and the queue of pkg/kubelet/pod_workers.go.
+// Invariants: never two runs of one key at once; never more than `parallel` runs; every add(key) is followed by a run of that
+// key that begins after it, unless the queue is stopped; at most one timer per key. Runs begin in a microtask, never inside
+// add(), so a writer may call add() in the middle of an update.
 import type { Clock, Timer } from './clock.ts';
 import { Aborted, isAbortOf } from './errors.ts';
 import { reportUncaught } from './log/report-uncaught.ts';
@@ -11,27 +11,27 @@ export interface KeyedQueueOptions<K> {
   readonly clock: Clock;
   /** How many keys may run at once. */
   readonly parallel: number;
-  /** Brings the key to its wanted state. Rejecting means: again, after the back-off. */
+  /** Reconciles the key. A rejection schedules a retry after the backoff. */
   readonly run: (key: K, signal: AbortSignal) => Promise<void>;
-  /** The n-th failure in a row waits min(initialMs × 2^(n-1), maxMs), stretched by up to `jitter` (0.5: half as long again). */
+  /** After the n-th failure in a row: min(initialMs × 2^(n-1), maxMs), extended by up to `jitter` (0.5 is 50 %). */
   readonly backoff: { readonly initialMs: number; readonly maxMs: number; readonly jitter?: number };
   /** In [0, 1). */
   readonly random?: () => number;
-  /** A run failed and is repeated after retryInMs. A run that was cancelled and gave up has not failed. */
+  /** A run failed and is retried after retryInMs. Not called for a run that ended because it was cancelled. */
   readonly onError?: (key: K, err: unknown, retryInMs: number) => void;
 }
 
 interface Wake {
   readonly timer: Timer;
   readonly dueMs: number;
-  /** False for a pure retry, which a success makes pointless; true when somebody asked for this wake. */
-  asked: boolean;
+  /** True after addAfter(); false for a retry only, which a success cancels. */
+  requested: boolean;
 }
 
 interface Entry {
   queued: boolean;
   dirty: boolean;
-  /** As dirty, unless the run in flight fails: its retry reads the level again. */
+  /** As `dirty`, but dropped if the run in flight fails: its retry reads the current state anyway. */
   dirtyUnlessRetried: boolean;
   running: AbortController | undefined;
   wake: Wake | undefined;
@@ -40,7 +40,7 @@ interface Entry {
 
 type Phase = 'new' | 'started' | 'stopped';
 
-/** Below this the spent front of the waiting list is not worth cutting off. */
+/** Consumed entries at the front of the waiting list before it is compacted. */
 const compactAbove = 256;
 
 export class KeyedQueue<K> {
@@ -66,25 +66,25 @@ export class KeyedQueue<K> {
     this.#enqueue(key, this.#entry(key));
   }
 
-  /** As add(), but a key whose last run failed waits for its retry: for callers that do not know whether anything changed. */
+  /** As add(), but a key that is backing off waits for its retry. For callers that do not know whether anything changed. */
   addUnlessBackingOff(key: K): void {
     const entry = this.#entries.get(key);
     if (entry?.running !== undefined) entry.dirtyUnlessRetried = true;
     else if (entry === undefined || !awaitsRetry(entry)) this.add(key);
   }
 
-  /** As add(), but in ms. Of several the earliest wins: the run reads the level again and asks for the next wake itself. */
+  /** As add(), after ms. The earliest of several wins: the run reads the current state and schedules the next wake itself. */
   addAfter(key: K, ms: number): void {
     if (this.#phase === 'stopped') return;
     this.#wakeAfter(key, this.#entry(key), ms, true);
   }
 
-  /** Aborts the signal of the run in flight, if any. What was added stays added; the run is not repeated otherwise. */
+  /** Aborts the run in flight, if any. The key runs again only if it was added meanwhile. */
   cancel(key: K, reason: unknown = new Aborted('run was cancelled')): void {
     this.#entries.get(key)?.running?.abort(reason);
   }
 
-  /** Clears back-off and timer, for a key that is gone. What is queued or running goes on. */
+  /** Clears backoff and timer of a removed key. A queued or running key stays so. */
   forget(key: K): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
@@ -102,14 +102,14 @@ export class KeyedQueue<K> {
     return this.#entries.get(key)?.running !== undefined;
   }
 
-  /** Begins to run what was added. A stopped queue stays stopped. */
+  /** Starts running the added keys. A stopped queue stays stopped. */
   start(): void {
     if (this.#phase !== 'new') return;
     this.#phase = 'started';
     this.#planPump();
   }
 
-  /** Takes no more keys, drops what has not begun, cancels timers; resolves when the last run in flight has ended. */
+  /** Rejects new keys, drops queued ones and cancels timers; resolves when the last run in flight has ended. */
   async stop(): Promise<void> {
     this.#phase = 'stopped';
     this.#waiting = [];
@@ -124,7 +124,7 @@ export class KeyedQueue<K> {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#onDrained.push(resolve));
   }
 
-  /** Aborts every run in flight. With stop(): gives up at once instead of draining. */
+  /** Aborts every run in flight, for a stop() that does not drain. */
   abortAll(reason: unknown = new Aborted('all runs were cancelled')): void {
     for (const entry of this.#entries.values()) entry.running?.abort(reason);
   }
@@ -159,20 +159,20 @@ export class KeyedQueue<K> {
     this.#planPump();
   }
 
-  #wakeAfter(key: K, entry: Entry, ms: number, asked: boolean): void {
+  #wakeAfter(key: K, entry: Entry, ms: number, requested: boolean): void {
     const { clock } = this.#options;
     const dueMs = clock.monotonic() + ms;
     if (entry.wake !== undefined && entry.wake.dueMs <= dueMs) {
-      entry.wake.asked ||= asked;
+      entry.wake.requested ||= requested;
       return;
     }
-    const askedBefore = entry.wake?.asked ?? false;
+    const requestedBefore = entry.wake?.requested ?? false;
     this.#clearWake(entry);
     const timer = clock.setTimer(ms, () => {
       entry.wake = undefined;
       this.#enqueue(key, entry);
     });
-    entry.wake = { timer, dueMs, asked: asked || askedBefore };
+    entry.wake = { timer, dueMs, requested: requested || requestedBefore };
   }
 
   #clearWake(entry: Entry): void {
@@ -194,7 +194,7 @@ export class KeyedQueue<K> {
       const key = this.#waiting[this.#waitingHead++] as K;
       const entry = this.#entry(key);
       entry.queued = false;
-      // run() may be given a rejected promise or throw at once; either way #runOnce itself never rejects.
+      // #runOnce never rejects, even if run() throws synchronously.
       void this.#runOnce(key, entry);
     }
     if (this.#waitingHead === this.#waiting.length || this.#waitingHead > compactAbove) {
@@ -226,11 +226,11 @@ export class KeyedQueue<K> {
 
   #succeeded(entry: Entry): void {
     entry.failures = 0;
-    if (entry.wake?.asked === false) this.#clearWake(entry);
+    if (entry.wake?.requested === false) this.#clearWake(entry);
   }
 
   #failed(key: K, entry: Entry, err: unknown, signal: AbortSignal): void {
-    // An abort counts only for the run it was meant for: one that leaked in from elsewhere is a failure and is retried.
+    // Only the abort of this run's own signal counts; any other abort is a failure and is retried.
     if (isAbortOf(err, signal)) return;
     const { backoff, random = Math.random, onError } = this.#options;
     const plainMs = Math.min(backoff.initialMs * 2 ** entry.failures, backoff.maxMs);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { exponentialBuckets, Metrics } from './metrics.ts';
 
-test('counters and gauges in Prometheus text, sorted by name', () => {
+test('renders counters and gauges in Prometheus text format, sorted by name', () => {
   const metrics = new Metrics();
   const jobs = metrics.counter({ name: 'b_total', help: 'Jobs.', labels: ['kind', 'result'] });
   const level = metrics.gauge({ name: 'a_level', help: 'Level.' });
@@ -23,7 +23,7 @@ test('counters and gauges in Prometheus text, sorted by name', () => {
   );
 });
 
-test('a histogram counts cumulatively, bounds included, and keeps its sum', () => {
+test('renders a histogram with cumulative buckets, inclusive bounds and the sum', () => {
   const metrics = new Metrics();
   const took = metrics.histogram({ name: 'took', help: 'Took.', labels: ['op'], buckets: [0.1, 1] });
   for (const seconds of [0.1, 0.5, 1, 7]) took.observe({ op: 'list' }, seconds);
@@ -41,19 +41,19 @@ test('a histogram counts cumulatively, bounds included, and keeps its sum', () =
   );
 });
 
-test('a histogram without labels has only the bound in braces', () => {
+test('renders only the bound for a histogram without labels', () => {
   const metrics = new Metrics();
   metrics.histogram({ name: 'h', help: 'H.', buckets: [1] }).observe({}, 2);
   expect(metrics.render()).toContain('h_bucket{le="1"} 0\nh_bucket{le="+Inf"} 1\nh_sum 2\nh_count 1\n');
 });
 
-test('label values and help are escaped', () => {
+test('escapes label values and help', () => {
   const metrics = new Metrics();
   metrics.counter({ name: 'c', help: 'one\ntwo \\', labels: ['l'] }).inc({ l: 'a"b\\c\nd' });
   expect(metrics.render()).toBe('# HELP c one\\ntwo \\\\\n# TYPE c counter\nc{l="a\\"b\\\\c\\nd"} 1\n');
 });
 
-test('collectors run before each rendering; a cleared gauge shows nothing', () => {
+test('runs collectors before each rendering and omits a cleared gauge', () => {
   const metrics = new Metrics();
   const running = metrics.gauge({ name: 'running', help: 'R.', labels: ['state'] });
   let state = 'up';
@@ -67,7 +67,7 @@ test('collectors run before each rendering; a cleared gauge shows nothing', () =
   expect([text.includes('"up"'), text.includes('"down"')]).toEqual([false, true]);
 });
 
-test('without labels a counter and a histogram are there from the beginning; what has no sample is not shown', () => {
+test('renders counters and histograms without labels from the start, and omits families without a sample', () => {
   const metrics = new Metrics();
   metrics.counter({ name: 'c', help: 'C.' });
   metrics.histogram({ name: 'h', help: 'H.', buckets: [1] });
@@ -84,10 +84,10 @@ test('without labels a counter and a histogram are there from the beginning; wha
   ]);
 });
 
-test('a name is taken once', () => {
+test('rejects a second metric of the same name', () => {
   const metrics = new Metrics();
   metrics.counter({ name: 'c', help: '' });
-  expect(() => metrics.gauge({ name: 'c', help: '' })).toThrow('metric c is there already');
+  expect(() => metrics.gauge({ name: 'c', help: '' })).toThrow('metric c is already registered');
   expect(metrics.names()).toEqual(['c']);
 });
 
@@ -95,7 +95,7 @@ test('exponential buckets', () => {
   expect(exponentialBuckets(1, 2, 4)).toEqual([1, 2, 4, 8]);
 });
 
-test('infinite values have their own spelling', () => {
+test('renders infinite values as +Inf and -Inf', () => {
   const metrics = new Metrics();
   const gauge = metrics.gauge({ name: 'g', help: '', labels: ['s'] });
   gauge.set({ s: '+' }, Number.POSITIVE_INFINITY);

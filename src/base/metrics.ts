@@ -1,6 +1,6 @@
-// Counters, gauges and histograms, and their text for a Prometheus scrape. Upstream: component-base/metrics.
-// Invariants: a series exists from its first touch, and a counter or histogram without labels from the beginning; rendering reads
-// and changes nothing; an observation costs one map look-up.
+// Counters, gauges and histograms, and their Prometheus text exposition. Upstream: component-base/metrics.
+// Invariants: a series exists from its first use, a counter or histogram without labels from its registration; rendering
+// changes nothing; an observation costs one map lookup.
 
 interface MetricSpec<L extends string> {
   readonly name: string;
@@ -10,7 +10,7 @@ interface MetricSpec<L extends string> {
 
 type LabelValues<L extends string> = Readonly<Record<L, string>>;
 
-/** What a family is, without what it holds. */
+/** A family without its values. */
 interface FamilyDescription {
   readonly name: string;
   readonly type: string;
@@ -39,12 +39,12 @@ export class Metrics {
     return this.#add(new Histogram(spec));
   }
 
-  /** Called before every rendering, to set gauges that nothing else keeps up to date. */
+  /** Registers a callback that runs before every rendering, for gauges that are computed on scrape. */
   onCollect(collect: () => void): void {
     this.#collectors.push(collect);
   }
 
-  /** Of every metric, for the documentation and its test. */
+  /** All families by name, for the documentation and its drift test. */
   describe(): readonly FamilyDescription[] {
     const sorted = this.#families.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     return sorted.map(({ labels, name, type }) => ({ name, type, labels }));
@@ -64,17 +64,17 @@ export class Metrics {
 
   #add<F extends Family>(family: F): F {
     if (this.#families.some(({ name }) => name === family.name)) {
-      throw new RangeError(`metric ${family.name} is there already`);
+      throw new RangeError(`metric ${family.name} is already registered`);
     }
     this.#families.push(family);
     return family;
   }
 }
 
-/** What most of upstream's histograms of seconds have. */
+/** The buckets of most of upstream's histograms in seconds. */
 export const defaultBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `exponentialBuckets(0.005, 2.5, 14)`: upstream's way to spell buckets. */
+/** As Prometheus' ExponentialBuckets(0.005, 2.5, 14). */
 export function exponentialBuckets(start: number, factor: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => start * factor ** index);
 }
@@ -97,7 +97,7 @@ class Values<L extends string> {
     return labelText(this.labels, labels);
   }
 
-  /** Drops one series, for something that has gone. */
+  /** Drops the series of a removed object. */
   remove(labels: LabelValues<L>): void {
     this.values.delete(this.key(labels));
   }
@@ -121,7 +121,7 @@ class Counter<L extends string> extends Values<L> {
     this.values.set(key, (this.values.get(key) ?? 0) + by);
   }
 
-  /** For what somebody else counts: it never falls. */
+  /** For a count that is kept outside this process. Never decreases. */
   raiseTo(labels: LabelValues<L>, value: number): void {
     const key = this.key(labels);
     this.values.set(key, Math.max(this.values.get(key) ?? 0, value));
@@ -137,14 +137,14 @@ export class Gauge<L extends string> extends Values<L> {
     this.values.set(this.key(labels), value);
   }
 
-  /** Drops every series, so that what has gone does not stay on show. */
+  /** Drops every series, so that removed objects are not exposed any longer. */
   clear(): void {
     this.values.clear();
   }
 }
 
 interface Series {
-  /** Per bucket, not cumulative; the last one is beyond every bound. */
+  /** Per bucket, not cumulative; the last one is +Inf. */
   readonly counts: number[];
   sum: number;
 }
@@ -173,7 +173,7 @@ class Histogram<L extends string> {
     series.sum += value;
   }
 
-  /** Drops one series, for something that has gone. */
+  /** Drops the series of a removed object. */
   remove(labels: LabelValues<L>): void {
     this.#series.delete(labelText(this.labels, labels));
   }
@@ -206,7 +206,7 @@ class Histogram<L extends string> {
   }
 }
 
-/** The two lines that begin a family. */
+/** The HELP and TYPE lines of a family. */
 export function header(spec: Pick<MetricSpec<string>, 'name' | 'help'>, type: string): string {
   const help = spec.help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
   return `# HELP ${spec.name} ${help}\n# TYPE ${spec.name} ${type}\n`;
@@ -225,7 +225,7 @@ function braces(labels: string): string {
   return labels === '' ? '' : `{${labels}}`;
 }
 
-/** A value as Prometheus' text format has it. */
+/** A value in Prometheus' text format. */
 export function numberText(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return '+Inf';
   if (value === Number.NEGATIVE_INFINITY) return '-Inf';

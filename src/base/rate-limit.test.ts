@@ -18,7 +18,7 @@ function setUp(qps: number, burst: number) {
 }
 
 describe('TokenBucket', () => {
-  test('gives the burst at once, then nothing until time passes', async () => {
+  test('grants the burst at once, then nothing until time passes', async () => {
     const { clock, bucket } = setUp(10, 3);
     expect([1, 2, 3, 4].map(() => bucket.tryTake())).toEqual([true, true, true, false]);
     await clock.advance(99);
@@ -27,13 +27,13 @@ describe('TokenBucket', () => {
     expect([bucket.tryTake(), bucket.tryTake()]).toEqual([true, false]);
   });
 
-  test('saves up no more than the burst', async () => {
+  test('accumulates no more than the burst', async () => {
     const { clock, bucket } = setUp(10, 2);
     await clock.advance(3_600_000);
     expect([1, 2, 3].map(() => bucket.tryTake())).toEqual([true, true, false]);
   });
 
-  test('who waits is served in order, at the rate', async () => {
+  test('serves waiting callers in order, at the rate', async () => {
     const { clock, got, take } = setUp(10, 1);
     for (const name of ['a', 'b', 'c']) void take(name);
     await clock.advance(1000);
@@ -45,7 +45,7 @@ describe('TokenBucket', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('a rate whose interval is no whole number is kept on average', async () => {
+  test('keeps the average rate if the interval is not a whole number', async () => {
     const { clock, got, take } = setUp(3, 1);
     for (let i = 0; i < 31; i++) void take(String(i));
     await clock.advance(10_010);
@@ -53,7 +53,7 @@ describe('TokenBucket', () => {
     expect(got.at(-1)?.[1]).toBeGreaterThanOrEqual(10_000);
   });
 
-  test('tryTake does not overtake who waits, even when a token is there', async () => {
+  test('tryTake does not overtake waiting callers', async () => {
     const { clock, bucket, got, take } = setUp(10, 1);
     bucket.tryTake();
     let overtook = true;
@@ -67,7 +67,7 @@ describe('TokenBucket', () => {
     expect(got).toEqual([['a', 100]]);
   });
 
-  test('an aborted waiter leaves the line and spends no token', async () => {
+  test('removes an aborted waiter without spending a token', async () => {
     const { clock, bucket, got, take } = setUp(10, 1);
     bucket.tryTake();
     const abort = new AbortController();
@@ -82,7 +82,7 @@ describe('TokenBucket', () => {
     expect(getEventListeners(abort.signal, 'abort')).toHaveLength(0);
   });
 
-  test('when the last waiter is aborted no timer is left', async () => {
+  test('leaves no timer when the last waiter is aborted', async () => {
     const { clock, bucket, take } = setUp(10, 1);
     bucket.tryTake();
     const abort = new AbortController();
@@ -95,13 +95,13 @@ describe('TokenBucket', () => {
     expect(bucket.tryTake()).toBe(true);
   });
 
-  test('an aborted signal takes nothing', async () => {
+  test('takes no token if the signal is aborted already', async () => {
     const { bucket, take } = setUp(10, 1);
     await expect(take('a', AbortSignal.abort(new Aborted('x')))).rejects.toThrow('x');
     expect(bucket.tryTake()).toBe(true);
   });
 
-  test('a listener is removed when the token comes', async () => {
+  test('removes its abort listener when the token is granted', async () => {
     const { clock, bucket, take } = setUp(10, 1);
     bucket.tryTake();
     const abort = new AbortController();
@@ -118,14 +118,14 @@ describe('TokenBucket', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('a burst of 0 means one at a time', async () => {
+  test('treats a burst of 0 as 1', async () => {
     const { bucket, clock } = setUp(1, 0);
     expect([bucket.tryTake(), bucket.tryTake()]).toEqual([true, false]);
     await clock.advance(1000);
     expect(bucket.tryTake()).toBe(true);
   });
 
-  test('never more than burst + qps × t, and everybody is served', async () => {
+  test('never grants more than burst + qps × t, and serves every caller', async () => {
     const params = fc.record({
       qps: fc.integer({ min: 1, max: 200 }),
       burst: fc.integer({ min: 1, max: 10 }),

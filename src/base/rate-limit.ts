@@ -1,6 +1,6 @@
 // A token bucket: qps on average, up to burst at once. Upstream: client-go/util/flowcontrol/throttle.go.
-// Invariants: never more than burst + qps × t tokens in the first t of its life (one more in a later span); who waits is served in the order of asking, and
-// tryTake() does not overtake who waits.
+// Invariants: never more than burst + qps × t tokens in the first t (one more in a later interval of that length); callers are
+// served first come, first served, and tryTake() does not overtake waiting callers.
 import type { Clock, Timer } from './clock.ts';
 
 interface TokenBucketOptions {
@@ -17,7 +17,7 @@ export class TokenBucket {
   readonly #clock: Clock;
   readonly #tokensPerMs: number;
   readonly #burst: number;
-  /** Insertion order is the order of asking. */
+  /** In order of arrival. */
   readonly #waiters = new Set<() => void>();
   #tokens: number;
   #filledMs: number;
@@ -26,20 +26,20 @@ export class TokenBucket {
   constructor(options: TokenBucketOptions) {
     this.#clock = options.clock;
     this.#tokensPerMs = options.qps / 1000;
-    // differs from upstream: a burst below one would let nothing through, ever; it means one at a time.
+    // differs from upstream: a burst below one counts as one; upstream would never grant a token.
     this.#burst = Math.max(1, options.burst);
     this.#tokens = this.#burst;
     this.#filledMs = options.clock.monotonic();
   }
 
-  /** Takes a token if there is one. */
+  /** Takes a token if one is available. */
   tryTake(): boolean {
     if (this.#unlimited) return true;
     if (this.#waiters.size > 0) return false;
     return this.#takeToken();
   }
 
-  /** Resolves with a token; rejects with signal.reason when aborted before, and then no token is spent. */
+  /** Resolves when it has a token. Rejects with signal.reason if aborted earlier, without spending a token. */
   take(signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.tryTake()) return Promise.resolve();
@@ -65,7 +65,7 @@ export class TokenBucket {
 
   #takeToken(): boolean {
     const nowMs = this.#clock.monotonic();
-    // A timer is late by some fraction of a token. Cut off each time, it would lower the rate for those who wait.
+    // Timers fire late by a fraction of a token. Discarding that fraction each time would lower the rate for waiting callers.
     const full = this.#waiters.size > 0 ? this.#burst + 1 : this.#burst;
     this.#tokens = Math.min(full, this.#tokens + (nowMs - this.#filledMs) * this.#tokensPerMs);
     this.#filledMs = nowMs;
@@ -74,7 +74,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Gives tokens to who waits, and sleeps until the next token while somebody still does. */
+  /** Grants tokens to waiting callers and sets a timer for the next token while any remain. */
   #serve(): void {
     for (const grant of this.#waiters) {
       if (!this.#takeToken()) break;

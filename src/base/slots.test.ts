@@ -23,7 +23,7 @@ function setUp(count: number, leaseMs = 1000) {
 }
 
 describe('Slots', () => {
-  test('gives at most count, the rest wait', async () => {
+  test('grants at most count slots', async () => {
     const { clock, ask, release, got } = setUp(2);
     for (const name of ['a', 'b', 'c']) void ask(name, 0);
     await clock.settle();
@@ -32,7 +32,7 @@ describe('Slots', () => {
     expect(got).toEqual(['a', 'b', 'c']);
   });
 
-  test('serves lower priority first, then arrival', async () => {
+  test('serves by priority, then by arrival', async () => {
     const { clock, ask, release, got } = setUp(1);
     void ask('first', 0);
     for (const [name, priority] of [
@@ -49,7 +49,7 @@ describe('Slots', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('a holder that outlives its lease no longer counts', async () => {
+  test('does not count a holder past its lease', async () => {
     const { clock, ask, got } = setUp(1, 1000);
     void ask('stuck', 0);
     void ask('next', 0);
@@ -59,7 +59,7 @@ describe('Slots', () => {
     expect(got).toEqual(['stuck', 'next']);
   });
 
-  test('a release after the lease, or a second one, frees nothing', async () => {
+  test('ignores a second release and a release after the lease', async () => {
     const { clock, ask, release, got } = setUp(1, 1000);
     for (const name of ['stuck', 'next', 'third']) void ask(name, 0);
     await clock.advance(1000);
@@ -73,7 +73,7 @@ describe('Slots', () => {
     expect(got).toEqual(['stuck', 'next', 'third']);
   });
 
-  test('a waiter that is aborted leaves the line, with its listener', async () => {
+  test('removes an aborted waiter and its listener', async () => {
     const { clock, ask, release, got } = setUp(1);
     const abort = new AbortController();
     void ask('a', 0);
@@ -88,7 +88,7 @@ describe('Slots', () => {
     expect(getEventListeners(abort.signal, 'abort')).toHaveLength(0);
   });
 
-  test('an abort after the slot was given changes nothing', async () => {
+  test('ignores an abort after the slot was granted', async () => {
     const { clock, ask, release, got } = setUp(1);
     const abort = new AbortController();
     void ask('a', 0);
@@ -102,20 +102,20 @@ describe('Slots', () => {
     expect(got).toEqual(['a', 'b']);
   });
 
-  test('an aborted signal gets no slot', async () => {
+  test('grants no slot if the signal is aborted already', async () => {
     const { ask, got } = setUp(1);
     await expect(ask('a', 0, AbortSignal.abort(new Aborted('x')))).rejects.toThrow('x');
     await ask('b', 0);
     expect(got).toEqual(['b']);
   });
 
-  test('an infinite lease has no timer', async () => {
+  test('sets no timer for an infinite lease', async () => {
     const { clock, ask } = setUp(1, Number.POSITIVE_INFINITY);
     await ask('a', 0);
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('a count below one is refused: nobody would ever get a slot', () => {
+  test('rejects a count below one', () => {
     expect(() => setUp(0)).toThrow(RangeError);
     expect(() => setUp(Number.NaN)).toThrow(RangeError);
   });

@@ -1,19 +1,19 @@
-// Bounded parallelism for work that may hang: so many may hold a slot at once, the most urgent waiting first.
-// Invariants: at most `count` holders whose lease has not run out; waiting ones are served by priority (lower first),
-// then by arrival. A holder that outlives its lease goes on, but no longer counts: one stuck call never blocks the rest.
+// A semaphore for operations that may hang: at most `count` hold a slot at once, waiters are served by priority.
+// Invariants: at most `count` holders within their lease; waiters are served by priority (lower first), then by arrival. A
+// holder that outlives its lease continues but no longer counts, so a stuck call never blocks the others.
 import type { Clock } from './clock.ts';
 
 interface SlotsOptions {
   readonly clock: Clock;
   readonly count: number;
-  /** Infinity: a holder counts until it releases. */
+  /** Infinity: a holder counts until it releases its slot. */
   readonly leaseMs: number;
 }
 
 export interface Slot {
-  /** Whether it keeps others waiting: neither given back nor outlived. */
+  /** Whether it occupies a place: neither released nor past its lease. */
   readonly counts: boolean;
-  /** Gives the slot back. Again, or after the lease: without effect. */
+  /** Releases the slot. A second call, or a call after the lease, has no effect. */
   release(): void;
 }
 
@@ -33,7 +33,7 @@ export class Slots {
     this.#options = options;
   }
 
-  /** Rejects with signal.reason when the signal is aborted before there is a slot; afterwards the signal has no meaning here. */
+  /** Rejects with signal.reason if aborted before a slot is granted; a later abort has no effect. */
   acquire(priority: number, signal?: AbortSignal): Promise<Slot> {
     if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#held < this.#options.count) return Promise.resolve(this.#hold());
@@ -62,19 +62,19 @@ export class Slots {
   #hold(): Slot {
     this.#held++;
     let counts = true;
-    const giveBack = (): void => {
+    const release = (): void => {
       if (!counts) return;
       counts = false;
       lease.cancel();
       this.#held--;
       if (this.#held < this.#options.count) this.#waiters.shift()?.grant();
     };
-    const lease = this.#options.clock.setTimer(this.#options.leaseMs, giveBack);
+    const lease = this.#options.clock.setTimer(this.#options.leaseMs, release);
     return {
       get counts() {
         return counts;
       },
-      release: giveBack,
+      release,
     };
   }
 }

@@ -7,15 +7,15 @@ import { type LogFields, type Logger, silentLogger } from './log/log.ts';
 import { Supervisor } from './supervisor.ts';
 
 interface Manners {
-  /** How long start() takes; Infinity: for ever. */
+  /** Duration of start(); Infinity: it never settles. */
   readonly startMs?: number;
   readonly startFails?: string;
   readonly stopMs?: number;
   readonly stopFails?: string;
-  /** Ends unasked, so long after it was ready. */
+  /** Stops unexpectedly this long after it became ready. */
   readonly endsAfterMs?: number;
   readonly endsWith?: string;
-  /** Never notices its signal. */
+  /** Ignores its signal. */
   readonly deaf?: boolean;
 }
 
@@ -78,7 +78,7 @@ function component(clock: FakeClock, events: string[], name: string, manners: Ma
 }
 
 describe('Supervisor: a clean run', () => {
-  test('starts in order, each when the one before is ready, and stops in reverse, one after the other', async () => {
+  test('starts in order, each after the previous one is ready, and stops in reverse, one at a time', async () => {
     const { clock, events, abort, outcome } = setUp({
       lease: { startMs: 10, stopMs: 10 },
       pleg: { startMs: 10, stopMs: 10 },
@@ -110,7 +110,7 @@ describe('Supervisor: a clean run', () => {
     expect(getEventListeners(abort.signal, 'abort')).toHaveLength(0);
   });
 
-  test('each component has a signal of its own', async () => {
+  test('gives each component its own signal', async () => {
     const signals: AbortSignal[] = [];
     const abort = new AbortController();
     const clock = new FakeClock();
@@ -135,7 +135,7 @@ describe('Supervisor: a clean run', () => {
     expect(signals.map((signal) => signal.aborted)).toEqual([true, true]);
   });
 
-  test('no components: waits for the signal', async () => {
+  test('waits for the signal without components', async () => {
     const { clock, abort, outcome } = setUp({});
     await clock.advance(10_000);
     expect(outcome).toEqual({});
@@ -144,7 +144,7 @@ describe('Supervisor: a clean run', () => {
     expect(outcome).toEqual({ result: 'clean' });
   });
 
-  test('a signal aborted beforehand starts nothing', async () => {
+  test('starts nothing if the signal is aborted already', async () => {
     const clock = new FakeClock();
     const events: string[] = [];
     const supervisor = new Supervisor({
@@ -158,7 +158,7 @@ describe('Supervisor: a clean run', () => {
     expect(events).toEqual([]);
   });
 
-  test('a component whose stopped rejects with the abort it was given has stopped cleanly', async () => {
+  test('treats a rejection with its own abort as a clean stop', async () => {
     const clock = new FakeClock();
     const abort = new AbortController();
     const run = new Supervisor({
@@ -175,7 +175,7 @@ describe('Supervisor: a clean run', () => {
 });
 
 describe('Supervisor: a start that fails', () => {
-  test('stops the started ones in reverse, starts no further one, and rejects naming the component', async () => {
+  test('stops the started components in reverse, starts no other and rejects with its name', async () => {
     const { clock, events, outcome } = setUp({ a: {}, b: {}, c: { startFails: 'port in use' }, d: {} });
     await clock.advance(100);
     expect(events.slice(5)).toEqual(['b stopping', 'b stopped', 'a stopping', 'a stopped']);
@@ -197,7 +197,7 @@ describe('Supervisor: a start that fails', () => {
     await expect(run).rejects.toMatchObject({ kind: 'forbidden', reason: 'ComponentFailed', cause });
   });
 
-  test('a start() that throws at once fails the same way', async () => {
+  test('treats a synchronous throw of start() as a failure', async () => {
     const clock = new FakeClock();
     const run = new Supervisor({
       components: [
@@ -216,7 +216,7 @@ describe('Supervisor: a start that fails', () => {
     await expect(run).rejects.toThrow('a failed to start');
   });
 
-  test('not ready within the deadline: fails with its name, is aborted, the others are stopped', async () => {
+  test('fails if a component is not ready before the deadline, and stops the others', async () => {
     const { clock, events, outcome } = setUp({ a: {}, slow: { startMs: Number.POSITIVE_INFINITY }, c: {} });
     await clock.advance(999);
     expect(outcome).toEqual({});
@@ -229,7 +229,7 @@ describe('Supervisor: a start that fails', () => {
     expect(events).toEqual(['a starting', 'a ready', 'slow starting', 'a stopping', 'a stopped']);
   });
 
-  test('each component has the whole start deadline', async () => {
+  test('gives each component the whole start deadline', async () => {
     const { clock, events } = setUp({ a: { startMs: 900 }, b: { startMs: 900 } });
     await clock.advance(2000);
     expect(events).toContain('b ready');
@@ -237,7 +237,7 @@ describe('Supervisor: a start that fails', () => {
 });
 
 describe('Supervisor: the signal during start-up', () => {
-  test('aborts the one that is starting, stops the started ones, starts no other; clean', async () => {
+  test('aborts the starting component, stops the started ones and starts no other', async () => {
     const { clock, events, abort, outcome } = setUp({ a: {}, b: { startMs: 800 }, c: {} });
     await clock.advance(100);
     abort.abort();
@@ -246,7 +246,7 @@ describe('Supervisor: the signal during start-up', () => {
     expect(outcome).toEqual({ result: 'clean' });
   });
 
-  test('one that becomes ready all the same is waited for until it has stopped', async () => {
+  test('waits for a component that becomes ready after the abort until it has stopped', async () => {
     const { clock, events, abort, outcome } = setUp({ a: {}, b: { startMs: 300, deaf: true, stopMs: 50 } });
     await clock.advance(100);
     abort.abort();
@@ -265,21 +265,21 @@ describe('Supervisor: the signal during start-up', () => {
   });
 });
 
-describe('Supervisor: a component that ends by itself', () => {
-  test('without an error: the run fails with its name, the others are stopped', async () => {
+describe('Supervisor: a component that stops unexpectedly', () => {
+  test('fails the run with its name and stops the others', async () => {
     const { clock, events, outcome } = setUp({ a: {}, b: { endsAfterMs: 50 }, c: {} });
     await clock.advance(100);
     expect(events.slice(6)).toEqual(['b ends', 'c stopping', 'c stopped', 'a stopping', 'a stopped']);
-    expect(outcome.result).toBe('b ended without being asked to');
+    expect(outcome.result).toBe('b stopped unexpectedly');
   });
 
-  test('with an error: that is the failure', async () => {
+  test('fails the run with its error', async () => {
     const { clock, outcome } = setUp({ a: {}, b: { endsAfterMs: 50, endsWith: 'lost the socket' } });
     await clock.advance(100);
     expect(outcome.result).toBe('b failed: lost the socket');
   });
 
-  test('with an abort nobody gave it: that is a failure too', async () => {
+  test('treats a foreign abort as a failure', async () => {
     const clock = new FakeClock();
     const run = new Supervisor({
       components: [{ name: 'a', start: async () => ({ stopped: Promise.reject(new Aborted('inner')) }) }],
@@ -291,16 +291,16 @@ describe('Supervisor: a component that ends by itself', () => {
     await expect(run).rejects.toThrow('a failed');
   });
 
-  test('while a later one is still starting: that one is aborted', async () => {
+  test('aborts a later component that is still starting', async () => {
     const { clock, events, outcome } = setUp({ a: { endsAfterMs: 50 }, b: { startMs: 900 }, c: {} });
     await clock.advance(100);
     expect(events).toEqual(['a starting', 'a ready', 'b starting', 'a ends']);
-    expect(outcome.result).toBe('a ended without being asked to');
+    expect(outcome.result).toBe('a stopped unexpectedly');
   });
 });
 
 describe('Supervisor: stopping', () => {
-  test('one that does not stop in time is logged once and left behind; the rest stop; the run is clean', async () => {
+  test('logs a component that exceeds its stop deadline once and stops the others', async () => {
     const { clock, events, errors, abort, outcome } = setUp({
       a: {},
       stuck: { stopMs: 1_000_000 },
@@ -313,24 +313,27 @@ describe('Supervisor: stopping', () => {
     await clock.advance(2);
     expect(events.slice(-2)).toEqual(['a stopping', 'a stopped']);
     expect(errors).toEqual([
-      ['Component did not stop in time, going on without it', { component: 'stuck', stopDeadlineMs: 500 }],
+      [
+        'Component did not stop before its deadline, continuing without it',
+        { component: 'stuck', stopDeadlineMs: 500 },
+      ],
     ]);
     expect(outcome).toEqual({ result: 'clean' });
   });
 
-  test('one that fails after its stop deadline is logged, and nothing else happens', async () => {
+  test('only logs a failure after the stop deadline', async () => {
     const { clock, errors, abort, outcome } = setUp({ stuck: { stopMs: 2000, stopFails: 'too late' } });
     await clock.advance(1);
     abort.abort();
     await clock.advance(5000);
     expect(outcome).toEqual({ result: 'clean' });
     expect(errors.map(([message]) => message)).toEqual([
-      'Component did not stop in time, going on without it',
+      'Component did not stop before its deadline, continuing without it',
       'Component failed after its stop deadline',
     ]);
   });
 
-  test('a failure while stopping fails the run, and the others still stop', async () => {
+  test('fails the run on a failure during the stop, and stops the others', async () => {
     const { clock, events, abort, outcome } = setUp({ a: {}, b: { stopFails: 'cannot flush' } });
     await clock.advance(1);
     abort.abort();
@@ -339,7 +342,7 @@ describe('Supervisor: stopping', () => {
     expect(events).toContain('a stopped');
   });
 
-  test('the first failure is thrown, further ones are logged', async () => {
+  test('throws the first failure and logs the others', async () => {
     const { clock, errors, outcome } = setUp({
       a: { stopFails: 'third' },
       b: { stopFails: 'second' },

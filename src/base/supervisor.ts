@@ -1,7 +1,7 @@
-// Starts the components in list order and stops them in reverse, each with a deadline. Upstream has no such place:
-// its components are goroutines that end with the process.
-// Invariants: a component is started only after all before it are ready; when run() settles, every component that was
-// begun has stopped or was given its stop deadline; the first failure is what run() rejects with, the others are logged.
+// Starts the components in list order and stops them in reverse, each with a deadline. Upstream has no counterpart: its
+// components are goroutines that end with the process.
+// Invariants: a component starts only after all before it are ready; when run() settles, every started component has stopped
+// or exceeded its stop deadline; run() rejects with the first failure and logs the others.
 import type { Clock } from './clock.ts';
 import { type Component, startComponent } from './component.ts';
 import { Aborted, isAbortOf, KubeletError } from './errors.ts';
@@ -22,7 +22,7 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** Resolves after a clean stop, asked for by the signal; rejects with the first failure, when all are stopped. */
+  /** Resolves after a clean stop on abort; rejects with the first failure once all components are stopped. */
   async run(signal: AbortSignal): Promise<void> {
     const run = new Run(this.#options);
     const onAbort = (): void => run.requestStop();
@@ -39,16 +39,16 @@ export class Supervisor {
   }
 }
 
-/** One component that was begun. None of its promises reject. */
+/** One started component. None of its promises reject. */
 interface Member {
   readonly name: string;
   readonly abort: AbortController;
-  /** Settles when start() has, either way. */
+  /** Resolves when start() has settled. */
   readonly started: Promise<void>;
-  /** Settles when start() failed or `stopped` settled, after its outcome was taken note of. */
+  /** Resolves when start() failed or `stopped` settled, after the outcome was recorded. */
   readonly ended: Promise<void>;
   ready: boolean;
-  /** The stop deadline passed, nobody waits for it any more. */
+  /** Its stop deadline has passed; the supervisor no longer waits for it. */
   abandoned: boolean;
 }
 
@@ -82,7 +82,7 @@ class Run {
       );
       await Promise.race([member.started, this.stopRequested]);
       deadline.cancel();
-      if (member.ready) log.v(2).info('Component is ready', { component: member.name });
+      if (member.ready) log.v(2).info('Component became ready', { component: member.name });
     }
   }
 
@@ -114,9 +114,7 @@ class Run {
 
   #ended(member: Member): void {
     if (!member.abort.signal.aborted)
-      this.#fail(
-        new KubeletError('internal', 'ComponentEnded', `${member.name} ended without being asked to`),
-      );
+      this.#fail(new KubeletError('internal', 'ComponentEnded', `${member.name} stopped unexpectedly`));
   }
 
   #endedWith(member: Member, err: unknown): void {
@@ -138,11 +136,11 @@ class Run {
   async #stopOne(member: Member): Promise<void> {
     const { clock, log, stopDeadlineMs } = this.#options;
     const begunMs = clock.monotonic();
-    member.abort.abort(new Aborted(`${member.name} is asked to stop`));
+    member.abort.abort(new Aborted(`${member.name} is stopping`));
     await new Promise<void>((resolve) => {
       const deadline = clock.setTimer(stopDeadlineMs, () => {
         member.abandoned = true;
-        log.error('Component did not stop in time, going on without it', {
+        log.error('Component did not stop before its deadline, continuing without it', {
           component: member.name,
           stopDeadlineMs,
         });
@@ -161,13 +159,13 @@ class Run {
   }
 }
 
-/** Resolves when start() has settled. That it failed is told by `ended`. */
+/** Resolves when start() has settled. `ended` reports a failure. */
 async function settledStart(start: Promise<unknown>, onReady: () => void): Promise<void> {
   try {
     await start;
     onReady();
   } catch {
-    // See above: one of the two says it.
+    // Reported by `ended`.
   }
 }
 

@@ -12,8 +12,8 @@ import { containerFieldPath, type EventSink, type EventType } from '../api/ports
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isAbort, isAbortOf, KubeletError } from '../base/errors.ts';
+import { InFlight } from '../base/in-flight.ts';
 import type { Logger } from '../base/log/log.ts';
-import { Ongoing } from '../base/ongoing.ts';
 import type { PullCredential } from './credentials/keyring.ts';
 import { normalizeImageName, parseImageName } from './image-name.ts';
 import { PullBackoff } from './pull-backoff.ts';
@@ -68,7 +68,7 @@ interface ImageRequest extends ImageRequester {
 export class ImageManager {
   readonly #deps: ImageManagerDeps;
   readonly #backoff: PullBackoff;
-  readonly #inFlight = new Ongoing<PodActivity>();
+  readonly #inFlight = new InFlight<PodActivity>();
 
   constructor(deps: ImageManagerDeps) {
     this.#deps = deps;

@@ -2,7 +2,7 @@
 // an earlier life of the kubelet began. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
 // Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
 // a kind of volume that nobody here knows is left alone and named.
-import { allEnded } from '../base/abort/all-ended.ts';
+import { settleAll } from '../base/abort/settle-all.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import { tearDownDevice, withNodeStep } from './devices/device-steps.ts';
 import { pluginDirName, podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
@@ -49,7 +49,7 @@ async function findVolumes(deps: VolumeOperationDeps, uid: string, root: VolumeR
   const { host, plugins } = deps;
   const { isBlock, path } = root;
   const pluginDirs = await host.listDirectories(path);
-  const volumes = await allEnded(
+  const volumes = await settleAll(
     pluginDirs.map(async (pluginDir) => {
       const plugin = plugins.find(({ name }) => pluginDirName(name) === pluginDir);
       const at = `${path}/${pluginDir}`;
@@ -79,7 +79,7 @@ export async function tearDownPod(
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
   const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), signal);
   const marks = parts.includes('plugins') ? [`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`] : [];
-  await allEnded([
+  await settleAll([
     ...roots.map(({ path, pluginDirs }) => host.removeEmptyDirectories(path, pluginDirs)),
     ...marks.map((path) => host.removeTree(path)),
   ]);
@@ -92,7 +92,7 @@ async function tearDownVolumes(
   roots: readonly VolumeRoot[],
   signal: AbortSignal,
 ): Promise<readonly FoundRoot[]> {
-  const found = await allEnded(roots.map((root) => findVolumes(deps, uid, root)));
+  const found = await settleAll(roots.map((root) => findVolumes(deps, uid, root)));
   const volumes = found.flatMap((root) => root.volumes);
   const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
   signal.throwIfAborted();

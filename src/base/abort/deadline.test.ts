@@ -20,21 +20,21 @@ function setUp() {
 }
 
 describe('withDeadline', () => {
-  test('gives what the work gives, and leaves nothing behind', async () => {
+  test('resolves with the result of the operation and leaves nothing behind', async () => {
     const { start, left, seen } = setUp();
     expect(await start(100, Promise.resolve(7))).toBe(7);
     expect(left()).toEqual([0, 0]);
     expect(seen.signal?.aborted).toBe(false);
   });
 
-  test('gives the error of the work, and leaves nothing behind', async () => {
+  test('rejects with the error of the operation and leaves nothing behind', async () => {
     const { start, left } = setUp();
     const err = new Error('no');
     await expect(start(100, Promise.reject(err))).rejects.toBe(err);
     expect(left()).toEqual([0, 0]);
   });
 
-  test('work that throws at once is work that rejects', async () => {
+  test('rejects if the operation throws synchronously', async () => {
     const { start, left } = setUp();
     const work = start(100, () => {
       throw new Error('at once');
@@ -43,7 +43,7 @@ describe('withDeadline', () => {
     expect(left()).toEqual([0, 0]);
   });
 
-  test('over the deadline: a timeout error, though the work ignores its signal', async () => {
+  test('rejects with a timeout at the deadline even if the operation ignores its signal', async () => {
     const { clock, start, left, seen } = setUp();
     const work = start(100, never);
     const outcome = work.catch((err: unknown) => err);
@@ -62,7 +62,7 @@ describe('withDeadline', () => {
     expect(left()).toEqual([0, 0]);
   });
 
-  test('aborted from outside: the reason, though the work ignores its signal', async () => {
+  test('rejects with the reason of the abort even if the operation ignores its signal', async () => {
     const { abort, start, left, seen } = setUp();
     const work = start(100, never);
     const reason = new Aborted('stopping');
@@ -72,7 +72,7 @@ describe('withDeadline', () => {
     expect(left()).toEqual([0, 0]);
   });
 
-  test('the answer of the work to the abort does not replace the reason', async () => {
+  test('keeps the reason of the abort whatever the operation rejects with', async () => {
     const clock = new FakeClock();
     const work = withDeadline({ clock, ms: 5, what: 'x' }, (signal) => {
       return new Promise((_resolve, reject) => {
@@ -84,7 +84,7 @@ describe('withDeadline', () => {
     await outcome;
   });
 
-  test('an aborted signal: the work is not begun', async () => {
+  test('does not start the operation if the signal is aborted already', async () => {
     let begun = false;
     const work = withDeadline(
       { clock: new FakeClock(), ms: 5, signal: AbortSignal.abort(new Aborted('x')), what: 'x' },
@@ -96,7 +96,7 @@ describe('withDeadline', () => {
     expect(begun).toBe(false);
   });
 
-  test('an infinite deadline has no timer', async () => {
+  test('sets no timer for an infinite deadline', async () => {
     const { abort, start, left } = setUp();
     const work = start(Number.POSITIVE_INFINITY, never);
     expect(left()).toEqual([0, 1]);
@@ -104,7 +104,7 @@ describe('withDeadline', () => {
     await expect(work).rejects.toThrow('x');
   });
 
-  test('a failure of the work after the deadline is no unhandled rejection', async () => {
+  test('does not leave an unhandled rejection if the operation fails after the deadline', async () => {
     const { clock, start } = setUp();
     const unhandled: unknown[] = [];
     const note = (err: unknown): void => void unhandled.push(err);

@@ -1,21 +1,21 @@
-// Puts a deadline on one piece of work, usually a call to the outside. Upstream: context.WithTimeout.
-// Invariants: settles at the deadline or the abort even when the work ignores its signal; leaves no timer and no
-// listener behind, however it ends; what the work does after that is ignored, never an unhandled rejection.
+// Puts a deadline on one operation, usually a call outside the process. Upstream: context.WithTimeout.
+// Invariants: settles at the deadline or on abort even if the operation ignores its signal; leaves no timer or listener behind;
+// the outcome of an operation that was given up is ignored and never becomes an unhandled rejection.
 import type { Clock } from '../clock.ts';
 import { KubeletError } from '../errors.ts';
 
 interface DeadlineOptions {
   readonly clock: Clock;
-  /** Infinity: no deadline, only the signal. */
+  /** Infinity disables the deadline; the signal still applies. */
   readonly ms: number;
   readonly signal?: AbortSignal | undefined;
-  /** Names the work in the error: "list containers". */
+  /** Names the operation in the error: "list containers". */
   readonly what: string;
 }
 
 /**
- * Runs fn with a signal of its own. Over the deadline: KubeletError 'timeout', 'DeadlineExceeded', which is also the
- * reason of fn's signal. Aborted from outside: signal.reason. Otherwise what fn gives.
+ * Runs fn with its own signal and settles as fn does. At the deadline it rejects with a KubeletError ('timeout',
+ * 'DeadlineExceeded'), which is also the reason of fn's signal. If the given signal aborts, it rejects with signal.reason.
  */
 export function withDeadline<T>(
   options: DeadlineOptions,
@@ -44,7 +44,7 @@ export function withDeadline<T>(
   });
 }
 
-/** So that fn throwing at once is the same as fn rejecting. */
+/** Turns a synchronous throw of fn into a rejection. */
 async function callNow<T>(fn: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
   return fn(signal);
 }

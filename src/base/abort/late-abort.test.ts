@@ -11,13 +11,13 @@ function bench() {
 }
 
 describe('withLateAbort', () => {
-  test('gives what the work gives, and leaves no timer', async () => {
+  test('resolves with the result of the operation and leaves no timer', async () => {
     const { clock, options } = bench();
     expect(await withLateAbort(options, async (signal) => signal.aborted)).toBe(false);
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('work that ends in time is not disturbed by the abort', async () => {
+  test('does not abort an operation that ends within the grace period', async () => {
     const { clock, asker, options } = bench();
     const work = withLateAbort(options, async (signal) => {
       await clock.sleep(1_999);
@@ -29,7 +29,7 @@ describe('withLateAbort', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  test('work that takes longer is cut off with the reason of the one who gave up', async () => {
+  test('aborts a longer operation with the reason of the signal', async () => {
     const { clock, asker, options } = bench();
     let reason: unknown;
     const work = withLateAbort(options, async (signal) => {
@@ -45,7 +45,7 @@ describe('withLateAbort', () => {
     expect(reason).toBe(enough);
   });
 
-  test('nothing is begun for who has given up already', async () => {
+  test('does not start the operation if the signal is aborted already', async () => {
     const { asker, options } = bench();
     asker.abort(new Aborted('enough'));
     let begun = false;

@@ -1,15 +1,15 @@
-// Lets work that is nearly done finish although whoever asked for it has given up. Upstream: none, it cuts off at once.
-// Invariants: work that ends within the time is not disturbed; no timer and no listener stays behind, however it ends.
+// Gives an operation a grace period after its signal aborts. Upstream cancels at once.
+// Invariants: an operation that ends within the grace period is not aborted; no timer or listener is left behind.
 import type { Clock, Timer } from '../clock.ts';
 
 interface LateAbortOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** From the signal's abort to that of the work. */
+  /** The grace period, from the abort of the signal to the abort of the operation. */
   readonly ms: number;
 }
 
-/** Runs fn with a signal that follows the given one after a while. Nothing is begun once that is aborted. */
+/** Runs fn with a signal that aborts `ms` after the given one. Throws without calling fn if that is aborted already. */
 export async function withLateAbort<T>(
   { clock, signal, ms }: LateAbortOptions,
   fn: (signal: AbortSignal) => Promise<T>,

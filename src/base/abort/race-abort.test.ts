@@ -30,7 +30,7 @@ describe('raceAbort', () => {
   });
 
   test.each(['before', 'during'])(
-    'aborted %s: a later failure of the work is no unhandled rejection',
+    'aborted %s: a later failure leaves no unhandled rejection',
     async (when) => {
       const unhandled: unknown[] = [];
       const note = (err: unknown): void => void unhandled.push(err);
@@ -55,7 +55,7 @@ describe('untilAborted', () => {
     await expect(untilAborted(AbortSignal.abort())).resolves.toBeUndefined();
   });
 
-  test('resolves with the abort, not before', async () => {
+  test('resolves on abort and not earlier', async () => {
     const abort = new AbortController();
     let done = false;
     const waiting = untilAborted(abort.signal).finally(() => {

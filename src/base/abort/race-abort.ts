@@ -1,9 +1,9 @@
-// Waits for something that does not know our signal. Invariant: no listener stays behind on a signal that outlives the wait.
+// Waits for a promise or an abort. Invariant: a wait that has ended leaves no listener on a signal that outlives it.
 
-/** Settles as `work` does, or rejects with the signal's reason as soon as it is aborted; `work` itself goes on. */
+/** Settles as `work` does, or rejects with signal.reason on abort. `work` itself is not cancelled. */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    // Nobody will wait for it any more, so its failure must not count as unhandled.
+    // No caller awaits it any longer, so its failure must not become an unhandled rejection.
     work.catch(() => undefined);
     throw signal.reason;
   }

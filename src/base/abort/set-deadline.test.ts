@@ -4,7 +4,7 @@ import { setDeadline } from './set-deadline.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('expires a turn of the event loop after its time', async () => {
+test('expires one turn of the event loop after it is due', async () => {
   const clock = new FakeClock();
   let expired = 0;
   setDeadline(clock, 10, () => (expired += 1));
@@ -16,7 +16,7 @@ test('expires a turn of the event loop after its time', async () => {
   expect([expired, clock.pendingTimers()]).toEqual([1, 0]);
 });
 
-test('a cancelled deadline does not expire, neither before its time nor in its last turn', async () => {
+test('does not expire when cancelled, even in the turn after it is due', async () => {
   const clock = new FakeClock();
   let expired = 0;
   const early = setDeadline(clock, 10, () => (expired += 1));

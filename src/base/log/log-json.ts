@@ -1,4 +1,4 @@
-// The JSON format of the log, one object a line. Upstream: k8s.io/component-base/logs/json: `ts` in milliseconds,
+// The JSON log format, one object per line. Upstream: k8s.io/component-base/logs/json: `ts` in milliseconds,
 // `logger`, `msg`, `v` (not for errors), then the fields, with the error under `err`.
 // differs from upstream: there is no `caller`, as in the text format.
 import type { Logger, LogWriterOptions } from './log.ts';
@@ -10,7 +10,7 @@ export function jsonLogger(options: LogWriterOptions): Logger {
     let line = `{"ts":${entry.timeMs}`;
     if (entry.component !== undefined) line += `,"logger":${JSON.stringify(entry.component)}`;
     line += `,"msg":${JSON.stringify(boundText(entry.message))}`;
-    // As upstream, a warning is an entry of level 0: the format knows entries with an error and entries with a level.
+    // As upstream, a warning is an entry of level 0: the format has only entries with an error and entries with a level.
     if (entry.severity !== 'error') line += `,"v":${entry.level}`;
     for (const [key, value] of entry.fields) line += `,${JSON.stringify(key)}:${safeJson(value)}`;
     return `${line}}\n`;

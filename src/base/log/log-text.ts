@@ -1,5 +1,5 @@
-// The text format of the log: `I1115 21:29:46.123000   12345 pleg] "Message" key="value"`. Upstream: k8s.io/klog/v2.
-// differs from upstream: where klog prints file:line stands the component's name; finding the line costs more than the entry.
+// The text log format: `I1115 21:29:46.123000   12345 pleg] "Message" key="value"`. Upstream: k8s.io/klog/v2.
+// differs from upstream: the component's name takes the place of klog's file:line; finding the line costs more than the entry.
 import type { Logger, LogWriterOptions } from './log.ts';
 import { boundText, goQuote, safeJson, scalarText } from './log-value.ts';
 import { type LogEntry, makeLogger } from './log-writer.ts';
@@ -8,7 +8,7 @@ const severityLetters = { info: 'I', warning: 'W', error: 'E' } as const;
 
 export function textLogger(options: LogWriterOptions): Logger {
   const pid = String(options.pid).padStart(7);
-  // Most entries share their second with the one before; the calendar is the dear part of a header.
+  // Formatting the date is the expensive part of a header, and most entries share their second with the previous one.
   let second = Number.NaN;
   let calendar = '';
   return makeLogger(options, (entry) => {
@@ -35,7 +35,7 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** An error entry begins with its error. */
+/** The fields of an error entry begin with the error. */
 function formatFields(entry: LogEntry): string {
   let text = '';
   for (const [key, value] of entry.fields) {
@@ -52,7 +52,7 @@ function formatValue(value: unknown): string {
   return typeof value === 'number' ? String(value) : safeJson(value);
 }
 
-/** Several lines are shown as such, each indented by a tab, so that none can pass for an entry of its own. */
+/** Multi-line text keeps its lines, each indented by a tab, so that none can pass for a log entry. */
 function formatString(text: string): string {
   if (!text.includes('\n')) return goQuote(text);
   const lines = text.endsWith('\n') ? text.slice(0, -1) : text;

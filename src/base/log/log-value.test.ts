@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { boundText, goQuote, safeJson, scalarText } from './log-value.ts';
 
-describe('a value of megabytes is bounded before it is written', () => {
+describe('bounds a value of megabytes', () => {
   const megabyte = 1024 * 1024;
   const hostile: readonly (readonly [string, unknown])[] = [
     ['blanks', ' '.repeat(megabyte)],
@@ -12,7 +12,7 @@ describe('a value of megabytes is bounded before it is written', () => {
     ['text in a list', Array(1_000).fill('\u0000'.repeat(10_000))],
     ['keys', Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`key-${at}`, {}]))],
     ['bytes', Buffer.alloc(megabyte)],
-    ['text of its own', { toString: () => ' '.repeat(megabyte) }],
+    ['its own toString', { toString: () => ' '.repeat(megabyte) }],
   ];
   test.each(hostile)('%s', (_name, value) => {
     expect(safeJson(value).length).toBeLessThan(100_000);

@@ -1,5 +1,5 @@
-// Turns any value into text for the log: Go-quoted strings for the text format, JSON for objects and the JSON format.
-// Invariants: never throws, whatever getters, toJSON or cycles a value brings; the JSON is always valid; the length is bounded.
+// Formats any value for the log: Go-quoted strings for the text format, JSON for objects and for the JSON format.
+// Invariants: never throws, whatever getters, toJSON or cycles a value has; the JSON is always valid; the length is bounded.
 import { describeError } from '../errors.ts';
 import { Secret } from './secret.ts';
 
@@ -33,7 +33,7 @@ function escapeRune(rune: string): string {
   if (short !== undefined) return short;
   const code = rune.codePointAt(0) ?? 0xfffd;
   if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
-  // Half a surrogate pair is no character; Go would have met it as invalid UTF-8.
+  // A lone surrogate is no character; in Go it would be invalid UTF-8.
   if (code >= 0xd800 && code <= 0xdfff) return '\\ufffd';
   return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
 }
@@ -42,13 +42,13 @@ function hex(code: number, width: number): string {
   return code.toString(16).padStart(width, '0');
 }
 
-/** Cuts at longestString and says how much is missing. */
+/** Truncates at longestString and appends the number of omitted characters. */
 export function boundText(text: string): string {
   if (text.length <= longestString) return text;
   return `${text.slice(0, longestString)}…(${text.length - longestString} more)`;
 }
 
-/** A value that reads as one piece of text in both formats; undefined when it has to be written as JSON. */
+/** The text of a value that is a single string in both formats; undefined for values that are written as JSON. */
 export function scalarText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'function') return '<function>';
@@ -58,7 +58,7 @@ export function scalarText(value: unknown): string | undefined {
     if (value instanceof Secret) return value.toString();
     if (value instanceof Error) return describeError(value);
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString();
-    // differs from upstream: the content of bytes is not printed; it may be anything, keys included.
+    // differs from upstream: byte arrays are not printed, since they may hold keys.
     if (ArrayBuffer.isView(value)) return `<${value.byteLength} bytes>`;
     return ownText(value);
   } catch (err) {
@@ -66,7 +66,7 @@ export function scalarText(value: unknown): string | undefined {
   }
 }
 
-/** What its class says to print (URL, a quantity): the counterpart of Go's Stringer. */
+/** The result of a toString of its class (URL, Quantity): the counterpart of Go's Stringer. */
 function ownText(value: object): string | undefined {
   const toText: unknown = Reflect.get(value, 'toString');
   const inherited: unknown[] = [
@@ -83,7 +83,7 @@ interface JsonState {
   readonly ancestors: object[];
 }
 
-/** As JSON.stringify, but always with a result, and with a mark where something was left out. */
+/** As JSON.stringify, but never fails, and marks omissions. */
 export function safeJson(value: unknown): string {
   return jsonLeaf(value) ?? json(value, { left: longestObject, ancestors: [] });
 }
@@ -105,7 +105,7 @@ function jsonLeaf(value: unknown): string | undefined {
 
 function jsonObject(value: object, state: JsonState): string {
   if (state.ancestors.includes(value)) return '"<cycle>"';
-  // The brackets count, or a list of empty lists would have no end.
+  // Brackets count too, or nested empty lists would be unbounded.
   state.left -= 2;
   if (state.left <= 0 || state.ancestors.length >= deepestObject) return '"…"';
   state.ancestors.push(value);
@@ -153,7 +153,7 @@ function jsonPairs(pairs: Iterable<readonly [unknown, unknown]>, state: JsonStat
   return `{${parts.join(',')}}`;
 }
 
-/** One getter that throws costs its own value only. */
+/** A getter that throws loses only its own value. */
 function* ownPairs(value: object): Generator<readonly [string, unknown]> {
   for (const key of Object.keys(value)) {
     let member: unknown;

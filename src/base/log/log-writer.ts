@@ -1,18 +1,18 @@
-// What the log's formats share: levels, bound fields, and the promise that logging never throws.
+// Shared by the log formats: levels and bound fields. Invariant: logging never throws.
 import { disabledVerboseLogger, type LogFields, type Logger, type LogWriterOptions } from './log.ts';
 
 export interface LogEntry {
   readonly severity: 'info' | 'warning' | 'error';
   readonly level: number;
   readonly timeMs: number;
-  /** The part that speaks, from with({ component }). */
+  /** From with({ component }). */
   readonly component: string | undefined;
   readonly message: string;
-  /** In order, without undefined ones, a later key in place of an earlier equal one. */
+  /** In order, without undefined values; of equal keys the later one. */
   readonly fields: readonly (readonly [key: string, value: unknown])[];
 }
 
-/** Returns the whole entry with its line end. May throw: then the entry comes out without its fields. */
+/** Returns the entry with its line end. If it throws, the entry is written without its fields. */
 type LogFormat = (entry: LogEntry) => string;
 
 export function makeLogger(options: LogWriterOptions, format: LogFormat): Logger {
@@ -31,7 +31,7 @@ function bindLogger(
       const fields = mergeFields(bound, given);
       options.write(formatEntry(format, { severity, level, timeMs, component, message, fields }));
     } catch {
-      // A log that cannot be written (a closed pipe, a full disk) must not take the kubelet down, and has no place to say so.
+      // A failing log (a closed pipe, a full disk) must not crash the kubelet, and there is no other place to report it.
     }
   };
   return {
@@ -66,7 +66,7 @@ function mergeFields(bound: LogFields, given: LogFields | undefined): LogEntry['
   return fields;
 }
 
-/** Every field is read once, here, so that a getter that throws costs that field only. */
+/** Reads every field once, so that a getter that throws loses only that field. */
 function pushField(fields: [string, unknown][], from: LogFields, key: string): void {
   let value: unknown;
   try {

@@ -5,7 +5,7 @@ import { jsonLogger } from './log-json.ts';
 import { textLogger } from './log-text.ts';
 import { Secret } from './secret.ts';
 
-/** Local time, as the text format prints it, so that the test holds in any zone. */
+/** Local time, as in the text format, so that the test passes in any time zone. */
 const startMs = new Date(2026, 10, 5, 1, 2, 3, 45).getTime();
 
 function setUp(make: (options: LogWriterOptions) => Logger, level = 0) {
@@ -33,7 +33,7 @@ describe('textLogger', () => {
     expect(lines).toEqual([want]);
   });
 
-  test('time goes on within and beyond the second', async () => {
+  test('prints the time of each entry', async () => {
     const { lines, clock, log } = setUp(textLogger);
     await clock.advance(0.25);
     log.info('a');
@@ -45,13 +45,13 @@ describe('textLogger', () => {
     ]);
   });
 
-  test('the component stands in the header, not among the fields', () => {
+  test('prints the component in the header, not as a field', () => {
     const { lines, log } = setUp(textLogger);
     log.with({ component: 'pleg', pod: 'ns/a' }).info('x', { component: 'call' });
     expect(lines[0]).toMatch(/ pleg\] "x" pod="ns\/a" component="call"\n$/);
   });
 
-  test('an error entry begins with its error', () => {
+  test('prints the error first in an error entry', () => {
     const { lines, log } = setUp(textLogger);
     log.error('Failed', { pod: 'ns/a', err: new Error('no', { cause: new Error('disk full') }) });
     expect(lines[0]).toBe(`E${header}"Failed" err="no: disk full" pod="ns/a"\n`);
@@ -65,13 +65,13 @@ describe('textLogger', () => {
       'tab\t bell\u0007 esc\u001b del\u007f',
       String.raw`k="tab\t bell\a esc\x1b del\x7f"`,
     ],
-    ['letters of the world', 'Grüße 世界 🚀', 'k="Grüße 世界 🚀"'],
+    ['non-ASCII letters', 'Grüße 世界 🚀', 'k="Grüße 世界 🚀"'],
     ['invisible characters', '\u200b\u00a0\u{e0001}', String.raw`k="\u200b\u00a0\U000e0001"`],
-    ['half a surrogate pair', '\ud800', String.raw`k="\ufffd"`],
+    ['a lone surrogate', '\ud800', String.raw`k="\ufffd"`],
     ['several lines', 'a\nb "c"', 'k=<\n\ta\n\tb "c"\n >'],
     ['several lines with an end', 'a\nb\n', 'k=<\n\ta\n\tb\n >'],
     ['a number', 1.5, 'k=1.5'],
-    ['not a number', Number.NaN, 'k=NaN'],
+    ['NaN', Number.NaN, 'k=NaN'],
     ['a bigint', 2n ** 64n, 'k=18446744073709551616'],
     ['a boolean', true, 'k=true'],
     ['null', null, 'k=<nil>'],
@@ -82,14 +82,14 @@ describe('textLogger', () => {
     ['an object', { a: 1, b: ['x', null], c: undefined }, 'k={"a":1,"b":["x",null]}'],
     ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), 'k={"a":1}'],
     ['a map and a set', { m: new Map([['a', 1]]), s: new Set([2]) }, 'k={"m":{"a":1},"s":[2]}'],
-    ['an object with its own text', new URL('http://a/b'), 'k="http://a/b"'],
-    ['a circle', circle, 'k={"name":"c","list":["<cycle>"]}'],
-    ['the same object twice, but no circle', [twice, twice], 'k=[{"a":1},{"a":1}]'],
+    ['an object with its own toString', new URL('http://a/b'), 'k="http://a/b"'],
+    ['a cycle', circle, 'k={"name":"c","list":["<cycle>"]}'],
+    ['the same object twice without a cycle', [twice, twice], 'k=[{"a":1},{"a":1}]'],
     ['a function', () => 1, 'k="<function>"'],
     ['a symbol', Symbol('s'), 'k="Symbol(s)"'],
     ['a secret', new Secret('hunter2'), 'k="--- masked ---"'],
     [
-      'a secret within',
+      'a nested secret',
       { list: [{ token: new Secret('hunter2') }] },
       'k={"list":[{"token":"--- masked ---"}]}',
     ],
@@ -100,7 +100,7 @@ describe('textLogger', () => {
     expect(lines).toEqual([`I${header}"x" ${want}\n`]);
   });
 
-  test('undefined fields are left out', () => {
+  test('omits undefined fields', () => {
     const { lines, log } = setUp(textLogger);
     log.info('x', { a: undefined, b: 1 });
     expect(lines).toEqual([`I${header}"x" b=1\n`]);
@@ -108,13 +108,13 @@ describe('textLogger', () => {
 });
 
 describe('jsonLogger', () => {
-  test('an entry with fields', () => {
+  test('prints an entry with fields', () => {
     const { lines, log } = setUp(jsonLogger);
     log.info('test', { ns: 'default', podnum: 2 });
     expect(lines).toEqual([`{"ts":${startMs},"msg":"test","v":0,"ns":"default","podnum":2}\n`]);
   });
 
-  test('the level, the component as logger, a warning as level 0', () => {
+  test('prints the level, the component as logger and a warning as level 0', () => {
     const { lines, log } = setUp(jsonLogger, 4);
     log.with({ component: 'pleg' }).v(4).info('deep');
     log.warn('careful');
@@ -124,7 +124,7 @@ describe('jsonLogger', () => {
     ]);
   });
 
-  test('an error entry has no level and its error as text', () => {
+  test('prints the error as a string and no level in an error entry', () => {
     const { lines, log } = setUp(jsonLogger);
     log.error('Failed', { ns: 'default', err: new Error('invalid "namespace"') });
     expect(lines).toEqual([
@@ -134,16 +134,16 @@ describe('jsonLogger', () => {
 
   const values: [string, unknown, unknown][] = [
     ['text of several lines', 'a\nb', 'a\nb'],
-    ['half a surrogate pair', '\ud800', '\ud800'],
-    ['not a number', Number.NaN, 'NaN'],
+    ['a lone surrogate', '\ud800', '\ud800'],
+    ['NaN', Number.NaN, 'NaN'],
     ['infinity', Number.NEGATIVE_INFINITY, '-Infinity'],
     ['a bigint', 42n, 42],
     ['null', null, null],
     ['an object', { a: [1, { b: 'c' }] }, { a: [1, { b: 'c' }] }],
     ['undefined in a list', [undefined, 1], [null, 1]],
-    ['an error within', { errs: [new Error('no')] }, { errs: ['no'] }],
+    ['a nested error', { errs: [new Error('no')] }, { errs: ['no'] }],
     ['something with toJSON', { toJSON: () => ({ kept: true }) }, { kept: true }],
-    ['a secret within', [new Secret({ deep: 'hunter2' })], ['--- masked ---']],
+    ['a nested secret', [new Secret({ deep: 'hunter2' })], ['--- masked ---']],
   ];
   test.each(values)('value: %s', (_name, value, want) => {
     const { lines, log } = setUp(jsonLogger);
@@ -156,7 +156,7 @@ describe.each([
   ['textLogger', textLogger],
   ['jsonLogger', jsonLogger],
 ])('%s', (_name, make) => {
-  test('v() follows the verbosity, also when it changes', () => {
+  test('v() follows changes of the verbosity', () => {
     const { lines, log, verbosity } = setUp(make, 2);
     const levels = [0, 2, 3];
     expect(levels.map((level) => log.v(level).enabled)).toEqual([true, true, false]);
@@ -167,7 +167,7 @@ describe.each([
     expect(lines).toHaveLength(3);
   });
 
-  test('with() adds fields, the later of equal keys in place of the earlier', () => {
+  test('with() adds fields, and later keys replace earlier ones', () => {
     const { lines, log } = setUp(make);
     log.with({ a: 'one', b: 'two' }).with({ b: 'three' }).info('x', { a: 'four', c: 'five' });
     const line = lines[0] ?? '';
@@ -185,7 +185,7 @@ describe.each([
     },
   };
   const hostile: [string, unknown][] = [
-    ['a circle', circle],
+    ['a cycle', circle],
     ['a getter that throws', throwing],
     [
       'toJSON that throws',
@@ -203,15 +203,15 @@ describe.each([
         },
       },
     ],
-    ['toString that gives no text', { toString: () => 7 }],
+    ['toString without a string', { toString: () => 7 }],
     [
-      'toJSON that gives another one, for ever',
+      'endless toJSON',
       (function endless(): object {
         return { toJSON: endless };
       })(),
     ],
     [
-      'a proxy that refuses everything',
+      'a proxy that throws on every access',
       new Proxy(
         {},
         {
@@ -227,9 +227,9 @@ describe.each([
         },
       ),
     ],
-    ['bigints within', { n: 1n }],
+    ['nested bigints', { n: 1n }],
   ];
-  test.each(hostile)('does not throw on %s, and the entry comes out', (_case, value) => {
+  test.each(hostile)('writes the entry and does not throw on %s', (_case, value) => {
     const { lines, log } = setUp(make);
     log.info('still here', { k: value, after: 'x' });
     expect(lines).toHaveLength(1);
@@ -238,7 +238,7 @@ describe.each([
     if (make === jsonLogger) expect(() => JSON.parse(lines[0] ?? '') as unknown).not.toThrow();
   });
 
-  test('a getter that throws among the fields costs that field only', () => {
+  test('loses only the field whose getter throws', () => {
     const { lines, log } = setUp(make);
     log.info('x', throwing);
     log.with(throwing).info('x');
@@ -249,13 +249,13 @@ describe.each([
     expect(lines).toHaveLength(2);
   });
 
-  test('a message that is no text, a field list that is none: an entry or none, but no throw', () => {
+  test('does not throw on a message or fields of a wrong type', () => {
     const { log } = setUp(make);
     expect(() => log.info(undefined as unknown as string)).not.toThrow();
     expect(() => log.info('x', null as unknown as undefined)).not.toThrow();
   });
 
-  test('a writer that throws is ignored', () => {
+  test('ignores a writer that throws', () => {
     const log = make({
       write: () => {
         throw new Error('EPIPE');
@@ -290,7 +290,7 @@ describe.each([
   });
 });
 
-test('Secret keeps its value to itself, whoever asks', async () => {
+test('Secret never prints its value', async () => {
   const { inspect } = await import('node:util');
   const secret = new Secret('hunter2');
   const shown = [
@@ -305,13 +305,13 @@ test('Secret keeps its value to itself, whoever asks', async () => {
   expect(secret.reveal()).toBe('hunter2');
 });
 
-test('Verbosity takes whole numbers only', () => {
+test('Verbosity rejects fractions', () => {
   expect(() => new Verbosity(Number.NaN)).toThrow(RangeError);
   expect(() => new Verbosity(1).set(1.5)).toThrow(RangeError);
   expect(new Verbosity(10).level).toBe(10);
 });
 
-test('silentLogger is silent at every level', () => {
+test('silentLogger writes nothing at any level', () => {
   expect(silentLogger.v(0).enabled).toBe(false);
   expect(silentLogger.with({ a: 1 })).toBe(silentLogger);
 });

@@ -1,4 +1,4 @@
-// The log's interface. Messages are constant, values structured: log.info('Container started', { pod, container }).
+// The logging interface. Messages are constant, values are structured fields: log.info('Container started', { pod, container }).
 // Writers: log-text.ts, log-json.ts. Upstream: k8s.io/klog/v2 (InfoS, ErrorS, V).
 // Invariant: logging never throws and never prints the content of a Secret.
 import type { Clock } from '../clock.ts';
@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
 export type LogFields = Readonly<Record<string, unknown>>;
 
 interface VerboseLogger {
-  /** Ask before computing costly fields. */
+  /** Check before computing expensive fields. */
   readonly enabled: boolean;
   info(message: string, fields?: LogFields): void;
 }
@@ -14,14 +14,14 @@ interface VerboseLogger {
 export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
-  /** The error goes under the key `err`. */
+  /** Pass the error as the field `err`. */
   error(message: string, fields?: LogFields): void;
   v(level: number): VerboseLogger;
-  /** A logger that adds these fields to every line; `component` names the part that speaks. */
+  /** A logger that adds these fields to every entry; `component` names the component that logs. */
   with(fields: LogFields): Logger;
 }
 
-/** The level of --v, shared by every logger made with it, so that it can be changed while running. */
+/** The level of --v, shared by every logger built with it, so that it can be changed at run time. */
 export class Verbosity {
   #level = 0;
 
@@ -40,7 +40,7 @@ export class Verbosity {
 }
 
 export interface LogWriterOptions {
-  /** Gets each entry with its line end. */
+  /** Receives each entry with its line end. */
   write(line: string): void;
   readonly clock: Clock;
   readonly verbosity: Verbosity;

@@ -14,14 +14,14 @@ test.each([
   ['https://host/pods?token=abc&x=1#part', 'https://host/pods?<masked>#part'],
   ['https://host/pods?abc', 'https://host/pods?<masked>'],
   ['https://[::1]:1/?x', 'https://[::1]:1/?<masked>'],
-  // No URLs, but perhaps meant to be.
+  // Not URLs, but possibly meant to be.
   ['https://me:p/w@host/pods', '<masked>'],
   ['me:pw@host', '<masked>'],
   ['//host/pods?token=abc', '<masked>'],
   ['host:port', 'host:port'],
 ])('%j is shown as %j', (text, shown) => expect(redactUrl(text)).toBe(shown));
 
-test('a long text takes linear time', () => {
+test('takes linear time for long text', () => {
   const text = `https://${'@'.repeat(500_000)}${'?'.repeat(500_000)}`;
   expect(redactUrl(text)).not.toContain('@@');
 });

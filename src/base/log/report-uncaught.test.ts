@@ -4,7 +4,7 @@ import { Channel } from '../channel.ts';
 import { KeyedQueue } from '../keyed-queue.ts';
 import { reportUncaught } from './report-uncaught.ts';
 
-/** What became an uncaught exception while fn ran and settled. The runner's own handlers stand aside meanwhile. */
+/** The uncaught exceptions while fn ran. The handlers of the test runner are removed meanwhile. */
 async function uncaughtDuring(fn: () => void): Promise<unknown[]> {
   const caught: unknown[] = [];
   const handlers = process.listeners('uncaughtException');
@@ -25,12 +25,12 @@ const throwBoom = (): never => {
   throw boom;
 };
 
-describe('errors nobody can be handed become uncaught exceptions', () => {
-  test('reportUncaught, and not inside the call', async () => {
+describe('errors without a caller become uncaught exceptions', () => {
+  test('reportUncaught, after the call', async () => {
     expect(await uncaughtDuring(() => reportUncaught(boom))).toEqual([boom]);
   });
 
-  test('a listener of a channel without onError, after all others have had the value', async () => {
+  test('a listener of a channel without onError, after the push', async () => {
     const channel = new Channel<number>();
     const seen: number[] = [];
     channel.subscribe(throwBoom);
@@ -42,7 +42,7 @@ describe('errors nobody can be handed become uncaught exceptions', () => {
     expect(caught).toEqual([boom]);
   });
 
-  test('onError of a keyed queue, which goes on', async () => {
+  test('onError of a keyed queue, which continues', async () => {
     const clock = new FakeClock();
     let runs = 0;
     const queue = new KeyedQueue<string>({

@@ -1,6 +1,5 @@
-// The way out for an error nobody can be handed: a listener or callback that threw inside somebody else's work.
-// It surfaces as an uncaught exception, the same as if the callback had run from the event loop, while the caller's
-// work goes on to its end.
+// Reports an error that has no caller to go to: a listener or callback threw inside another component's operation. It
+// surfaces as an uncaught exception, as if the event loop had run the callback, and the operation continues.
 export function reportUncaught(err: unknown): void {
   queueMicrotask(() => {
     throw err;

@@ -1,5 +1,5 @@
-// Carries a value that must never be printed: a token, a password, an environment value. Whatever turns it into text,
-// be it the log, a template, JSON or an inspection, gets the mask.
+// Wraps a value that must never be printed: a token, a password, an environment value. Log, template string, JSON and
+// util.inspect show the mask instead.
 const mask = '--- masked ---';
 
 export class Secret<T = string> {
@@ -9,7 +9,7 @@ export class Secret<T = string> {
     this.#value = value;
   }
 
-  /** The value itself, for the one place that needs it. */
+  /** The value. Call it only where it is used. */
   reveal(): T {
     return this.#value;
   }

@@ -4,7 +4,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from './cgroup-files.ts';
@@ -36,7 +36,7 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
       const list = byController.get(file.controller) ?? [];
       byController.set(file.controller, [...list, file]);
     }
-    await allEnded(
+    await settleAll(
       [...byController].map(([controller, list]) => writeAll(directory(controller, path), list)),
     );
   };
@@ -45,11 +45,11 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
     const mount = mountPoints.get('cpuset');
     if (mount === undefined) return;
     const names = settings.cpus === undefined || settings.cpus === '' ? ['cpus', 'mems'] : ['mems'];
-    await allEnded(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
+    await settleAll(names.map((name) => inheritFile(mount, join(mount, path), `cpuset.${name}`, isNew)));
   };
   const make = async (path: string, places: readonly string[]): Promise<ReadonlySet<string>> => {
     const made = new Set<string>();
-    await allEnded(
+    await settleAll(
       places.map(async (root) => {
         if (await makeDirectory(join(root, path))) made.add(root);
       }),
@@ -59,7 +59,7 @@ export function cgroupV1(mountPoints: ReadonlyMap<string, string>, pageSizes: re
   const create = async (path: string, settings: CgroupSettings): Promise<void> => {
     const made = await make(path, roots);
     const isNew = made.has(mountPoints.get('cpuset') ?? '');
-    await allEnded([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
+    await settleAll([tell(path, settings, made), inheritCpuset(path, settings, isNew)]);
   };
   return {
     version: 1,

@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CgroupSettings, CpuSettings } from '../../api/ports/cgroups.ts';
 import { sharesToWeight, weightToShares } from '../../api/quantity/cpu-shares.ts';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { readCgroupFile, readCgroupNumber, writeCgroupFile, writeLimit } from './cgroup-files.ts';
@@ -48,7 +48,7 @@ type V2File = readonly [file: string, value: string];
 
 /** Each file is a setting of its own: none waits for another. */
 async function tell(root: string, path: string, files: readonly V2File[]): Promise<void> {
-  await allEnded([...new Map(files)].map(([file, value]) => writeLimit(join(root, path, file), value)));
+  await settleAll([...new Map(files)].map(([file, value]) => writeLimit(join(root, path, file), value)));
 }
 
 /**

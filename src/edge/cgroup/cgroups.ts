@@ -2,7 +2,7 @@
 // Invariant: where a machine has both versions mounted, the controllers are on v1 and so are we.
 import { join } from 'node:path';
 import type { CgroupName, CgroupSettings, Cgroups } from '../../api/ports/cgroups.ts';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { CgroupKind } from './cgroup-kind.ts';
 import type { CgroupSpelling } from './cgroup-spelling.ts';
@@ -88,7 +88,7 @@ export class CgroupFs implements Cgroups {
 
   async remove(name: CgroupName): Promise<void> {
     if (name.length === 0) return;
-    await allEnded(this.#places(name).map((place) => removeBelow(place, this.#options.clock)));
+    await settleAll(this.#places(name).map((place) => removeBelow(place, this.#options.clock)));
   }
 
   async children(name: CgroupName): Promise<readonly CgroupName[]> {

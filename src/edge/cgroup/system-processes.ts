@@ -3,7 +3,7 @@
 // pkg/kubelet/cm/container_manager_linux.go. Invariant: a process is moved in every hierarchy, or it is told where not.
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { writeCgroupFile } from './cgroup-files.ts';
@@ -40,7 +40,7 @@ export function systemProcesses(
   return {
     make: (path) => cgroups.create(cgroups.nameOf(path), {}),
     move: async (pid, path) => {
-      await allEnded(roots.map((root) => writeCgroupFile(join(root, path, 'cgroup.procs'), `${pid}`)));
+      await settleAll(roots.map((root) => writeCgroupFile(join(root, path, 'cgroup.procs'), `${pid}`)));
     },
     inRoot: async () => {
       const root = hierarchies.version === 2 ? hierarchies.root : hierarchies.mountPoints.get('devices');

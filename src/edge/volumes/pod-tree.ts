@@ -6,7 +6,7 @@
 import { closeSync, constants, lstat, open, realpath, rmdir, type Stats, unlink } from 'node:fs';
 import { basename, dirname, normalize } from 'node:path';
 import { promisify } from 'node:util';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 import { entryOf, realPathOf } from './descriptors.ts';
@@ -85,7 +85,7 @@ export class PodTree {
     checkBelowPods(this.#podsDir, path);
     await this.#in(path, path, async ({ fd, real }) => {
       const remove = kind === 'file' ? removeFile : removeLeaf;
-      await allEnded(names.map((name) => ignoreMissing(remove(entryOf(fd, name)))));
+      await settleAll(names.map((name) => ignoreMissing(remove(entryOf(fd, name)))));
       await ignoreMissing(removeLeaf(real));
     });
   }

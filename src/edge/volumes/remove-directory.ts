@@ -4,7 +4,7 @@
 // and neither is kept in memory or in descriptors whole.
 import { fstatSync, open, rmdir, type Stats, unlink } from 'node:fs';
 import { promisify } from 'node:util';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 import { mountIdOf, rawEntryOf, realPathOf } from './descriptors.ts';
@@ -82,7 +82,7 @@ function mounted(fd: number): KubeletError {
 /** Removes the files, and lists subdirectories, only so many at once. */
 async function emptyOnce(fd: number, subdirectories: RawName[]): Promise<void> {
   for await (const slice of directorySlices(`/proc/self/fd/${fd}`, fstatSync(fd).size)) {
-    await allEnded(
+    await settleAll(
       slice.map(async (entry) => {
         if (entry.isDirectory()) subdirectories.push(entry.name);
         else await ignoreMissing(removeFile(rawEntryOf(fd, entry.name)));

@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto';
 import { dirname, join, normalize } from 'node:path';
 import type { Content, ContentFile } from '../../api/ports/volume-host.ts';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 import type { FileCalls } from './file-calls.ts';
@@ -76,7 +76,7 @@ async function publish(directory: string, files: Files, hooks: WriteContentHooks
   await calls.createDirectory(stamped, 0o755);
   try {
     for (const parent of parentsOf(files)) await calls.createDirectory(join(stamped, parent), 0o755);
-    await allEnded([...files].map(([path, file]) => calls.createFile(join(stamped, path), file)));
+    await settleAll([...files].map(([path, file]) => calls.createFile(join(stamped, path), file)));
     await hooks.setOwnership();
     if (isNew) await calls.symlink(name, join(directory, dataName));
     else await swapData(calls, directory, name);
@@ -145,7 +145,7 @@ async function linkVisible(
 ): Promise<void> {
   const names = new Set([...files.keys()].map((path) => path.split('/', 1)[0] ?? path));
   if (!isNew) for (const name of await calls.names(directory)) names.delete(name);
-  await allEnded(
+  await settleAll(
     [...names].map(async (name) => {
       try {
         await calls.symlink(join(dataName, name), join(directory, name));

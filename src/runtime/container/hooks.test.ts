@@ -6,7 +6,7 @@ import type { EventText } from '../../api/ports/events.ts';
 import type { PodActivity } from '../../api/ports/pod-activity.ts';
 import type { PodHttpRequest } from '../../api/ports/probe-requests.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { Ongoing } from '../../base/ongoing.ts';
+import { InFlight } from '../../base/in-flight.ts';
 import { type HookDeps, hookPort, runHook } from './hooks.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);
@@ -17,7 +17,7 @@ class Rig {
   readonly kept: (number | undefined)[] = [];
   readonly requests: PodHttpRequest[] = [];
   readonly told: EventText[] = [];
-  readonly activities = new Ongoing<PodActivity>();
+  readonly activities = new InFlight<PodActivity>();
   answer = { exitCode: 0, stdout: bytes(''), stderr: bytes('') };
   plainOnly = false;
 

@@ -11,7 +11,7 @@ import type { PodActivity } from '../../api/ports/pod-activity.ts';
 import type { PodHttpRequest } from '../../api/ports/probe-requests.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
-import type { Ongoing } from '../../base/ongoing.ts';
+import type { InFlight } from '../../base/in-flight.ts';
 import { podFormat } from './security-context.ts';
 
 /** Any answer counts. Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was requested. */
@@ -21,7 +21,7 @@ type HookHttp = (request: PodHttpRequest, signal: AbortSignal) => Promise<void>;
 export interface HookRunner {
   readonly http: HookHttp;
   /** Hooks in flight per pod, for /explain. */
-  readonly running: Ongoing<PodActivity>;
+  readonly running: InFlight<PodActivity>;
 }
 
 export interface HookDeps {

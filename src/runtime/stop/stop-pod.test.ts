@@ -11,8 +11,8 @@ import type { LifecycleHandler, Pod } from '../../api/k8s/types.ts';
 import { asContainerId } from '../../api/pod/pod-ref.ts';
 import { noEvents } from '../../api/ports/events.ts';
 import { KubeletError } from '../../base/errors.ts';
+import { InFlight } from '../../base/in-flight.ts';
 import { silentLogger } from '../../base/log/log.ts';
-import { Ongoing } from '../../base/ongoing.ts';
 import { computeGraceSeconds, type StopDeps, type StopOptions } from './stop-container.ts';
 import { stopContainers, stopSandboxes } from './stop-pod.ts';
 import { TerminationOrder } from './termination-order.ts';
@@ -112,7 +112,7 @@ class Scene {
       },
       hooks: {
         http: async ({ host, path, port }) => this.#note(`get ${host}:${port}${path}`),
-        running: new Ongoing(),
+        running: new InFlight(),
       },
       report: {
         events: {

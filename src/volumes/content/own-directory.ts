@@ -6,7 +6,7 @@
 import type { Allocatable } from '../../api/pod/pod-fields.ts';
 import type { VolumeHost, VolumeRemains } from '../../api/ports/volume-host.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
-import { allEnded } from '../../base/abort/all-ended.ts';
+import { settleAll } from '../../base/abort/settle-all.ts';
 import { isKind } from '../../base/errors.ts';
 import { readyDir, type VolumeLayout } from '../layout.ts';
 import type { VolumeOnDisk, VolumeStats } from '../plugin.ts';
@@ -51,7 +51,7 @@ export async function makeOwnDirectory(
   const { host, layout } = deps;
   if (again && (await isComplete(deps, { path, uid, marker, medium }))) return 'complete';
   // The place of the mark is made beside it: at the end only the mark itself is left to do.
-  const [isNew = false] = await allEnded([
+  const [isNew = false] = await settleAll([
     host.makeDirectory(path, medium.kind === 'disk' ? mode : hiddenMode),
     host.makeDirectory(readyDir(layout, uid, marker), hiddenMode),
   ]);
@@ -78,7 +78,7 @@ async function isComplete(
   const { path, uid, marker, medium } = own;
   const looks = [isMarkedComplete(deps, uid, marker)];
   if (medium.kind !== 'disk') looks.push(deps.host.isMountedAs(path, mountedTypes[medium.kind]));
-  return (await allEnded(looks)).every(Boolean);
+  return (await settleAll(looks)).every(Boolean);
 }
 
 export async function markComplete(

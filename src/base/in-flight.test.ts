@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Ongoing } from './ongoing.ts';
+import { InFlight } from './in-flight.ts';
 
-test('what goes on is told until it settles, well or not', async () => {
-  const ongoing = new Ongoing<string>();
+test('lists an operation until it settles, successfully or not', async () => {
+  const ongoing = new InFlight<string>();
   const { promise, resolve } = withResolvers();
   const first = ongoing.during('a', 'one', () => promise);
   const second = ongoing.during('a', 'two', async () => {

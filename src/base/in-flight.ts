@@ -1,14 +1,14 @@
-// What goes on for somebody right now, for who explains it. Invariant: nothing stays that has settled.
+// In-flight operations per key, for /explain. Invariant: a settled operation is not listed.
 
-export class Ongoing<T> {
+export class InFlight<T> {
   readonly #byKey = new Map<string, Set<T>>();
 
-  /** Counts as under way until the work settles. */
-  async during<R>(key: string, item: T, work: () => Promise<R>): Promise<R> {
+  /** Runs an operation and lists `item` until it settles. */
+  async during<R>(key: string, item: T, operation: () => Promise<R>): Promise<R> {
     const mine = this.#byKey.get(key) ?? new Set();
     this.#byKey.set(key, mine.add(item));
     try {
-      return await work();
+      return await operation();
     } finally {
       mine.delete(item);
       if (mine.size === 0 && this.#byKey.get(key) === mine) this.#byKey.delete(key);

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { learnOnce } from './learn-once.ts';
+import { memoizeAsync } from './memoize-async.ts';
 
-test('is learnt once, for all who want it', async () => {
+test('looks up once for all callers', async () => {
   let looks = 0;
-  const get = learnOnce(async () => ++looks);
+  const get = memoizeAsync(async () => ++looks);
   expect(await Promise.all([get(), get()])).toEqual([1, 1]);
   expect(await get()).toBe(1);
 });
 
-test('is looked for again after a failure', async () => {
+test('looks up again after a failure', async () => {
   let looks = 0;
-  const get = learnOnce(async () => {
+  const get = memoizeAsync(async () => {
     looks += 1;
     if (looks === 1) throw new Error('not yet');
     return looks;

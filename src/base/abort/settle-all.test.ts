@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { allEnded } from './all-ended.ts';
+import { settleAll } from './settle-all.ts';
 
-test('gives what each gave, in their order', async () => {
+test('resolves with the results in order', async () => {
   const late = new Promise<number>((resolve) => setImmediate(() => resolve(1)));
-  expect(await allEnded([late, Promise.resolve(2)])).toEqual([1, 2]);
-  expect(await allEnded([])).toEqual([]);
+  expect(await settleAll([late, Promise.resolve(2)])).toEqual([1, 2]);
+  expect(await settleAll([])).toEqual([]);
 });
 
-test('a failure is told when the others have ended, and the first in their order is told', async () => {
+test('rejects with the first failure in order after all have settled', async () => {
   let ended = false;
   const late = new Promise<void>((resolve) =>
     setImmediate(() => {
@@ -16,6 +16,6 @@ test('a failure is told when the others have ended, and the first in their order
     }),
   );
   const failing = [Promise.reject(new Error('one')), late, Promise.reject(new Error('two'))];
-  await expect(allEnded(failing)).rejects.toThrow('one');
+  await expect(settleAll(failing)).rejects.toThrow('one');
   expect(ended).toBe(true);
 });
