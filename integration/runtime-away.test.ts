@@ -11,8 +11,8 @@ import { untilNoTraces } from './support/pod-traces.ts';
 import { useNode } from './support/suite-node.ts';
 
 const downMs = 20_000;
-const lost = /^E.*Container runtime does not answer/;
-const back = /^I.*Container runtime answers again/;
+const lost = /^E.*Container runtime is unavailable/;
+const back = /^I.*Container runtime is available again/;
 
 describeOnRig('runtime that goes away', () => {
   let rig: Rig;

@@ -12,8 +12,8 @@ import { untilNoTraces } from './support/pod-traces.ts';
 import { heldPod, killTask } from './support/runtime-view.ts';
 import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 
-const lost = /^E.*Container runtime does not answer/;
-const back = /^I.*Container runtime answers again/;
+const lost = /^E.*Container runtime is unavailable/;
+const back = /^I.*Container runtime is available again/;
 
 describeOnRig('runtime whose calls hang or fail', () => {
   let stalled: StalledRig;

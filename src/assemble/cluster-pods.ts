@@ -29,7 +29,7 @@ export interface ClusterStores {
 /** What is known of the runtime as a whole. */
 export interface RuntimeView {
   /** False while the runtime has not told this kubelet of the pod. */
-  isSeen(uid: PodUid): boolean;
+  isInspected(uid: PodUid): boolean;
   /** Announced when the runtime has answered for the first time, or again. */
   readonly answered: Subscribable<void>;
 }
@@ -99,7 +99,7 @@ export function mirrorPods(
     statics: {
       get: (fullName) => statics().find((pod) => podFullName(pod) === fullName),
       mayRun: (uid) =>
-        lifecycles.get(uid) !== undefined || !runtime.isSeen(uid) || !isDown(observed.get(uid)),
+        lifecycles.get(uid) !== undefined || !runtime.isInspected(uid) || !isDown(observed.get(uid)),
       names: () => statics().map(podFullName),
       sourcesReady: () => desired.sourcesReady(),
     },

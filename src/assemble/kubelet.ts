@@ -198,7 +198,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component('pleg'),
     settings: { relistMs, callTimeoutMs },
-    isAtWork: (uid) => workers.isAtWork(uid),
+    isBeingSynced: (uid) => workers.isBeingSynced(uid),
     onRelist: (seconds) => metrics.pleg.observeRelist(seconds),
   });
   const cluster =
@@ -249,7 +249,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const status = new StatusLoop({
     desired: { get: (uid) => wanted.get(uid)?.pod },
     resizes: allocation.status,
-    observed: { get: (uid) => reported.get(uid), isSeen: (uid) => pleg.isSeen(uid) },
+    observed: { get: (uid) => reported.get(uid), isInspected: (uid) => pleg.isInspected(uid) },
     lifecycles,
     statuses,
     // differs from upstream: a node without a control plane tells its addresses too.

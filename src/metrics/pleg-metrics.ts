@@ -56,7 +56,7 @@ export class PlegMetrics {
     this.#lastSeen.set({}, Math.trunc(this.#clock.now() / 1000));
   }
 
-  streamBegan(): void {
+  streamOpened(): void {
     this.#connected.inc({});
   }
 
@@ -65,7 +65,7 @@ export class PlegMetrics {
   }
 
   /** `madeAtMs` by the runtime's clock, which is the machine's. */
-  eventCame(madeAtMs: number): void {
+  eventReceived(madeAtMs: number): void {
     this.#latency.observe({}, Math.max((this.#clock.now() - madeAtMs) / 1000, 0));
   }
 }

@@ -47,9 +47,9 @@ test('relists: how long, how far apart, when last; and the stream of events', ()
   metrics.observeRelist(0.3);
   now.ms = 12_000;
   metrics.observeRelist(0.3);
-  metrics.streamBegan();
+  metrics.streamOpened();
   metrics.streamBroke();
-  metrics.eventCame(11_960);
+  metrics.eventReceived(11_960);
   const told = parsePrometheusText(registry.render());
   expect(sampleOf(told, 'kubelet_pleg_relist_duration_seconds', { le: '0.5' }).value).toBe(2);
   expect(sampleOf(told, 'kubelet_pleg_relist_interval_seconds', { le: '2.5' }).value).toBe(1);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { healthChecks } from './health-checks.ts';
 import type { RuntimeHealth } from './pleg.ts';
 
-const well: RuntimeHealth = {
+const healthy: RuntimeHealth = {
   everAnswered: true,
   failure: undefined,
   failingSinceMs: undefined,
@@ -11,23 +11,23 @@ const well: RuntimeHealth = {
 };
 const cases: readonly (readonly [string, Partial<RuntimeHealth>, number, readonly (string | undefined)[]])[] =
   [
-    ['well', {}, 100_500, [undefined, undefined, undefined]],
+    ['healthy', {}, 100_500, [undefined, undefined, undefined]],
     [
-      'not begun',
+      'not started',
       { everAnswered: false, lastAttemptAtMs: undefined, lastRelistAtMs: undefined },
       0,
-      ['the sync loop has not begun', undefined, 'the container runtime has not answered yet'],
+      ['the sync loop has not started', undefined, 'the container runtime has not answered yet'],
     ],
     [
-      'runtime away, but tried',
+      'runtime unavailable, relists attempted',
       { failure: 'connection refused' },
       100_500,
-      [undefined, undefined, 'the container runtime does not answer: connection refused'],
+      [undefined, undefined, 'the container runtime is unavailable: connection refused'],
     ],
-    ['as long as two relists may take', {}, 142_000, [undefined, undefined, undefined]],
-    ['longer', {}, 142_001, ['the sync loop has not come round for 42 s', undefined, undefined]],
+    ['no attempt for as long as two relists may take', {}, 142_000, [undefined, undefined, undefined]],
+    ['no attempt for longer', {}, 142_001, ['the sync loop has not run for 42 s', undefined, undefined]],
     [
-      'tried, and not well for three minutes',
+      'relists attempted, but none successful for three minutes',
       { lastAttemptAtMs: 281_000 },
       280_001,
       [undefined, 'pleg was last seen active 180 s ago; threshold is 3m0s', undefined],
@@ -37,7 +37,7 @@ const cases: readonly (readonly [string, Partial<RuntimeHealth>, number, readonl
 for (const [name, over, nowMs, want] of cases) {
   test(`health checks: ${name}`, () => {
     const checks = healthChecks({
-      pleg: { health: () => ({ ...well, ...over }) },
+      pleg: { health: () => ({ ...healthy, ...over }) },
       clock: { monotonic: () => nowMs },
       relistMs: 1_000,
       callTimeoutMs: 20_000,

@@ -1,4 +1,4 @@
-// What the health port says about the runtime and the loop that watches it. Pure over the relist's record.
+// Health checks of the runtime and of the relist. Pure over the relist's record.
 // Upstream: the syncloop check of pkg/kubelet/server and Healthy of pkg/kubelet/pleg.
 import type { Clock } from '../base/clock.ts';
 import type { RuntimeHealth } from './pleg.ts';
@@ -15,9 +15,9 @@ export interface NamedCheck {
   check(): string | undefined;
 }
 
-/** Relists may fail for a while, but they have to be tried: twice what one may take at the most. */
+/** Relists may fail for a while, but they must be attempted: at least within twice the longest relist. */
 const slack = 2;
-/** Without a relist that succeeded for so long the node is not ready. */
+/** Without a successful relist for this long, the node is not ready. */
 const relistThresholdMs = 180_000;
 
 export function healthChecks(input: HealthChecksInput): readonly NamedCheck[] {
@@ -28,11 +28,9 @@ export function healthChecks(input: HealthChecksInput): readonly NamedCheck[] {
       name: 'syncloop',
       check: () => {
         const { lastAttemptAtMs } = pleg.health();
-        if (lastAttemptAtMs === undefined) return 'the sync loop has not begun';
+        if (lastAttemptAtMs === undefined) return 'the sync loop has not started';
         const ageMs = clock.monotonic() - lastAttemptAtMs;
-        return ageMs > longestMs
-          ? `the sync loop has not come round for ${Math.round(ageMs / 1000)} s`
-          : undefined;
+        return ageMs > longestMs ? `the sync loop has not run for ${Math.round(ageMs / 1000)} s` : undefined;
       },
     },
     {
@@ -47,12 +45,12 @@ export function healthChecks(input: HealthChecksInput): readonly NamedCheck[] {
       },
     },
     {
-      // differs from upstream: there a runtime that is away shows only in the node's condition, which a node without
-      // a control plane does not have.
+      // differs from upstream: there an unavailable runtime shows only in the node's Ready condition, which a node without a
+      // control plane does not have.
       name: 'runtime',
       check: () => {
         const { everAnswered, failure } = pleg.health();
-        if (failure !== undefined) return `the container runtime does not answer: ${failure}`;
+        if (failure !== undefined) return `the container runtime is unavailable: ${failure}`;
         return everAnswered ? undefined : 'the container runtime has not answered yet';
       },
     },

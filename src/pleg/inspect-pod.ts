@@ -1,5 +1,6 @@
-// Asks the runtime for one pod, anew. What cannot change any more (an ended container, a sandbox's address) is not asked twice,
-// and what runs only by those who have changed what it may use. Invariant: what is as it was is the same object as before.
+// Reads one pod from the runtime. Exited containers and sandbox addresses cannot change and are read once; a running container is
+// read again only after a resize. Upstream: GetPodStatus in kuberuntime_manager.go.
+// Invariant: an unchanged sandbox or container is the same object as in the previous observation.
 import { isDeepStrictEqual } from 'node:util';
 import type { PodSandboxStatus } from '../api/cri/generated/runtime/v1/api.ts';
 import { criLabels } from '../api/cri/labels.ts';
@@ -17,7 +18,6 @@ import {
   observedPod,
   observedSandbox,
 } from './observe.ts';
-
 import { fullMessage, type TailFiles } from './termination-message.ts';
 
 export type InspectRuntime = Pick<
@@ -27,11 +27,11 @@ export type InspectRuntime = Pick<
 
 export interface InspectOptions {
   readonly files?: TailFiles | undefined;
-  /** Whether the kernel has killed a process of this container for lack of memory. */
+  /** Whether the kernel's OOM killer has killed a process of this container. */
   readonly wasOomKilled?: ((containerId: string) => boolean) | undefined;
-  /** Running containers are asked for although a list does not show them to have changed. */
-  readonly anew?: boolean | undefined;
-  /** All there can be of it: nothing has to be listed. */
+  /** Reads running containers even if the list shows no change. */
+  readonly rereadRunning?: boolean | undefined;
+  /** All that the runtime can have of the pod, so that nothing is listed. */
   readonly started?: StartedPod | undefined;
 }
 
@@ -58,7 +58,7 @@ export async function inspectPod(
   return observedPod(uid, listed, sandboxes.filter(isPresent), containers.filter(isPresent), nowMs);
 }
 
-/** A pod that was started just now. What else there might be of it, the next relist shows. */
+/** A pod that was just started. The next relist finds anything else that the runtime may have of it. */
 async function inspectStarted(
   runtime: InspectRuntime,
   uid: PodUid,
@@ -67,11 +67,11 @@ async function inspectStarted(
   signal: AbortSignal,
   options: InspectOptions,
 ): Promise<ObservedPod | undefined> {
-  const askSandbox = async (): Promise<PodSandboxStatus | undefined> =>
+  const readSandbox = async (): Promise<PodSandboxStatus | undefined> =>
     (await runtime.podSandboxStatus({ podSandboxId: sandboxId }, { signal })).status;
   const [status, ...containers] = await Promise.all([
-    sandbox ?? unlessGone(askSandbox),
-    ...containerIds.map((id) => unlessGone(() => askContainer(runtime, id, sandboxId, signal, options))),
+    sandbox ?? unlessGone(readSandbox),
+    ...containerIds.map((id) => unlessGone(() => readContainer(runtime, id, sandboxId, signal, options))),
   ]);
   const found = { sandboxes: status === undefined ? [] : [status], containers: [] };
   return observedPod(uid, found, found.sandboxes.map(observedSandbox), containers.filter(isPresent), nowMs);
@@ -99,17 +99,17 @@ async function inspectContainer(
   signal: AbortSignal,
   options: InspectOptions,
 ): Promise<ObservedContainer | undefined> {
-  const { anew = false } = options;
+  const { rereadRunning = false } = options;
   const before = known?.containers.find((container) => container.id === listed.id);
   const isKnown = before?.state === containerState(listed.state) && before.state !== 'unknown';
-  if (isKnown && !(anew && before.state === 'running')) return before;
+  if (isKnown && !(rereadRunning && before.state === 'running')) return before;
   return await unlessGone(async () => {
-    const now = await askContainer(runtime, listed.id, listed.podSandboxId, signal, options);
+    const now = await readContainer(runtime, listed.id, listed.podSandboxId, signal, options);
     return isDeepStrictEqual(now, before) ? before : now;
   });
 }
 
-async function askContainer(
+async function readContainer(
   runtime: InspectRuntime,
   containerId: string,
   sandboxId: string,
@@ -125,17 +125,17 @@ async function askContainer(
 }
 
 /**
- * differs from upstream: a runtime learns of the end of a container and of its lack of memory by two ways, and whoever asks
- * in between, as soon as it has ended, is told of a plain failure. The kernel has said so before.
+ * differs from upstream: a runtime learns of a container's exit and of its OOM kill in two ways. Between the two it reports a plain
+ * failure. The kernel log reports the OOM kill before that.
  */
 function failedPlainly({ exitCode, reason, state }: ObservedContainer): boolean {
   return state === 'exited' && exitCode !== 0 && reason === 'Error';
 }
 
-/** Between the list and the question something may have been removed: that is an answer, not a fault. */
-async function unlessGone<T>(ask: () => Promise<T | undefined>): Promise<T | undefined> {
+/** A sandbox or container may be removed between the list and the read: that is a result, not a failure. */
+async function unlessGone<T>(read: () => Promise<T | undefined>): Promise<T | undefined> {
   try {
-    return await ask();
+    return await read();
   } catch (err) {
     if (isKind(err, 'not-found')) return undefined;
     throw err;

@@ -20,12 +20,12 @@ const listedSandbox = (
 const listedContainer = (id = 'c-1', state: ContainerState = ContainerState.CONTAINER_RUNNING): Container =>
   Container.fromPartial({ id, state, labels: ofPod('u') });
 
-test('a list is grouped by the label of the pod; what has none is left out', () => {
+test('groups a list by the pod UID label and ignores entries without one', () => {
   const groups = groupByPod(
-    [listedSandbox(), PodSandbox.fromPartial({ id: 'alien', metadata: { uid: 'x' } })],
+    [listedSandbox(), PodSandbox.fromPartial({ id: 'unlabelled', metadata: { uid: 'x' } })],
     [
       listedContainer(),
-      Container.fromPartial({ id: 'alien' }),
+      Container.fromPartial({ id: 'unlabelled' }),
       Container.fromPartial({ labels: ofPod('v') }),
     ],
   );
@@ -43,13 +43,13 @@ describe('matchesList', () => {
     ['a sandbox more', [listedSandbox(), listedSandbox('s2')], [listedContainer()], false],
     ['another sandbox', [listedSandbox('s2')], [listedContainer()], false],
     [
-      'sandbox down',
+      'sandbox not ready',
       [listedSandbox('sandbox-1', PodSandboxState.SANDBOX_NOTREADY)],
       [listedContainer()],
       false,
     ],
-    ['container gone', [listedSandbox()], [], false],
-    ['container ended', [listedSandbox()], [listedContainer('c-1', ContainerState.CONTAINER_EXITED)], false],
+    ['container removed', [listedSandbox()], [], false],
+    ['container exited', [listedSandbox()], [listedContainer('c-1', ContainerState.CONTAINER_EXITED)], false],
     ['another container', [listedSandbox()], [listedContainer('c-2')], false],
   ] as const;
   for (const [name, sandboxes, containers, want] of cases) {
@@ -71,18 +71,18 @@ describe('observedSandbox', () => {
   };
   const cases = [
     [
-      'its addresses, primary first',
+      'addresses, primary first',
       {},
       { ips: ['10.0.0.1', 'fd00::1'], ready: true, attempt: 3, createdAtMs: 1.5 },
     ],
     ['no address yet', { network: { ip: '' } }, { ips: [] }],
     ['no network at all', { network: undefined }, { ips: [] }],
     [
-      "the host's addresses are not its own",
+      'none on the host network',
       { linux: { namespaces: { options: { network: 2 } } } },
       { ips: [], hostNetwork: true },
     ],
-    ['down', { state: PodSandboxState.SANDBOX_NOTREADY }, { ready: false }],
+    ['not ready', { state: PodSandboxState.SANDBOX_NOTREADY }, { ready: false }],
   ] as const;
   for (const [name, over, want] of cases) {
     test(name, () =>
@@ -98,15 +98,15 @@ describe('observedContainer', () => {
       's',
     );
   const cases: readonly (readonly [string, object, object])[] = [
-    ['the label names it', { labels: { 'io.kubernetes.container.name': 'c' } }, { name: 'c' }],
-    ['else the metadata does', {}, { name: 'm', restartCount: 4 }],
+    ['name from the label', { labels: { 'io.kubernetes.container.name': 'c' } }, { name: 'c' }],
+    ['name and restart count from the metadata without a label', {}, { name: 'm', restartCount: 4 }],
     [
-      'restart count of the annotation',
+      'restart count from the annotation',
       { annotations: { 'io.kubernetes.container.restartCount': '7' } },
       { restartCount: 7 },
     ],
     [
-      'not one that is no number',
+      'an annotation that is not a number is ignored',
       { annotations: { 'io.kubernetes.container.restartCount': '7x' } },
       { restartCount: 4 },
     ],
@@ -125,7 +125,7 @@ describe('observedContainer', () => {
     ['running', { state: 1 }, { state: 'running' }],
     ['exited', { state: 2 }, { state: 'exited' }],
     ['unknown', { state: 3 }, { state: 'unknown' }],
-    ['a state of the future', { state: 17 }, { state: 'unknown' }],
+    ['an undefined state counts as unknown', { state: 17 }, { state: 'unknown' }],
     ['never started', { startedAt: 0n, finishedAt: -5n }, { startedAtMs: 0, finishedAtMs: 0 }],
     ['times', { startedAt: 1_000_250_000n }, { startedAtMs: 1_000.25 }],
   ];
@@ -135,8 +135,9 @@ describe('observedContainer', () => {
 describe('observedPod', () => {
   const uid = asPodUid('u');
   const none = { sandboxes: [], containers: [] };
-  test('nothing left is no pod', () => expect(observedPod(uid, none, [], [], 1)).toBeUndefined());
-  test('names from the labels of a container whose sandbox is gone', () => {
+  test('undefined without sandboxes and containers', () =>
+    expect(observedPod(uid, none, [], [], 1)).toBeUndefined());
+  test('takes the name from a container whose sandbox was removed', () => {
     const labels = { 'io.kubernetes.pod.name': 'n', 'io.kubernetes.pod.namespace': 'ns' };
     const listed = { sandboxes: [], containers: [Container.fromPartial({ labels })] };
     expect(observedPod(uid, listed, [], [anObservedContainer()], 1)).toMatchObject({
@@ -144,7 +145,7 @@ describe('observedPod', () => {
       namespace: 'ns',
     });
   });
-  test('newest first by count, whatever the clock said', () => {
+  test('sorts by attempt and restart count before creation time', () => {
     const pod = observedPod(
       uid,
       none,
@@ -161,8 +162,8 @@ describe('observedPod', () => {
   });
 });
 
-test('what the runtime tells of resources, user and stop signal is kept; what it leaves open is absent', () => {
-  const told = observedContainer(
+test('keeps resources, user and stop signal that the runtime reports, and omits the others', () => {
+  const reported = observedContainer(
     ContainerStatus.fromPartial({
       id: 'c',
       resources: {
@@ -174,17 +175,17 @@ test('what the runtime tells of resources, user and stop signal is kept; what it
     }),
     's',
   );
-  expect(told).toMatchObject({
+  expect(reported).toMatchObject({
     resources: { cpuLimitMilli: 500n, cpuRequestMilli: 100n, memoryLimitBytes: 1024n },
     user: { uid: 1000, gid: 0, supplementalGroups: [5] },
     stopSignal: 'SIGUSR1',
     recursiveReadOnly: ['/a'],
   });
-  const silent = observedContainer(
+  const minimal = observedContainer(
     ContainerStatus.fromPartial({ id: 'c', resources: { linux: { cpuPeriod: 100_000n, cpuQuota: -1n } } }),
     's',
   );
-  expect(Object.keys(silent)).not.toEqual(expect.arrayContaining(['resources']));
-  expect(silent).not.toHaveProperty('user');
-  expect(silent).not.toHaveProperty('stopSignal');
+  expect(Object.keys(minimal)).not.toEqual(expect.arrayContaining(['resources']));
+  expect(minimal).not.toHaveProperty('user');
+  expect(minimal).not.toHaveProperty('stopSignal');
 });

@@ -1,4 +1,4 @@
-// Turns the runtime's answers into ObservedPod. Pure. Upstream: kuberuntime helpers (toKubeContainerStatus, determinePodSandboxIPs).
+// Converts the runtime's answers to ObservedPod. Pure. Upstream: kuberuntime helpers (toKubeContainerStatus, determinePodSandboxIPs).
 
 import {
   type Container,
@@ -20,13 +20,13 @@ import type {
 } from '../api/pod/observed.ts';
 import { asContainerId, asPodUid, asSandboxId, type PodUid } from '../api/pod/pod-ref.ts';
 
-/** What a list says of one pod: enough to see that something changed, not what. */
+/** The entries of one pod in the runtime's lists: enough to see that something changed, not what. */
 export interface ListedPod {
   readonly sandboxes: PodSandbox[];
   readonly containers: Container[];
 }
 
-/** Groups a full list by pod. What carries no label with a pod's UID was not made by a kubelet and is left alone. */
+/** Groups the full lists by pod. An entry without a pod UID label was not created by a kubelet and is ignored. */
 export function groupByPod(
   sandboxes: readonly PodSandbox[],
   containers: readonly Container[],
@@ -52,7 +52,7 @@ export function groupByPod(
   return pods;
 }
 
-/** True when the list agrees with what is stored: same sandboxes and containers in the same states. */
+/** Whether the list agrees with the stored pod: the same sandboxes and containers in the same states. */
 export function matchesList(seen: ObservedPod, listed: ListedPod): boolean {
   if (
     seen.sandboxes.length !== listed.sandboxes.length ||
@@ -123,11 +123,11 @@ export function observedContainer(status: ContainerStatus, sandboxId: string): O
     terminationGraceSeconds: wholeNumber(annotations[criAnnotations.terminationGracePeriod]),
     deletionGraceSeconds: wholeNumber(annotations[criAnnotations.deletionGracePeriod]),
     ...preStopOf(annotations[criAnnotations.preStopHandler]),
-    ...toldByRuntime(status),
+    ...optionalFields(status),
   };
 }
 
-/** Written by the kubelet that made the container; what cannot be read is no hook. */
+/** Recorded by the kubelet that created the container; an unreadable annotation counts as no hook. */
 function preStopOf(text: string | undefined): Pick<ObservedContainer, 'preStop'> {
   if (text === undefined) return {};
   try {
@@ -138,8 +138,8 @@ function preStopOf(text: string | undefined): Pick<ObservedContainer, 'preStop'>
   }
 }
 
-/** What only some runtimes say of a container. */
-function toldByRuntime(
+/** Fields that only some runtimes report. */
+function optionalFields(
   status: ContainerStatus,
 ): Pick<ObservedContainer, 'recursiveReadOnly' | 'resources' | 'user' | 'stopSignal'> {
   const resources = observedResources(status);
@@ -170,7 +170,7 @@ const signalNames: ReadonlyMap<number, string> = new Map(
 
 const milliPerCpu = 1000n;
 const sharesPerCpu = 1024n;
-/** The least the kernel knows: fewer mean that nothing was asked for. */
+/** The kernel's minimum; fewer shares mean that nothing was requested. */
 const minShares = 2n;
 
 function observedResources({ resources }: ContainerStatus): ObservedResources | undefined {
@@ -180,21 +180,21 @@ function observedResources({ resources }: ContainerStatus): ObservedResources | 
   const cpuLimitMilli = cpuPeriod > 0n && cpuQuota > 0n ? (cpuQuota * milliPerCpu) / cpuPeriod : 0n;
   const cpuRequestMilli =
     cpuShares < minShares ? 0n : (cpuShares * milliPerCpu + sharesPerCpu - 1n) / sharesPerCpu;
-  const told: ObservedResources = {
+  const reported: ObservedResources = {
     ...(cpuLimitMilli > 0n ? { cpuLimitMilli } : {}),
     ...(cpuRequestMilli > 0n ? { cpuRequestMilli } : {}),
     ...(memoryLimitInBytes > 0n ? { memoryLimitBytes: memoryLimitInBytes } : {}),
   };
-  return Object.keys(told).length === 0 ? undefined : told;
+  return Object.keys(reported).length === 0 ? undefined : reported;
 }
 
-/** Where a pod's name is found. */
+/** The entries that carry the pod's name. */
 interface NamedPod {
   readonly sandboxes: readonly Pick<PodSandbox, 'metadata'>[];
   readonly containers: readonly Pick<Container, 'labels'>[];
 }
 
-/** Puts a pod together, newest first; undefined when nothing is left of it. */
+/** Combines sandboxes and containers to a pod, newest first; undefined when there are none. */
 export function observedPod(
   uid: PodUid,
   listed: NamedPod,
@@ -209,7 +209,8 @@ export function observedPod(
     uid,
     name: meta?.name ?? labels?.[criLabels.podName] ?? '',
     namespace: meta?.namespace ?? labels?.[criLabels.podNamespace] ?? '',
-    // differs from upstream: counts decide before times, so that a clock set back cannot make an old one the newest.
+    // differs from upstream: attempts and restart counts rank before times, so that an old one never becomes the newest when the
+    // clock is set back.
     sandboxes: sandboxes.toSorted((a, b) => b.attempt - a.attempt || b.createdAtMs - a.createdAtMs),
     containers: containers.toSorted(
       (a, b) => b.restartCount - a.restartCount || b.attempt - a.attempt || b.createdAtMs - a.createdAtMs,
@@ -218,7 +219,7 @@ export function observedPod(
   };
 }
 
-/** Nanoseconds to milliseconds, keeping the fraction: sub-microsecond order survives in a double. */
+/** Nanoseconds to milliseconds with the fraction: a double preserves the order below a microsecond. */
 function nsToMs(ns: bigint): number {
   return ns <= 0n ? 0 : Number(ns / 1_000_000n) + Number(ns % 1_000_000n) / 1_000_000;
 }

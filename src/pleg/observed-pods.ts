@@ -1,6 +1,6 @@
-// What was last seen of every pod on the runtime. Upstream: pkg/kubelet/container/cache.go.
-// Owns ObservedPods (sole writer: pleg). Invariants: the store is updated before a key is announced; a look that saw nothing
-// new announces nothing, so that a loop that looks because it was woken does not wake itself.
+// The last inspection of every pod on the runtime. Upstream: pkg/kubelet/container/cache.go.
+// Owns ObservedPods (sole writer: pleg). Invariants: the store is updated before a key is announced; an inspection without
+// changes announces nothing, so that a worker whose inspection found nothing new does not wake itself.
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
@@ -26,24 +26,24 @@ export class ObservedPods implements Store {
   }
 
   /**
-   * Stores what an inspection saw; a pod of which nothing is left leaves the store. `first`: others wait for the first look
-   * at this pod, so that even one that saw nothing is news.
+   * Stores the result of an inspection; undefined removes the pod. `isFirst`: other components wait for the first inspection of
+   * this pod, so it is announced even if the runtime does not have the pod.
    */
-  put(uid: PodUid, pod: ObservedPod | undefined, { first = false } = {}): void {
+  put(uid: PodUid, pod: ObservedPod | undefined, { isFirst = false } = {}): void {
     if (pod === undefined) {
-      if (!this.#pods.delete(uid) && !first) return;
+      if (!this.#pods.delete(uid) && !isFirst) return;
     } else {
       const before = this.#pods.get(uid);
       this.#pods.set(uid, pod);
-      if (before !== undefined && sawTheSame(before, pod)) return;
+      if (before !== undefined && isUnchanged(before, pod)) return;
     }
     this.#version += 1;
     this.changed.push(uid);
   }
 }
 
-/** What did not change is carried over from one inspection to the next, so that identity tells. */
-function sawTheSame(before: ObservedPod, after: ObservedPod): boolean {
+/** Unchanged objects are carried over from one inspection to the next, so comparing identities is enough. */
+function isUnchanged(before: ObservedPod, after: ObservedPod): boolean {
   return sameItems(before.sandboxes, after.sandboxes) && sameItems(before.containers, after.containers);
 }
 

@@ -12,11 +12,11 @@ describe('Pleg', () => {
   let cri: FakeCri;
   let observed: ObservedPods;
   let pleg: Pleg;
-  let heard: string[];
-  let warned: string[];
+  let announced: string[];
+  let logged: string[];
   let stop: AbortController;
   let stopped: Promise<void> | undefined;
-  let atWork: Set<string>;
+  let syncing: Set<string>;
 
   const a = asPodUid('a');
   const unknown = new KubeletError('internal', 'UNKNOWN', 'no');
@@ -25,22 +25,22 @@ describe('Pleg', () => {
     clock = new FakeClock();
     cri = new FakeCri({ clock });
     observed = new ObservedPods();
-    heard = [];
-    atWork = new Set();
-    warned = [];
+    announced = [];
+    syncing = new Set();
+    logged = [];
     stop = new AbortController();
     stopped = undefined;
-    const note = (message: string): void => void warned.push(message);
+    const note = (message: string): void => void logged.push(message);
     pleg = new Pleg({
       runtime: cri,
       observed,
       clock,
       log: { ...silentLogger, error: note, info: note, warn: note },
       settings: { relistMs: 1_000, callTimeoutMs: 5_000 },
-      isAtWork: (uid) => atWork.has(uid),
+      isBeingSynced: (uid) => syncing.has(uid),
     });
-    observed.changed.subscribe((uid) => heard.push(uid));
-    pleg.answered.subscribe(() => heard.push('answered'));
+    observed.changed.subscribe((uid) => announced.push(uid));
+    pleg.answered.subscribe(() => announced.push('answered'));
   });
   afterEach(async () => {
     stop.abort(new Aborted('test is over'));
@@ -64,59 +64,59 @@ describe('Pleg', () => {
   }
 
   describe('the first relist', () => {
-    test('nothing is seen before the runtime has answered', async () => {
+    test('counts no pod as inspected before the runtime has answered', async () => {
       cri.faults.goDown();
       await start();
-      expect(pleg.isSeen(a)).toBe(false);
+      expect(pleg.isInspected(a)).toBe(false);
       expect(pleg.health()).toMatchObject({ everAnswered: false, failingSinceMs: 0 });
       cri.faults.comeUp();
       await clock.advance(1_000);
-      expect([pleg.isSeen(a), heard]).toEqual([true, ['answered']]);
+      expect([pleg.isInspected(a), announced]).toEqual([true, ['answered']]);
     });
 
-    test('a pod it lists is seen once it was inspected; one it does not list is seen at once', async () => {
+    test('counts a listed pod as inspected after its inspection, an unlisted one at once', async () => {
       await sandbox('a');
       const stall = cri.faults.stall('podSandboxStatus');
       await start();
-      expect([pleg.isSeen(a), pleg.isSeen(asPodUid('other'))]).toEqual([false, true]);
+      expect([pleg.isInspected(a), pleg.isInspected(asPodUid('other'))]).toEqual([false, true]);
       stall.release();
       await clock.advance(0);
-      expect(pleg.isSeen(a)).toBe(true);
-      expect(heard).toEqual(['answered', 'a']);
+      expect(pleg.isInspected(a)).toBe(true);
+      expect(announced).toEqual(['answered', 'a']);
       expect(observed.get(a)).toMatchObject({ name: 'a', namespace: 'ns', sandboxes: [{ ready: true }] });
     });
 
-    test('a pod that is gone before it was inspected is news, for somebody waits for that look', async () => {
+    test('announces a pod that was removed before its first inspection', async () => {
       const id = await sandbox('a');
       cri.faults.fail('listPodSandbox', unknown, { match: ({ filter }) => filter !== undefined });
       await start();
-      expect(pleg.isSeen(a)).toBe(false);
+      expect(pleg.isInspected(a)).toBe(false);
       await cri.removePodSandbox({ podSandboxId: id });
       await clock.advance(1_000);
-      expect([pleg.isSeen(a), observed.get(a), heard]).toEqual([true, undefined, ['answered', 'a']]);
+      expect([pleg.isInspected(a), observed.get(a), announced]).toEqual([true, undefined, ['answered', 'a']]);
     });
 
-    test('a sandbox without our labels is left alone', async () => {
+    test('ignores a sandbox without kubelet labels', async () => {
       await sandbox('a', {});
       await start();
       await clock.advance(10_000);
-      expect([observed.all().size, heard]).toEqual([0, ['answered']]);
+      expect([observed.all().size, announced]).toEqual([0, ['answered']]);
     });
   });
 
   describe('relists', () => {
-    test('a new pod that somebody is starting is left to him, but not for long', async () => {
+    test('leaves a new pod to the worker that starts it for one relist', async () => {
       await start();
-      atWork.add('a');
+      syncing.add('a');
       await sandbox('a');
       await clock.advance(1_000);
       expect(observed.get(a)).toBeUndefined();
       await clock.advance(1_000);
       expect(observed.get(a)?.sandboxes).toHaveLength(1);
     });
-    test('hints about it are left to him, too; about one that is known they are followed', async () => {
+    test('ignores hints about a pod that its worker starts, and follows those about an observed one', async () => {
       await start();
-      atWork.add('a');
+      syncing.add('a');
       const id = await sandbox('a');
       pleg.poke(a);
       await clock.advance(0);
@@ -127,54 +127,54 @@ describe('Pleg', () => {
       await clock.advance(0);
       expect(observed.get(a)?.sandboxes[0]?.ready).toBe(false);
     });
-    test('one that is known is looked at, whoever is at work on it', async () => {
+    test('inspects an observed pod although its worker is running', async () => {
       await start();
       const id = await sandbox('a');
       await pleg.refresh(a, stop.signal);
-      atWork.add('a');
+      syncing.add('a');
       await cri.stopPodSandbox({ podSandboxId: id });
       await clock.advance(1_000);
       expect(observed.get(a)?.sandboxes[0]?.ready).toBe(false);
     });
-    test('what was there before this life is looked at, also by who works on it', async () => {
-      atWork.add('a');
+    test('inspects a pod of a previous kubelet although its worker is running', async () => {
+      syncing.add('a');
       await sandbox('a');
       await start();
       expect(observed.get(a)?.sandboxes).toHaveLength(1);
     });
-    test('what comes, changes and goes is announced once each', async () => {
+    test('announces an added, changed and removed pod once each', async () => {
       await start();
-      heard.splice(0);
+      announced.splice(0);
       const id = await sandbox('a');
       await clock.advance(3_000);
-      expect(heard.splice(0)).toEqual(['a']);
+      expect(announced.splice(0)).toEqual(['a']);
       cri.killSandbox(id);
       await clock.advance(3_000);
-      expect(heard.splice(0)).toEqual(['a']);
+      expect(announced.splice(0)).toEqual(['a']);
       await cri.removePodSandbox({ podSandboxId: id });
       await clock.advance(3_000);
-      expect([heard, observed.all().size]).toEqual([['a'], 0]);
+      expect([announced, observed.all().size]).toEqual([['a'], 0]);
     });
 
-    test('a runtime that goes and comes back is told once each way', async () => {
+    test('logs once that the runtime is unavailable and once that it is back', async () => {
       await sandbox('a');
       await start();
-      heard.splice(0);
-      warned.splice(0);
+      announced.splice(0);
+      logged.splice(0);
       cri.faults.restart({ downMs: 10_500 });
       await clock.advance(9_000);
       expect(pleg.health().failure).toBeDefined();
-      expect(pleg.isSeen(a)).toBe(true);
+      expect(pleg.isInspected(a)).toBe(true);
       await clock.advance(5_000);
       expect(pleg.health()).toMatchObject({ failure: undefined, failingSinceMs: undefined });
-      expect(heard).toEqual(['answered']);
-      expect(warned).toEqual([
-        'Container runtime does not answer; running containers are left alone until it does',
-        'Container runtime answers again',
+      expect(announced).toEqual(['answered']);
+      expect(logged).toEqual([
+        'Container runtime is unavailable; running containers are left alone until it recovers',
+        'Container runtime is available again',
       ]);
     });
 
-    test('one that hangs is given up after its time', async () => {
+    test('gives up a relist that hangs after its deadline', async () => {
       await start();
       cri.faults.stall('listContainers');
       await clock.advance(6_500);
@@ -183,7 +183,7 @@ describe('Pleg', () => {
       expect(pleg.health().failure).toBeUndefined();
     });
 
-    test('an abort that is not ours is a failure like any other', async () => {
+    test('treats an AbortError that it did not cause as a failure', async () => {
       await start();
       const foreign = Object.assign(new Error('gone'), { name: 'AbortError' }) as unknown as KubeletError;
       cri.faults.fail('listContainers', foreign);
@@ -191,7 +191,7 @@ describe('Pleg', () => {
       expect(pleg.health().failure).toBe('gone');
     });
 
-    test('asked for while one is under way, the next follows at once', async () => {
+    test('relists again at once when requested during a relist', async () => {
       await start();
       cri.faults.latency('listContainers', 400);
       await clock.advance(1_100);
@@ -202,7 +202,7 @@ describe('Pleg', () => {
       expect(observed.get(asPodUid('late'))?.sandboxes[0]?.id).toBe(id);
     });
 
-    test('asked for in between, it does not wait for its time', async () => {
+    test('relists at once when requested between two relists', async () => {
       await start();
       await clock.advance(100);
       await sandbox('a');
@@ -213,15 +213,15 @@ describe('Pleg', () => {
   });
 
   describe('inspections', () => {
-    test('a poke is a look', async () => {
+    test('a poke triggers an inspection', async () => {
       await start();
       await sandbox('a');
       pleg.poke(a);
       await clock.advance(0);
-      expect(heard).toEqual(['answered', 'a']);
+      expect(announced).toEqual(['answered', 'a']);
     });
 
-    test('an earlier look that answers later does not overwrite a later one', async () => {
+    test('an older inspection that ends later does not overwrite a newer one', async () => {
       const id = await sandbox('a');
       const stall = cri.faults.stall('podSandboxStatus', { when: 'after' });
       const early = pleg.refresh(a, stop.signal);
@@ -234,16 +234,13 @@ describe('Pleg', () => {
       expect(observed.get(a)?.sandboxes[0]?.ready).toBe(false);
     });
 
-    test('one that fails is tried again, and told', async () => {
+    test('logs and retries a failed inspection', async () => {
       cri.faults.fail('podSandboxStatus', unknown);
       await start();
       await sandbox('a');
       pleg.poke(a);
       await clock.advance(0);
-      expect([warned.at(-1), observed.get(a)]).toEqual([
-        'Pod could not be inspected, will try again',
-        undefined,
-      ]);
+      expect([logged.at(-1), observed.get(a)]).toEqual(['Failed to inspect pod, will retry', undefined]);
       await clock.advance(500);
       expect(observed.get(a)).toBeDefined();
     });

@@ -1,6 +1,6 @@
-// Notices what changed on the runtime: a relist every second finds which pods differ, an inspection of just those says how.
-// Owns ObservedPods (sole writer). Upstream: pkg/kubelet/pleg. Invariants: only an inspection writes, never a list or an event;
-// a later inspection of a pod is never overwritten by an earlier one; one pod that hangs delays neither the relist nor the others.
+// Observes the runtime: a relist every second finds the pods that changed, and an inspection reads just those.
+// Owns ObservedPods (sole writer). Upstream: pkg/kubelet/pleg. Invariants: only an inspection writes the store, never a list or
+// an event; an older inspection never overwrites a newer one; a pod that hangs delays neither the relist nor other pods.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
@@ -27,38 +27,38 @@ interface PlegDeps {
     /** Deadline of one list or one inspection; it is retried after that. */
     readonly callTimeoutMs: number;
   };
-  /** Whether somebody is at work on this pod who will ask for its inspection when he is done. */
-  readonly isAtWork?: (uid: PodUid) => boolean;
-  /** Told how long each relist that went through took. */
+  /** Whether the pod's worker is running; it has the pod inspected when it is done. */
+  readonly isBeingSynced?: (uid: PodUid) => boolean;
+  /** Called with the duration of each successful relist. */
   readonly onRelist?: (seconds: number) => void;
 }
 
-/** How the runtime answers: as the health check and the node's condition tell it. */
+/** The runtime's health, for the health checks and the node's Ready condition. */
 export interface RuntimeHealth {
   readonly everAnswered: boolean;
-  /** Undefined while it answers. */
+  /** Undefined while the runtime answers. */
   readonly failure: string | undefined;
   readonly failingSinceMs: number | undefined;
-  /** Monotonic times: when a relist last began, and when one last went through. */
+  /** Monotonic times: when the last relist began, and when the last successful one ended. */
   readonly lastAttemptAtMs: number | undefined;
   readonly lastRelistAtMs: number | undefined;
 }
 
 const parallelInspections = 32;
-/** What upstream's kubelet says it speaks. */
+/** The API version that upstream's kubelet sends. */
 const kubeRuntimeApiVersion = '0.1.0';
 
 export class Pleg implements Component {
   readonly name = 'pleg';
-  /** Announced when the first relist went through, and whenever the runtime comes back. */
+  /** Announced after the first successful relist, and whenever the runtime has recovered. */
   readonly answered = new Channel<void>();
   readonly #deps: PlegDeps;
   readonly #queue: KeyedQueue<PodUid>;
-  /** Pods of the first relist that have not been inspected yet: nobody may act on these. */
-  readonly #unseen = new Set<PodUid>();
-  /** Per pod with an inspection under way: how many, and the newest that was stored. */
+  /** Pods of the first relist that have not been inspected yet: no component may act on these. */
+  readonly #uninspected = new Set<PodUid>();
+  /** Inspections in flight per pod: their number, and the newest that was stored. */
   readonly #inFlight = new Map<PodUid, { count: number; stored: number }>();
-  /** New pods that the last relist left to those who are starting them. */
+  /** New pods that the last relist left to the workers that start them. */
   #starting: ReadonlySet<PodUid> = new Set();
   #nextSeq = 1;
   #health: RuntimeHealth = {
@@ -70,7 +70,7 @@ export class Pleg implements Component {
   };
   #runtimeName = '';
   #wake: (() => void) | undefined;
-  #relistAsked = false;
+  #relistRequested = false;
 
   constructor(deps: PlegDeps) {
     this.#deps = deps;
@@ -82,9 +82,9 @@ export class Pleg implements Component {
         await this.refresh(uid, signal);
       },
       onError: (uid, err, retryInMs) => {
-        // A runtime that is away is told once, by the relist.
+        // An unavailable runtime is logged once, by the relist.
         if (!isKind(err, 'unavailable')) {
-          deps.log.warn('Pod could not be inspected, will try again', { podUID: uid, retryInMs, err });
+          deps.log.warn('Failed to inspect pod, will retry', { podUID: uid, retryInMs, err });
         }
       },
     });
@@ -99,19 +99,19 @@ export class Pleg implements Component {
     return this.#health;
   }
 
-  /** As the runtime calls itself: the scheme of container IDs. Known before anything is observed. */
+  /** The runtime's name, which is the scheme of container IDs. Known before any pod is observed. */
   runtimeName(): string {
     return this.#runtimeName;
   }
 
-  /** True when what ObservedPods says of this pod, even if that is nothing, comes from this runtime and this life. */
-  isSeen(uid: PodUid): boolean {
-    return this.#health.everAnswered && !this.#unseen.has(uid);
+  /** False until this process has inspected the pod, or a relist has shown that the runtime does not have it. */
+  isInspected(uid: PodUid): boolean {
+    return this.#health.everAnswered && !this.#uninspected.has(uid);
   }
 
   /**
-   * Something about this pod may have changed. Cheap, idempotent, safe from anywhere. Of a new pod, who is starting it sees it
-   * when he is done; half a pod is of use to nobody.
+   * Something about this pod may have changed. Cheap, idempotent, safe from anywhere. A new pod that its worker is starting is
+   * left to the worker: an inspection in the middle of the start would be repeated anyway.
    */
   poke(uid: PodUid): void {
     if (!this.#isStarting(uid)) this.#queue.add(uid);
@@ -119,21 +119,21 @@ export class Pleg implements Component {
 
   #isStarting(uid: PodUid): boolean {
     const isNew = this.#health.everAnswered && this.#deps.observed.get(uid) === undefined;
-    return isNew && !this.#unseen.has(uid) && this.#deps.isAtWork?.(uid) === true;
+    return isNew && !this.#uninspected.has(uid) && this.#deps.isBeingSynced?.(uid) === true;
   }
 
-  /** The runtime may have come back: do not wait for the next relist. */
+  /** Relists at once: the runtime may have recovered. */
   pokeRelist(): void {
-    // One that is under way may have begun too early.
-    this.#relistAsked = true;
+    // A relist in flight may have begun too early.
+    this.#relistRequested = true;
     this.#wake?.();
   }
 
-  /** Inspects one pod now, stores what was seen and returns it. */
+  /** Inspects one pod now, stores the result and returns it. */
   async refresh(
     uid: PodUid,
     signal: AbortSignal,
-    options: Pick<InspectOptions, 'anew' | 'started'> = {},
+    options: Pick<InspectOptions, 'rereadRunning' | 'started'> = {},
   ): Promise<ObservedPod | undefined> {
     const { clock, node, observed, runtime, settings } = this.#deps;
 
@@ -149,8 +149,8 @@ export class Pleg implements Component {
       );
       if (seq < flight.stored) return observed.get(uid);
       flight.stored = seq;
-      const first = this.#unseen.delete(uid);
-      observed.put(uid, pod, { first });
+      const isFirst = this.#uninspected.delete(uid);
+      observed.put(uid, pod, { isFirst });
       return pod;
     } finally {
       flight.count -= 1;
@@ -173,7 +173,7 @@ export class Pleg implements Component {
   async #relistOnce(signal: AbortSignal): Promise<void> {
     const { clock, runtime } = this.#deps;
     const startedAtMs = clock.monotonic();
-    this.#relistAsked = false;
+    this.#relistRequested = false;
     this.#health = { ...this.#health, lastAttemptAtMs: startedAtMs };
     try {
       const [sandboxes, containers] = await withDeadline(
@@ -182,7 +182,7 @@ export class Pleg implements Component {
           await Promise.all([
             runtime.listPodSandbox({}, { signal: inner }),
             runtime.listContainers({}, { signal: inner }),
-            this.#askName(inner),
+            this.#readRuntimeName(inner),
           ]),
       );
       this.#compare(groupByPod(sandboxes.items, containers.containers));
@@ -193,8 +193,8 @@ export class Pleg implements Component {
     }
   }
 
-  /** Asked anew whenever the runtime comes back: it may have been another one that was installed meanwhile. */
-  async #askName(signal: AbortSignal): Promise<void> {
+  /** Read again whenever the runtime has recovered: another one may have been installed. */
+  async #readRuntimeName(signal: AbortSignal): Promise<void> {
     if (this.#health.everAnswered && this.#health.failure === undefined) return;
     const { runtimeName } = await this.#deps.runtime.version({ version: kubeRuntimeApiVersion }, { signal });
     this.#runtimeName = runtimeName;
@@ -207,12 +207,12 @@ export class Pleg implements Component {
     for (const [uid, pod] of listed) {
       const seen = observed.get(uid);
       if (seen !== undefined && matchesList(seen, pod)) continue;
-      // Unless it stays that way.
+      // Left to its worker once; a second relist that finds it unchanged inspects it.
       if (this.#isStarting(uid) && !this.#starting.has(uid)) {
         starting.add(uid);
         continue;
       }
-      if (first) this.#unseen.add(uid);
+      if (first) this.#uninspected.add(uid);
       this.#queue.add(uid);
     }
     this.#starting = starting;
@@ -232,7 +232,7 @@ export class Pleg implements Component {
       lastRelistAtMs: clock.monotonic(),
     };
     if (before.failingSinceMs !== undefined) {
-      log.info('Container runtime answers again', {
+      log.info('Container runtime is available again', {
         afterMs: Math.round(clock.monotonic() - before.failingSinceMs),
       });
     }
@@ -243,7 +243,7 @@ export class Pleg implements Component {
     const { clock, log } = this.#deps;
     const before = this.#health;
     if (before.failure === undefined) {
-      log.error('Container runtime does not answer; running containers are left alone until it does', {
+      log.error('Container runtime is unavailable; running containers are left alone until it recovers', {
         err,
       });
     }
@@ -256,7 +256,7 @@ export class Pleg implements Component {
 
   async #pause(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#deps;
-    if (this.#relistAsked) return;
+    if (this.#relistRequested) return;
     await new Promise<void>((resolve) => {
       const timer = clock.setTimer(settings.relistMs, done);
       function done(): void {

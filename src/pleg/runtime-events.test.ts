@@ -66,13 +66,13 @@ function broken(error: Error): AsyncIterable<ContainerEventResponse> {
   return { [Symbol.asyncIterator]: () => ({ next: fail }) };
 }
 
-test('an event is a hint to look at its pod, by the sandbox or else by the label of a container', async () => {
+test('an event triggers an inspection of its pod, found by its sandbox or by a container label', async () => {
   const it = scene(async function* (signal) {
     yield event('a');
     yield Message.fromPartial({
       containersStatuses: [{ labels: { 'io.kubernetes.pod.uid': 'b' } }],
     });
-    yield Message.fromPartial({ containerId: 'of nobody' });
+    yield Message.fromPartial({ containerId: 'without a pod' });
     yield* open(signal);
   });
   await it.clock.advance(0);
@@ -80,14 +80,14 @@ test('an event is a hint to look at its pod, by the sandbox or else by the label
   await it.stop();
 });
 
-test('a runtime without events is asked once', async () => {
+test('does not retry on a runtime without events', async () => {
   const it = scene(() => broken(new KubeletError('internal', 'UNIMPLEMENTED', 'no such method')));
   await it.clock.advance(3_600_000);
   expect([it.opened(), it.warned]).toEqual([1, []]);
   await it.stop();
 });
 
-test('a stream that breaks is opened again, later each time, sooner after an event', async () => {
+test('reconnects a broken stream with a back-off that an event resets', async () => {
   const no = new KubeletError('internal', 'UNKNOWN', 'broke');
   const it = scene(
     () => broken(no),
@@ -110,14 +110,14 @@ test('a stream that breaks is opened again, later each time, sooner after an eve
   await it.stop();
 });
 
-test('a runtime that is away is not told again and again', async () => {
-  const it = scene(() => broken(new KubeletError('unavailable', 'UNAVAILABLE', 'away')));
+test('does not log an unavailable runtime', async () => {
+  const it = scene(() => broken(new KubeletError('unavailable', 'UNAVAILABLE', 'refused')));
   await it.clock.advance(120_000);
   expect([it.opened(), it.warned]).toEqual([8, []]);
   await it.stop();
 });
 
-test('an abort that is not ours does not end the component', async () => {
+test('survives an AbortError that it did not cause', async () => {
   const foreign = Object.assign(new Error('cut'), { name: 'AbortError' });
   const it = scene(
     () => broken(foreign),

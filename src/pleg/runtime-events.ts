@@ -1,5 +1,5 @@
-// Follows the runtime's container events, where it has them, as hints to inspect one pod. Upstream: pkg/kubelet/pleg/evented.go.
-// Owns nothing. Invariant: an event is never believed, only followed by a look; losing all of them costs at most a relist period.
+// Follows the runtime's container events as hints to inspect one pod. Upstream: pkg/kubelet/pleg/evented.go.
+// Owns nothing. Invariant: an event only triggers an inspection; if all events are lost, changes are found by the next relist.
 
 import type { ContainerEventResponse } from '../api/cri/generated/runtime/v1/api.ts';
 import { criLabels } from '../api/cri/labels.ts';
@@ -14,11 +14,10 @@ import type { Logger } from '../base/log/log.ts';
 interface RuntimeEventsDeps {
   readonly runtime: Pick<CriRuntime, 'getContainerEvents'>;
   readonly poke: (uid: PodUid) => void;
-  /** Told how the stream does. */
   readonly metrics?: {
-    streamBegan(): void;
+    streamOpened(): void;
     streamBroke(): void;
-    eventCame(madeAtMs: number): void;
+    eventReceived(createdAtMs: number): void;
   };
   readonly clock: Clock;
   readonly log: Logger;
@@ -43,25 +42,25 @@ export class RuntimeEvents implements Component {
     const { clock, log } = this.#deps;
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
-      let flows = false;
+      let isStreaming = false;
       try {
         for await (const event of this.#deps.runtime.getContainerEvents({}, { signal })) {
           retryMs = firstRetryMs;
-          if (!flows) this.#deps.metrics?.streamBegan();
-          flows = true;
-          this.#deps.metrics?.eventCame(Number(event.createdAt / 1_000_000n));
+          if (!isStreaming) this.#deps.metrics?.streamOpened();
+          isStreaming = true;
+          this.#deps.metrics?.eventReceived(Number(event.createdAt / 1_000_000n));
           const uid = podOfEvent(event);
           if (uid !== undefined) this.#deps.poke(uid);
         }
       } catch (err) {
         if (signal.aborted) return;
         if (isUnimplemented(err)) {
-          log.v(2).info('Container runtime has no event stream; the relist alone notices changes');
+          log.v(2).info('Container runtime has no event stream; changes are found by the relist alone');
           return await untilAborted(signal);
         }
         this.#deps.metrics?.streamBroke();
         if (!isKind(err, 'unavailable'))
-          log.warn('Container event stream broke, will be opened again', { retryMs, err });
+          log.warn('Container event stream broke, will reconnect', { retryMs, err });
       }
       await clock.sleep(retryMs, signal).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, lastRetryMs);

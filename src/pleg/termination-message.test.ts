@@ -25,7 +25,7 @@ function on(disk: Record<string, string>): TailFiles {
   return { readTail, readLogTail: (path, _id, bytes) => readTail(path, bytes) };
 }
 
-const ended = (over: object): ContainerStatus =>
+const exited = (over: object): ContainerStatus =>
   ContainerStatus.fromPartial({
     state: ContainerState.CONTAINER_EXITED,
     exitCode: 1,
@@ -37,33 +37,48 @@ const ended = (over: object): ContainerStatus =>
 
 describe('fullMessage', () => {
   const cases: readonly (readonly [string, object, Record<string, string>, string])[] = [
-    ['what the container wrote', {}, { '/host/message': 'bye' }, 'bye'],
-    ["the runtime's word before it", { message: 'runtime' }, { '/host/message': 'bye' }, 'runtime: bye'],
-    ['nothing written', { message: 'runtime' }, { '/host/message': '' }, 'runtime'],
-    ['no file any more', {}, {}, ''],
-    ['the end of a long one', {}, { '/host/message': `${'a'.repeat(4096)}b` }, `${'a'.repeat(4095)}b`],
-    ['not mounted', { mounts: [] }, { '/host/message': 'bye' }, ''],
-    ['while it runs nothing is read', { state: 1 }, { '/host/message': 'bye' }, ''],
-    ['the log is not read unless asked', {}, { '/host/message': '', '/log': log }, ''],
-    ['the log instead of nothing', { annotations: fallback }, { '/log': log }, 'from the log\n'],
-    ['the file before the log', { annotations: fallback }, { '/host/message': 'x', '/log': log }, 'x'],
-    ['no error, no log', { annotations: fallback, exitCode: 0 }, { '/log': log }, ''],
-    ['never ran, no log', { annotations: fallback, reason: 'ContainerCannotRun' }, { '/log': log }, ''],
+    ['the message file', {}, { '/host/message': 'bye' }, 'bye'],
+    ["the runtime's message first", { message: 'runtime' }, { '/host/message': 'bye' }, 'runtime: bye'],
+    ['an empty message file', { message: 'runtime' }, { '/host/message': '' }, 'runtime'],
+    ['a missing message file', {}, {}, ''],
     [
-      'a file that cannot be read',
+      'the end of a long message file',
+      {},
+      { '/host/message': `${'a'.repeat(4096)}b` },
+      `${'a'.repeat(4095)}b`,
+    ],
+    ['a message file that is not mounted', { mounts: [] }, { '/host/message': 'bye' }, ''],
+    ['nothing is read while the container runs', { state: 1 }, { '/host/message': 'bye' }, ''],
+    ['the log is not read without the policy', {}, { '/host/message': '', '/log': log }, ''],
+    ['the log if the message file is missing', { annotations: fallback }, { '/log': log }, 'from the log\n'],
+    [
+      'the message file rather than the log',
+      { annotations: fallback },
+      { '/host/message': 'x', '/log': log },
+      'x',
+    ],
+    ['no log after exit code 0', { annotations: fallback, exitCode: 0 }, { '/log': log }, ''],
+    [
+      'no log if the container could not start',
+      { annotations: fallback, reason: 'ContainerCannotRun' },
+      { '/log': log },
+      '',
+    ],
+    [
+      'an unreadable message file',
       {},
       { '/host/message': 'broken' },
       'Error on reading termination log /host/message: I/O error',
     ],
     [
-      'a log that cannot be read',
+      'an unreadable log',
       { annotations: fallback },
       { '/log': 'broken' },
       'Error on reading termination message from logs: I/O error',
     ],
   ];
   for (const [name, over, disk, want] of cases) {
-    test(name, async () => expect(await fullMessage(ended(over), on(disk))).toBe(want));
+    test(name, async () => expect(await fullMessage(exited(over), on(disk))).toBe(want));
   }
 });
 
@@ -72,15 +87,15 @@ describe('logTail', () => {
   const many = Array.from({ length: 100 }, (_, at) => line(String(at))).join('');
   const last80 = Array.from({ length: 80 }, (_, at) => `${at + 20}\n`).join('');
   const cases: readonly (readonly [string, string, boolean, string])[] = [
-    ['both streams', `${line('a')}2026Z stdout F b\n`, true, 'a\nb\n'],
-    ['pieces of a line', line('a', 'P') + line('b', 'F'), true, 'ab\n'],
-    ['80 lines', many, true, last80],
-    ['2048 bytes', line('x'.repeat(3000)), true, `${'x'.repeat(2047)}\n`],
-    ['a line that was cut in front is left out', `cut off\n${line('a')}`, false, 'a\n'],
-    ['a line that is being written is left out', `${line('a')}2026Z stdout F b`, true, 'a\n'],
+    ['lines of both streams', `${line('a')}2026Z stdout F b\n`, true, 'a\nb\n'],
+    ['partial lines', line('a', 'P') + line('b', 'F'), true, 'ab\n'],
+    ['at most 80 lines', many, true, last80],
+    ['at most 2048 bytes', line('x'.repeat(3000)), true, `${'x'.repeat(2047)}\n`],
+    ['omits a first line that is incomplete', `cut off\n${line('a')}`, false, 'a\n'],
+    ['omits a last line that is incomplete', `${line('a')}2026Z stdout F b`, true, 'a\n'],
     ['an empty line', '2026Z stdout F \n', true, '\n'],
-    ['JSON', '{"log":"a\\n","stream":"stdout"}\n', true, 'a\n'],
-    ['nothing', '', true, ''],
+    ['JSON lines', '{"log":"a\\n","stream":"stdout"}\n', true, 'a\n'],
+    ['an empty log', '', true, ''],
   ];
   for (const [name, raw, whole, want] of cases) test(name, () => expect(logTail(raw, whole)).toBe(want));
 });

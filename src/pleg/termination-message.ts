@@ -1,15 +1,15 @@
-// The last words of a container that ended: what it wrote into its message file or, where it asks for that, the end of its log.
-// Upstream: convertToKubeContainerStatus and getTerminationMessage in kuberuntime_container.go, pkg/kubelet/kuberuntime/logs.
-// Invariant: the pure parts get bytes and give text; a file that cannot be read is said in the message, never an inspection's failure.
+// The termination message of an exited container: the content of its message file or, with FallbackToLogsOnError, the end of
+// its log. Upstream: convertToKubeContainerStatus and getTerminationMessage in kuberuntime_container.go, kuberuntime/logs.
+// Invariant: an unreadable file is reported in the message and never fails the inspection.
 import { resolve } from 'node:path/posix';
 import { ContainerState, type ContainerStatus } from '../api/cri/generated/runtime/v1/api.ts';
 import { criAnnotations } from '../api/cri/labels.ts';
 import { describeError, isAbort } from '../base/errors.ts';
 
-/** The last bytes of a regular file, and whether that is all of it; undefined when there is no such file. */
+/** The last bytes of a regular file, and whether they are the whole file; undefined when the file does not exist. */
 type Tail = Promise<{ readonly bytes: Uint8Array; readonly whole: boolean } | undefined>;
 
-/** Both refuse what a link leads to: the text is shown to whoever may read the pod. */
+/** Both refuse symbolic links: the text is visible to every user who may read the pod. */
 export interface TailFiles {
   /** Of a termination message. */
   readTail(path: string, bytes: number): Tail;
@@ -20,31 +20,31 @@ export interface TailFiles {
 const fileBytes = 4096;
 const logBytes = 2048;
 const logLines = 80;
-/** Enough for that many lines or that many bytes of content, whichever is less: runtimes cut lines at 16 KiB. */
+/** Enough raw bytes for `logLines` lines or `logBytes` bytes of content, whichever is less: runtimes split lines at 16 KiB. */
 const rawLogBytes = 48 * 1024;
 
-/** The runtime's own message, and after it what the container left; the runtime's alone while it runs. */
+/** The runtime's message followed by the container's termination message; while the container runs, the runtime's alone. */
 export async function fullMessage(status: ContainerStatus, files: TailFiles | undefined): Promise<string> {
   if (files === undefined || status.state !== ContainerState.CONTAINER_EXITED) return status.message;
-  const left = await lastWords(status, files);
-  return [status.message, left].filter((part) => part !== '').join(': ');
+  const own = await containerMessage(status, files);
+  return [status.message, own].filter((part) => part !== '').join(': ');
 }
 
-async function lastWords(status: ContainerStatus, files: TailFiles): Promise<string> {
+async function containerMessage(status: ContainerStatus, files: TailFiles): Promise<string> {
   const policy = status.annotations[criAnnotations.terminationMessagePolicy] ?? '';
   const path = messageFile(status);
   const written = path === undefined ? '' : await readFile(files, path);
-  // What could not even start has no log.
+  // A container that could not start has no log.
   const fromLog =
     policy === 'FallbackToLogsOnError' && status.exitCode !== 0 && status.reason !== 'ContainerCannotRun';
   return written === '' && fromLog ? await readLog(files, status) : written;
 }
 
-/** On the node, by the container's own mounts: the kubelet that made it may not have been this one. */
+/** The path on the node, from the container's mounts: another kubelet may have created the container. */
 function messageFile(status: Pick<ContainerStatus, 'annotations' | 'mounts'>): string | undefined {
-  const asked = status.annotations[criAnnotations.terminationMessagePath] ?? '';
-  if (asked === '') return undefined;
-  const containerPath = resolve('/', asked);
+  const messagePath = status.annotations[criAnnotations.terminationMessagePath] ?? '';
+  if (messagePath === '') return undefined;
+  const containerPath = resolve('/', messagePath);
   return status.mounts.find((mount) => mount.containerPath === containerPath)?.hostPath;
 }
 
@@ -71,10 +71,10 @@ async function readLog(files: TailFiles, status: ContainerStatus): Promise<strin
   }
 }
 
-/** The content of the last 80 lines, at most its last 2048 bytes. `whole`: the text begins where a line does. */
+/** The content of the last 80 lines, at most its last 2048 bytes. `whole`: the text begins at the start of a line. */
 export function logTail(raw: string, whole: boolean): string {
   const lines = raw.split('\n');
-  // A line without its end is still being written.
+  // The last line is still being written.
   lines.pop();
   if (!whole && lines.length > 1) lines.shift();
   const content = lines
@@ -86,7 +86,7 @@ export function logTail(raw: string, whole: boolean): string {
   return new TextDecoder().decode(bytes.subarray(bytes.length - logBytes));
 }
 
-/** `<time> stdout F text`, or `P` for a line that goes on; older runtimes wrote a JSON object per line. */
+/** `<time> stdout F text`, with `P` for a partial line; older runtimes wrote one JSON object per line. */
 function lineContent(line: string): string {
   if (line.startsWith('{')) return jsonContent(line);
   const [, tags, text = ''] = /^\S+ (?:stdout|stderr) (\S+) ?(.*)$/s.exec(line) ?? [];

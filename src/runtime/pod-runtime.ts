@@ -4,7 +4,7 @@ import type { Container, Pod } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { mayUseSwap } from './container/memory-limits.ts';
-import { hasEndedForGood } from './decide/compute-pod-actions.ts';
+import { isPodTerminal } from './decide/compute-pod-actions.ts';
 import type { PodRuntimeDeps } from './runtime-deps.ts';
 import {
   collectGarbage,
@@ -56,8 +56,8 @@ export class PodRuntime {
   }
 
   /** Whether all containers have ended and none will be started again. */
-  hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean {
-    return hasEndedForGood(pod, seen, { restartRules: this.#deps.policy.containerRestartRules });
+  isPodTerminal(pod: Pod, seen: ObservedPod | undefined): boolean {
+    return isPodTerminal(pod, seen, { restartRules: this.#deps.policy.containerRestartRules });
   }
 
   /** Whether a container may use swap; how much depends on its memory request. */

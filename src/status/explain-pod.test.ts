@@ -7,7 +7,7 @@ const syncing: PodLifecycle = {
   state: 'syncing',
   startedAtMs: 1000,
   waiting: {},
-  explain: 'running as its spec asks',
+  explain: 'running as specified',
   explainSinceMs: 2000,
 };
 const terminating: PodLifecycle = {
@@ -23,7 +23,7 @@ const hook: PodActivity = { what: 'the preStop hook of container c runs', sinceM
 
 const cases = [
   ['not looked at', undefined, [], { explanation: 'nobody has worked on it yet' }],
-  ['nothing special', syncing, [], { explanation: 'running as its spec asks', sinceMs: 2000 }],
+  ['nothing special', syncing, [], { explanation: 'running as specified', sinceMs: 2000 }],
   ['pulling', syncing, [pull], { explanation: pull.what, sinceMs: 4000 }],
   [
     'two things, the older first',
@@ -35,19 +35,22 @@ const cases = [
     'ending',
     terminating,
     [],
-    { explanation: 'ending: the pod was deleted, 27 of 30 s of grace left', sinceMs: 5000 },
+    { explanation: 'terminating: the pod was deleted, 27 of 30 s of grace left', sinceMs: 5000 },
   ],
   [
     'ending with a hook',
     terminating,
     [hook],
-    { explanation: `ending: the pod was deleted, 27 of 30 s of grace left; ${hook.what}`, sinceMs: 5000 },
+    {
+      explanation: `terminating: the pod was deleted, 27 of 30 s of grace left; ${hook.what}`,
+      sinceMs: 5000,
+    },
   ],
   [
     'ending, its grace over',
     { ...terminating, sinceMs: -60_000 },
     [],
-    { explanation: 'ending: the pod was deleted, 0 of 30 s of grace left', sinceMs: -60_000 },
+    { explanation: 'terminating: the pod was deleted, 0 of 30 s of grace left', sinceMs: -60_000 },
   ],
   [
     'ended',

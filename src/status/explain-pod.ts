@@ -51,5 +51,5 @@ function ending(
 ): string {
   const leftSeconds = Math.max(0, Math.ceil((sinceMs + graceSeconds * 1000 - nowMs) / 1000));
   const grace = graceSeconds > 0 ? `, ${leftSeconds} of ${graceSeconds} s of grace left` : '';
-  return `ending: ${why}${grace}${doing === '' ? '' : `; ${doing}`}`;
+  return `terminating: ${why}${grace}${doing === '' ? '' : `; ${doing}`}`;
 }

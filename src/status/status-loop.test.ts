@@ -38,7 +38,7 @@ function bench() {
   const make = (): StatusLoop =>
     new StatusLoop({
       desired,
-      observed: { get: (key) => observed.get(key), isSeen: (key) => !unseen.has(key) },
+      observed: { get: (key) => observed.get(key), isInspected: (key) => !unseen.has(key) },
       lifecycles,
       node,
       statuses,

@@ -43,7 +43,7 @@ interface StatusLoopDeps {
   readonly observed: {
     get(uid: PodUid): ObservedPod | undefined;
     /** False while the runtime has not told this kubelet of the pod, so that nothing seen does not yet mean nothing there. */
-    isSeen?(uid: PodUid): boolean;
+    isInspected?(uid: PodUid): boolean;
   };
   readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
   readonly node: StatusNode;
@@ -131,7 +131,7 @@ export class StatusLoop implements Component {
     // Nobody works on it yet, or its spec was never known here: there is nothing to say beyond what its object says.
     if (lifecycle === undefined || pod === undefined) return;
     // A kubelet that has just started must not call a running pod's containers missing: what was reported stands.
-    if (this.#deps.observed.isSeen?.(uid) === false) return;
+    if (this.#deps.observed.isInspected?.(uid) === false) return;
     this.#publish(uid, pod, this.#inputFor(uid, pod, lifecycle));
   }
 

@@ -3,10 +3,10 @@ import { anObservedPod, aPod } from '../../test/builders/builders.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import { asPodUid } from '../api/pod/pod-ref.ts';
 import { findSameNamePod } from './find-same-name-pod.ts';
-import type { WantedPod } from './worker-deps.ts';
+import type { DesiredPod } from './worker-deps.ts';
 import type { WorkerRecord } from './worker-records.ts';
 
-const wanted = (uid: string, order: number, name = 'p'): WantedPod => ({
+const desiredPod = (uid: string, order: number, name = 'p'): DesiredPod => ({
   uid: asPodUid(uid),
   pod: aPod({ uid, name }),
   order,
@@ -22,48 +22,52 @@ const record = (uid: string, name = 'p'): [string, WorkerRecord] => [
     admitted: true,
     pod: aPod({ uid, name }),
     lastFailure: '',
-    mustLook: false,
-    isKept: false,
+    mustInspect: false,
+    isUnremovable: false,
   },
 ];
 
-const kept = ([uid, each]: [string, WorkerRecord]): [string, WorkerRecord] => [
+const unremovable = ([uid, each]: [string, WorkerRecord]): [string, WorkerRecord] => [
   uid,
-  { ...each, isKept: true },
+  { ...each, isUnremovable: true },
 ];
 
-const own = wanted('own', 5);
+const own = desiredPod('own', 5);
 const cases: readonly (readonly [
   string,
-  { own?: WantedPod; desired?: WantedPod[]; observed?: ObservedPod[]; records?: [string, WorkerRecord][] },
+  { own?: DesiredPod; desired?: DesiredPod[]; observed?: ObservedPod[]; records?: [string, WorkerRecord][] },
   string | undefined,
 ])[] = [
   ['alone', {}, undefined],
-  ['another name', { desired: [wanted('a', 1, 'q')], observed: [seen('b', 'q')] }, undefined],
-  ['wanted earlier', { desired: [wanted('a', 1)] }, 'a'],
-  ['wanted later', { desired: [wanted('a', 9)] }, undefined],
-  ['on the runtime, wanted by nobody', { observed: [seen('a')] }, 'a'],
-  ['on the runtime, wanted later', { desired: [wanted('a', 9)], observed: [seen('a')] }, undefined],
-  ['itself on the runtime and worked on', { observed: [seen('own')], records: [record('own')] }, undefined],
-  ['still worked on, not on the runtime yet', { records: [record('a')] }, 'a'],
+  ['another name', { desired: [desiredPod('a', 1, 'q')], observed: [seen('b', 'q')] }, undefined],
+  ['arrived earlier', { desired: [desiredPod('a', 1)] }, 'a'],
+  ['arrived later', { desired: [desiredPod('a', 9)] }, undefined],
+  ['on the runtime, in no source', { observed: [seen('a')] }, 'a'],
+  ['on the runtime, arrived later', { desired: [desiredPod('a', 9)], observed: [seen('a')] }, undefined],
   [
-    'from the API server, wanted earlier',
-    { desired: [wanted('a', 1)], own: { ...own, source: 'api' } },
+    'the pod itself, on the runtime and with a worker',
+    { observed: [seen('own')], records: [record('own')] },
     undefined,
   ],
-  ['worked on under another name', { records: [record('a', 'q')] }, undefined],
+  ['has a worker, not on the runtime yet', { records: [record('a')] }, 'a'],
   [
-    'nothing left of it but what the runtime keeps',
-    { observed: [seen('a')], records: [kept(record('a'))] },
+    'from the API server, arrived earlier',
+    { desired: [desiredPod('a', 1)], own: { ...own, source: 'api' } },
+    undefined,
+  ],
+  ['has a worker under another name', { records: [record('a', 'q')] }, undefined],
+  [
+    'only an unremovable container is left',
+    { observed: [seen('a')], records: [unremovable(record('a'))] },
     undefined,
   ],
 ];
 
-for (const [name, { own: asking = own, desired = [], observed = [], records = [] }, want] of cases) {
+for (const [name, { own: pod = own, desired = [], observed = [], records = [] }, want] of cases) {
   test(`findSameNamePod: ${name}`, () => {
     const all = [own, ...desired];
     expect(
-      findSameNamePod(asking, {
+      findSameNamePod(pod, {
         desired: { get: (uid) => all.find((each) => each.uid === uid), all: () => all },
         observed: { all: () => new Map(observed.map((each) => [each.uid, each])) },
         records: { all: () => new Map(records.map(([uid, each]) => [asPodUid(uid), each])) },

@@ -1,7 +1,7 @@
-// Which other pod of the same name has to go before a pod may start. Pure.
+// Finds the pod of the same name that has to be removed before a pod may start. Pure.
 // Upstream: allowPodStart of pkg/kubelet/pod_workers.go, which lets one static pod per full name run.
 import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
-import type { WantedPod, WorkerStores } from './worker-deps.ts';
+import type { DesiredPod, WorkerStores } from './worker-deps.ts';
 import type { WorkerRecords } from './worker-records.ts';
 
 interface SameNameInput {
@@ -10,12 +10,12 @@ interface SameNameInput {
   readonly records: Pick<WorkerRecords, 'all'>;
 }
 
-/** Wanted earlier; or wanted no more, but still worked on or on the runtime. */
+/** A desired pod that arrived earlier, or a pod in no source that still has a worker or is still on the runtime. */
 export function findSameNamePod(
-  own: WantedPod,
+  own: DesiredPod,
   { desired, observed, records }: SameNameInput,
 ): PodUid | undefined {
-  // Two objects of the API may follow each other under one name, the first being deleted by force: they do not wait.
+  // A force-deleted API object may be replaced under the same name at once: API pods do not wait for each other.
   if (own.source === 'api') return undefined;
   const fullName = podFullName(own.pod);
   const earlier = desired
@@ -26,8 +26,8 @@ export function findSameNamePod(
     uid !== own.uid &&
     name === fullName &&
     desired.get(uid) === undefined &&
-    records.all().get(uid)?.isKept !== true;
-  // One whose sandbox is still being made is on no list of the runtime yet, but its worker knows of it.
+    records.all().get(uid)?.isUnremovable !== true;
+  // A pod whose sandbox is still being created is not listed by the runtime yet, but it has a worker.
   for (const [uid, { pod }] of records.all()) {
     if (pod !== undefined && isSameNamePod(uid, podFullName(pod))) return uid;
   }

@@ -40,7 +40,7 @@ class Scene {
         lifecycles: none,
         pleg: {
           health: () => ({ failure: this.runtimeAnswers ? undefined : 'timeout' }),
-          isSeen: () => this.runtimeAnswers,
+          isInspected: () => this.runtimeAnswers,
           answered: this.answered,
         },
         workers: { knows: (uid) => this.#workers.has(uid) },

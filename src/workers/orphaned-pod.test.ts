@@ -10,7 +10,7 @@ const has = (known: PodUid) => ({ get: (each: PodUid) => (each === known ? {} : 
 const orphaned: OrphanViews = {
   desired: { sourcesReady: () => true, ...has(other) },
   observed: has(other),
-  pleg: { health: () => ({ failure: undefined }), isSeen: () => true },
+  pleg: { health: () => ({ failure: undefined }), isInspected: () => true },
   lifecycles: has(other),
   workers: { knows: (each) => each === other },
 };
@@ -23,7 +23,7 @@ const cases: readonly (readonly [string, Partial<OrphanViews>, boolean])[] = [
     { pleg: { ...orphaned.pleg, health: () => ({ failure: 'timeout' }) } },
     false,
   ],
-  ['the pod was not inspected yet', { pleg: { ...orphaned.pleg, isSeen: () => false } }, false],
+  ['the pod was not inspected yet', { pleg: { ...orphaned.pleg, isInspected: () => false } }, false],
   ['a source wants the pod', { desired: { sourcesReady: () => true, ...has(uid) } }, false],
   ['the runtime has the pod', { observed: has(uid) }, false],
   ['the pod is in a lifecycle', { lifecycles: has(uid) }, false],

@@ -7,7 +7,7 @@ export interface OrphanViews {
   readonly observed: { get(uid: PodUid): unknown };
   readonly pleg: {
     health(): { readonly failure: string | undefined };
-    isSeen(uid: PodUid): boolean;
+    isInspected(uid: PodUid): boolean;
   };
   readonly lifecycles: { get(uid: PodUid): unknown };
   readonly workers: { knows(uid: PodUid): boolean };
@@ -21,7 +21,7 @@ export function isOrphanedPod(
   uid: PodUid,
   { desired, lifecycles, observed, pleg, workers }: OrphanViews,
 ): boolean {
-  const isCertain = desired.sourcesReady() && pleg.health().failure === undefined && pleg.isSeen(uid);
+  const isCertain = desired.sourcesReady() && pleg.health().failure === undefined && pleg.isInspected(uid);
   return (
     isCertain &&
     desired.get(uid) === undefined &&

@@ -4,9 +4,9 @@ import { PodKills } from './pod-kills.ts';
 
 const uid = asPodUid('u');
 
-test('the first reason stays, the shortest grace period holds, everyone is answered once', async () => {
+test('keeps the first reason and the shortest grace period, and settles every caller once', async () => {
   const kills = new PodKills();
-  const answers = [
+  const pending = [
     kills.add(uid, { reason: 'A', message: 'a' }),
     kills.add(uid, { reason: 'B', message: 'b', graceSeconds: 5 }),
     kills.add(uid, { reason: 'C', message: 'c', graceSeconds: 9 }),
@@ -14,13 +14,13 @@ test('the first reason stays, the shortest grace period holds, everyone is answe
   expect(kills.get(uid)).toEqual({ reason: 'A', message: 'a', graceSeconds: 5 });
   kills.settle(uid);
   kills.settle(uid);
-  await Promise.all(answers);
+  await Promise.all(pending);
   expect(kills.get(uid)).toBeUndefined();
 });
 
-test('who waits when the kubelet stops is told so', async () => {
+test('rejects the callers when the kubelet stops', async () => {
   const kills = new PodKills();
-  const answer = kills.add(uid, { reason: 'A', message: 'a' });
+  const pending = kills.add(uid, { reason: 'A', message: 'a' });
   kills.rejectAll(new Error('stopping'));
-  await expect(answer).rejects.toThrow('stopping');
+  await expect(pending).rejects.toThrow('stopping');
 });

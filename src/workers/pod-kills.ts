@@ -1,5 +1,5 @@
-// Kills that somebody in this kubelet asked for, and who waits for them. Upstream: killPodNow in pkg/kubelet/pod_workers.go.
-// Invariants: the first reason stays; the shortest grace period anybody asked for holds; whoever waits is answered once.
+// Kills requested by other components of the kubelet, with their callers. Upstream: killPodNow in pkg/kubelet/pod_workers.go.
+// Invariants: the first reason stays; the shortest requested grace period applies; every caller is settled exactly once.
 
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
@@ -16,15 +16,15 @@ export class PodKills {
     return this.#entries.get(uid)?.kill;
   }
 
-  /** Resolves when the pod has ended. */
+  /** Resolves when nothing of the pod runs. */
   add(uid: PodUid, kill: PodKill): Promise<void> {
     const entry = this.#entries.get(uid) ?? { kill, waiting: [] };
-    entry.kill = shorter(entry.kill, kill);
+    entry.kill = withShorterGrace(entry.kill, kill);
     this.#entries.set(uid, entry);
     return new Promise((resolve, reject) => entry.waiting.push({ resolve, reject }));
   }
 
-  /** The pod has ended. */
+  /** Nothing of the pod runs any more. */
   settle(uid: PodUid): void {
     const entry = this.#entries.get(uid);
     this.#entries.delete(uid);
@@ -38,7 +38,7 @@ export class PodKills {
   }
 }
 
-function shorter(first: PodKill, then: PodKill): PodKill {
-  const asked = [first.graceSeconds, then.graceSeconds].filter((each) => each !== undefined);
-  return asked.length === 0 ? first : { ...first, graceSeconds: Math.min(...asked) };
+function withShorterGrace(first: PodKill, then: PodKill): PodKill {
+  const requested = [first.graceSeconds, then.graceSeconds].filter((each) => each !== undefined);
+  return requested.length === 0 ? first : { ...first, graceSeconds: Math.min(...requested) };
 }

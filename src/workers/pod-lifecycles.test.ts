@@ -4,17 +4,22 @@ import { asPodUid } from '../api/pod/pod-ref.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 
 const uid = asPodUid('u');
-const ended = (atMs: number): PodLifecycle => ({ state: 'terminated', startedAtMs: 1, atMs, cleaned: true });
+const terminated = (atMs: number): PodLifecycle => ({
+  state: 'terminated',
+  startedAtMs: 1,
+  atMs,
+  cleaned: true,
+});
 
-test('only changes are announced, after they were stored', () => {
+test('announces only changes, after they were stored', () => {
   const store = new PodLifecycles();
-  const heard: (PodLifecycle | undefined)[] = [];
-  store.changed.subscribe((each) => heard.push(store.get(each)));
-  store.put(uid, ended(2));
-  store.put(uid, ended(2));
-  store.put(uid, ended(3));
+  const announced: (PodLifecycle | undefined)[] = [];
+  store.changed.subscribe((each) => announced.push(store.get(each)));
+  store.put(uid, terminated(2));
+  store.put(uid, terminated(2));
+  store.put(uid, terminated(3));
   store.delete(uid);
   store.delete(uid);
-  expect(heard).toEqual([ended(2), ended(3), undefined]);
+  expect(announced).toEqual([terminated(2), terminated(3), undefined]);
   expect(store.all().size).toBe(0);
 });

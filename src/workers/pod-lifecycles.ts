@@ -1,4 +1,5 @@
-// Where every pod's worker stands. Owns PodLifecycles (sole writer: workers). Invariant: updated before a key is announced.
+// The published state of every pod's worker. Owns PodLifecycles (sole writer: the workers).
+// Invariant: the store is updated before a key is announced.
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';

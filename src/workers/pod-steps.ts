@@ -1,5 +1,5 @@
-// Carries out a worker's steps: reject, sync, stop, clean, remove. Upstream: SyncPod, SyncTerminatingPod and SyncTerminatedPod
-// in pkg/kubelet/kubelet.go. Invariant: a run never acts on what was seen before the last thing that was asked of the runtime.
+// Executes a worker's steps: reject, sync, stop, clean, remove. Upstream: SyncPod, SyncTerminatingPod and SyncTerminatedPod in
+// pkg/kubelet/kubelet.go. Invariant: a step never acts on an observation that is older than the pod's last CRI call.
 import { isDown, type ObservedPod } from '../api/pod/observed.ts';
 import type { WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
@@ -7,16 +7,16 @@ import { raceAbort } from '../base/abort/race-abort.ts';
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import type { Leftover } from './housekeeping.ts';
-import type { Ending, Transition } from './transition.ts';
+import type { Termination, Transition } from './transition.ts';
 import type { PodRefusal, PodWorkersDeps, WorkerSync } from './worker-deps.ts';
 import type { WorkerRecord, WorkerRecords } from './worker-records.ts';
 
-/** What the steps ask of the loop that runs them. */
+/** The loop that runs the steps. */
 interface StepLoop {
   wakeAfter(uid: PodUid, ms: number): void;
   poke(uid: PodUid): void;
-  /** The pod has ended: nothing of it runs. */
-  ended(uid: PodUid): void;
+  /** Nothing of the pod runs any more. */
+  terminated(uid: PodUid): void;
   leftover(uid: PodUid): Leftover | undefined;
   forget(uid: PodUid): void;
 }
@@ -25,7 +25,7 @@ export class PodSteps {
   readonly #deps: PodWorkersDeps;
   readonly #records: WorkerRecords;
   readonly #loop: StepLoop;
-  /** Pods are admitted one after the other: each counts on what the one before it took. */
+  /** Pods are admitted one after the other, because each admission counts the resources of the pods admitted before. */
   #lastAdmission: Promise<unknown> = Promise.resolve();
 
   constructor(deps: PodWorkersDeps, records: WorkerRecords, loop: StepLoop) {
@@ -34,13 +34,13 @@ export class PodSteps {
     this.#loop = loop;
   }
 
-  /** True when the next transition should be looked for at once. */
-  async take(uid: PodUid, { next, step }: Transition, signal: AbortSignal): Promise<boolean> {
+  /** True: the next transition follows at once. */
+  async run(uid: PodUid, { next, step }: Transition, signal: AbortSignal): Promise<boolean> {
     switch (step.step) {
       case 'wait':
         if (next.state === 'new' || next.state === 'syncing')
-          this.#records.tellSyncing(uid, {}, step.explain);
-        // Who is waited for pokes us when it is over; this is the net below that.
+          this.#records.reportSyncing(uid, {}, step.explain);
+        // The awaited event wakes the worker; this timer is the safety net.
         this.#loop.wakeAfter(uid, this.#deps.settings.syncFrequencyMs);
         return false;
       case 'reject':
@@ -57,7 +57,7 @@ export class PodSteps {
       case 'restart':
         if (next.state === 'terminated') this.#records.enter(uid, next);
         return await this.#restart(uid, signal);
-      case 'rest':
+      case 'idle':
         this.#records.enter(uid, next);
         await this.#collect(uid, signal);
         return false;
@@ -67,29 +67,29 @@ export class PodSteps {
     }
   }
 
-  /** Sees the outcome of our own action at once; when that fails, the next run begins with another look. */
-  async look(
+  /** Inspects the pod after an action of its worker. If that fails, the next run starts with another inspection. */
+  async inspect(
     uid: PodUid,
     signal: AbortSignal,
     { resized, started }: Pick<WorkerSync, 'resized' | 'started'> = {},
   ): Promise<void> {
     const record = this.#records.get(uid);
-    if (record !== undefined) record.mustLook = true;
+    if (record !== undefined) record.mustInspect = true;
     try {
-      await this.#deps.pleg.refresh(uid, signal, { anew: resized, started });
+      await this.#deps.pleg.refresh(uid, signal, { rereadRunning: resized, started });
     } catch (err) {
-      if (!isAbort(err)) this.#tell(record, 'FailedSync', `error determining status: ${describeError(err)}`);
+      if (!isAbort(err)) this.#warn(record, 'FailedSync', `error determining status: ${describeError(err)}`);
       throw err;
     }
-    if (record !== undefined) record.mustLook = false;
+    if (record !== undefined) record.mustInspect = false;
   }
 
   async #reject(uid: PodUid, refusal: PodRefusal, final: boolean, signal: AbortSignal): Promise<false> {
     const { reason, message } = refusal;
-    const known = this.#records.get(uid)?.state.state === 'rejected';
+    const wasRejected = this.#records.get(uid)?.state.state === 'rejected';
     const record = this.#records.enter(uid, { state: 'rejected', reason, message, final });
-    this.#records.tell(uid, { state: 'rejected', reason, message });
-    if (!known) {
+    this.#records.report(uid, { state: 'rejected', reason, message });
+    if (!wasRejected) {
       this.#deps.report.log.error('Pod rejected', {
         pod: podRef(record.pod ?? {}),
         podUID: uid,
@@ -97,10 +97,10 @@ export class PodSteps {
         message,
       });
       this.#deps.report.metrics?.rejected(reason);
-      this.#tell(record, reason, message);
+      this.#warn(record, reason, message);
     }
-    this.#loop.ended(uid);
-    // What ran before it asked for too much must not go on behind a status of Failed.
+    this.#loop.terminated(uid);
+    // Containers that ran before the rejection must not run on while the pod's phase is Failed.
     if (!isDown(this.#deps.stores.observed.get(uid))) {
       await this.#stop(uid, undefined, 'the pod was rejected', signal);
     }
@@ -115,17 +115,17 @@ export class PodSteps {
     const record = this.#records.enter(uid, { state: 'syncing' });
     const refusal = record.admitted ? undefined : await this.#admit(uid, record, signal);
     if (refusal !== undefined) return await this.#reject(uid, refusal, true, signal);
-    this.#records.tellSyncing(uid, undefined, 'bringing the runtime to the spec');
+    this.#records.reportSyncing(uid, undefined, 'syncing the pod on the runtime');
     resizes?.check(uid);
     const result = await runtime
       .sync({ pod: wanted.pod, seen: observed.get(uid), order: wanted.order, signal })
-      .catch((err: unknown) => this.#lookAfterFailure(uid, err, signal));
+      .catch((err: unknown) => this.#inspectAfterFailure(uid, err, signal));
     if (result.resizeFailure !== undefined) resizes?.failed(uid, result.resizeFailure);
     try {
-      if (result.acted) await this.look(uid, signal, result);
+      if (result.acted) await this.inspect(uid, signal, result);
     } finally {
-      // Together with what was seen: a reason told before it, or taken back before it, would be a status of its own.
-      this.#records.tellSyncing(uid, result.waiting, explainWaiting(result.waiting));
+      // Published together with the observation, to avoid an extra status update.
+      this.#records.reportSyncing(uid, result.waiting, explainWaiting(result.waiting));
     }
     if (result.resized === true) resizes?.check(uid);
     if (result.failure !== undefined) throw result.failure;
@@ -143,7 +143,7 @@ export class PodSteps {
       record.admitted = true;
       return undefined;
     }
-    this.#records.tellSyncing(uid, undefined, 'waiting to be admitted to the node');
+    this.#records.reportSyncing(uid, undefined, 'waiting for admission to the node');
     const before = this.#lastAdmission;
     const admission = (async () => {
       await before.catch(() => undefined);
@@ -159,27 +159,29 @@ export class PodSteps {
 
   async #terminate(
     uid: PodUid,
-    next: { readonly state: 'terminating' } & Ending,
+    next: { readonly state: 'terminating' } & Termination,
     signal: AbortSignal,
   ): Promise<boolean> {
-    this.#enterEnd(uid, next);
-    this.#records.tellTerminating(uid, next);
+    this.#enterTermination(uid, next);
+    this.#records.reportTerminating(uid, next);
     await this.#stop(uid, next.graceSeconds, next.why, signal);
     return true;
   }
 
-  #enterEnd(uid: PodUid, next: { readonly state: 'terminating' | 'terminated' } & Ending): void {
+  #enterTermination(uid: PodUid, next: { readonly state: 'terminating' | 'terminated' } & Termination): void {
     const before = this.#records.get(uid)?.state.state;
     const { pod } = this.#records.enter(uid, next);
     if (before === 'terminating' || before === 'terminated') return;
     const { graceSeconds, kill, why } = next;
-    this.#deps.report.log.v(2).info('Pod ends', { pod: podRef(pod ?? {}), podUID: uid, graceSeconds, why });
-    // Whoever asks for another kind of kill tells of it itself.
+    this.#deps.report.log
+      .v(2)
+      .info('Started to terminate pod', { pod: podRef(pod ?? {}), podUID: uid, graceSeconds, why });
+    // For any other kill, the component that requested it emits the event.
     if (kill !== deadlineExceeded || pod === undefined) return;
     this.#deps.report.events.pod(pod, { type: 'Normal', reason: kill.reason, message: kill.message });
   }
 
-  /** Resolves when the pod was seen to be down. */
+  /** Resolves when an inspection has found the pod stopped. */
   async #stop(
     uid: PodUid,
     graceSeconds: number | undefined,
@@ -193,28 +195,32 @@ export class PodSteps {
       await runtime.stopPod(record?.pod, observed.get(uid), graceSeconds, why, signal);
     } catch (err) {
       signal.throwIfAborted();
-      this.#tell(record, 'FailedKillPod', `error killing pod: ${describeError(err)}`);
+      this.#warn(record, 'FailedKillPod', `error killing pod: ${describeError(err)}`);
       throw err;
     }
-    await this.look(uid, signal);
-    // Or a runtime that says yes and does nothing would be asked again without a pause.
+    await this.inspect(uid, signal);
+    // Retry with back-off if the runtime reports success but stops nothing.
     if (!isDown(observed.get(uid))) {
-      throw new KubeletError('conflict', 'PodStillUp', 'the pod was stopped, but something of it still runs');
+      throw new KubeletError(
+        'conflict',
+        'PodStillUp',
+        'the pod was stopped, but a container or sandbox still runs',
+      );
     }
   }
 
-  /** Gives back what the pod holds on the node; then its status may say that it is over. */
+  /** Releases the pod's volumes and cgroup. Only then may its status be terminal. */
   async #clean(
     uid: PodUid,
-    next: { readonly state: 'terminated' } & Ending,
+    next: { readonly state: 'terminated' } & Termination,
     signal: AbortSignal,
   ): Promise<boolean> {
-    this.#enterEnd(uid, next);
-    this.#records.tellTerminated(uid, next, false);
-    this.#loop.ended(uid);
+    this.#enterTermination(uid, next);
+    this.#records.reportTerminated(uid, next, false);
+    this.#loop.terminated(uid);
     await this.#deps.runtime.cleanPod(uid, signal);
     this.#records.enter(uid, { ...next, state: 'finished' });
-    this.#records.tellTerminated(uid, next, true);
+    this.#records.reportTerminated(uid, next, true);
     return true;
   }
 
@@ -222,20 +228,20 @@ export class PodSteps {
     const { pleg, report, runtime, settings, stores } = this.#deps;
     const { desired, observed } = stores;
     const seen = observed.get(uid);
-    const known = this.#records.get(uid)?.pod?.metadata ?? seen ?? this.#loop.leftover(uid);
-    const { name = '', namespace = '' } = known ?? {};
-    this.#loop.ended(uid);
+    const identity = this.#records.get(uid)?.pod?.metadata ?? seen ?? this.#loop.leftover(uid);
+    const { name = '', namespace = '' } = identity ?? {};
+    this.#loop.terminated(uid);
     const isGone = await runtime.removePod({ uid, namespace, name }, seen, signal);
     await pleg.refresh(uid, signal);
-    // One that came back meanwhile does not wait for what may stay for long.
+    // A pod that was added again does not wait for a container that the runtime may keep for long.
     if (isGone || desired.get(uid) !== undefined) this.#loop.forget(uid);
     else {
-      this.#records.keep(uid);
+      this.#records.keepUnremovable(uid);
       this.#loop.wakeAfter(uid, settings.syncFrequencyMs);
     }
     if (isGone)
       report.log.info('Pod removed', { pod: podRef({ metadata: { namespace, name } }), podUID: uid });
-    // Whoever waited for this name may start now, even this very pod if it came back.
+    // A pod of the same name may start now, even this one if it was added again.
     const fullName = podFullName({ metadata: { namespace, name } });
     for (const other of desired.all()) if (podFullName(other.pod) === fullName) this.#loop.poke(other.uid);
     return false;
@@ -244,10 +250,10 @@ export class PodSteps {
   async #restart(uid: PodUid, signal: AbortSignal): Promise<true> {
     const { report, runtime } = this.#deps;
     const pod = podRef(this.#records.get(uid)?.pod ?? {});
-    this.#loop.ended(uid);
+    this.#loop.terminated(uid);
     await runtime.cleanPod(uid, signal);
     this.#loop.forget(uid);
-    report.log.info('Pod ended and starts again, its manifest was removed and came back', {
+    report.log.info('Pod terminated and will start again: its manifest was removed and restored', {
       pod,
       podUID: uid,
     });
@@ -257,16 +263,16 @@ export class PodSteps {
   async #collect(uid: PodUid, signal: AbortSignal): Promise<void> {
     const seen = this.#deps.stores.observed.get(uid);
     if (seen === undefined) return;
-    if (await this.#deps.runtime.collectGarbage(seen, signal)) await this.look(uid, signal);
+    if (await this.#deps.runtime.collectGarbage(seen, signal)) await this.inspect(uid, signal);
   }
 
-  /** A pass that failed may have acted before: the next one has to see it, or it would do the same again. */
-  async #lookAfterFailure(uid: PodUid, err: unknown, signal: AbortSignal): Promise<never> {
-    await this.look(uid, signal).catch(() => undefined);
+  /** A failed sync may have changed the runtime before it failed. The next sync has to see that, or it would repeat it. */
+  async #inspectAfterFailure(uid: PodUid, err: unknown, signal: AbortSignal): Promise<never> {
+    await this.inspect(uid, signal).catch(() => undefined);
     throw err;
   }
 
-  #tell(record: WorkerRecord | undefined, reason: string, message: string): void {
+  #warn(record: WorkerRecord | undefined, reason: string, message: string): void {
     if (record?.pod !== undefined)
       this.#deps.report.events.pod(record.pod, { type: 'Warning', reason, message });
   }
@@ -277,7 +283,7 @@ function explainWaiting(waiting: Readonly<Record<string, WaitingReason>>): strin
     const until = untilMs === undefined ? '' : `, until ${new Date(untilMs).toISOString()}`;
     return `container ${name}: ${reason}: ${message}${until}`;
   });
-  return parts.length === 0 ? 'running as its spec asks' : parts.join('; ');
+  return parts.length === 0 ? 'running as specified' : parts.join('; ');
 }
 
 export function nameOf(record: WorkerRecord | undefined, seen: ObservedPod | undefined): string {

@@ -1,6 +1,6 @@
-// One worker per pod: wakes on its UID, reads what is wanted and what is seen, takes the next step until there is none.
+// One worker per pod: wakes on its UID, reads the desired and the observed pod, and runs steps until none follows.
 // Upstream: pkg/kubelet/pod_workers.go. Invariants: one run per pod at a time; every run starts from the stores alone, so a
-// run that was lost, repeated or cut short changes nothing about the end; a run that is overtaken is cut off.
+// lost, repeated or cancelled run does not change the final state; a run that is superseded is cancelled.
 import type { Pod } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
@@ -14,16 +14,16 @@ import type { Leftover } from './housekeeping.ts';
 import { PodKills } from './pod-kills.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
 import { computeTransition, type Transition } from './transition.ts';
-import type { PodWorkersDeps, WantedPod } from './worker-deps.ts';
+import type { DesiredPod, PodWorkersDeps } from './worker-deps.ts';
 import { type WorkerRecord, WorkerRecords } from './worker-records.ts';
 
-/** Far above any node's pods: what limits the runtime's load is the slots, not the workers. */
+/** More than any node has pods: the start slots bound the load of the runtime, not the workers. */
 const parallelRuns = 1000;
 
 /** How long calls in flight may take to finish when the kubelet stops. */
 const drainMs = 3_000;
 
-/** Steps that are work, in the words of upstream's metric. */
+/** Steps that count as work, with the operation type of upstream's metric. */
 const operations: Readonly<Partial<Record<Transition['step']['step'], string>>> = {
   sync: 'sync',
   stop: 'kill',
@@ -47,7 +47,7 @@ export class PodWorkers implements Component {
     const { desired, observed, probes, unfinishedHooks, volumes } = deps.stores;
     this.#deps = deps;
     this.wakes = [
-      on(desired.changed, (uid) => this.#overtake(uid)),
+      on(desired.changed, (uid) => this.#supersede(uid)),
       on(desired.ready, () => this.#pokeAll()),
       on(observed.changed, (uid) => this.poke(uid)),
       on(deps.pleg.answered, () => this.#pokeAll()),
@@ -59,7 +59,7 @@ export class PodWorkers implements Component {
     this.#steps = new PodSteps(deps, this.#records, {
       wakeAfter: (uid, ms) => this.#queue.addAfter(uid, ms),
       poke: (uid) => this.poke(uid),
-      ended: (uid) => this.#kills.settle(uid),
+      terminated: (uid) => this.#kills.settle(uid),
       leftover: (uid) => this.#leftovers.get(uid),
       forget: (uid) => this.#forget(uid),
     });
@@ -84,20 +84,20 @@ export class PodWorkers implements Component {
   }
 
   /**
-   * Ends a pod although its source still wants it: it is reported as Failed with these words and not started again as long as
-   * this kubelet lives. Resolves when nothing of it runs any more, at once when there is no such pod.
+   * Terminates a pod that its source still has. Its phase becomes Failed with this reason and message, and this process does not
+   * start it again. Resolves when nothing of the pod runs; at once when there is no such pod.
    */
   async kill(uid: PodUid, kill: PodKill): Promise<void> {
     const { desired, observed } = this.#deps.stores;
     const state = this.#records.get(uid)?.state.state;
     if (state === 'terminated' || state === 'finished' || state === 'rejected') return;
     if (desired.get(uid) === undefined && observed.get(uid) === undefined && state === undefined) return;
-    const ended = this.#kills.add(uid, kill);
-    this.#overtake(uid);
-    await ended;
+    const terminated = this.#kills.add(uid, kill);
+    this.#supersede(uid);
+    await terminated;
   }
 
-  /** Removes what an orphaned pod left on the node, with retries. A pod whose UID comes back waits until that is done. */
+  /** Removes what an orphaned pod left on the node, with retries. A pod that is added again under this UID waits for it. */
   removeLeftover(leftover: Leftover): void {
     this.#leftovers.set(leftover.uid, leftover);
     this.poke(leftover.uid);
@@ -108,12 +108,12 @@ export class PodWorkers implements Component {
     return this.#leftovers.has(uid);
   }
 
-  /** Whether something is being done for this pod right now; whoever does it looks at the outcome himself. */
-  isAtWork(uid: PodUid): boolean {
+  /** Whether a run of this pod's worker is in progress. Such a run inspects the pod itself after it has acted. */
+  isBeingSynced(uid: PodUid): boolean {
     return this.#queue.isRunning(uid);
   }
 
-  /** Whether a worker still has something to do with this pod, or could have. */
+  /** Whether the pod has a worker, or is in a store that would give it one. */
   knows(uid: PodUid): boolean {
     const { desired, observed } = this.#deps.stores;
     return (
@@ -125,7 +125,7 @@ export class PodWorkers implements Component {
 
   async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    // What is under way may finish a call that is nearly done; what takes longer is cut off and found again by the next life.
+    // Calls in flight may finish. Those that take longer are cancelled; the next process finds their outcome on the runtime.
     const cut = this.#deps.clock.setTimer(drainMs, () =>
       this.#queue.abortAll(new Aborted('the kubelet stops')),
     );
@@ -141,12 +141,12 @@ export class PodWorkers implements Component {
     for (const uid of this.#records.all().keys()) this.poke(uid);
   }
 
-  /** What is under way for a pod that now has to end, or to end sooner, is not waited for. */
-  #overtake(uid: PodUid): void {
+  /** Cancels the run in progress if the pod has to terminate now, or sooner than before. */
+  #supersede(uid: PodUid): void {
     const state = this.#records.get(uid)?.state;
     const { next } = this.#transition(uid);
     if (next.state === 'terminating' || next.state === 'terminated') {
-      if (state?.state === 'syncing') this.#queue.cancel(uid, new Aborted('the pod has to end'));
+      if (state?.state === 'syncing') this.#queue.cancel(uid, new Aborted('the pod has to terminate'));
       if (state?.state === 'terminating' && isSooner(next.graceSeconds, state.graceSeconds)) {
         this.#queue.cancel(uid, new Aborted('the grace period was shortened'));
       }
@@ -158,7 +158,7 @@ export class PodWorkers implements Component {
     const { report, stores } = this.#deps;
     const record = this.#records.get(uid);
     const message = describeError(err);
-    // A runtime that is away is told once, by the relist; the same failure again is no news either.
+    // An unavailable runtime is logged once, by the relist. A repeated failure is not logged again either.
     const quiet = isKind(err, 'unavailable') || record?.lastFailure === message;
     if (record !== undefined) record.lastFailure = message;
     const fields = {
@@ -168,14 +168,14 @@ export class PodWorkers implements Component {
       err,
     };
     if (record?.state.state === 'syncing') {
-      this.#records.tellSyncing(uid, undefined, `the last sync failed and is tried again: ${message}`);
+      this.#records.reportSyncing(uid, undefined, `the last sync failed and will be retried: ${message}`);
     }
-    if (quiet) report.log.v(2).info('Pod sync failed again', fields);
-    else report.log.error('Pod sync failed, will be tried again', fields);
+    if (quiet) report.log.v(2).info('Failed to sync pod again', fields);
+    else report.log.error('Failed to sync pod, will retry', fields);
   }
 
   async #run(uid: PodUid, signal: AbortSignal): Promise<void> {
-    if (this.#records.get(uid)?.mustLook === true) await this.#steps.look(uid, signal);
+    if (this.#records.get(uid)?.mustInspect === true) await this.#steps.inspect(uid, signal);
     for (;;) {
       signal.throwIfAborted();
       const again = await this.#timed(uid, this.#transition(uid), signal);
@@ -191,7 +191,7 @@ export class PodWorkers implements Component {
     if (isNew && operation === 'kill' && stores.desired.get(uid) === undefined) metrics?.orphan();
     const startedMs = clock.monotonic();
     try {
-      return await this.#steps.take(uid, transition, signal);
+      return await this.#steps.run(uid, transition, signal);
     } finally {
       if (operation !== undefined) metrics?.step(operation, (clock.monotonic() - startedMs) / 1_000);
     }
@@ -211,19 +211,19 @@ export class PodWorkers implements Component {
       isRecreated: isRecreated(record, wanted),
       lastPod: record?.pod,
       seen,
-      isSeen: pleg.isSeen(uid),
+      isInspected: pleg.isInspected(uid),
       sourcesReady: desired.sourcesReady(),
-      isLeftOver: this.#leftovers.has(uid),
+      isLeftover: this.#leftovers.has(uid),
       sameNamePod: wanted === undefined ? undefined : findSameNamePod(wanted, pods),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
-      endedForGood: wanted !== undefined && runtime.hasEndedForGood(wanted.pod, seen),
-      kill: this.#kills.get(uid) ?? this.#overdue(uid, wanted?.pod),
+      isTerminal: wanted !== undefined && runtime.isPodTerminal(wanted.pod, seen),
+      kill: this.#kills.get(uid) ?? this.#exceededDeadline(uid, wanted?.pod),
     });
   }
 
-  #overdue(uid: PodUid, pod: Pod | undefined): PodKill | undefined {
-    const left = pod === undefined ? undefined : activeMsLeft(pod, this.#records.activeMs(uid));
-    return left !== undefined && left <= 0 ? deadlineExceeded : undefined;
+  #exceededDeadline(uid: PodUid, pod: Pod | undefined): PodKill | undefined {
+    const leftMs = pod === undefined ? undefined : activeMsLeft(pod, this.#records.activeMs(uid));
+    return leftMs !== undefined && leftMs <= 0 ? deadlineExceeded : undefined;
   }
 
   #forget(uid: PodUid): void {
@@ -234,8 +234,8 @@ export class PodWorkers implements Component {
   }
 }
 
-/** A source that drops a pod and brings it again gives it another order. Objects of the API never come back. */
-function isRecreated(record: WorkerRecord | undefined, wanted: WantedPod | undefined): boolean {
+/** A source that removes a pod and adds it again gives it another order. A deleted API object never reappears under its UID. */
+function isRecreated(record: WorkerRecord | undefined, wanted: DesiredPod | undefined): boolean {
   if (record?.order === undefined || wanted === undefined || wanted.source === 'api') return false;
   return record.order !== wanted.order;
 }

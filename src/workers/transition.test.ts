@@ -5,7 +5,7 @@ import type { PodKill } from '../api/ports/pod-kill.ts';
 import {
   computeGraceSeconds,
   computeTransition,
-  type Ending,
+  type Termination,
   type TransitionInput,
   type WorkerState,
 } from './transition.ts';
@@ -16,12 +16,12 @@ const base: TransitionInput = {
   isRecreated: false,
   lastPod: undefined,
   seen: undefined,
-  isSeen: true,
+  isInspected: true,
   sourcesReady: true,
-  isLeftOver: false,
+  isLeftover: false,
   sameNamePod: undefined,
   refusal: undefined,
-  endedForGood: false,
+  isTerminal: false,
   kill: undefined,
 };
 const refusal = { reason: 'R', message: 'm' };
@@ -40,9 +40,9 @@ const ofApi = (over: PodOver = {}, graceSeconds?: number): Pod => {
   };
 };
 const withPhase = (phase: string): Pod => ({ ...aPod(), status: { phase } });
-const ending = (
+const withState = (
   state: 'terminating' | 'terminated' | 'finished',
-  over: Partial<Ending> = {},
+  over: Partial<Termination> = {},
 ): WorkerState => ({
   state,
   removal: false,
@@ -54,9 +54,9 @@ const ending = (
 const rejected: WorkerState = { state: 'rejected', ...refusal, final: false };
 const notAdmitted: WorkerState = { ...rejected, final: true };
 const syncing: WorkerState = { state: 'syncing' };
-const removing = ending('terminating', { removal: true });
+const removing = withState('terminating', { removal: true });
 
-/** `state (what is special about it) → step`. */
+/** The transition as text: `state details → step`. */
 function text(input: Partial<TransitionInput>): string {
   const { next, step } = computeTransition({ ...base, ...input });
   const parts: string[] = [next.state];
@@ -71,99 +71,99 @@ function text(input: Partial<TransitionInput>): string {
 }
 
 const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = [
-  // a pod that is new
+  // new
   ['new', {}, 'syncing → sync'],
   [
-    'new, runtime not seen',
-    { isSeen: false },
-    'new → wait: waiting for the container runtime to say what runs',
+    'new, not inspected yet',
+    { isInspected: false },
+    'new → wait: waiting for the first inspection of the pod on the runtime',
   ],
   ['new, refused', { refusal }, 'rejected R → reject'],
   [
-    'new, sameNamePod',
+    'new, a pod of the same name is left',
     { sameNamePod: 'u0' },
-    'new → wait: waiting for the earlier pod of this name to end (u0)',
+    'new → wait: waiting for the earlier pod of the same name to terminate (u0)',
   ],
   [
-    'found again, done already',
-    { seen: down, endedForGood: true },
-    'terminated 30 s "all containers have ended for good" → clean',
+    'found after a restart, terminal already',
+    { seen: down, isTerminal: true },
+    'terminated 30 s "all containers have terminated and none will be restarted" → clean',
   ],
   [
-    'found again, all ended, sandbox up',
-    { seen: anObservedPod({ containers: [exited(0)] }), endedForGood: true },
-    'terminating 30 s "all containers have ended for good" → stop',
+    'found after a restart, all containers exited, sandbox ready',
+    { seen: anObservedPod({ containers: [exited(0)] }), isTerminal: true },
+    'terminating 30 s "all containers have terminated and none will be restarted" → stop',
   ],
-  ['deleted before it was admitted', { desired: ofApi() }, 'terminated 30 s "the pod was deleted" → clean'],
+  ['deleted before admission', { desired: ofApi() }, 'terminated 30 s "the pod was deleted" → clean'],
   [
-    'deleted before it was admitted, refused as well',
+    'deleted before admission, and refused',
     { desired: ofApi(), refusal },
     'terminated 30 s "the pod was deleted" → clean',
   ],
   [
-    'deleted while this kubelet was away',
+    'deleted while the kubelet was down',
     { desired: ofApi({}, 7), seen: running },
     'terminating 7 s "the pod was deleted" → stop',
   ],
   ['killed before it started', { kill }, 'terminated 3 s Evicted "Evicted: no room" → clean'],
   [
-    'over already, says the API',
+    'Succeeded already in the API',
     { desired: withPhase('Succeeded') },
     `terminated 30 s "the pod's phase is Succeeded already" → clean`,
   ],
   [
-    'failed already, says the API, and runs',
+    'Failed already in the API, but running',
     { desired: withPhase('Failed'), seen: running },
     `terminating 30 s "the pod's phase is Failed already" → stop`,
   ],
-  ['running, says the API', { desired: withPhase('Running') }, 'syncing → sync'],
+  ['Running in the API', { desired: withPhase('Running') }, 'syncing → sync'],
   // orphans
-  ['unknown, nothing on the runtime', { desired: undefined }, 'new → forget'],
+  ['in no source, not on the runtime', { desired: undefined }, 'new → forget'],
   [
-    'unknown, a source is silent',
+    'in no source, a source has not reported',
     { desired: undefined, seen: running, sourcesReady: false },
     'new → wait: waiting for every pod source to report',
   ],
   [
-    'unknown, every source has spoken',
+    'in no source, every source has reported',
     { desired: undefined, seen: running },
-    'terminating removal ? s "no source wants this pod any more" → stop',
+    'terminating removal ? s "no source has this pod any more" → stop',
   ],
   [
-    'unknown and down',
+    'in no source, stopped',
     { desired: undefined, seen: down },
-    'terminated removal ? s "no source wants this pod any more" → remove',
+    'terminated removal ? s "no source has this pod any more" → remove',
   ],
   [
-    'unknown, runtime not seen in this life',
-    { desired: undefined, seen: running, isSeen: false },
-    'new → wait: waiting for the container runtime to say what runs',
+    'in no source, not inspected yet',
+    { desired: undefined, seen: running, isInspected: false },
+    'new → wait: waiting for the first inspection of the pod on the runtime',
   ],
   // syncing
-  ['syncing, wanted', { worker: syncing, seen: running }, 'syncing → sync'],
+  ['syncing, desired', { worker: syncing, seen: running }, 'syncing → sync'],
   [
     'syncing, removed and added again',
     { worker: syncing, seen: running, isRecreated: true },
     'terminating removal 30 s "the pod was removed from its source and added again" → stop',
   ],
   [
-    'removed and added again, down: its containers stay',
+    'removed and added again, stopped: its containers stay',
     { worker: removing, seen: down, isRecreated: true },
     'terminated removal 30 s "w" → restart',
   ],
   [
-    'added again, but its policy keeps it down: it starts from nothing',
-    { worker: removing, seen: down, endedForGood: true },
+    'added again, but terminal by its restart policy: starts from nothing',
+    { worker: removing, seen: down, isTerminal: true },
     'terminated removal 30 s "w" → remove',
   ],
   [
-    'added again after it was killed: it starts from nothing',
-    { worker: ending('terminating', { removal: true, kill }), seen: down },
+    'added again after a kill: starts from nothing',
+    { worker: withState('terminating', { removal: true, kill }), seen: down },
     'terminated removal 3 s Evicted "w" → remove',
   ],
   [
     'finished, removed and added again',
-    { worker: ending('finished'), seen: down, isRecreated: true, endedForGood: true },
+    { worker: withState('finished'), seen: down, isRecreated: true, isTerminal: true },
     'terminated removal 30 s "w" → remove',
   ],
   [
@@ -171,9 +171,13 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     { worker: notAdmitted, isRecreated: true },
     'terminated removal 30 s "the pod was removed from its source and added again" → remove',
   ],
-  ['syncing goes on even with a sameNamePod', { worker: syncing, sameNamePod: 'u0' }, 'syncing → sync'],
   [
-    'syncing, lost its source',
+    'syncing continues although a pod of the same name is left',
+    { worker: syncing, sameNamePod: 'u0' },
+    'syncing → sync',
+  ],
+  [
+    'syncing, removed from its source',
     {
       worker: syncing,
       desired: undefined,
@@ -183,16 +187,16 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     'terminating removal 9 s "the pod was removed from its source" → stop',
   ],
   [
-    'syncing, lost its source before anything was made',
+    'syncing, removed from its source before anything was created',
     { worker: syncing, desired: undefined, lastPod: aPod() },
     'terminated removal 30 s "the pod was removed from its source" → remove',
   ],
   [
-    'syncing, all ended for good',
-    { worker: syncing, seen: anObservedPod({ containers: [exited(0)] }), endedForGood: true },
-    'terminating 30 s "all containers have ended for good" → stop',
+    'syncing, terminal',
+    { worker: syncing, seen: anObservedPod({ containers: [exited(0)] }), isTerminal: true },
+    'terminating 30 s "all containers have terminated and none will be restarted" → stop',
   ],
-  ['syncing, edited into something refused', { worker: syncing, refusal }, 'rejected R → reject'],
+  ['syncing, edited so that it is refused', { worker: syncing, refusal }, 'rejected R → reject'],
   [
     'syncing, deleted',
     { worker: syncing, desired: ofApi({}, 12), seen: running },
@@ -204,7 +208,7 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     'terminating 3 s Evicted "Evicted: no room" → stop',
   ],
   [
-    'syncing, killed with its own grace period',
+    "syncing, killed with the pod's own grace period",
     { worker: syncing, kill: { reason: 'P', message: 'p' }, seen: running },
     'terminating 30 s P "P: p" → stop',
   ],
@@ -214,20 +218,16 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     'terminating 3 s Evicted "the pod was deleted" → stop',
   ],
   // rejected
-  ['rejected, still refused', { worker: rejected, refusal }, 'rejected R → rest'],
+  ['rejected, still refused', { worker: rejected, refusal }, 'rejected R → idle'],
+  ['rejected, but still running', { worker: rejected, refusal, seen: running }, 'rejected R → reject'],
   [
-    'rejected, but something of it still runs',
-    { worker: rejected, refusal, seen: running },
-    'rejected R → reject',
-  ],
-  [
-    'rejected, gone, but something of it still runs',
+    'rejected, removed from its source, but still running',
     { worker: rejected, desired: undefined, seen: running },
     'terminating removal ? s "the pod was removed from its source" → stop',
   ],
-  ['rejected, mended', { worker: rejected }, 'syncing → sync'],
+  ['rejected, manifest fixed', { worker: rejected }, 'syncing → sync'],
   [
-    'rejected, gone',
+    'rejected, removed from its source',
     { worker: rejected, desired: undefined },
     'terminated removal ? s "the pod was removed from its source" → remove',
   ],
@@ -236,106 +236,110 @@ const cases: readonly (readonly [string, Partial<TransitionInput>, string])[] = 
     { worker: rejected, desired: ofApi(), refusal },
     'terminated 30 s "the pod was deleted" → clean',
   ],
-  ['not admitted: stays so', { worker: notAdmitted }, 'rejected R final → rest'],
-  [
-    'not admitted, but something of it still runs',
-    { worker: notAdmitted, seen: running },
-    'rejected R final → reject',
-  ],
+  ['not admitted: stays rejected', { worker: notAdmitted }, 'rejected R final → idle'],
+  ['not admitted, but still running', { worker: notAdmitted, seen: running }, 'rejected R final → reject'],
   // terminating
-  ['ending, still up', { worker: ending('terminating'), seen: running }, 'terminating 30 s "w" → stop'],
   [
-    'ending, the grace period got shorter',
-    { worker: ending('terminating'), desired: ofApi({}, 5), seen: running },
+    'terminating, still running',
+    { worker: withState('terminating'), seen: running },
+    'terminating 30 s "w" → stop',
+  ],
+  [
+    'terminating, the grace period was shortened',
+    { worker: withState('terminating'), desired: ofApi({}, 5), seen: running },
     'terminating 5 s "w" → stop',
   ],
   [
-    'ending, a longer grace period is no news',
-    { worker: ending('terminating', { graceSeconds: 4 }), desired: ofApi({}, 50), seen: running },
+    'terminating, a longer grace period is ignored',
+    { worker: withState('terminating', { graceSeconds: 4 }), desired: ofApi({}, 50), seen: running },
     'terminating 4 s "w" → stop',
   ],
   [
-    'ending, killed meanwhile',
-    { worker: ending('terminating'), kill, seen: running },
+    'terminating, then killed',
+    { worker: withState('terminating'), kill, seen: running },
     'terminating 3 s Evicted "w" → stop',
   ],
   [
-    'ending by a kill, another one comes',
-    { worker: ending('terminating', { kill }), kill: { reason: 'Other', message: '' }, seen: running },
+    'terminating by a kill, then killed for another reason',
+    { worker: withState('terminating', { kill }), kill: { reason: 'Other', message: '' }, seen: running },
     'terminating 3 s Evicted "w" → stop',
   ],
   [
-    'ending, comes to nothing: the runtime is not seen',
-    { worker: ending('terminating'), isSeen: false },
-    'terminating 30 s "w" → wait: waiting for the container runtime to say what runs',
+    'terminating, not inspected',
+    { worker: withState('terminating'), isInspected: false },
+    'terminating 30 s "w" → wait: waiting for the first inspection of the pod on the runtime',
   ],
   [
-    'removed, still up',
+    'removed, still running',
     { worker: removing, desired: undefined, seen: running },
     'terminating removal 30 s "w" → stop',
   ],
   [
-    'removed and down',
+    'removed and stopped',
     { worker: removing, desired: undefined, seen: down },
     'terminated removal 30 s "w" → remove',
   ],
   [
-    'removed and nothing left',
+    'removed, nothing left on the runtime',
     { worker: removing, desired: undefined },
     'terminated removal 30 s "w" → remove',
   ],
   [
-    'removed, its UID comes back, still up',
+    'removed, its UID is added again, still running',
     { worker: removing, seen: running },
     'terminating removal 30 s "w" → stop',
   ],
   [
-    'removed, its UID comes back, down',
+    'removed, its UID is added again, stopped',
     { worker: removing, seen: down },
     'terminated removal 30 s "w" → restart',
   ],
-  ['ending, down', { worker: ending('terminating'), seen: down }, 'terminated 30 s "w" → clean'],
+  ['terminating, stopped', { worker: withState('terminating'), seen: down }, 'terminated 30 s "w" → clean'],
   [
-    'ending, loses its source, down',
-    { worker: ending('terminating'), desired: undefined, seen: down },
+    'terminating, removed from its source, stopped',
+    { worker: withState('terminating'), desired: undefined, seen: down },
     'terminated removal 30 s "w" → remove',
   ],
   // terminated, finished
-  ['ended, not yet clean', { worker: ending('terminated'), seen: down }, 'terminated 30 s "w" → clean'],
   [
-    'ended, not yet clean, loses its source',
-    { worker: ending('terminated'), desired: undefined, seen: down },
+    'terminated, not released yet',
+    { worker: withState('terminated'), seen: down },
+    'terminated 30 s "w" → clean',
+  ],
+  [
+    'terminated, not released yet, removed from its source',
+    { worker: withState('terminated'), desired: undefined, seen: down },
     'terminated removal 30 s "w" → remove',
   ],
   [
-    'ended, something came up again',
-    { worker: ending('terminated'), seen: running },
+    'terminated, a container runs again',
+    { worker: withState('terminated'), seen: running },
     'terminating 30 s "w" → stop',
   ],
-  ['finished, wanted', { worker: ending('finished'), seen: down }, 'finished 30 s "w" → rest'],
+  ['finished, desired', { worker: withState('finished'), seen: down }, 'finished 30 s "w" → idle'],
   [
-    'finished, deleted: its object still there',
-    { worker: ending('finished'), desired: ofApi({}, 30), seen: down },
-    'finished 30 s "w" → rest',
+    'finished, deleted: its object still exists',
+    { worker: withState('finished'), desired: ofApi({}, 30), seen: down },
+    'finished 30 s "w" → idle',
   ],
   [
-    'finished, a kill comes too late',
-    { worker: ending('finished'), kill, seen: down },
-    'finished 30 s "w" → rest',
+    'finished, a late kill is ignored',
+    { worker: withState('finished'), kill, seen: down },
+    'finished 30 s "w" → idle',
   ],
   [
-    'finished by a kill keeps its reason',
-    { worker: ending('finished', { kill }), seen: down },
-    'finished 3 s Evicted "w" → rest',
+    'finished by a kill: keeps its reason',
+    { worker: withState('finished', { kill }), seen: down },
+    'finished 3 s Evicted "w" → idle',
   ],
   [
-    'finished, gone',
-    { worker: ending('finished'), desired: undefined, seen: down },
+    'finished, removed from its source',
+    { worker: withState('finished'), desired: undefined, seen: down },
     'terminated removal 30 s "w" → remove',
   ],
   [
-    'finished, something came up again',
-    { worker: ending('finished'), seen: running },
+    'finished, a container runs again',
+    { worker: withState('finished'), seen: running },
     'terminating 30 s "w" → stop',
   ],
 ];
@@ -349,21 +353,21 @@ const graces: readonly (readonly [string, Parameters<typeof computeGraceSeconds>
   ["the deletion's, even if longer", [undefined, ofApi({}, 90), undefined], 90],
   ["the kill's", [undefined, aPod(), kill], 3],
   ['the shorter of deletion and kill', [undefined, ofApi({}, 2), kill], 2],
-  ['never longer than before', [4, ofApi({}, 90), undefined], 4],
-  ['before it had one, nothing asked for', [4, aPod(), undefined], 4],
+  ['never longer than the earlier one', [4, ofApi({}, 90), undefined], 4],
+  ['the earlier one when nothing else is requested', [4, aPod(), undefined], 4],
   ['at least one second', [undefined, aPod({ terminationGracePeriodSeconds: 0 }), undefined], 1],
-  ['a kill at once is one second', [30, aPod(), { ...kill, graceSeconds: 0 }], 1],
-  ['nobody knows', [undefined, undefined, undefined], undefined],
+  ['a kill with zero is one second', [30, aPod(), { ...kill, graceSeconds: 0 }], 1],
+  ['unknown without a spec', [undefined, undefined, undefined], undefined],
 ];
 for (const [name, args, want] of graces) {
   test(`computeGraceSeconds: ${name}`, () => expect(computeGraceSeconds(...args)).toBe(want));
 }
 
-test('no way leads back from the end', () => {
+test('a pod never leaves termination', () => {
   const states: readonly WorkerState[] = [
-    ending('terminating'),
-    ending('terminated'),
-    ending('finished'),
+    withState('terminating'),
+    withState('terminated'),
+    withState('finished'),
     removing,
   ];
   const desireds = [undefined, aPod(), ofApi(), withPhase('Running')];
@@ -374,8 +378,8 @@ test('no way leads back from the end', () => {
           {},
           { kill },
           { refusal },
-          { endedForGood: true },
-          { isSeen: false },
+          { isTerminal: true },
+          { isInspected: false },
           { sameNamePod: 'u' },
         ]) {
           const { next, step } = computeTransition({ ...base, worker, desired, seen, ...over });

@@ -1,4 +1,4 @@
-// What the pod workers need of others, each as narrow as it is used.
+// What the pod workers depend on. Each interface has only the members that are used.
 
 import type { Pod } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
@@ -12,18 +12,18 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
 
-export interface WantedPod {
+export interface DesiredPod {
   readonly uid: PodUid;
   readonly pod: Pod;
   /** Order of first arrival; lower starts first. */
   readonly order: number;
-  /** Pods of the API server may share their name with one that still ends. */
+  /** API pods may share their name with a pod that is still terminating. */
   readonly source?: string;
 }
 
 interface WorkerDesired {
-  get(uid: PodUid): WantedPod | undefined;
-  all(): readonly WantedPod[];
+  get(uid: PodUid): DesiredPod | undefined;
+  all(): readonly DesiredPod[];
   sourcesReady(): boolean;
   readonly changed: Subscribable<PodUid>;
   readonly ready: Subscribable<void>;
@@ -36,17 +36,20 @@ interface WorkerObserved {
 }
 
 interface WorkerPleg {
-  isSeen(uid: PodUid): boolean;
-  /** `anew`: also what is not known to have changed. `started`: all there is of a pod that was started just now. */
+  isInspected(uid: PodUid): boolean;
+  /**
+   * Inspects the pod now. `rereadRunning`: reads running containers even if the runtime's list shows no change. `started`: all
+   * that the runtime has of a pod that was just started, so that nothing is listed.
+   */
   refresh(
     uid: PodUid,
     signal: AbortSignal,
-    options?: { readonly anew?: boolean | undefined; readonly started?: StartedPod | undefined },
+    options?: { readonly rereadRunning?: boolean | undefined; readonly started?: StartedPod | undefined },
   ): Promise<ObservedPod | undefined>;
   readonly answered: Subscribable<void>;
 }
 
-/** What one sync came to. */
+/** The outcome of one sync. */
 export interface WorkerSync {
   readonly acted: boolean;
   readonly started?: StartedPod | undefined;
@@ -71,17 +74,17 @@ interface WorkerRuntime {
     why: string,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Takes back what a pod that has ended still holds on the node: its volumes. */
+  /** Releases the volumes and the cgroup of a stopped pod. */
   cleanPod(uid: PodUid, signal: AbortSignal): Promise<void>;
   collectGarbage(seen: ObservedPod, signal: AbortSignal): Promise<boolean>;
-  /** False: the runtime does not let go of something that has ended; asked again later. */
+  /** False: the runtime refuses to remove an exited container; the removal is retried later. */
   removePod(
     pod: { readonly uid: PodUid; readonly namespace: string; readonly name: string },
     seen: ObservedPod | undefined,
     signal: AbortSignal,
   ): Promise<boolean>;
-  /** Whether all containers have ended and none will be started again. */
-  hasEndedForGood(pod: Pod, seen: ObservedPod | undefined): boolean;
+  /** Whether all containers have terminated and none will be restarted. */
+  isPodTerminal(pod: Pod, seen: ObservedPod | undefined): boolean;
 }
 
 export interface PodRefusal {
@@ -89,18 +92,18 @@ export interface PodRefusal {
   readonly message: string;
 }
 
-/** What the spec says about a pod, decided elsewhere. */
+/** Whether a pod may run on this node. */
 interface WorkerPolicy {
-  /** Asked again whenever the pod is looked at: what it may say depends on the spec alone. */
+  /** Called in every run of the worker; depends on the spec alone. */
   refusePod(pod: Pod): PodRefusal | undefined;
   /**
-   * Asked once per life, before a pod first starts, one pod at a time: whether the node has room. May end other pods and
-   * wait for them (workers.kill). A refusal is final.
+   * Called once per pod and process, before the pod first starts, for one pod at a time: whether the node has room for it. May
+   * kill other pods and wait for them (workers.kill). A refusal is final.
    */
   admit?(pod: Pod, signal: AbortSignal): Promise<PodRefusal | undefined>;
 }
 
-/** Whether running containers have what the pod was allocated, and who is to know. */
+/** Updates the resize conditions of a pod. */
 export interface WorkerResizes {
   check(uid: PodUid): void;
   failed(uid: PodUid, message: string): void;

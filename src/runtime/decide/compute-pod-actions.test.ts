@@ -19,7 +19,7 @@ import {
 } from '../../../test/builders/pod-actions.ts';
 import type { Pod } from '../../api/k8s/types.ts';
 import type { ObservedPod } from '../../api/pod/observed.ts';
-import { computePodActions, hasEndedForGood } from './compute-pod-actions.ts';
+import { computePodActions, isPodTerminal } from './compute-pod-actions.ts';
 
 const always = podOf();
 const onFailure = podOf({ restartPolicy: 'OnFailure' });
@@ -597,5 +597,5 @@ const endings: readonly (readonly [string, Pod, ObservedPod | undefined, boolean
   ],
 ];
 for (const [name, pod, seen, want] of endings) {
-  test(`hasEndedForGood: ${name} → ${want}`, () => expect(hasEndedForGood(pod, seen)).toBe(want));
+  test(`isPodTerminal: ${name} → ${want}`, () => expect(isPodTerminal(pod, seen)).toBe(want));
 }

@@ -202,11 +202,7 @@ function succeeded(container: Container, seen: ObservedPod | undefined): boolean
  * Whether the pod has ended for good: every regular container ended and none will be started again, or an init container
  * failed that may not be tried again. A sidecar that still runs is ended first, as a part of the pod's last sync.
  */
-export function hasEndedForGood(
-  pod: Pod,
-  seen: ObservedPod | undefined,
-  options: DecideOptions = {},
-): boolean {
+export function isPodTerminal(pod: Pod, seen: ObservedPod | undefined, options: DecideOptions = {}): boolean {
   const init = computeInitActions(pod, seen, options);
   if (init.failed) return true;
   const sidecarUp = (pod.spec?.initContainers ?? []).some(

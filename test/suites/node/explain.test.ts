@@ -15,7 +15,7 @@ const saying = (): string | undefined => node.explanation('uid-p');
 test('running', async () => {
   node.write('p.yaml', aPod());
   await node.clock.advance(1_000);
-  expect(saying()).toBe('running as its spec asks');
+  expect(saying()).toBe('running as specified');
   expect(node.eventLines('uid-p').at(-1)).toBe('Started: Started container c');
 });
 
@@ -43,7 +43,9 @@ test('a hook that runs, and the grace period that is left', async () => {
   await node.clock.advance(1_000);
   node.remove('p.yaml');
   await node.clock.advance(5_000);
-  expect(saying()).toMatch(/^ending: .*, 25 of 30 s of grace left; the preStop hook of container c runs$/);
+  expect(saying()).toMatch(
+    /^terminating: .*, 25 of 30 s of grace left; the preStop hook of container c runs$/,
+  );
   await node.clock.advance(60_000);
 });
 

@@ -23,7 +23,7 @@ describe('the runtime fails', () => {
     node.write('p.yaml', aPod());
     await node.clock.advance(30_000);
     expect(node.status('uid-p')?.phase).toBe('Running');
-    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(1);
+    expect(node.logged('Failed to sync pod, will retry')).toHaveLength(1);
     expect(node.logged('no room').length).toBeGreaterThan(0);
   });
 
@@ -117,9 +117,9 @@ describe('the runtime fails', () => {
     await node.clock.advance(25_000);
     expect(node.status('uid-a')?.containerStatuses?.[0]?.containerID).toBe(before);
     expect(node.status('uid-b')?.phase).toBe('Running');
-    expect(node.logged('Container runtime does not answer')).toHaveLength(1);
-    expect(node.logged('Container runtime answers again')).toHaveLength(1);
-    expect(node.logged('Pod sync failed, will be tried again')).toHaveLength(0);
+    expect(node.logged('Container runtime is unavailable')).toHaveLength(1);
+    expect(node.logged('Container runtime is available again')).toHaveLength(1);
+    expect(node.logged('Failed to sync pod, will retry')).toHaveLength(0);
   });
 
   test.each([
