@@ -1,4 +1,4 @@
-// With real programs: what they are given, what they may do wrong.
+// With real programs.
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ function program(name: string, script: string, over: Partial<PluginProgram> = {}
   return { name, args: [], env: [], input, ...over };
 }
 
-test('input, arguments and environment', async () => {
+test('passes input, arguments and environment', async () => {
   const env = [
     { name: 'HOME', value: '/own' },
     { name: 'EXTRA', value: 'x' },
@@ -33,7 +33,7 @@ test('input, arguments and environment', async () => {
   expect(await programs.run(one, signal)).toBe(`a|b c|/own|x|path\n${input.reveal()}`);
 });
 
-test('a program that does not read its input', async () => {
+test('succeeds if the plugin does not read its input', async () => {
   const big = new Secret('x'.repeat(1 << 18));
   expect(await programs.run(program('deaf', 'exec <&-; echo fine', { input: big }), signal)).toBe('fine\n');
 });
@@ -47,12 +47,12 @@ test.each([
   ['is silent', 'exit 1', 'exit status 1'],
   ['dies', 'kill -9 $$', 'signal: SIGKILL'],
   ['floods', 'while :; do echo pass-word-pass-word-pass-word; done', 'it wrote more than 1048576 bytes'],
-])('one that %s', async (name, script, why) => {
+])('a plugin that %s', async (name, script, why) => {
   const err = await programs.run(program(name, script), signal).catch((caught: Error) => caught.message);
   expect(err).toBe(`error execing credential provider plugin ${name}: ${why}`);
 });
 
-test('one that complains without end is cut short', async () => {
+test('truncates the standard error of a plugin', async () => {
   const one = program(
     'loud',
     'i=0; while [ $i -lt 2000 ]; do echo "complaint $i" >&2; i=$((i+1)); done; exit 1',
@@ -61,7 +61,7 @@ test('one that complains without end is cut short', async () => {
   expect(err.length).toBeLessThan(1200);
 });
 
-test('one that hangs ends with the signal, and what it started, too', async () => {
+test('kills a plugin that hangs, and its children, when the signal is aborted', async () => {
   const pids = join(dir, 'pids');
   const one = program('hangs', `sleep 1000 & echo "$$ $!" > ${pids}; wait`);
   const stop = new AbortController();
@@ -81,7 +81,7 @@ test('one that hangs ends with the signal, and what it started, too', async () =
   });
 });
 
-test('one that is not there, or not to be run', async () => {
+test('rejects a plugin that does not exist or is not executable', async () => {
   await expect(programs.run({ name: 'absent', args: [], env: [], input }, signal)).rejects.toThrow(
     /error execing credential provider plugin absent: .*ENOENT/,
   );

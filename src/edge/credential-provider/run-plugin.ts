@@ -1,7 +1,7 @@
-// Runs a credential provider program: request on its standard input, answer from its standard output.
+// Runs a credential provider plugin: request on its standard input, response on its standard output.
 // Upstream: execPlugin in pkg/credentialprovider/plugin/plugin.go.
-// Invariants: the program and what it started end with the signal; what it writes is bounded; no error repeats its
-// standard output, and what it says on standard error is cut short and without the request's secrets.
+// Invariants: the plugin and its children are killed when the signal is aborted; its output is bounded; no error quotes its
+// standard output, and its standard error is truncated and stripped of the request's secrets.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { Secret } from '../../base/log/secret.ts';
 export interface PluginProgram {
   readonly name: string;
   readonly args: readonly string[];
-  /** Added to the kubelet's own environment, and winning over it. */
+  /** Added to the kubelet's environment, and taking precedence over it. */
   readonly env: readonly { readonly name: string; readonly value: string }[];
   readonly input: Secret;
 }
@@ -26,7 +26,7 @@ export class PluginPrograms {
     this.#directory = directory;
   }
 
-  /** Rejects, with every program that cannot be run, in the words upstream refuses to start with. */
+  /** Rejects if a plugin cannot be executed, with upstream's message. */
   async check(names: readonly string[]): Promise<void> {
     const found = await stat(this.#directory).catch(() => undefined);
     if (found?.isDirectory() !== true) {
@@ -47,7 +47,7 @@ export class PluginPrograms {
     const own = Object.fromEntries(env.map((variable) => [variable.name, variable.value]));
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      // In a group of its own, so that what it starts can be ended with it.
+      // In its own process group, so that its children are killed with it.
       const child = spawn(join(this.#directory, name), args, {
         env: { ...process.env, ...own },
         stdio: ['pipe', 'pipe', 'pipe'],
@@ -73,16 +73,16 @@ export class PluginPrograms {
         const why = code === null ? `signal: ${killedBy}` : `exit status ${code}`;
         settle();
         if (code === 0) resolve(output.text());
-        else reject(failed(name, `${why}${output.complaint(input)}`));
+        else reject(failed(name, `${why}${output.errorSuffix(input)}`));
       });
-      // A program that does not read its input is no failure by itself.
+      // A plugin need not read its input.
       child.stdin.on('error', () => undefined);
       child.stdin.end(input.reveal());
     });
   }
 }
 
-/** What a program has written so far, up to a bound. */
+/** The output of a plugin so far, up to the limit. */
 class Output {
   onTooMuch: () => void = () => undefined;
   readonly #chunks: Buffer[] = [];
@@ -106,7 +106,7 @@ class Output {
     return Buffer.concat(this.#chunks).toString('utf8');
   }
 
-  complaint(input: Secret): string {
+  errorSuffix(input: Secret): string {
     const text = withoutSecrets(this.#errorText, input).trim().slice(0, maxErrorText);
     return text === '' ? '' : `: ${text}`;
   }
@@ -120,7 +120,7 @@ class Output {
   }
 }
 
-/** A program may repeat what it was asked; whatever of that looks like a token is left out. */
+/** A plugin may echo its request; the token is masked. */
 function withoutSecrets(text: string, input: Secret): string {
   const token = /"serviceAccountToken":"([^"]+)"/.exec(input.reveal())?.[1];
   return token === undefined ? text : text.replaceAll(token, '--- masked ---');
@@ -131,7 +131,7 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // Nothing of the group is left.
+    // The group has already exited.
   }
 }
 

@@ -1,6 +1,6 @@
-// A connection to the server of an http or https URL, for who speaks on it himself. Upstream: apimachinery/pkg/util/proxy
-// (DialURL). Invariants: whoever asked knows the socket from its first moment on, so that it can be closed at any time; a
-// socket that breaks while nobody listens harms nobody.
+// Opens a raw connection to the server of an http or https URL. Upstream: apimachinery/pkg/util/proxy (DialURL).
+// Invariants: the caller gets the socket before it is connected, so that it can close it at any time; an error of the socket
+// without listeners is harmless.
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { KubeletError } from '../../base/errors.ts';
@@ -16,7 +16,7 @@ export interface DialTls {
 
 const dialMs = 30_000;
 
-/** `tls`: how to talk TLS; by default as any client, with what the machine trusts. */
+/** `tls`: options for TLS; by default the machine's trusted roots and no client certificate. */
 export async function dialUrl(
   url: URL,
   tls: DialTls | undefined,
@@ -39,7 +39,7 @@ export async function dialUrl(
         ALPNProtocols: ['http/1.1'],
       })
     : connectTcp(plain);
-  // For good: it may break at any time, also while nobody else listens.
+  // Permanent: an error may occur at any time, also without other listeners.
   socket.on('error', () => socket.destroy());
   opened(socket);
   await connected(socket, secure ? 'secureConnect' : 'connect', (err) =>
@@ -65,7 +65,7 @@ function connected(socket: Socket, event: string, explain: (err: unknown) => Err
   });
 }
 
-/** ECONNREFUSED and its like, and not ERR_TLS_CERT_ALTNAME_INVALID. */
+/** True for ECONNREFUSED and the like, false for ERR_TLS_CERT_ALTNAME_INVALID. */
 function isErrno(err: unknown): boolean {
   return /^E[A-Z0-9]+$/.test(codeOf(err) ?? 'E0');
 }

@@ -1,4 +1,4 @@
-// Against servers on loopback, real ones.
+// Against real servers on loopback.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ const get = (port: number, over: Partial<PodHttpRequest> = {}): PodHttpRequest =
   ...over,
 });
 
-test('any answer is enough, and headers arrive as given', async () => {
+test('succeeds with any response and sends the headers as given', async () => {
   const seen: unknown[] = [];
   const at = await serve((request, response) => {
     seen.push(request.url, request.headers['x-a'], request.headers.host);
@@ -54,7 +54,7 @@ test('any answer is enough, and headers arrive as given', async () => {
   expect(seen).toEqual(['/p?q', '1, 2', 'example.test']);
 });
 
-test('redirects are followed on the same host only', async () => {
+test('follows redirects within the host only', async () => {
   const seen: string[] = [];
   const at = await serve((request, response) => {
     seen.push(request.url ?? '');
@@ -65,19 +65,19 @@ test('redirects are followed on the same host only', async () => {
   expect(seen).toEqual(['/a', '/b']);
 });
 
-test('a circle of redirects ends', async () => {
+test('fails for endless redirects', async () => {
   const at = await serve((_request, response) => void response.writeHead(302, { location: '/' }).end());
   await expect(hookHttp(get(at), signal)).rejects.toThrow('stopped after 10 redirects');
 });
 
-test('plain HTTP where TLS was asked for has a reason of its own', async () => {
+test('fails with HttpInsteadOfTls if the server speaks plain HTTP', async () => {
   const at = await serve((_request, response) => void response.end());
   await expect(hookHttp(get(at, { scheme: 'https' }), signal)).rejects.toMatchObject({
     reason: 'HttpInsteadOfTls',
   });
 });
 
-test('nobody there is a failure in upstream’s words; an abort is an abort', async () => {
+test("reports a refused connection in upstream's words, and an abort as an abort", async () => {
   await expect(hookHttp(get(1, { path: '/x' }), signal)).rejects.toMatchObject({
     reason: 'HttpFailed',
     message: 'Get "http://127.0.0.1:1/x": dial tcp 127.0.0.1:1: connect: connection refused',
@@ -92,7 +92,7 @@ test('nobody there is a failure in upstream’s words; an abort is an abort', as
   });
 });
 
-describe('requests that cannot be sent fail, and open or leave no connection', () => {
+describe('requests that cannot be sent fail and leave no connection', () => {
   for (const [name, over] of [
     ['a header value with a line break', { headers: [['X', 'a\nb']] }],
     ['a header value with a zero', { headers: [['X', 'a\u0000b']] }],
@@ -108,8 +108,8 @@ describe('requests that cannot be sent fail, and open or leave no connection', (
   }
 });
 
-describe('requests with odd content are sent as Go sends them', () => {
-  test('headers that describe the body are left out; any character may be in a value', async () => {
+describe('unusual requests are sent as Go sends them', () => {
+  test('omits headers that describe the body, and sends any character in a value', async () => {
     let seen: unknown;
     const at = await serve((request, response) => {
       seen = request.headers;
@@ -125,7 +125,7 @@ describe('requests with odd content are sent as Go sends them', () => {
     const n = Buffer.from('ä', 'utf8').toString('latin1');
     expect(seen).toEqual({ host: `127.0.0.1:${at}`, n, connection: 'close' });
   });
-  test('a path keeps its dots, and what no request line can carry is escaped', async () => {
+  test('keeps dots in the path and escapes what a request line cannot contain', async () => {
     const seen: (string | undefined)[] = [];
     const at = await serve((request, response) => {
       seen.push(request.url);
@@ -136,8 +136,8 @@ describe('requests with odd content are sent as Go sends them', () => {
   });
 });
 
-describe('how long a hook takes', () => {
-  test('a server may stay silent before and within its answer; an abort ends either', async () => {
+describe('duration of a hook', () => {
+  test('waits for a silent server before and within its response until aborted', async () => {
     for (const head of ['', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx']) {
       const stop = new AbortController();
       const at = await serve((request) => {
@@ -146,7 +146,7 @@ describe('how long a hook takes', () => {
       await expect(hookHttp(get(at), stop.signal)).rejects.toMatchObject({ name: 'AbortError' });
     }
   });
-  test('a large body is not waited for', async () => {
+  test('does not wait for a large body', async () => {
     const at = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': 10_241 }).flushHeaders();
     });

@@ -1,6 +1,6 @@
-// The GET of a lifecycle hook: any answer is enough. Upstream: runHTTPHandler in pkg/kubelet/lifecycle and its HTTP client in
-// pkg/kubelet/kubelet.go. As there, it has no timeout: a server may work for minutes before it answers, and `signal` ends the
-// wait. What the server sends has a bound, so a hook that never ends costs nothing.
+// The GET of a lifecycle hook: any response is a success. Upstream: runHTTPHandler in pkg/kubelet/lifecycle and its HTTP client
+// in pkg/kubelet/kubelet.go. As there, it has no timeout: a server may work for minutes before it responds, and `signal` ends
+// the wait. The response is bounded, so a hook that never ends costs nothing.
 import { finished } from 'node:stream/promises';
 import type { PodHttpRequest } from '../../api/ports/probe-requests.ts';
 import { Aborted } from '../../base/errors.ts';
@@ -12,10 +12,10 @@ export async function hookHttp(request: PodHttpRequest, signal: AbortSignal): Pr
   } catch (err) {
     if (!signal.aborted) throw err;
   }
-  if (signal.aborted) throw new Aborted('the request was given up', { cause: signal.reason });
+  if (signal.aborted) throw new Aborted('the request was aborted', { cause: signal.reason });
 }
 
-/** Reads a small body to its end: a server may still be working while it sends it. A body that breaks off is no failure. */
+/** Reads a small body to its end: the server may still be working while it sends it. A truncated body is not a failure. */
 async function discard({ response }: PodAnswer): Promise<void> {
   let read = 0;
   if (!(Number(response.headers['content-length'] ?? 0) <= bodyLimitBytes)) response.destroy();

@@ -1,4 +1,4 @@
-// Against servers on loopback, real ones.
+// Against real servers on loopback.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -58,15 +58,15 @@ function text(answer: HttpGetAnswer): string {
   return Buffer.from(answer.body).toString();
 }
 
-describe('httpGet answers with', () => {
-  test('status and body', async () => {
+describe('httpGet', () => {
+  test('returns status and body', async () => {
     const url = await serve((_request, response) => response.writeHead(418).end('short and stout'));
     const answer = await get(url);
     expect(answer.status).toBe(418);
     expect(text(answer)).toBe('short and stout');
   });
 
-  test('what the server says to headers, each with all its values', async () => {
+  test('sends headers with all their values', async () => {
     const url = await serve((request, response) => {
       const index = request.rawHeaders.flatMap((name, at) =>
         name === 'X-A' ? [request.rawHeaders[at + 1]] : [],
@@ -76,14 +76,14 @@ describe('httpGet answers with', () => {
     expect(text(await get(url, { headers: { 'X-A': ['1', '2'] } }))).toBe('1,2');
   });
 
-  test('the credentials of the URL', async () => {
+  test('sends the credentials of the URL', async () => {
     const url = await serve((request, response) => response.end(request.headers.authorization));
     const basic = Buffer.from('user:secret').toString('base64');
     expect(text(await get(url.replace('//', '//user:secret@')))).toBe(`Basic ${basic}`);
   });
 
   for (const status of [301, 302, 303, 307, 308])
-    test(`what a redirect with ${status} leads to, relative or not`, async () => {
+    test(`follows a redirect with ${status}, relative or absolute`, async () => {
       const url = await serve((request, response) => {
         if (request.url === '/there') response.end('there');
         else if (request.url === '/once') response.writeHead(status, { location: '/there' }).end();
@@ -92,12 +92,12 @@ describe('httpGet answers with', () => {
       expect(text(await get(url))).toBe('there');
     });
 
-  test('a redirect without a place as it is', async () => {
+  test('returns a redirect without a Location as it is', async () => {
     const url = await serve((_request, response) => response.writeHead(302).end('where?'));
     expect((await get(url)).status).toBe(302);
   });
 
-  test('headers passed on to the same host, but not the personal ones to another', async () => {
+  test('sends sensitive headers to the same host only after a redirect', async () => {
     const seen: (string | undefined)[] = [];
     const there = await serve((request, response) => {
       seen.push(request.headers['x-a'] as string, request.headers.authorization);
@@ -113,14 +113,14 @@ describe('httpGet answers with', () => {
     expect(seen).toEqual(['1', 'Bearer t', '1', undefined]);
   });
 
-  test('a body that just fits', async () => {
+  test('returns a body of exactly the limit', async () => {
     const url = await serve((_request, response) => response.end('x'.repeat(1000)));
     expect((await get(url)).body).toHaveLength(1000);
   });
 });
 
 describe('httpGet fails', () => {
-  test('on an answer that is too large, without waiting for its end', async () => {
+  test('on a response above the limit, without waiting for its end', async () => {
     const url = await serve((_request, response) => {
       response.write('x'.repeat(2000));
     });
@@ -129,7 +129,7 @@ describe('httpGet fails', () => {
     expect(String(err)).toContain('larger than 1000 bytes');
   });
 
-  test('on informational responses, headers and trailers without end', async () => {
+  test('on endless informational responses, headers and trailers', async () => {
     const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n';
     for (const [head, piece, message] of [
       ['', 'HTTP/1.1 102 Processing\r\n\r\n', /too many 1xx informational responses/],
@@ -145,21 +145,21 @@ describe('httpGet fails', () => {
     }
   });
 
-  test('on redirects without end', async () => {
-    let asked = 0;
+  test('on endless redirects', async () => {
+    let requests = 0;
     const url = await serve((_request, response) => {
-      asked += 1;
+      requests += 1;
       response.writeHead(302, { location: '/' }).end();
     });
     expect(String(await failure(get(url)))).toContain('redirected more than 10 times');
-    expect(asked).toBe(11);
+    expect(requests).toBe(11);
   });
 
   const slow: readonly (readonly [string, Handler])[] = [
-    ['never answers', () => undefined],
-    ['never ends its answer', (_request, response) => response.write('x')],
+    ['never responds', () => undefined],
+    ['never ends its response', (_request, response) => response.write('x')],
     [
-      'answers drop by drop',
+      'responds byte by byte',
       (_request, response) => {
         const timer = setInterval(() => response.write('x'), 10);
         response.on('close', () => clearInterval(timer));
@@ -167,25 +167,25 @@ describe('httpGet fails', () => {
     ],
   ];
   for (const [name, handler] of slow)
-    test(`at the deadline when the server ${name}`, async () => {
+    test(`at the deadline if the server ${name}`, async () => {
       const url = await serve(handler);
       const err = await failure(get(url, { timeoutMs: 100 }));
       expect(isKind(err, 'timeout')).toBe(true);
     });
 
-  test('as an abort when it is given up', async () => {
+  test('with an abort if the signal is aborted', async () => {
     const giveUp = new AbortController();
     const url = await serve(() => giveUp.abort());
     expect(isAbort(await failure(get(url, { signal: giveUp.signal })))).toBe(true);
   });
 
-  test('when nobody listens, and when the server hangs up', async () => {
+  test('if the connection is refused or closed', async () => {
     const url = await serve((request) => request.socket.destroy());
     expect(isKind(await failure(get(url)), 'unavailable')).toBe(true);
     expect(isKind(await failure(get('http://127.0.0.1:1/')), 'unavailable')).toBe(true);
   });
 
-  test('when the answer breaks off', async () => {
+  test('if the response is truncated', async () => {
     const url = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('x');
@@ -219,7 +219,7 @@ describe('httpGet over TLS', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  test('trusts what the machine trusts, and nobody else', async () => {
+  test("trusts the machine's roots only", async () => {
     const server = createTlsServer({ key, cert }, (_request, response) => response.end('secret'));
     const url = await listen(server, 'https');
     expect(isKind(await failure(get(url)), 'unavailable')).toBe(true);

@@ -1,5 +1,5 @@
-// One GET with a size limit, a deadline for the whole of it, and redirects followed as Go's client follows them.
-// Invariant: whatever the server does, the call ends by its deadline and leaves no socket behind.
+// One GET with a size limit and an overall deadline; follows redirects as Go's client does.
+// Invariant: whatever the server does, the call ends by its deadline with its socket closed.
 // Upstream: net/http's Client in pkg/kubelet/config/http.go.
 import { readFile } from 'node:fs/promises';
 import {
@@ -26,13 +26,18 @@ export interface HttpGetAnswer {
 }
 
 const maxRedirects = 10;
-/** Headers, and the lengths of chunks. */
+/** Allowance for headers and chunk lengths. */
 const overheadBytes = 256 * 1024;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-/** Not passed on to another host than the one they were meant for. */
-const personal: ReadonlySet<string> = new Set(['authorization', 'www-authenticate', 'cookie', 'cookie2']);
+/** Headers that are not sent to another host after a redirect. */
+const sensitiveHeaders: ReadonlySet<string> = new Set([
+  'authorization',
+  'www-authenticate',
+  'cookie',
+  'cookie2',
+]);
 
-/** Where distributions keep the certificates that the machine trusts. */
+/** The trusted root certificates of the machine, by distribution. */
 const rootFiles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -48,11 +53,16 @@ export async function httpGet(request: HttpGetRequest): Promise<HttpGetAnswer> {
   try {
     return await follow(request, AbortSignal.any([request.signal, deadline.signal]));
   } catch (err) {
-    if (request.signal.aborted) throw new Aborted('the request was given up', { cause: err });
+    if (request.signal.aborted) throw new Aborted('the request was aborted', { cause: err });
     if (deadline.signal.aborted)
-      throw new KubeletError('timeout', 'HttpTimeout', `no complete answer within ${request.timeoutMs} ms`, {
-        cause: err,
-      });
+      throw new KubeletError(
+        'timeout',
+        'HttpTimeout',
+        `no complete response within ${request.timeoutMs} ms`,
+        {
+          cause: err,
+        },
+      );
     if (err instanceof KubeletError) throw err;
     throw new KubeletError('unavailable', 'HttpFailed', 'the request failed', { cause: err });
   } finally {
@@ -73,7 +83,7 @@ async function follow(request: HttpGetRequest, signal: AbortSignal): Promise<Htt
     if (hops === maxRedirects)
       throw new KubeletError('invalid', 'TooManyRedirects', `redirected more than ${maxRedirects} times`);
     const next = parse(location, url);
-    if (!isSameSite(url.hostname, next.hostname)) headers = withoutPersonal(headers);
+    if (!isSameSite(url.hostname, next.hostname)) headers = withoutSensitive(headers);
     url = next;
   }
 }
@@ -91,13 +101,15 @@ function parse(text: string, base?: URL): URL {
   return url;
 }
 
-/** The same host or one below it, as for cookies. */
+/** The same host or a subdomain of it, as for cookies. */
 function isSameSite(from: string, to: string): boolean {
   return to === from || to.endsWith(`.${from}`);
 }
 
-function withoutPersonal(headers: HttpGetRequest['headers']): HttpGetRequest['headers'] {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !personal.has(name.toLowerCase())));
+function withoutSensitive(headers: HttpGetRequest['headers']): HttpGetRequest['headers'] {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !sensitiveHeaders.has(name.toLowerCase())),
+  );
 }
 
 async function send(
@@ -109,7 +121,7 @@ async function send(
   const outgoing: OutgoingHttpHeaders = Object.fromEntries(
     Object.entries(headers).map(([name, values]) => [name, [...values]]),
   );
-  // A connection of its own: the next request is many seconds away, and the server may be another one by then.
+  // No connection reuse: the next request is many seconds away, and the server may have changed by then.
   const options: RequestOptions = { headers: outgoing, signal, agent: false };
   const roots = url.protocol === 'https:' ? await systemRoots() : undefined;
   return await new Promise((resolve, reject) => {
@@ -119,13 +131,13 @@ async function send(
         : httpRequest(url, options);
     boundAnswer(request, { headerBytes: maxHeaderSize, totalBytes: 2 * limitBytes + overheadBytes });
     request.once('response', resolve);
-    // For good: a connection that breaks later must not go unheard.
+    // Permanent: an error after the response must not be uncaught.
     request.on('error', reject);
     request.end();
   });
 }
 
-/** What the machine trusts, so that an administrator's own authority counts; otherwise what Node brings along. */
+/** The machine's trusted roots, including an administrator's own authority; undefined if it has none: use Node's. */
 export async function systemRoots(): Promise<string | undefined> {
   const given = process.env['SSL_CERT_FILE'];
   for (const file of given === undefined ? rootFiles : [given]) {
@@ -142,7 +154,7 @@ async function readBody(response: IncomingMessage, limitBytes: number): Promise<
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > limitBytes)
-      throw new KubeletError('invalid', 'TooLarge', `the answer is larger than ${limitBytes} bytes`);
+      throw new KubeletError('invalid', 'TooLarge', `the response is larger than ${limitBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -1,4 +1,4 @@
-// Against DNS servers on loopback: one that answers, one that never does, one that sends garbage.
+// Against DNS servers on loopback: one that answers, one that does not, one that sends garbage.
 import { createHook } from 'node:async_hooks';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { LookupAddress } from 'node:dns';
@@ -27,16 +27,16 @@ afterEach(async () => {
 
 type Answer = (query: Buffer, from: RemoteInfo, server: Socket) => void;
 
-async function dnsServer(answer: Answer): Promise<{ readonly address: string; readonly asked: string[] }> {
+async function dnsServer(answer: Answer): Promise<{ readonly address: string; readonly queries: string[] }> {
   const server = createSocket('udp4');
   servers.push(server);
-  const asked: string[] = [];
+  const queries: string[] = [];
   server.on('message', (query, from) => {
-    asked.push(`${questionName(query)} ${query[query.indexOf(0, 12) + 2] === 1 ? 'A' : 'AAAA'}`);
+    queries.push(`${questionName(query)} ${query[query.indexOf(0, 12) + 2] === 1 ? 'A' : 'AAAA'}`);
     answer(query, from, server);
   });
   await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
-  return { address: `127.0.0.1:${server.address().port}`, asked };
+  return { address: `127.0.0.1:${server.address().port}`, queries };
 }
 
 function questionName(query: Buffer): string {
@@ -46,7 +46,7 @@ function questionName(query: Buffer): string {
   return labels.join('.');
 }
 
-/** Answers questions for A records of the name; others do not exist. */
+/** Answers queries for A records of the name; other names do not exist. */
 const knowing =
   (name: string, count = 1): Answer =>
   (query, from, server) => {
@@ -78,27 +78,27 @@ const look = (lookup: Lookup, name: string): Promise<string | LookupAddress[]> =
   );
 const local = { address: '127.0.0.1', family: 4 };
 
-test('a name is searched for in the hosts file, and then asked for with the search list', async () => {
-  const { address, asked } = await dnsServer(knowing('web.pods.test'));
+test('searches the hosts file first, then queries with the search list', async () => {
+  const { address, queries } = await dnsServer(knowing('web.pods.test'));
   const lookup = await lookupWith({ servers: [address], hosts: '::1 six\n' });
   expect(await look(lookup, 'six')).toEqual([{ address: '::1', family: 6 }]);
-  expect(asked).toEqual([]);
+  expect(queries).toEqual([]);
   expect(await look(lookup, 'web')).toEqual([local]);
-  expect([...new Set(asked)].sort()).toEqual(['web.pods.test A', 'web.pods.test AAAA']);
+  expect([...new Set(queries)].sort()).toEqual(['web.pods.test A', 'web.pods.test AAAA']);
   await expect(look(lookup, 'nowhere')).rejects.toMatchObject({ code: 'ENOTFOUND' });
 });
 
-test('of a name with many addresses, the first few are taken', async () => {
+test('returns the first addresses of a name with many', async () => {
   const { address } = await dnsServer(knowing('web.pods.test', 30));
   expect(await look(await lookupWith({ servers: [address] }), 'web')).toHaveLength(16);
 });
 
-test('servers that never answer, or answer with garbage, delay no file operation and end by the deadline', async () => {
+test('unresponsive and broken servers delay no file operation, and lookups end by the deadline', async () => {
   const silent = await dnsServer(() => undefined);
   const garbage = await dnsServer((_query, from, server) => {
     for (let i = 0; i < 20; i++) server.send(Buffer.alloc(500, i), from.port, from.address);
   });
-  for (const { address, asked } of [silent, garbage]) {
+  for (const { address, queries } of [silent, garbage]) {
     const lookup = await lookupWith({ servers: [address], deadlineMs: 1_500 });
     const names = Array.from({ length: 20 }, (_, i) => `n${i}`);
     let open = 40;
@@ -111,15 +111,15 @@ test('servers that never answer, or answer with garbage, delay no file operation
         },
       ),
     );
-    await expect.poll(() => asked.length).toBeGreaterThanOrEqual(20);
+    await expect.poll(() => queries.length).toBeGreaterThanOrEqual(20);
     await readFile(join(directory, 'hosts'));
-    // Garbage may be taken for a refusal; silence is waited for.
+    // Garbage may count as a refusal; silence lasts until the timeout.
     if (address === silent.address) expect(open).toBe(40);
     expect(await Promise.all(ended)).toEqual(ended.map(() => 'EAI_AGAIN'));
   }
 }, 30_000);
 
-test('lookups of one name are shared, and more names at the same time than are allowed are refused', async () => {
+test('shares concurrent lookups of a name, and rejects names above the limit', async () => {
   const good = await dnsServer(knowing('web.pods.test'));
   const sharing = await lookupWith({ servers: [good.address] });
   const same = await Promise.all(Array.from({ length: 300 }, () => look(sharing, 'web')));
@@ -130,7 +130,7 @@ test('lookups of one name are shared, and more names at the same time than are a
   expect(all.every((each) => each.status === 'rejected')).toBe(true);
 });
 
-test('probes and hooks by name never use getaddrinfo', async () => {
+test('probes and hooks never use getaddrinfo', async () => {
   const port = await listen(createServer((_request, response) => response.end()));
   let used = 0;
   const hook = createHook({

@@ -1,8 +1,8 @@
 // Resolves host names that come from pods (probes, lifecycle hooks) without getaddrinfo: that runs on Node's thread pool, and
-// four names whose DNS server does not answer would stop every file operation of the kubelet. Upstream: Go's own resolver, which
-// reads the hosts file and resolv.conf and asks the servers itself, as is done here.
-// Invariants: no lookup uses the thread pool while it waits for a server; each ends by its deadline; lookups of one name are
-// shared, and the number of names at the same time is bounded.
+// four names with an unresponsive DNS server would block every file operation of the kubelet. Upstream: Go's own resolver, which
+// also reads the hosts file and resolv.conf and queries the servers itself.
+// Invariants: no lookup occupies the thread pool while it waits for a server; each ends by its deadline; concurrent lookups of a
+// name are shared, and the number of names in flight is bounded.
 import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
 import { open } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -15,20 +15,20 @@ type LookupCallback = (
   family?: number,
 ) => void;
 
-/** As `lookup` of net.connect() has it. */
+/** The type of the option `lookup` of net.connect(). */
 export type Lookup = (name: string, options: LookupOptions, callback: LookupCallback) => void;
 
 interface PodLookupOptions {
   readonly hostsFile?: string;
   readonly resolvConfFile?: string;
-  /** Instead of those that the machine is configured with. */
+  /** Instead of the machine's configured servers. */
   readonly servers?: readonly string[];
   readonly deadlineMs?: number;
 }
 
-const mostNames = 256;
-/** A name may have thousands of addresses; each would be connected to in turn. */
-const mostAddresses = 16;
+const maxNames = 256;
+/** A name may have thousands of addresses; each would be tried in turn. */
+const maxAddresses = 16;
 const fileLimitBytes = 256 * 1024;
 
 export function makePodLookup(options: PodLookupOptions = {}): Lookup {
@@ -67,7 +67,7 @@ class PodResolver {
   async resolve(name: string): Promise<LookupAddress[]> {
     const shared = this.#inFlight.get(name);
     if (shared !== undefined) return await shared;
-    if (this.#inFlight.size >= mostNames) throw lookupError('EAI_AGAIN', name);
+    if (this.#inFlight.size >= maxNames) throw lookupError('EAI_AGAIN', name);
     const work = this.#resolveNow(name).finally(() => this.#inFlight.delete(name));
     this.#inFlight.set(name, work);
     return await work;
@@ -77,10 +77,10 @@ class PodResolver {
     const { hostsFile = '/etc/hosts', resolvConfFile = '/etc/resolv.conf' } = this.#options;
     const listed = readHosts(await readStart(hostsFile), name);
     if (listed.length > 0) return listed.map(toAddress);
-    return await this.#ask(name, readResolvConf(await readStart(resolvConfFile)));
+    return await this.#query(name, readResolvConf(await readStart(resolvConfFile)));
   }
 
-  async #ask(name: string, conf: ResolvConf): Promise<LookupAddress[]> {
+  async #query(name: string, conf: ResolvConf): Promise<LookupAddress[]> {
     const resolver = new dns.Resolver({ timeout: conf.timeoutMs, tries: conf.attempts });
     if (this.#options.servers !== undefined) resolver.setServers(this.#options.servers);
     let isLate = false;
@@ -97,7 +97,7 @@ class PodResolver {
           resolver.resolve6(candidate),
         ]);
         const found = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
-        if (found.length > 0) return found.slice(0, mostAddresses).map(toAddress);
+        if (found.length > 0) return found.slice(0, maxAddresses).map(toAddress);
         if (isLate) break;
         if (answers.some((each) => each.status === 'rejected' && !isMissing(each.reason))) code = 'EAI_AGAIN';
       }
@@ -112,7 +112,7 @@ function toAddress(address: string): LookupAddress {
   return { address, family: isIP(address) };
 }
 
-/** The name does not exist, has no address of this kind, or is no name. */
+/** The name does not exist, has no address of this family, or is invalid. */
 function isMissing(err: unknown): boolean {
   const code = err instanceof Error && 'code' in err ? err.code : undefined;
   return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME';
@@ -122,7 +122,7 @@ function lookupError(code: 'ENOTFOUND' | 'EAI_AGAIN', hostname: string): NodeJS.
   return Object.assign(new Error(`lookup ${code} ${hostname}`), { code, syscall: 'lookup', hostname });
 }
 
-/** A file that cannot be read is taken as empty, as the C library and Go do. */
+/** An unreadable file counts as empty, as for the C library and Go. */
 async function readStart(path: string): Promise<string> {
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return '';

@@ -1,21 +1,21 @@
-// The logs of the node's services by journalctl. Upstream: pkg/kubelet/kubelet_server_journal_linux.go.
-// Invariant: every call ends by its deadline, and with its client.
+// Reads the logs of the node's services with journalctl. Upstream: pkg/kubelet/kubelet_server_journal_linux.go.
+// Invariant: every call ends by its deadline, and when its client disconnects.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { promisify } from 'node:util';
 
 const deadlineMs = 30_000;
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 const program = 'journalctl';
 
 export const journal = {
   units: async (signal: AbortSignal): Promise<string | undefined> => {
     try {
-      const options = { signal, timeout: deadlineMs, maxBuffer: mostBytes };
+      const options = { signal, timeout: deadlineMs, maxBuffer: maxBytes };
       const { stdout } = await promisify(execFile)(program, ['--field', '_SYSTEMD_UNIT'], options);
       return stdout;
     } catch (err) {
       if (signal.aborted) throw err;
-      // There, but without a journal: files may still have what is looked for.
+      // journalctl exists but has no journal: the service may still log to files.
       return (err as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : '';
     }
   },
@@ -39,7 +39,7 @@ async function* output(args: readonly string[], signal: AbortSignal): AsyncGener
   }
 }
 
-/** Whether it could not be run at all; what it says when it fails is its own affair. */
+/** Whether it could not be executed at all; its own errors are part of its output. */
 function failure(child: ChildProcess): Promise<boolean> {
   return new Promise((resolve) => {
     child.once('error', () => resolve(true));

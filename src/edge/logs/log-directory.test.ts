@@ -39,7 +39,7 @@ async function text(path: string): Promise<string | undefined> {
   return all;
 }
 
-test('files and directories inside', async () => {
+test('opens files and directories inside', async () => {
   expect(await text('syslog')).toBe('hello');
   expect(await open('')).toMatchObject({ kind: 'directory', entries: ['sub/', 'syslog'] });
   expect(await open('sub')).toMatchObject({ kind: 'directory', entries: [] });
@@ -48,7 +48,7 @@ test('files and directories inside', async () => {
   expect(await open('a\u0000b')).toBeUndefined();
 });
 
-test('links lead to what is inside or belongs to it, and nowhere else', async () => {
+test('follows links inside the directories and nowhere else', async () => {
   symlinkSync('syslog', join(root, 'same'));
   symlinkSync('../pods/0.log', join(root, 'pod.log'));
   symlinkSync('../secret', join(root, 'secret'));
@@ -61,24 +61,24 @@ test('links lead to what is inside or belongs to it, and nowhere else', async ()
   expect(await open('loop')).toBeUndefined();
 });
 
-test('a directory whose name merely begins the same is outside', async () => {
+test('rejects a directory whose name has the root as a prefix', async () => {
   mkdirSync(join(base, 'log-of-others'));
   writeFileSync(join(base, 'log-of-others', 'x'), 'x');
   await expect(open('../log-of-others/x')).rejects.toMatchObject({ kind: 'forbidden' });
 });
 
-test('a pipe does not hold anybody up', async () => {
+test('rejects a pipe without blocking', async () => {
   execFileSync('mkfifo', [join(root, 'pipe')]);
   await expect(open('pipe')).rejects.toMatchObject({ kind: 'forbidden' });
 });
 
-test('bytes are told from text', async () => {
+test('distinguishes binary files from text', async () => {
   writeFileSync(join(root, 'wtmp'), Buffer.from([1, 0, 2]));
   expect(await open('wtmp').then(closed)).toMatchObject({ looksLikeText: false });
   expect(await open('syslog').then(closed)).toMatchObject({ looksLikeText: true });
 });
 
-test('what grows meanwhile is told as it was, what shrinks is cut off', async () => {
+test('sends a file that grows as it was, and fails for one that shrinks', async () => {
   const growing = await open('syslog');
   appendFileSync(join(root, 'syslog'), ' and more');
   if (growing?.kind !== 'file') throw new Error('no file');
@@ -91,7 +91,7 @@ test('what grows meanwhile is told as it was, what shrinks is cut off', async ()
   const read = async (): Promise<void> => {
     for await (const chunk of shrinking.read(0, shrinking.bytes)) expect(chunk.length).toBe(2);
   };
-  await expect(read()).rejects.toThrow('cut off');
+  await expect(read()).rejects.toThrow('truncated');
 });
 
 async function closed(found: Awaited<ReturnType<typeof open>>): Promise<typeof found> {

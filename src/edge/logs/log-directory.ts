@@ -1,7 +1,8 @@
-// Files of a log directory for who may see the node's logs. Upstream: http.Dir.
-// Invariant: what is opened lies inside the directory (or one of the others that belong to it), judged by the open file
-// itself, so that a link that is changed meanwhile leads nowhere; nothing but files and directories is opened for reading.
-// differs from upstream: there links lead anywhere, and whoever can write a link below /var/log reads every file of the node.
+// Opens files of a log directory for clients that may read the node's logs. Upstream: http.Dir.
+// Invariant: opened files are inside the directory (or one of the others that belong to it), verified on the open descriptor, so
+// that a link that is swapped meanwhile has no effect; only regular files and directories are opened for reading.
+// differs from upstream: there links are followed anywhere, so that a process that can create a link below /var/log reads every
+// file of the node.
 import { closeSync, constants, fstatSync } from 'node:fs';
 import { type FileHandle, open, opendir, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,13 +11,13 @@ import { openFile } from '../files/small-files.ts';
 
 export interface LogDirectoryOptions {
   readonly root: string;
-  /** Where links from the root may lead, too: the pods' logs, when they lie elsewhere. */
+  /** Directories outside the root that links may lead to: the pods' logs. */
   readonly others: readonly string[];
 }
 
 const readOnly = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 const openPath = 0o10000000;
-const mostEntries = 10_000;
+const maxEntries = 10_000;
 const sniffBytes = 512;
 const chunkBytes = 64 * 1024;
 
@@ -37,7 +38,7 @@ export function logDirectory({ others, root }: LogDirectoryOptions) {
   };
 }
 
-/** A device may do something when it is opened, so it is not, also when it is swapped in meanwhile. */
+/** Never opens devices, which may have side effects, also if one is swapped in meanwhile. */
 async function openPlain(path: string): Promise<FileHandle> {
   const found = await openFile(path, openPath);
   try {
@@ -52,7 +53,7 @@ async function openPlain(path: string): Promise<FileHandle> {
 async function openInside(roots: readonly string[], path: string, signal: AbortSignal) {
   signal.throwIfAborted();
   const file = await openPlain(path);
-  let kept = false;
+  let isHandedOut = false;
   try {
     const real = await readlink(`/proc/self/fd/${file.fd}`);
     if (!(await isInside(roots, real))) throw forbidden(path);
@@ -61,7 +62,7 @@ async function openInside(roots: readonly string[], path: string, signal: AbortS
       return { kind: 'directory' as const, changedAtMs: found.mtimeMs, entries: await entriesOf(file.fd) };
     if (!found.isFile()) throw forbidden(path);
     const looksLikeText = await isText(file);
-    kept = true;
+    isHandedOut = true;
     return {
       kind: 'file' as const,
       changedAtMs: found.mtimeMs,
@@ -71,7 +72,7 @@ async function openInside(roots: readonly string[], path: string, signal: AbortS
       close: () => file.close(),
     };
   } finally {
-    if (!kept) await file.close();
+    if (!isHandedOut) await file.close();
   }
 }
 
@@ -84,17 +85,17 @@ async function isInside(roots: readonly string[], real: string): Promise<boolean
   return false;
 }
 
-/** Directories with a slash, by name. Of a larger directory the first that the file system names: a pod may fill it. */
+/** Sorted by name, directories with a trailing slash. Truncated for large directories, which a pod may fill. */
 async function entriesOf(fd: number): Promise<readonly string[]> {
   const entries: string[] = [];
   for await (const entry of await opendir(`/proc/self/fd/${fd}`, { bufferSize: 1024 })) {
     entries.push(entry.isDirectory() ? `${entry.name}/` : entry.name);
-    if (entries.length >= mostEntries) break;
+    if (entries.length >= maxEntries) break;
   }
   return entries.toSorted((a, b) => (a < b ? -1 : 1));
 }
 
-/** A byte that text does not have: control characters but tabs, line ends, form feeds and escapes. */
+/** Control characters except tabs, line ends, form feeds and escapes. */
 function isBinary(byte: number): boolean {
   return byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b;
 }
@@ -104,7 +105,7 @@ async function isText(file: FileHandle): Promise<boolean> {
   return !buffer.subarray(0, bytesRead).some(isBinary);
 }
 
-/** Closes the file when it has been read, and when nobody wants it any more, begun or not. */
+/** Closes the file once it is read or the iterator is returned, also before the first read. */
 function readPart(file: FileHandle, from: number, to: number): AsyncIterable<Uint8Array> {
   const chunks = chunksOf(file, from, to);
   const iterator: AsyncIterator<Uint8Array> = {
@@ -122,9 +123,9 @@ async function* chunksOf(file: FileHandle, from: number, to: number): AsyncGener
     for (let at = from; at < to; ) {
       const buffer = Buffer.alloc(Math.min(chunkBytes, to - at));
       const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
-      // Cut off meanwhile: what was promised cannot be given.
+      // Truncated meanwhile: the announced length cannot be sent.
       if (bytesRead === 0)
-        throw new KubeletError('conflict', 'FileShrank', 'the file was cut off while it was read');
+        throw new KubeletError('conflict', 'FileShrank', 'the file was truncated while it was read');
       at += bytesRead;
       yield buffer.subarray(0, bytesRead);
     }

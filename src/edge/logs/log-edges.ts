@@ -1,4 +1,4 @@
-// All that reading containers' logs needs of the machine, in one thing to plug in.
+// Everything that reading containers' logs needs of the machine.
 import { logIdentity, openLogFile, rotatedLogs } from './log-files.ts';
 import { LogWatch, nextTurn } from './log-watch.ts';
 

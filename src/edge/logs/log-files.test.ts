@@ -27,7 +27,7 @@ async function content(of: string, id = ''): Promise<string | undefined> {
 }
 
 describe('a log file', () => {
-  test('that is missing is undefined, also with its directory', async () => {
+  test('is undefined if it or its directory does not exist', async () => {
     expect(await content(path)).toBeUndefined();
     expect(await content('/nonexistent/pods/p/c/0.log')).toBeUndefined();
   });
@@ -46,14 +46,14 @@ describe('a log file', () => {
     await file?.close();
   });
 
-  test('swapped for a link to another file of the node is refused', async () => {
+  test('replaced by a link to another file of the node is rejected', async () => {
     const secret = join(root, 'secret');
     await writeFile(secret, 'secret');
     await symlink(secret, path);
     await expect(content(path)).rejects.toThrow("leads out of the pod's log directory");
   });
 
-  test('swapped for a link to the log of another pod is refused', async () => {
+  test('replaced by a link to the log of another pod is rejected', async () => {
     const other = join(root, 'pods', 'ns_other_uid', 'c', '0.log');
     await mkdir(dirname(other), { recursive: true });
     await writeFile(other, 'theirs');
@@ -61,19 +61,19 @@ describe('a log file', () => {
     await expect(content(path)).rejects.toThrow('leads out');
   });
 
-  test('below a directory swapped for a link is refused, be it the container’s or the pod’s', async () => {
-    const elsewhere = join(root, 'elsewhere');
-    await mkdir(join(elsewhere, 'c'), { recursive: true });
-    await writeFile(join(elsewhere, 'c', '0.log'), 'secret');
+  test('below a container or pod directory replaced by a link is rejected', async () => {
+    const outside = join(root, 'outside');
+    await mkdir(join(outside, 'c'), { recursive: true });
+    await writeFile(join(outside, 'c', '0.log'), 'secret');
     await rm(dirname(path), { recursive: true });
-    await symlink(join(elsewhere, 'c'), dirname(path));
+    await symlink(join(outside, 'c'), dirname(path));
     await expect(content(path)).rejects.toThrow('leads out');
     await rm(dirname(dirname(path)), { recursive: true });
-    await symlink(elsewhere, dirname(dirname(path)));
+    await symlink(outside, dirname(dirname(path)));
     await expect(content(path)).rejects.toThrow('leads out');
   });
 
-  test('may be a link inside the pod’s own directory, and the directory of all logs may be one', async () => {
+  test("may be a link within the pod's directory, and the directory of all logs may be a link", async () => {
     await writeFile(join(dirname(path), 'real.log'), 'inside');
     await symlink('real.log', path);
     expect(await content(path)).toBe('inside');
@@ -81,7 +81,7 @@ describe('a log file', () => {
     expect(await content(join(root, 'linked', 'ns_pod_uid', 'c', '0.log'))).toBe('inside');
   });
 
-  test('may be the one that Docker keeps for this container, and none of another', async () => {
+  test("may be Docker's file of this container, but not of another", async () => {
     const kept = join(root, 'docker', 'abc', 'abc-json.log');
     await mkdir(dirname(kept), { recursive: true });
     await writeFile(kept, 'docker');
@@ -90,7 +90,7 @@ describe('a log file', () => {
     await expect(content(path, 'abd')).rejects.toThrow('leads out');
   });
 
-  test('that is a pipe or a directory is refused without waiting', async () => {
+  test('that is a pipe or a directory is rejected without blocking', async () => {
     await mkdir(path);
     await expect(content(path)).rejects.toThrow('is not a regular file');
     await rm(path, { recursive: true });
@@ -100,7 +100,7 @@ describe('a log file', () => {
 });
 
 describe('rotated logs', () => {
-  test('are found by their names, oldest first, one that is being compressed once', async () => {
+  test('are found by name, oldest first, and listed once while being compressed', async () => {
     const names = [
       '0.log',
       '0.log.20240102-000000',
@@ -123,14 +123,14 @@ describe('rotated logs', () => {
     expect(await rotatedLogs('/nonexistent/0.log')).toEqual([]);
   });
 
-  test('that a pod has made by the thousand are not all opened', async () => {
+  test('are limited if a pod creates thousands', async () => {
     const at = (n: number): string => `${path}.20240101-${String(n).padStart(6, '0')}`;
     for (let n = 0; n < 1000; n++) await writeFile(at(n), '');
     const found = await rotatedLogs(path);
     expect(found.map((each) => each.path)).toEqual(Array.from({ length: 100 }, (_, n) => at(900 + n)));
   });
 
-  test('that are compressed are read from any place, forwards and again', async () => {
+  test('are read at any offset if compressed', async () => {
     const text = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join('');
     const packed = `${path}.20240101-000000.gz`;
     await writeFile(packed, gzipSync(text));
@@ -149,7 +149,7 @@ describe('rotated logs', () => {
     await file?.close();
   });
 
-  test('that are damaged are read as far as they can be', async () => {
+  test('are read as far as possible if damaged', async () => {
     const packed = `${path}.20240101-000000.gz`;
     await writeFile(packed, 'not gzip at all');
     expect(await content(packed)).toBe('');

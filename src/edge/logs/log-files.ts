@@ -1,7 +1,7 @@
-// The files of containers' logs: opened so that no link leads out of the pod's log directory, read plain or compressed, rotated
-// ones found by their names. Upstream: staging/src/k8s.io/cri-client/pkg/logs and the names of pkg/kubelet/logs.
-// Invariants: a file swapped for a link, a device or a pipe is refused, and so is one below a directory swapped for a link; what is
-// handed out stays the same file when it is renamed or deleted; every handle is closed by who asked for it.
+// The files of containers' logs: opened only inside the pod's log directory, read plain or compressed; rotated files are found by
+// name. Upstream: staging/src/k8s.io/cri-client/pkg/logs and the names of pkg/kubelet/logs.
+// Invariants: a file replaced by a link, a device or a pipe is rejected, and so is one below a directory replaced by a link; an
+// opened file stays the same when it is renamed or deleted; every handle is closed by its caller.
 import { closeSync, constants, fstatSync } from 'node:fs';
 import { type FileHandle, lstat, open, opendir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -13,15 +13,15 @@ import { errorCode, hostError } from '../syscalls/syscalls-errors.ts';
 
 const flags = constants.O_RDONLY | constants.O_NONBLOCK;
 const openPath = 0o10000000;
-const packedBytes = 32 * 1024;
-/** What follows the name of the current file: the time at which it was rotated, in local time. */
+const compressedChunkBytes = 32 * 1024;
+/** The suffix of a rotated file: the time of the rotation, in local time. */
 const rotatedSuffix = /^\.\d{8}-\d{6}(\.gz)?$/;
 
-/** Each may be held open by each reader. containerLogMaxFiles is 5 by default. */
-const mostRotated = 100;
-const mostSeen = 100_000;
+/** Each reader may hold all of them open. containerLogMaxFiles is 5 by default. */
+const maxRotated = 100;
+const maxScanned = 100_000;
 
-/** Undefined when there is none of this name. */
+/** Undefined if the file does not exist. */
 export async function openLogFile(
   path: string,
   containerId: string,
@@ -32,7 +32,7 @@ export async function openLogFile(
     const handle = await openPlain(real, path);
     try {
       const stats = await handle.stat({ bigint: true });
-      // Whatever happened to the path meanwhile: this is the file that was opened.
+      // The path of the opened file, whatever happened to `path` meanwhile.
       const opened = (await readlink(`/proc/self/fd/${handle.fd}`)).replace(/ \(deleted\)$/, '');
       if (!(await isOwnLog(path, opened, containerId))) throw leadsOut(path);
       const identity = `${stats.dev}:${stats.ino}`;
@@ -49,7 +49,7 @@ export async function openLogFile(
   }
 }
 
-/** A device or a pipe in its place is looked at and not opened: opening one may wait, or do something. */
+/** Never opens a device or pipe: that may block or have side effects. */
 async function openPlain(real: string, path: string): Promise<FileHandle> {
   const found = await openFile(real, openPath | constants.O_NOFOLLOW);
   try {
@@ -107,12 +107,12 @@ class PlainLog {
   }
 }
 
-/** Reads forwards; who asks for an earlier place has it unpacked from the beginning again. */
+/** Reads forwards; a read at an earlier offset decompresses from the beginning again. */
 class GzipLog {
   readonly compressed = true;
   readonly identity: string;
   readonly #handle: FileHandle;
-  #unpacking: { readonly gunzip: Gunzip; readonly chunks: AsyncIterator<Buffer> } | undefined;
+  #decompression: { readonly gunzip: Gunzip; readonly chunks: AsyncIterator<Buffer> } | undefined;
   #rest: Buffer = Buffer.alloc(0);
   #at = 0;
 
@@ -122,10 +122,10 @@ class GzipLog {
   }
 
   async read(buffer: Buffer, at: number): Promise<number> {
-    if (at < this.#at || this.#unpacking === undefined) await this.#restart();
+    if (at < this.#at || this.#decompression === undefined) await this.#restart();
     for (;;) {
       if (this.#rest.length === 0) {
-        const next = await this.#unpacking?.chunks.next().catch(endOfReadable);
+        const next = await this.#decompression?.chunks.next().catch(endOfReadable);
         if (next === undefined || next.done === true) return 0;
         this.#rest = next.value;
       }
@@ -140,7 +140,7 @@ class GzipLog {
     }
   }
 
-  /** Unknown before it is unpacked. */
+  /** Unknown before decompression. */
   async size(): Promise<number> {
     return Number.POSITIVE_INFINITY;
   }
@@ -158,22 +158,22 @@ class GzipLog {
     this.#stop();
     const { createGunzip } = await import('node:zlib');
     const gunzip = createGunzip();
-    // Not by a stream of the handle's own: that would close it when unpacking begins again.
-    const packed = Readable.from(this.#packed(), { objectMode: false });
-    packed.on('error', (err) => gunzip.destroy(err));
-    gunzip.on('close', () => packed.destroy());
-    packed.pipe(gunzip);
-    this.#unpacking = { gunzip, chunks: gunzip[Symbol.asyncIterator]() };
+    // Not with a stream of the handle: that would close it when decompression restarts.
+    const compressed = Readable.from(this.#compressed(), { objectMode: false });
+    compressed.on('error', (err) => gunzip.destroy(err));
+    gunzip.on('close', () => compressed.destroy());
+    compressed.pipe(gunzip);
+    this.#decompression = { gunzip, chunks: gunzip[Symbol.asyncIterator]() };
     this.#rest = Buffer.alloc(0);
     this.#at = 0;
   }
 
-  async *#packed(): AsyncGenerator<Buffer> {
+  async *#compressed(): AsyncGenerator<Buffer> {
     for (let at = 0; ; ) {
       const { buffer, bytesRead } = await this.#handle.read(
-        Buffer.allocUnsafe(packedBytes),
+        Buffer.allocUnsafe(compressedChunkBytes),
         0,
-        packedBytes,
+        compressedChunkBytes,
         at,
       );
       if (bytesRead === 0) return;
@@ -183,27 +183,27 @@ class GzipLog {
   }
 
   #stop(): void {
-    this.#unpacking?.gunzip.destroy();
-    this.#unpacking = undefined;
+    this.#decompression?.gunzip.destroy();
+    this.#decompression = undefined;
   }
 }
 
-/** A file that is damaged, or was not written to its end, is read as far as it can be: the rest of the log matters more. */
+/** A damaged or incomplete file is read as far as possible: the rest of the log matters more. */
 function endOfReadable(err: unknown): undefined {
   if (errorCode(err)?.startsWith('Z_') !== true) throw err;
   return undefined;
 }
 
-/** The rotated files of a log, oldest first: the newest mostRotated of them. One that is being compressed is named once. */
+/** The newest maxRotated rotated files of a log, oldest first. A file that is being compressed is listed once. */
 export async function rotatedLogs(
   path: string,
 ): Promise<readonly { readonly path: string; readonly identity: string }[]> {
   const [directory, name] = [dirname(path), basename(path)];
   const rotated = new Set(await rotatedNames(directory, name));
-  const kept = [...rotated].filter(
+  const unique = [...rotated].filter(
     (each) => !rotated.has(each.replace(/\.gz$/, '')) || !each.endsWith('.gz'),
   );
-  const newest = kept.toSorted().slice(-mostRotated);
+  const newest = unique.toSorted().slice(-maxRotated);
   const found = newest.map(async (each) => {
     const at = join(directory, each);
     const identity = await identityOf(at, lstat);
@@ -212,16 +212,16 @@ export async function rotatedLogs(
   return (await Promise.all(found)).flat();
 }
 
-/** At most mostRotated and as many being compressed; a pod with a writable log directory may have made any number. */
+/** At most maxRotated and as many being compressed; a pod with a writable log directory may create any number. */
 async function rotatedNames(directory: string, name: string): Promise<readonly string[]> {
   let names: string[] = [];
-  let seen = 0;
+  let scanned = 0;
   try {
     for await (const { name: each } of await opendir(directory, { bufferSize: 256 })) {
-      if (++seen > mostSeen) break;
+      if (++scanned > maxScanned) break;
       if (!each.startsWith(name) || !rotatedSuffix.test(each.slice(name.length))) continue;
       names.push(each);
-      if (names.length >= 4 * mostRotated) names = names.toSorted().slice(-2 * mostRotated);
+      if (names.length >= 4 * maxRotated) names = names.toSorted().slice(-2 * maxRotated);
     }
   } catch {
     return [];
@@ -229,7 +229,7 @@ async function rotatedNames(directory: string, name: string): Promise<readonly s
   return names;
 }
 
-/** Of what the path leads to now; undefined when there is nothing. */
+/** The identity of the file at the path now; undefined if there is none. */
 export function logIdentity(path: string): Promise<string | undefined> {
   return identityOf(path, stat);
 }

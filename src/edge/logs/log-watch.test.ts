@@ -11,14 +11,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-test('everybody who waits is told once; who has left is not', async () => {
+test('notifies every waiting follower once, and none that was closed', async () => {
   const path = join(root, '0.log');
   const watch = new LogWatch();
-  const told: string[] = [];
+  const notified: string[] = [];
   const both = new Promise<void>((resolve) => {
     const note = (name: string) => (): void => {
-      told.push(name);
-      if (told.length === 2) resolve();
+      notified.push(name);
+      if (notified.length === 2) resolve();
     };
     watch.next(path, note('a'));
     watch.next(path, note('b'));
@@ -30,10 +30,10 @@ test('everybody who waits is told once; who has left is not', async () => {
   const again = new Promise<void>((resolve) => watch.next(path, resolve));
   await appendFile(path, 'z');
   await again;
-  expect(told.toSorted()).toEqual(['a', 'b']);
+  expect(notified.toSorted()).toEqual(['a', 'b']);
 });
 
-test('a directory that is not there cannot be watched, and nobody fails for it', () => {
+test('ignores a directory that does not exist', () => {
   const waiting = new LogWatch().next('/nonexistent/dir/0.log', () => undefined);
   expect(() => waiting.close()).not.toThrow();
 });

@@ -1,6 +1,6 @@
-// Tells those who follow logs that something happened in a log's directory. Upstream: fsnotify in staging/src/k8s.io/cri-client/pkg/logs.
-// Invariants: however many follow the logs of a directory, it has one watch; nobody is told twice, and while nobody waits there is
-// no watch, so that a container that writes without pause costs no event per line.
+// Notifies followers of logs about changes in a log's directory. Upstream: fsnotify in staging/src/k8s.io/cri-client/pkg/logs.
+// Invariants: a directory has one watch, however many clients follow its logs; each notification is delivered once, and without
+// waiting followers there is no watch, so that a container that writes continuously costs no event per line.
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -12,14 +12,14 @@ interface WatchedDirectory {
 export class LogWatch {
   readonly #directories = new Map<string, WatchedDirectory>();
 
-  /** Calls back once, when the log or one of its neighbours may have changed, or cannot be watched. */
+  /** Calls back once, when a file in the log's directory may have changed or the watch fails. */
   next(path: string, onChange: () => void): { close(): void } {
     const directory = dirname(path);
     let at: WatchedDirectory;
     try {
       at = this.#directories.get(directory) ?? this.#watch(directory);
     } catch {
-      // No watch to be had, or no directory: who waits has a slow look as well.
+      // No watch available, or no directory: followers also poll.
       return { close: () => undefined };
     }
     at.waiting.add(onChange);
@@ -33,14 +33,14 @@ export class LogWatch {
   #watch(directory: string): WatchedDirectory {
     const watcher = watch(directory, { persistent: false });
     const watched: WatchedDirectory = { watcher, waiting: new Set() };
-    const tell = (): void => {
+    const notify = (): void => {
       this.#drop(directory, watched);
-      const told = [...watched.waiting];
+      const listeners = [...watched.waiting];
       watched.waiting.clear();
-      for (const each of told) each();
+      for (const each of listeners) each();
     };
-    watcher.on('change', tell);
-    watcher.on('error', tell);
+    watcher.on('change', notify);
+    watcher.on('error', notify);
     this.#directories.set(directory, watched);
     return watched;
   }
@@ -51,7 +51,7 @@ export class LogWatch {
   }
 }
 
-/** On the next turn of the event loop, after timers and what came from outside had theirs. */
+/** Calls back on the next turn of the event loop, after timers and I/O. */
 export function nextTurn(fn: () => void): void {
   setImmediate(fn);
 }

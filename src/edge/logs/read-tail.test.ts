@@ -31,7 +31,7 @@ for (const [what, name, readEnd] of kinds)
       await expect(read(100)).rejects.toMatchObject({ reason: 'FailedRead' });
     };
 
-    test('the last bytes, and whether that is all', async () => {
+    test('reads the last bytes and whether they are the whole file', async () => {
       await writeFile(path(), 'abcdef');
       expect(await read(3)).toEqual(['def', false]);
       expect(await read(6)).toEqual(['abcdef', true]);
@@ -40,13 +40,13 @@ for (const [what, name, readEnd] of kinds)
       expect(await read(3)).toEqual(['', true]);
     });
 
-    test('nothing there is undefined, what is no file is an error', async () => {
+    test('is undefined if missing, and an error if not a regular file', async () => {
       expect(await read(1)).toBeUndefined();
       await mkdir(path());
       await refused();
     });
 
-    test('the end of a sparse file of gigabytes is read, not the rest', async () => {
+    test('reads only the end of a large sparse file', async () => {
       await writeFile(path(), '');
       await truncate(path(), 3 * 1024 ** 3);
       expect(await read(2)).toEqual(['\0\0', false]);
@@ -67,7 +67,7 @@ for (const [what, name, readEnd] of kinds)
       await refused();
     });
 
-    test('is not read below a directory that was swapped for a link', async () => {
+    test('is not read below a directory that was replaced by a link', async () => {
       const directory = dirname(path());
       await mkdir(join(dir, 'outside'));
       await writeFile(join(dir, 'outside', path().slice(directory.length + 1)), 'secret');
@@ -76,7 +76,7 @@ for (const [what, name, readEnd] of kinds)
       await refused();
     });
 
-    test('may lie below a link that is the administrator’s', async () => {
+    test("may be below a link of the administrator's", async () => {
       await writeFile(path(), 'text');
       const [top = ''] = name.split('/');
       await symlink(join(dir, top), join(dir, 'linked'));

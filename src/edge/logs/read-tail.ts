@@ -1,7 +1,7 @@
-// The ends of files that containers write: their termination message and their log. Upstream: pkg/util/tail (ReadAtMost) and
-// kuberuntime's readLastStringFromContainerLogs. Invariant: what is read is the file that the kubelet or the runtime made there.
-// differs from upstream: links are refused. What is read ends up in the pod's status, and a pod with a writable host path on
-// the log directory could have had it show the end of any file of the node, as of a private key.
+// Reads the ends of files that containers write: their termination message and their log. Upstream: pkg/util/tail (ReadAtMost)
+// and kuberuntime's readLastStringFromContainerLogs. Invariant: only files that the kubelet or the runtime created are read.
+// differs from upstream: links are rejected. The text becomes part of the pod's status, so that a pod with a writable host path on
+// the log directory could read the end of any file of the node, such as a private key.
 import { closeSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -13,17 +13,17 @@ import { openLogFile } from './log-files.ts';
 
 interface Tail {
   readonly bytes: Uint8Array;
-  /** Whether that is all of the file. */
+  /** Whether `bytes` is the whole file. */
   readonly whole: boolean;
 }
 
-/** Of a termination message. Undefined when there is no such file. */
+/** The end of a termination message; undefined if the file does not exist. */
 export async function readTail(path: string, bytes: number): Promise<Tail | undefined> {
   try {
     const { fd, stats } = await openRegular(path);
     try {
-      checkNames(stats.nlink);
-      await checkPlace(path, realPathOf(fd));
+      checkLinkCount(stats.nlink);
+      await checkLocation(path, realPathOf(fd));
       const { size } = stats;
       const length = Math.min(size, bytes);
       const buffer = Buffer.alloc(length);
@@ -38,7 +38,7 @@ export async function readTail(path: string, bytes: number): Promise<Tail | unde
   }
 }
 
-/** Of a container's log, opened as for those who read logs. Undefined when there is no such file. */
+/** The end of a container's log, opened as for log requests; undefined if the file does not exist. */
 export async function readLogTail(
   path: string,
   containerId: string,
@@ -48,9 +48,9 @@ export async function readLogTail(
     const log = await openLogFile(path, containerId);
     if (log === undefined) return undefined;
     try {
-      checkNames(await log.names());
+      checkLinkCount(await log.names());
       const size = await log.size();
-      // The size of what is compressed is unknown, and no log is while it is written.
+      // The size of a compressed file is unknown, and current logs are never compressed.
       if (!Number.isFinite(size)) throw new KubeletError('invalid', 'Compressed', 'it is compressed');
       const length = Math.min(size, bytes);
       const buffer = Buffer.alloc(length);
@@ -65,15 +65,15 @@ export async function readLogTail(
 }
 
 /**
- * Neither the kubelet nor a runtime gives these files a second name. A pod can, to a file that lies in the same mount, as one
- * of another pod in the log directory; where fs.protected_hardlinks is off also to one that it may not read itself.
+ * Neither the kubelet nor a runtime creates hard links to these files. A pod can, to a file in the same mount, such as one
+ * of another pod in the log directory; if fs.protected_hardlinks is off, also to a file that it may not read itself.
  */
-function checkNames(links: number): void {
-  if (links > 1) throw new KubeletError('forbidden', 'HardLink', 'it has several names');
+function checkLinkCount(links: number): void {
+  if (links > 1) throw new KubeletError('forbidden', 'HardLink', 'it has several hard links');
 }
 
-/** `<root>/pods/<uid>/containers/<name>/<file>`: `<root>/pods` is the administrator's and may be a link, nothing below it. */
-async function checkPlace(path: string, real: string): Promise<void> {
+/** `<root>/pods/<uid>/containers/<name>/<file>`: `<root>/pods` may be a link of the administrator's, nothing below it. */
+async function checkLocation(path: string, real: string): Promise<void> {
   const opened = real.replace(/ \(deleted\)$/, '');
   if (opened === path) return;
   const podsDir = dirname(dirname(dirname(dirname(path))));

@@ -23,22 +23,22 @@ function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-test('a connection that was accepted in time is success', async () => {
+test('a TCP probe succeeds if the connection was accepted in time', async () => {
   const port = await listen(createServer((socket) => socket.resume()));
   const answer = tcpProbe({ host, port, timeoutMs: 20 }, signal);
   block(60);
   expect(await answer).toEqual({ result: 'success', output: '' });
 });
 
-test('an HTTP answer that arrived in time is success', async () => {
-  const [asked, answered] = [1, 2];
+test('an HTTP probe succeeds if the response arrived in time', async () => {
+  const [requested, answered] = [1, 2];
   const state = new Int32Array(new SharedArrayBuffer(4));
-  // On a thread of its own, since this one is blocked when it answers.
+  // On another thread, since this one is blocked when the server responds.
   const worker = new Worker(
     `const { createServer } = require('node:http');
      const { parentPort, workerData: state } = require('node:worker_threads');
      const server = createServer((request, response) => {
-       Atomics.store(state, 0, ${asked});
+       Atomics.store(state, 0, ${requested});
        Atomics.notify(state, 0);
        setTimeout(() => response.end('fine', () => {
          Atomics.store(state, 0, ${answered});
@@ -53,8 +53,8 @@ test('an HTTP answer that arrived in time is success', async () => {
     const request = { scheme: 'http', host, port, path: '/', headers: [], timeoutMs: 2_000 } as const;
     const answer = httpProbe(request, signal);
     const deadlineMs = performance.now() + request.timeoutMs;
-    while (Atomics.load(state, 0) < asked) await new Promise((resolve) => setImmediate(resolve));
-    Atomics.wait(state, 0, asked);
+    while (Atomics.load(state, 0) < requested) await new Promise((resolve) => setImmediate(resolve));
+    Atomics.wait(state, 0, requested);
     block(deadlineMs - performance.now() + 50);
     expect(await answer).toEqual({ result: 'success', output: 'fine' });
   } finally {

@@ -1,12 +1,12 @@
-// A TCP connection of which only so much is read. For HTTP/2, whose session would otherwise read the socket without any code of
-// ours in between: frames that need no answer (unknown types, pings, priorities) have no limit there.
-// Invariant: beyond the limit the connection is destroyed, and with it whatever runs on it.
+// A TCP connection that limits how many bytes are read. For HTTP/2 sessions, which otherwise read the socket directly: frames
+// that need no answer (unknown types, pings, priorities) have no limit there.
+// Invariant: beyond the limit the connection is destroyed, and the session with it.
 import { connect, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { KubeletError } from '../../base/errors.ts';
 
 /** A read of a single byte costs as much CPU as a read of many. */
-const leastReadBytes = 32;
+const minReadCostBytes = 32;
 
 export class BoundedConnection extends Duplex {
   readonly #socket: Socket;
@@ -24,7 +24,7 @@ export class BoundedConnection extends Duplex {
   }
 
   #take(chunk: Buffer, totalBytes: number): void {
-    this.#leftBytes -= Math.max(chunk.length, leastReadBytes);
+    this.#leftBytes -= Math.max(chunk.length, minReadCostBytes);
     if (this.#leftBytes < 0)
       this.destroy(
         new KubeletError('invalid', 'AnswerTooLarge', `the server sent more than ${totalBytes} bytes`),

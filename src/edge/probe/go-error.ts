@@ -1,4 +1,4 @@
-// What went wrong with a connection, in the words that users know from the Go kubelet's events. Pure.
+// Messages for connection errors, as the Go kubelet's events have them. Pure.
 import { describeError } from '../../base/errors.ts';
 
 /** `10.0.0.1:80`, `[::1]:80`: Go's net.JoinHostPort. */
@@ -17,9 +17,9 @@ const connectTexts: Readonly<Record<string, string>> = {
   EINVAL: 'connect: invalid argument',
 };
 
-/** What became of connecting to `host`. */
+/** The message for a failed connection to `host`. */
 export function dialText(err: unknown, host: string, port: number): string {
-  // Several addresses of one name were tried: the first tells.
+  // Several addresses of one name were tried: the first error is reported.
   const first: unknown = err instanceof AggregateError ? (err.errors[0] ?? err) : err;
   const code = codeOf(first);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
@@ -34,7 +34,7 @@ export function codeOf(err: unknown): string | undefined {
   return err instanceof Error && 'code' in err && typeof err.code === 'string' ? err.code : undefined;
 }
 
-/** What became of an HTTP request before there was an answer. */
+/** The message for an HTTP request that failed before its response. */
 export function requestText(
   err: unknown,
   { host, port }: { readonly host: string; readonly port: number },
@@ -56,7 +56,7 @@ export function requestText(
 
 const plainAnswerText = 'http: server gave HTTP response to HTTPS client';
 
-/** Whether a server that was asked for TLS answered without. OpenSSL says so in words only: these bytes are no TLS record. */
+/** Whether the server answered a TLS handshake in plain text. OpenSSL reports that only in the message of its error. */
 export function isPlainAnswer(err: unknown): boolean {
   return err instanceof Error && /wrong version number|packet length too long/i.test(err.message);
 }

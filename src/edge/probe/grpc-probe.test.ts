@@ -1,4 +1,4 @@
-// Against gRPC servers on loopback, real ones.
+// Against real gRPC servers on loopback.
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from '@grpc/grpc-js';
@@ -52,30 +52,30 @@ const answering =
   (_call, callback) =>
     callback(null, Buffer.from(bytes));
 
-describe('what the server says', () => {
+describe('the response of the server', () => {
   for (const [bytes, result, output] of [
     [[8, 1], 'success', 'service healthy'],
     [[], 'failure', 'service unhealthy (responded with "UNKNOWN")'],
     [[8, 2], 'failure', 'service unhealthy (responded with "NOT_SERVING")'],
     [[8, 3], 'failure', 'service unhealthy (responded with "SERVICE_UNKNOWN")'],
     [[8, 7], 'failure', 'service unhealthy (responded with "7")'],
-    // A field that is not known yet.
+    // An unknown field.
     [[18, 1, 65, 8, 1], 'success', 'service healthy'],
   ] as const) {
     test(`${bytes.join(' ')}: ${output}`, async () => {
       expect(await probe(await serve(answering(...bytes)))).toEqual({ result, output });
     });
   }
-  test('the service and who asks are told', async () => {
-    let asked = '';
+  test('sends the service and the user agent', async () => {
+    let received = '';
     const port = await serve(({ metadata, request }, callback) => {
-      asked = `${request.toString('latin1')} by ${String(metadata.get('user-agent')[0]).split(' ')[0]}`;
+      received = `${request.toString('latin1')} by ${String(metadata.get('user-agent')[0]).split(' ')[0]}`;
       callback(null, Buffer.from([8, 1]));
     });
     expect((await probe(port, { service: 'web' })).result).toBe('success');
-    expect(asked).toBe('\n\u0003web by kube-probe/1.34');
+    expect(received).toBe('\n\u0003web by kube-probe/1.34');
   });
-  test('a service that is not known', async () => {
+  test('fails for an unknown service', async () => {
     const port = await serve((_call, callback) =>
       callback({ code: status.NOT_FOUND, details: 'unknown service' }),
     );
@@ -83,18 +83,18 @@ describe('what the server says', () => {
       'error: health rpc probe failed: rpc error: code = NotFound desc = unknown service',
     );
   });
-  test('a server without the protocol', async () => {
+  test('fails if the server does not implement the health protocol', async () => {
     expect((await probe(await serve(answering(), '/other.Service/Check'))).output).toMatch(
       /^error: this server does not implement the grpc health protocol \(grpc\.health\.v1\.Health\): /,
     );
   });
-  test('garbage in place of a message', () => {
+  test('rejects an invalid message', () => {
     expect(() => decodeResponse(Buffer.from([8]))).toThrow();
   });
 });
 
-describe('servers that misbehave', () => {
-  test('no answer in time', async () => {
+describe('misbehaving servers', () => {
+  test('fails if the server does not respond in time', async () => {
     const port = await serve(() => undefined);
     expect(await probe(port, { timeoutMs: 300 })).toEqual({
       result: 'failure',
@@ -102,7 +102,7 @@ describe('servers that misbehave', () => {
       timedOut: true,
     });
   });
-  test('nobody listens', async () => {
+  test('fails if the connection is refused', async () => {
     const port = await listen(createServer());
     await closeServers();
     expect(await probe(port, { timeoutMs: 100 })).toEqual({
@@ -111,7 +111,7 @@ describe('servers that misbehave', () => {
       timedOut: true,
     });
   });
-  test('plain HTTP, and garbage', async () => {
+  test('fails for plain HTTP and for garbage', async () => {
     const plain = await listen(createServer((_request, response) => response.end('x')));
     const garbage = await listen(
       createTcpServer((socket) => socket.on('error', () => undefined).end('garbage')),
@@ -119,10 +119,10 @@ describe('servers that misbehave', () => {
     for (const port of [plain, garbage])
       expect((await probe(port, { timeoutMs: 300 })).result).toBe('failure');
   });
-  test('given up in the middle', async () => {
+  test('rejects when aborted', async () => {
     const stop = new AbortController();
     const port = await serve(() => stop.abort());
-    const asked = grpcProbe({ host: '127.0.0.1', port, service: '', timeoutMs: 5_000 }, stop.signal);
-    expect(isAbort(await asked.catch((err: unknown) => err))).toBe(true);
+    const probe = grpcProbe({ host: '127.0.0.1', port, service: '', timeoutMs: 5_000 }, stop.signal);
+    expect(isAbort(await probe.catch((err: unknown) => err))).toBe(true);
   });
 });

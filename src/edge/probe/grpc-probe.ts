@@ -1,6 +1,6 @@
-// Asks a server by the gRPC health protocol, v1. Upstream: pkg/probe/grpc. As there, whatever goes wrong is a failure of the
-// server. Invariants: by its timeout it has settled, and the connection is gone; the server is hostile, so a connection carries
-// a bounded number of bytes and a compressed message is not decompressed.
+// Probes a server over the gRPC health protocol, v1. Upstream: pkg/probe/grpc. As there, every error is a failure of the server.
+// Invariants: settles by its timeout with the connection closed; the server may be hostile, so a connection carries a bounded
+// number of bytes and compressed messages are not decompressed.
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { rpcErrorText } from '../../api/cri/runtime.ts';
@@ -19,7 +19,7 @@ const servingStatuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN']
 const userAgent = 'kube-probe/1.34';
 /** differs from upstream: there a message alone may have 4 MiB. An answer has some hundred bytes. */
 const totalBytes = 256 * 1024;
-/** As gRPC's clients wait before they connect again. */
+/** The reconnection backoff of gRPC clients. */
 const firstRetryMs = 1_000;
 const retryFactor = 1.6;
 
@@ -40,7 +40,7 @@ export async function grpcProbe(request: GrpcProbeRequest, signal: AbortSignal):
   }
 }
 
-/** One probe: connections until a server speaks HTTP/2 on one, and the call on that. */
+/** One probe: connects until a server speaks HTTP/2, then calls it. */
 class Attempt {
   readonly #request: GrpcProbeRequest;
   readonly #address: string;
@@ -57,12 +57,12 @@ class Attempt {
   }
 
   start(end: (answer: ProbeAnswer) => void): void {
-    const late = setDeadline(realClock, this.#request.timeoutMs, () => end(this.#late()));
-    this.#timers.push(late);
+    const deadline = setDeadline(realClock, this.#request.timeoutMs, () => end(this.#timedOut()));
+    this.#timers.push(deadline);
     this.#connect(end);
   }
 
-  /** Whatever comes later is not heard. */
+  /** Later events are ignored. */
   close(): void {
     for (const timer of this.#timers.splice(0)) timer.cancel();
     const session = this.#session;
@@ -78,10 +78,10 @@ class Attempt {
     });
     this.#session = session;
     let fault: unknown;
-    // Only now is it known that the server speaks HTTP/2.
+    // The server speaks HTTP/2.
     session.once('remoteSettings', () => {
       this.#isReady = true;
-      this.#ask(session, () => fault, end);
+      this.#call(session, () => fault, end);
     });
     session.on('error', (err) => {
       fault = err;
@@ -93,13 +93,13 @@ class Attempt {
     });
   }
 
-  #ask(session: ClientHttp2Session, fault: () => unknown, end: (answer: ProbeAnswer) => void): void {
+  #call(session: ClientHttp2Session, fault: () => unknown, end: (answer: ProbeAnswer) => void): void {
     if (session.destroyed || session.closed) {
       end(callFailed(new GrpcError('UNAVAILABLE', connectionText(fault()))));
       return;
     }
     const message = encodeRequest(this.#request.service);
-    // The deadline is the probe's own, so that it covers the connection too.
+    // The deadline is the probe's own, so that it covers the connection, too.
     const call = { path, message, timeoutMs: this.#request.timeoutMs, clock: noTimer, userAgent };
     unaryCall(session, call, (err, answer) => {
       if (err === undefined && answer !== undefined) end(judge(answer));
@@ -109,7 +109,7 @@ class Attempt {
     });
   }
 
-  #late(): ProbeAnswer {
+  #timedOut(): ProbeAnswer {
     const output = this.#isReady
       ? `timeout: health rpc did not complete within ${this.#within}`
       : `timeout: failed to connect service ${JSON.stringify(this.#address)} within ${this.#within}: context deadline exceeded`;
@@ -145,7 +145,7 @@ function callFailed(err: unknown): ProbeAnswer {
   return { result: 'failure', output: output.slice(0, outputLimit) };
 }
 
-/** A status message comes from the server. */
+/** Status messages come from the server. */
 const outputLimit = 10 * 1024;
 
 /** HealthCheckRequest: `string service = 1`. */

@@ -1,5 +1,5 @@
-// gRPC probes against servers that send HTTP/2 frames without end. The probe's timeout is far away, so a missing bound shows as a
-// test that times out.
+// gRPC probes against servers that send endless HTTP/2 frames. The probe's timeout is long, so that a missing bound makes the
+// test time out.
 import { createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeEach(() => {
   leaks = checkLeaks();
 });
 afterEach(async () => {
-  // First the clients: closing the servers would end the connections that a client has left open.
+  // Clients first: closing the servers would hide connections that a client has left open.
   await expect.poll(() => connections.size, { timeout: 2_000 }).toBe(0);
   await closeServers();
   await leaks.assertNone();
@@ -34,7 +34,7 @@ const [dataFrame, headersFrame, priority, reset, settings, ping, windowUpdate, c
 ] as const;
 const [noFlags, endHeaders] = [0, 4];
 const bytes = (...each: number[]): Buffer => Buffer.from(each);
-/** HPACK: a header that is not indexed, with lengths below 127. */
+/** HPACK: a header without indexing, with lengths below 127. */
 const header = (name: string, value: string): Buffer =>
   Buffer.concat([bytes(0, name.length), Buffer.from(name), bytes(value.length), Buffer.from(value)]);
 const ready = frame(settings, noFlags, 0, bytes());
@@ -48,7 +48,7 @@ const compressed = frame(
   Buffer.concat([status200, grpc, header('grpc-encoding', 'gzip')]),
 );
 
-/** After the client's request has come: the head, and then the piece without end. */
+/** Sends the head once the request has arrived, and then the piece endlessly. */
 function pour(head: Buffer, piece: Buffer): (socket: Socket) => void {
   const block = Buffer.concat(Array.from({ length: Math.ceil(65_536 / piece.length) }, () => piece));
   return (socket) => {
@@ -63,7 +63,7 @@ function pour(head: Buffer, piece: Buffer): (socket: Socket) => void {
     });
     socket.on('data', (chunk) => {
       received += chunk.length;
-      // The preface and its settings are shorter, the request is longer.
+      // The preface with its settings is shorter, the request is longer.
       if (pours || received < 150) return;
       pours = true;
       socket.write(head);
@@ -94,15 +94,15 @@ async function probe(serve: (socket: Socket) => void, timeoutMs: number): Promis
   return await grpcProbe({ host: '127.0.0.1', port, service: '', timeoutMs }, signal);
 }
 
-describe('a server whose frames never end has failed, and its connection is closed', () => {
+describe('fails and closes the connection if the server sends endlessly', () => {
   const cases: readonly (readonly [name: string, serve: (socket: Socket) => void])[] = [
     ['pings', pour(bytes(), frame(ping, noFlags, 0, Buffer.alloc(8)))],
     ['settings', pour(bytes(), frame(settings, noFlags, 0, bytes(0, 3, 0, 0, 0, 100)))],
-    ['acknowledged pings that nobody sent', pour(bytes(), frame(ping, 1, 0, Buffer.alloc(8)))],
+    ['acknowledgements of pings that were never sent', pour(bytes(), frame(ping, 1, 0, Buffer.alloc(8)))],
     ['frames of an unknown type', pour(bytes(), frame(0xfa, noFlags, 0, Buffer.alloc(16_384)))],
     ['window updates', pour(bytes(), frame(windowUpdate, noFlags, 1, bytes(0, 0, 0, 1)))],
     ['priorities', pour(bytes(), frame(priority, noFlags, 1, bytes(0, 0, 0, 0, 1)))],
-    ['resets of streams that are not open', pour(bytes(), frame(reset, noFlags, 3, bytes(0, 0, 0, 8)))],
+    ['resets of closed streams', pour(bytes(), frame(reset, noFlags, 3, bytes(0, 0, 0, 8)))],
     ['informational headers', pour(bytes(), frame(headersFrame, endHeaders, 1, header(':status', '103')))],
     ['headers', pour(frame(headersFrame, noFlags, 1, status200), frame(continuation, noFlags, 1, grpc))],
     [
@@ -134,7 +134,7 @@ describe('a server whose frames never end has failed, and its connection is clos
   }
 });
 
-test('garbage without end is not read to the end, and fails at the timeout', async () => {
+test('stops reading endless garbage and fails at the timeout', async () => {
   let sent = 0;
   const garbage = pour(bytes(), Buffer.from('garbage \u0000\u0001\u0002'));
   const answer = await probe((socket) => {
@@ -142,12 +142,12 @@ test('garbage without end is not read to the end, and fails at the timeout', asy
     socket.on('close', () => (sent = socket.bytesWritten));
   }, 300);
   expect(answer).toMatchObject({ result: 'failure', output: expect.stringMatching(/^timeout: /) });
-  // What the kernel buffers on both sides comes on top of what was read.
+  // Includes what the kernel buffers on both sides.
   await expect.poll(() => sent).toBeGreaterThan(0);
   expect(sent).toBeLessThan(64 * 1024 * 1024);
 });
 
-test('a server that becomes available within the timeout is asked again', async () => {
+test('retries a server that becomes available within the timeout', async () => {
   let count = 0;
   const healthy = Buffer.concat([
     answer,

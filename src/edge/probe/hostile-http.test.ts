@@ -1,5 +1,5 @@
-// Probes and hooks against servers that send without end. Each server would hold an unbounded client until its timeout, which is
-// far away here, so a missing bound shows as a test that times out.
+// Probes and hooks against servers that send endlessly. Each would keep an unbounded client busy until its timeout, which is long
+// here, so that a missing bound makes the test time out.
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ beforeEach(() => {
   leaks = checkLeaks();
 });
 afterEach(async () => {
-  // First the clients: closing the servers would end the connections that a client has left open.
+  // Clients first: closing the servers would hide connections that a client has left open.
   await expect.poll(() => connections.size, { timeout: 2_000 }).toBe(0);
   await closeServers();
   await leaks.assertNone();
@@ -59,9 +59,9 @@ for (const scheme of ['http', 'https'] as const) {
       });
       test(`hook: ${server.name}`, async () => {
         const port = await serve(server, scheme);
-        const told = await hookHttp(request(scheme, port), signal).then(() => undefined, describeError);
-        if (server.hook === undefined) expect(told).toBeUndefined();
-        else expect(told).toMatch(server.hook);
+        const failure = await hookHttp(request(scheme, port), signal).then(() => undefined, describeError);
+        if (server.hook === undefined) expect(failure).toBeUndefined();
+        else expect(failure).toMatch(server.hook);
       });
     }
   });

@@ -1,4 +1,4 @@
-// Against servers on loopback, real ones: well-behaved, slow, leading away, endless, broken.
+// Against real servers on loopback: well-behaved, slow, redirecting, endless, broken.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type Socket } from 'node:net';
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 const serve = (handler: Handler): Promise<number> => listen(createServer(handler));
-/** A server that speaks for itself. */
+/** A server on a raw socket. */
 const raw = (handler: (socket: Socket) => void): Promise<number> =>
   listen(createTcpServer((socket) => handler(socket.on('error', () => undefined))));
 
@@ -50,7 +50,7 @@ describe('status', () => {
       expect(await probe(port)).toEqual({ result, output });
     });
   }
-  test('a failure does not tell the body', async () => {
+  test('a failure does not contain the body', async () => {
     const port = await serve((_request, response) => response.writeHead(500).end('secret'));
     expect((await probe(port)).output).not.toContain('secret');
   });
@@ -71,7 +71,7 @@ describe('request', () => {
     seen = request;
     response.end('body');
   };
-  test('GET on a connection of its own, no encoding asked for', async () => {
+  test('is a GET on a separate connection without Accept-Encoding', async () => {
     const port = await serve(record);
     expect(await probe(port, { path: '/a/../b?c=d#e', headers: [['Accept', '*/*']] })).toEqual({
       result: 'success',
@@ -80,7 +80,7 @@ describe('request', () => {
     expect([seen.method, seen.url]).toEqual(['GET', '/a/../b?c=d']);
     expect(seen.headers).toEqual({ host: `127.0.0.1:${port}`, accept: '*/*', connection: 'close' });
   });
-  test('headers: several of one name, a host of its own, any character', async () => {
+  test('sends repeated headers, a given Host and any character', async () => {
     const headers = [
       ['X', '1'],
       ['x', '2'],
@@ -108,7 +108,7 @@ describe('request', () => {
       expect(seen.url).toBe(want);
     });
   }
-  test('a proxy in the environment is not asked', async () => {
+  test("does not use the environment's proxy", async () => {
     const before = process.env['http_proxy'];
     process.env['http_proxy'] = 'http://127.0.0.1:1';
     try {
@@ -118,15 +118,15 @@ describe('request', () => {
       else process.env['http_proxy'] = before;
     }
   });
-  test('a header that cannot be sent is a failure', async () => {
+  test('fails for a header that cannot be sent', async () => {
     const answer = await probe(await serve(record), { headers: [['X', 'a\nb']] });
     expect(answer).toMatchObject({ result: 'failure', output: expect.stringContaining('Get "http://') });
   });
-  test('TLS without looking at the certificate', async () => {
+  test('does not verify the TLS certificate', async () => {
     const port = await listen(createTlsServer({ key, cert: certificate }, record));
     expect(await probe(port, { scheme: 'https' })).toEqual({ result: 'success', output: 'body' });
   });
-  test('TLS where none is spoken', async () => {
+  test('fails if the server does not speak TLS', async () => {
     const port = await serve(record);
     expect(await probe(port, { scheme: 'https' })).toEqual({
       result: 'failure',
@@ -136,27 +136,27 @@ describe('request', () => {
 });
 
 describe('redirects', () => {
-  /** `/n` leads to `/n-1`, `/0` answers. */
+  /** `/n` redirects to `/n-1`, `/0` responds. */
   const countdown: Handler = (request, response) => {
     const left = Number(request.url?.slice(1));
     if (left === 0) response.end(`host ${request.headers.host}, referer ${request.headers.referer}`);
     else response.writeHead(302, { location: `/${left - 1}` }).end();
   };
-  test('within the host they are followed, with the host that was given', async () => {
+  test('are followed within the host, with the given Host header', async () => {
     const port = await serve(countdown);
     expect(await probe(port, { path: '/2', headers: [['Host', 'h']] })).toEqual({
       result: 'success',
       output: `host h, referer http://127.0.0.1:${port}/1`,
     });
   });
-  test('to another port of the host too', async () => {
+  test('are followed to another port of the host', async () => {
     const other = await serve((_request, response) => response.end('there'));
     const port = await serve((_request, response) =>
       response.writeHead(301, { location: `http://127.0.0.1:${other}/x` }).end(),
     );
     expect(await probe(port)).toEqual({ result: 'success', output: 'there' });
   });
-  test('nine are followed, ten are not', async () => {
+  test('are followed nine times, not ten', async () => {
     const port = await serve(countdown);
     expect((await probe(port, { path: '/9' })).result).toBe('success');
     expect(await probe(port, { path: '/10' })).toEqual({
@@ -164,18 +164,18 @@ describe('redirects', () => {
       output: `Get "http://127.0.0.1:${port}/0": stopped after 10 redirects`,
     });
   });
-  test('away from the host: a warning with the body, and nobody is asked', async () => {
+  test('to another host are not followed and count as a warning with the body', async () => {
     const port = await serve((_request, response) =>
       response.writeHead(302, { location: 'http://192.0.2.1/' }).end('go there'),
     );
     const output = 'Probe terminated redirects, Response body: go there';
     expect(await probe(port)).toEqual({ result: 'warning', output });
   });
-  test('without a place to go to: a warning', async () => {
+  test('without a Location count as a warning', async () => {
     const port = await serve((_request, response) => response.writeHead(302).end());
     expect((await probe(port)).result).toBe('warning');
   });
-  test('to nowhere: a failure', async () => {
+  test('with an invalid Location count as a failure', async () => {
     const port = await serve((_request, response) => response.writeHead(302, { location: 'http://[' }).end());
     expect(await probe(port)).toMatchObject({
       result: 'failure',
@@ -184,14 +184,14 @@ describe('redirects', () => {
   });
 });
 
-describe('servers that misbehave', () => {
-  test('lines that end without a carriage return, as those of small CGI servers', async () => {
+describe('misbehaving servers', () => {
+  test('accepts lines without carriage return, as small CGI servers send them', async () => {
     const port = await raw((socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 200 OK\nX: y\n\nfine')),
     );
     expect(await probe(port)).toEqual({ result: 'success', output: 'fine' });
   });
-  test('nobody listens', async () => {
+  test('fails if the connection is refused', async () => {
     const port = await serve(() => undefined);
     await closeServers();
     expect(await probe(port)).toEqual({
@@ -199,7 +199,7 @@ describe('servers that misbehave', () => {
       output: `Get "http://127.0.0.1:${port}/": dial tcp 127.0.0.1:${port}: connect: connection refused`,
     });
   });
-  test('no answer in time', async () => {
+  test('fails if the server does not respond in time', async () => {
     const port = await serve(() => undefined);
     expect(await probe(port, { timeoutMs: 50 })).toEqual({
       result: 'failure',
@@ -207,7 +207,7 @@ describe('servers that misbehave', () => {
       timedOut: true,
     });
   });
-  test('a body without end: its first 10 KiB', async () => {
+  test('reads the first 10 KiB of an endless body', async () => {
     const port = await raw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       const pour = (): void => {
@@ -221,43 +221,43 @@ describe('servers that misbehave', () => {
   });
   const broken = (reason: string): unknown =>
     expect.objectContaining({ reason: 'ProbeBodyFailed', message: reason });
-  test('a body that stops in the middle says nothing', async () => {
+  test('errors if the body stalls', async () => {
     const port = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx'));
     await expect(probe(port, { timeoutMs: 50 })).rejects.toEqual(
       broken('context deadline exceeded (Client.Timeout or context cancellation while reading body)'),
     );
   });
-  test('a body that is cut off says nothing', async () => {
+  test('errors if the body is truncated', async () => {
     const port = await raw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx'));
     const err = await probe(port).catch((each: unknown) => each);
     expect(err).toBeInstanceOf(KubeletError);
     expect(err).toEqual(broken('unexpected EOF'));
   });
-  test('a connection that is closed', async () => {
+  test('fails if the server closes the connection', async () => {
     const port = await raw((socket) => socket.once('data', () => socket.end()));
     expect(await probe(port)).toEqual({ result: 'failure', output: `Get "http://127.0.0.1:${port}/": EOF` });
   });
-  test('a connection that is reset', async () => {
+  test('fails if the server resets the connection', async () => {
     const port = await raw((socket) => socket.once('data', () => socket.resetAndDestroy()));
     expect(await probe(port)).toEqual({
       result: 'failure',
       output: `Get "http://127.0.0.1:${port}/": read: connection reset by peer`,
     });
   });
-  test('garbage', async () => {
+  test('fails for an invalid response', async () => {
     const port = await raw((socket) => socket.end('\u0000\u0001 not HTTP at all\r\n\r\n'));
     expect(await probe(port)).toMatchObject({
       result: 'failure',
       output: expect.stringContaining('malformed HTTP response'),
     });
   });
-  test('given up in the middle: rejects, and the connection is gone', async () => {
+  test('rejects when aborted and closes the connection', async () => {
     const stop = new AbortController();
     const port = await serve(() => stop.abort());
-    const asked = httpProbe(
+    const probe = httpProbe(
       { scheme: 'http', host: '127.0.0.1', port, path: '/', headers: [], timeoutMs: 5_000 },
       stop.signal,
     );
-    expect(isAbort(await asked.catch((err: unknown) => err))).toBe(true);
+    expect(isAbort(await probe.catch((err: unknown) => err))).toBe(true);
   });
 });

@@ -1,5 +1,5 @@
-// An HTTP probe: one GET and what its answer means. Upstream: pkg/probe/http. Invariants: by its timeout it has settled, whatever
-// the server does, and the socket is gone; at most 10 KiB of a body are read.
+// Probes a server with one GET. Upstream: pkg/probe/http. Invariants: settles by its timeout with the socket closed, whatever
+// the server does; at most 10 KiB of a body are read.
 import type { IncomingMessage } from 'node:http';
 import type { HttpProbeRequest, ProbeAnswer } from '../../api/ports/probe-requests.ts';
 import { setDeadline } from '../../base/abort/set-deadline.ts';
@@ -10,13 +10,13 @@ import { codeOf } from './go-error.ts';
 import { bodyLimitBytes, getFromPod, type PodAnswer } from './pod-http.ts';
 
 const bodyFailed = 'ProbeBodyFailed';
-const lateText = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
+const timeoutText = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)';
 
 export async function httpProbe(probe: HttpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer> {
   signal.throwIfAborted();
   const limit = new AbortController();
   const timer = setDeadline(realClock, probe.timeoutMs, () =>
-    limit.abort(new KubeletError('timeout', 'ProbeTimeout', lateText)),
+    limit.abort(new KubeletError('timeout', 'ProbeTimeout', timeoutText)),
   );
   const isLate = (): boolean => limit.signal.aborted;
   try {
@@ -37,11 +37,11 @@ async function judge({ response, status }: PodAnswer, isLate: () => boolean): Pr
     return { result: 'warning', output: `Probe terminated redirects, Response body: ${body}` };
   }
   if (status >= 200 && status < 300) return { result: 'success', output: body };
-  // Without the body: an event may be read by people who are not allowed to see what the server sends.
+  // Without the body: users who may read events need not be allowed to read the server's responses.
   return { result: 'failure', output: `HTTP probe failed with statuscode: ${status}` };
 }
 
-/** What has arrived when the limit is reached counts as the body. A body that breaks off says nothing about the server. */
+/** Truncated at the limit. A truncated transfer is an error of the probe, not a failure of the server. */
 async function readBody(response: IncomingMessage, isLate: () => boolean): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,8 +1,8 @@
-// One GET to a server inside a pod, for probes and lifecycle hooks: no connection is kept, no proxy is used, no certificate is
-// verified, redirects are followed within the host only. Upstream: NewRequestForHTTPGetAction and RedirectChecker in
+// One GET to a server inside a pod, for probes and lifecycle hooks: without connection reuse, proxy and certificate
+// verification; redirects are followed within the host only. Upstream: NewRequestForHTTPGetAction and RedirectChecker in
 // pkg/probe/http, with Go's net/http client.
-// Invariants: the server is hostile, so everything that it sends has a bound; when the call has failed, or the response is
-// destroyed or read to its end, the socket is gone.
+// Invariants: the server may be hostile, so everything that it sends is bounded; once the call has failed, or the response is
+// destroyed or read to its end, the socket is closed.
 // differs from upstream: HTTP/1.1 only, where Go offers HTTP/2 to servers with TLS.
 import { constants } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
@@ -23,20 +23,20 @@ export interface PodAnswer {
   readonly response: IncomingMessage;
 }
 
-/** Upstream reads as much of a body. */
+/** Upstream's limit. */
 export const bodyLimitBytes = 10 * 1024;
 /** differs from upstream: 10 MiB there. */
 const headerLimitBytes = 64 * 1024;
 /** Leaves room for a body in chunks of one byte. */
 const limits = { headerBytes: headerLimitBytes, totalBytes: 192 * 1024 };
-const mostRequests = 10;
+const maxRequests = 10;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 /** Go's client writes these itself, whatever the caller has set. */
 const reservedHeaders: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding', 'trailer']);
 
 /**
- * Resolves with the final answer, its body not yet read. Rejects with a KubeletError that has Go's text, `Get "URL": why`. Its
- * reason is `HttpFailed`, or `HttpInsteadOfTls`. When `signal` is aborted, the text has the signal's reason.
+ * Resolves with the final response, its body unread. Rejects with a KubeletError that has Go's text, `Get "URL": why`. Its
+ * reason is `HttpFailed`, or `HttpInsteadOfTls`. If `signal` is aborted, the text contains the signal's reason.
  */
 export async function getFromPod(request: PodHttpRequest, signal: AbortSignal): Promise<PodAnswer> {
   const first = probeUrl(request.scheme, request.host, request.port, request.path);
@@ -53,20 +53,20 @@ export async function getFromPod(request: PodHttpRequest, signal: AbortSignal): 
     if (next !== undefined && next.host !== first.host) return answer;
     answer.response.destroy();
     if (next === undefined) {
-      const shown = JSON.stringify(location.slice(0, longestShown));
+      const shown = JSON.stringify(location.slice(0, maxShownLength));
       throw failed(url, `failed to parse Location header ${shown}`);
     }
-    if (sent >= mostRequests) throw failed(next, `stopped after ${mostRequests} redirects`);
+    if (sent >= maxRequests) throw failed(next, `stopped after ${maxRequests} redirects`);
     headers = redirectHeaders(headers, url, next, location);
     url = next;
   }
 }
 
-/** A redirect may lead to an address of many kilobytes; a message needs only its beginning. */
-const longestShown = 1024;
+/** A redirect URL may have many kilobytes; error messages contain its beginning only. */
+const maxShownLength = 1024;
 
 function failed(url: ProbeUrl, why: string, reason = 'HttpFailed'): KubeletError {
-  return new KubeletError('unavailable', reason, `Get "${url.text.slice(0, longestShown)}": ${why}`);
+  return new KubeletError('unavailable', reason, `Get "${url.text.slice(0, maxShownLength)}": ${why}`);
 }
 
 function whyText(err: unknown, url: ProbeUrl): string {
@@ -80,8 +80,8 @@ function redirectHeaders(headers: Headers, from: ProbeUrl, to: ProbeUrl, locatio
     const lower = name.toLowerCase();
     return lower !== 'referer' && !(lower === 'host' && isAbsolute(location));
   });
-  const tellsReferer = !(from.scheme === 'https' && to.scheme === 'http');
-  return tellsReferer ? [...kept, ['Referer', from.text]] : kept;
+  const sendsReferer = !(from.scheme === 'https' && to.scheme === 'http');
+  return sendsReferer ? [...kept, ['Referer', from.text]] : kept;
 }
 
 function send(url: ProbeUrl, headers: Headers, signal: AbortSignal): Promise<PodAnswer> {
@@ -94,7 +94,7 @@ function send(url: ProbeUrl, headers: Headers, signal: AbortSignal): Promise<Pod
       received = response;
       resolve({ status: response.statusCode ?? 0, response });
     });
-    // A server that wants to speak another protocol has answered with 101.
+    // A switch of protocols counts as the response 101.
     request.once('upgrade', (response, socket) => {
       socket.destroy();
       resolve({ status: response.statusCode ?? 0, response });
@@ -122,10 +122,10 @@ function open(url: ProbeUrl, headers: Headers, signal: AbortSignal): ClientReque
     headers: outgoing(headers, url),
     signal,
     lookup: podLookup,
-    // A connection of its own, closed after the answer, and never the environment's proxy.
+    // A separate connection, closed after the response, and never the environment's proxy.
     agent: false as const,
     maxHeaderSize: headerLimitBytes,
-    // Small servers end their lines as they like; Go accepts that, and nothing here is forwarded.
+    // Small servers use odd line endings; Go accepts them, and nothing is forwarded here.
     insecureHTTPParser: true,
   };
   if (url.scheme === 'http') return httpRequest(options);
@@ -136,13 +136,13 @@ function open(url: ProbeUrl, headers: Headers, signal: AbortSignal): ClientReque
 
 let sharedContext: SecureContext | undefined;
 
-/** As Go's client, without renegotiation: a server could ask for one handshake after the other. */
+/** As Go's client, without renegotiation: a server could request endless handshakes. */
 function tlsContext(): SecureContext {
   sharedContext ??= createSecureContext({ secureOptions: constants.SSL_OP_NO_RENEGOTIATION });
   return sharedContext;
 }
 
-/** A value may have any character: it is sent as UTF-8. An empty User-Agent is omitted. */
+/** Values may contain any character and are sent as UTF-8. An empty User-Agent is omitted. */
 function outgoing(headers: Headers, url: ProbeUrl): Record<string, string | string[]> {
   const byName = new Map<string, { readonly name: string; readonly values: string[] }>();
   for (const [name, value] of headers) {

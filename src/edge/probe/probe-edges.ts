@@ -1,4 +1,4 @@
-// Every way a probe can ask, together.
+// The probe handlers over the network, by kind.
 import type { ProbeEdges } from '../../api/ports/probe-requests.ts';
 import { grpcProbe } from './grpc-probe.ts';
 import { httpProbe } from './http-probe.ts';

@@ -18,12 +18,12 @@ describe('redirectUrl', () => {
       expect([next?.text, next?.host]).toEqual([text, host]);
     });
   }
-  test('a default port is called, and not told', () => {
+  test('omits a default port from the Host header', () => {
     expect(redirectUrl(from, 'https://other/')).toMatchObject({ port: 443, authority: 'other' });
   });
 });
 
-test('an IPv6 address is told in brackets and called without', () => {
+test('puts an IPv6 address in brackets in the Host header only', () => {
   const url = probeUrl('https', '::1', 443, '/');
   expect([url.host, url.authority, url.text]).toEqual(['::1', '[::1]:443', 'https://[::1]:443/']);
 });

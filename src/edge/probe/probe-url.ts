@@ -1,4 +1,4 @@
-// Where an HTTP probe goes: the first address, and where redirects lead. Pure.
+// The URL of an HTTP probe, and the targets of its redirects. Pure.
 // Upstream: formatURL in pkg/probe/http/request.go and the redirect rules of Go's net/http.
 import { joinHostPort } from './go-error.ts';
 
@@ -7,11 +7,11 @@ export interface ProbeUrl {
   /** Without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Host and port as they were written, for the header. */
+  /** Host and port as spelled, for the Host header. */
   readonly authority: string;
-  /** Path and query, escaped so far that it can be sent. */
+  /** Path and query, escaped as far as needed to send them. */
   readonly target: string;
-  /** The whole, as error messages show it. */
+  /** The whole URL, for error messages. */
   readonly text: string;
 }
 
@@ -22,10 +22,10 @@ export function probeUrl(scheme: 'http' | 'https', host: string, port: number, p
   return { scheme, host, port, authority, target, text: `${scheme}://${authority}${shown}` };
 }
 
-/** Only what no request line can carry is escaped; dots and doubled slashes are the server's business. */
+/** Escapes only what a request line cannot contain; dots and doubled slashes are left to the server. */
 function requestTarget(path: string): string {
   const [plain = ''] = path.split('#', 1);
-  // What Go would take for a host in the path is replaced by the real one.
+  // A scheme and host in the path, which Go would parse as such, are removed.
   const rooted = plain.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '');
   const slashed = rooted.startsWith('/') ? rooted : `/${rooted}`;
   return slashed.replace(/[^\x21-\x7e]+/g, escapeBytes);
@@ -37,18 +37,18 @@ function escapeBytes(text: string): string {
     .join('');
 }
 
-/** Whether a redirect names a scheme, and so a whole address. */
+/** Whether a redirect has a scheme, and so is an absolute URL. */
 export function isAbsolute(location: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(location);
 }
 
-/** Where `location` leads from `url`; undefined when it is no address that can be asked. */
+/** The target of a redirect from `url`; undefined if it is not an HTTP URL. */
 export function redirectUrl(url: ProbeUrl, location: string): ProbeUrl | undefined {
   if (!URL.canParse(location, url.text)) return undefined;
   const next = new URL(location, url.text);
   if (next.protocol !== 'http:' && next.protocol !== 'https:') return undefined;
   const target = `${next.pathname}${next.search}`;
-  // What names no host stays where it is, however that host was written.
+  // A relative redirect keeps the host as it was spelled.
   if (!isAbsolute(location) && !location.startsWith('//'))
     return { ...url, target, text: `${url.scheme}://${url.authority}${target}` };
   const scheme = next.protocol === 'https:' ? 'https' : 'http';

@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-test('none yet, then what was written last, for nobody else', async () => {
+test('reads the last text, undefined before the first write; readable by root only', async () => {
   const file = resultFile(join(dir, 'root', 'probe_results'));
   expect(await file.read()).toBeUndefined();
   await file.write('one');
@@ -20,7 +20,7 @@ test('none yet, then what was written last, for nobody else', async () => {
   expect((await stat(join(dir, 'root', 'probe_results'))).mode & 0o777).toBe(0o600);
 });
 
-test('what cannot be read or written says which file', async () => {
+test('names the file in errors', async () => {
   const path = join(dir, 'file');
   await writeFile(path, '');
   const below = resultFile(join(path, 'below'));
@@ -28,7 +28,7 @@ test('what cannot be read or written says which file', async () => {
   await expect(resultFile(dir).read()).rejects.toThrow(`cannot read ${dir}`);
 });
 
-test('a file that is too large is not taken', async () => {
+test('rejects a file that is too large', async () => {
   const path = join(dir, 'large');
   await writeFile(path, Buffer.alloc(5 * 1024 * 1024));
   await expect(resultFile(path).read()).rejects.toThrow('cannot read');

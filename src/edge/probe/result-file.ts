@@ -1,12 +1,12 @@
-// The file that remembers probe results between two lives of the kubelet. Invariant: who reads sees the old text or the new one,
-// whenever the kubelet is killed. A node that loses power loses its containers too, so nothing is forced onto the platter.
+// The file that checkpoints probe results. Invariant: a reader sees the old text or the new one, whenever the kubelet is killed.
+// A node that loses power loses its containers too, so the file is not synced to disk.
 import { mkdir, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 import { isMissing } from '../files/pod-files.ts';
 import { createFile, readSmallFile } from '../files/small-files.ts';
 
-/** Larger than any node can fill it; what is larger is not ours. */
+/** More than any node needs; a larger file was not written by the kubelet. */
 const limitBytes = 4 * 1024 * 1024;
 
 export function resultFile(path: string): {
@@ -25,7 +25,7 @@ export function resultFile(path: string): {
     write: async (text) => {
       try {
         await mkdir(dirname(path), { recursive: true, mode: 0o750 });
-        // One may be left by a kubelet that was killed here.
+        // Left over from a kubelet that was killed here.
         await unlink(`${path}.new`).catch((err: unknown) => {
           if (!isMissing(err)) throw err;
         });

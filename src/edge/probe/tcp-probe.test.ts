@@ -17,7 +17,7 @@ afterEach(async () => {
 const signal = new AbortController().signal;
 const host = '127.0.0.1';
 
-test('a connection that is taken is success, and is closed again', async () => {
+test('succeeds if the connection is accepted, and closes it', async () => {
   let closed = (): void => undefined;
   const ended = new Promise<void>((resolve) => (closed = resolve));
   const port = await listen(
@@ -27,12 +27,12 @@ test('a connection that is taken is success, and is closed again', async () => {
   await ended;
 });
 
-test('a server that says nothing and never closes is success, and nothing stays open', async () => {
+test('succeeds for a server that never closes, and leaves nothing open', async () => {
   const port = await listen(createServer({ allowHalfOpen: true }, (socket) => socket.pause()));
   expect(await tcpProbe({ host, port, timeoutMs: 5_000 }, signal)).toEqual({ result: 'success', output: '' });
 });
 
-test('nobody listens', async () => {
+test('fails if the connection is refused', async () => {
   const port = await listen(createServer());
   await closeServers();
   expect(await tcpProbe({ host, port, timeoutMs: 5_000 }, signal)).toEqual({
@@ -41,18 +41,18 @@ test('nobody listens', async () => {
   });
 });
 
-test('nobody answers', async () => {
-  // Nobody is there (a documentation address): either it is known at once, or the time runs out.
+test('fails if there is no response', async () => {
+  // A documentation address: either unreachable at once, or the probe times out.
   const answer = await tcpProbe({ host: '192.0.2.1', port: 9, timeoutMs: 50 }, signal);
   expect(answer.result).toBe('failure');
   expect(answer.output).toMatch(/^dial tcp 192\.0\.2\.1:9: /);
 });
 
-test('given up before and in the middle', async () => {
+test('rejects when aborted before or during the connection', async () => {
   const stop = new AbortController();
-  const asked = tcpProbe({ host: '192.0.2.1', port: 9, timeoutMs: 5_000 }, stop.signal);
+  const probe = tcpProbe({ host: '192.0.2.1', port: 9, timeoutMs: 5_000 }, stop.signal);
   stop.abort();
-  const first: unknown = await asked.catch((err: unknown) => err);
+  const first: unknown = await probe.catch((err: unknown) => err);
   expect(isAbort(first)).toBe(true);
   await expect(tcpProbe({ host, port: 9, timeoutMs: 5_000 }, stop.signal)).rejects.toThrow();
 });
@@ -64,5 +64,5 @@ for (const [err, want] of [
   [new AggregateError([coded('ECONNREFUSED')]), 'dial tcp [::1]:80: connect: connection refused'],
   [new Error('odd'), 'dial tcp [::1]:80: odd'],
 ] as const) {
-  test(`told as ${want}`, () => expect(dialText(err, '::1', 80)).toBe(want));
+  test(`dialText: ${want}`, () => expect(dialText(err, '::1', 80)).toBe(want));
 }

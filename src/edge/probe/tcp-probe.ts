@@ -1,4 +1,4 @@
-// Opens a connection and closes it. Upstream: pkg/probe/tcp. Invariant: by its timeout it has settled and the socket is gone.
+// Probes a server by opening a connection. Upstream: pkg/probe/tcp. Invariant: settles by its timeout with the socket closed.
 import { connect } from 'node:net';
 import type { ProbeAnswer, TcpProbeRequest } from '../../api/ports/probe-requests.ts';
 import { setDeadline } from '../../base/abort/set-deadline.ts';
@@ -17,7 +17,7 @@ export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise
     const settle = (end: () => void): void => {
       timer.cancel();
       signal.removeEventListener('abort', onAbort);
-      // An error after this one tells nothing new, but must not go unheard.
+      // Later errors are irrelevant, but without a listener they would be uncaught.
       socket.on('error', () => undefined);
       end();
     };
@@ -38,7 +38,7 @@ export function tcpProbe(request: TcpProbeRequest, signal: AbortSignal): Promise
     socket.once('error', (err) => fail({ output: dialText(err, host, port) }));
     socket.once('connect', () =>
       settle(() => {
-        // Says goodbye as a client does that has nothing to say; whoever does not answer that is not waited for.
+        // Closes in order, without waiting for the server to close its side.
         socket.end();
         socket.destroySoon();
         resolve({ result: 'success', output: '' });
