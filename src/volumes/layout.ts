@@ -1,6 +1,6 @@
-// Where a pod's volumes are on disk, as upstream has it, so that a node's state can be taken over. Pure spelling.
-// Upstream: pkg/kubelet/kubelet_getters.go. Invariant: a path that is made from names lies below the pod's directory: UIDs and
-// names come from manifests and from disk, and these paths are mounted on and removed.
+// The paths of pods' volumes on disk. They are upstream's, so that this kubelet can adopt a node that the Go kubelet ran. Pure.
+// Upstream: pkg/kubelet/kubelet_getters.go. Invariant: a path made from UIDs and names never leaves the pod's directory. Both
+// come from manifests and from disk, and these paths are mounted on and removed.
 import { KubeletError } from '../base/errors.ts';
 
 export interface VolumeLayout {
@@ -11,19 +11,19 @@ export interface VolumeLayout {
 }
 
 export function podDir({ podsDir }: VolumeLayout, uid: string): string {
-  return `${podsDir}/${oneElement(uid)}`;
+  return `${podsDir}/${pathElement(uid)}`;
 }
 
 export function volumesDir(layout: VolumeLayout, uid: string): string {
   return `${podDir(layout, uid)}/volumes`;
 }
 
-/** Where the links to devices are that a pod's containers get as they are. */
+/** Holds the links to the block devices of a pod. */
 export function volumeDevicesDir(layout: VolumeLayout, uid: string): string {
   return `${podDir(layout, uid)}/volumeDevices`;
 }
 
-/** The link to a pod's device, and the mount beside it by which the node keeps that device. */
+/** The link to a pod's block device, and the bind mount that keeps the device open. */
 export function deviceMap(
   layout: VolumeLayout,
   uid: string,
@@ -32,14 +32,14 @@ export function deviceMap(
 ): { readonly link: string; readonly target: string } {
   const pluginDir = pluginDirName(plugin);
   return {
-    link: `${volumeDevicesDir(layout, uid)}/${pluginDir}/${oneElement(name)}`,
-    target: `${layout.pluginsDir}/${pluginDir}/volumeDevices/${oneElement(name)}/${oneElement(uid)}`,
+    link: `${volumeDevicesDir(layout, uid)}/${pluginDir}/${pathElement(name)}`,
+    target: `${layout.pluginsDir}/${pluginDir}/volumeDevices/${pathElement(name)}/${pathElement(uid)}`,
   };
 }
 
-/** Where the file system of a local device is mounted once, for all pods. */
+/** The global mount of a local device's file system, shared by all pods. */
 export function localMountDir(layout: VolumeLayout, name: string): string {
-  return `${localMountsDir(layout)}/${oneElement(name)}`;
+  return `${localMountsDir(layout)}/${pathElement(name)}`;
 }
 
 export function localMountsDir({ pluginsDir }: VolumeLayout): string {
@@ -48,16 +48,16 @@ export function localMountsDir({ pluginsDir }: VolumeLayout): string {
 
 /** `kubernetes.io/empty-dir` is `kubernetes.io~empty-dir` on disk. */
 export function pluginDirName(plugin: string): string {
-  return oneElement(plugin.replaceAll('/', '~'));
+  return pathElement(plugin.replaceAll('/', '~'));
 }
 
 export function volumeDir(layout: VolumeLayout, uid: string, plugin: string, name: string): string {
-  return `${volumesDir(layout, uid)}/${pluginDirName(plugin)}/${oneElement(name)}`;
+  return `${volumesDir(layout, uid)}/${pluginDirName(plugin)}/${pathElement(name)}`;
 }
 
-/** Where a directory that the kubelet made itself is marked as complete. */
+/** Holds the marker file of a complete directory. */
 export function readyDir(layout: VolumeLayout, uid: string, name: string): string {
-  return `${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir/${oneElement(name)}`;
+  return `${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir/${pathElement(name)}`;
 }
 
 export function subPathsDir(layout: VolumeLayout, uid: string): string {
@@ -66,23 +66,19 @@ export function subPathsDir(layout: VolumeLayout, uid: string): string {
 
 export function subPathTarget(
   layout: VolumeLayout,
-  place: {
+  mount: {
     readonly uid: string;
     readonly directoryName: string;
     readonly container: string;
     readonly index: number;
   },
 ): string {
-  const { uid, directoryName, container, index } = place;
-  return `${subPathsDir(layout, uid)}/${oneElement(directoryName)}/${oneElement(container)}/${index}`;
+  const { uid, directoryName, container, index } = mount;
+  return `${subPathsDir(layout, uid)}/${pathElement(directoryName)}/${pathElement(container)}/${index}`;
 }
 
-function oneElement(name: string): string {
+function pathElement(name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name))
-    throw new KubeletError(
-      'invalid',
-      'InvalidPath',
-      `${JSON.stringify(name)} cannot be the name of a directory`,
-    );
+    throw new KubeletError('invalid', 'InvalidPath', `${JSON.stringify(name)} is not a valid directory name`);
   return name;
 }

@@ -1,4 +1,4 @@
-// The store of mounts: which volumes of which pod are there, and where. Written by the volume manager only.
+// The volumes that are mounted, by pod. Invariant: the volume manager is the sole writer.
 import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
 import type { Store } from '../base/store.ts';
@@ -17,7 +17,7 @@ export class MountedVolumes implements Store {
   readonly changed = new Channel<PodUid>();
   readonly #pods = new Map<string, Map<string, MountedVolume>>();
 
-  /** By the name that the pod gives it. */
+  /** `name`: as in the pod's spec. */
   get(uid: PodUid, name: string): MountedVolume | undefined {
     return this.#pods.get(uid)?.get(name);
   }
@@ -30,8 +30,8 @@ export class MountedVolumes implements Store {
     return [...this.#pods.keys()].map(asPodUid);
   }
 
-  /** Whether another pod on this node has this persistent volume. */
-  isMountedElsewhere(persistentVolume: string, uid: string): boolean {
+  /** Whether another pod on this node has this persistent volume mounted. */
+  isMountedByOtherPod(persistentVolume: string, uid: string): boolean {
     return [...this.#pods].some(
       ([other, volumes]) =>
         other !== uid &&

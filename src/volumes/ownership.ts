@@ -1,4 +1,4 @@
-// Gives a volume's files to the pod's group, and says so when that takes long. Upstream: pkg/volume/volume_linux.go.
+// Applies the pod's fsGroup to the files of a volume and emits events while that takes long. Upstream: pkg/volume/volume_linux.go.
 import type { EventSink } from '../api/ports/events.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
@@ -24,7 +24,7 @@ export async function applyFsGroup(
   const { pod, path, owner, spec } = request;
   if (owner.fsGroup === undefined) return;
   const uid = pod.metadata?.uid ?? '';
-  const place = path.slice(path.indexOf(uid));
+  const volumePath = path.slice(path.indexOf(uid));
   let reportAtMs = deps.clock.monotonic() + firstReportMs;
   let reported = false;
   const onProgress = (entries: number): void => {
@@ -32,8 +32,8 @@ export async function applyFsGroup(
     if (nowMs < reportAtMs) return;
     reportAtMs = nowMs + reportEveryMs;
     const message = reported
-      ? `Setting volume ownership for ${place}, processed ${entries} files.`
-      : `Setting volume ownership for ${place} is taking longer than expected, consider using OnRootMismatch - https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods`;
+      ? `Setting volume ownership for ${volumePath}, processed ${entries} files.`
+      : `Setting volume ownership for ${volumePath} is taking longer than expected, consider using OnRootMismatch - https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods`;
     reported = true;
     deps.events.pod(pod, { type: 'Warning', reason: 'VolumePermissionChangeInProgress', message });
   };
@@ -42,7 +42,7 @@ export async function applyFsGroup(
     signal,
   );
   if (result.failed > 0)
-    deps.log.warn('Some files of a volume could not be given to the pod’s group', {
+    deps.log.warn('Failed to change the group of some files of a volume', {
       volume: spec.name,
       podUID: uid,
       failed: result.failed,

@@ -1,60 +1,60 @@
-// What a kind of volume has to know: whether it serves a volume, how it is set up and torn down, what of it is on disk after
-// a restart, when it has to be brought up to date, and what it uses. Upstream: pkg/volume/plugins.go and volume.go.
-// Invariants every plugin keeps: setUp may be called again at any time and finishes what an earlier one began, nothing is
-// mounted twice; tearDown works from what is on disk alone, and never removes through a mount.
+// The interface of a volume plugin: which volumes it serves, how it sets them up and tears them down, how it finds them on disk
+// after a restart, and what they use. Upstream: pkg/volume/plugins.go and volume.go.
+// Invariants of every plugin: setUp is idempotent, completes what an earlier call left unfinished and mounts nothing twice;
+// tearDown relies only on what is on disk, and never removes files through a mount.
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from '../api/k8s/types.ts';
 import type { ChangedObject } from '../api/ports/pod-objects.ts';
 import type { UsageSource } from '../api/ports/volume-host.ts';
 
-/** A volume of a pod, its claim resolved. */
+/** A volume of a pod whose claim, if any, is resolved. */
 export interface VolumeSpec {
-  /** The name by which containers mount it. */
+  /** Its name in the pod's spec. */
   readonly name: string;
-  /** The name of its directory: the persistent volume's, otherwise the same. */
+  /** Name of its directory: the name of the persistent volume, or of the volume in the pod's spec. */
   readonly directoryName: string;
   readonly source: VolumeSource;
   readonly readOnly: boolean;
   readonly mountOptions: readonly string[];
-  /** What the claim is bound to; undefined for a volume that the pod itself describes. */
+  /** The persistent volume bound to the claim; undefined for a volume that is defined in the pod's spec. */
   readonly persistent: PersistentVolume | undefined;
-  /** Whether containers get the device itself, not a directory (volumeMode). */
+  /** True for volumeMode Block: containers get the device, not a directory. */
   readonly isBlock: boolean;
 }
 
 export type VolumeSource = Omit<Volume, 'name'> & Pick<PersistentVolumeSpec, 'local'>;
 
-/** To whom the files of a volume belong. */
+/** Who owns the files of a volume. */
 export interface VolumeOwner {
   readonly fsGroup: number | undefined;
   readonly onlyOnRootMismatch: boolean;
-  /** The one user all containers run as, when there is one. */
+  /** The user that all containers run as; undefined if they differ. */
   readonly user: number | undefined;
 }
 
 export interface SetUpRequest {
   readonly pod: Pod;
   readonly spec: VolumeSpec;
-  /** The volume's directory; a plugin that needs none leaves it alone. */
+  /** The volume's directory. A plugin that needs none does not create it. */
   readonly path: string;
   readonly owner: VolumeOwner;
-  /** Whether this life of the kubelet has set it up before, so that it is expected to be there. */
-  readonly again: boolean;
+  /** Whether this kubelet process has set the volume up before, so that it probably exists. */
+  readonly isRemount: boolean;
 }
 
-/** What containers get. */
-type VolumePlace =
+/** What a container mounts. */
+type VolumeLocation =
   | { readonly kind: 'path'; readonly path: string }
   | { readonly kind: 'device'; readonly path: string }
   | { readonly kind: 'image'; readonly reference: string; readonly pullPolicy: string };
 
 export interface SetUpVolume {
-  readonly place: VolumePlace;
+  readonly location: VolumeLocation;
   readonly readOnly: boolean;
-  /** Whether it is the kubelet's own, so that the runtime may label it anew for the container. */
+  /** Whether the kubelet manages the files, so that the runtime may relabel them for SELinux. */
   readonly managed: boolean;
 }
 
-/** A volume's directory as it is found on disk. */
+/** A volume's directory found on disk. */
 export interface VolumeOnDisk {
   readonly uid: string;
   readonly directoryName: string;
@@ -68,62 +68,62 @@ export interface VolumeStats {
   readonly inodesUsed: number;
   readonly inodes: number;
   readonly inodesFree: number;
-  /** Where an own directory's numbers are from; undefined for those of a whole file system. */
+  /** How a directory was measured; undefined if the numbers are those of a whole file system. */
   readonly source?: UsageSource;
 }
 
-/** For kinds whose volumes containers may get as a device. The link in the pod's directory is made by who calls. */
+/** For plugins that support volumeMode Block. The caller creates and removes the link in the pod's directory. */
 interface BlockDevices {
-  /** Makes the device present on the node and says where it is. May be called again at any time. */
+  /** Makes the device present on the node and returns its path. Idempotent. */
   setUp(request: SetUpRequest, signal: AbortSignal): Promise<string>;
-  /** When the pod's link is gone; from what is on disk alone. `path` is where the link was. */
+  /** Called after the pod's link was removed; relies only on what is on disk. `path` is the path of the removed link. */
   tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
 }
 
-/** For kinds that make something once per node for all its pods, in setUp: a device that is staged, a mount for all. */
-interface NodeStep {
-  /** Which one a pod's volume belongs to, from what is on disk: the key that deviceKey gives for it. */
+/** For plugins whose setUp creates something once per node for all pods: a staged device, a global mount. */
+interface NodeDevices {
+  /** The deviceKey of a pod's volume, determined from what is on disk. */
   keyOf(volume: VolumeOnDisk): Promise<string | undefined>;
-  /** The keys of those that are on this node now, from what is on disk. */
-  known(): Promise<readonly string[]>;
-  /** Ends it: no pod of this node has a volume of this key any more, and none is being set up meanwhile. */
+  /** The keys of all devices on this node, determined from what is on disk. */
+  list(): Promise<readonly string[]>;
+  /** Releases the device. The caller guarantees that no pod uses it and none is being set up. */
   release(key: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface VolumePlugin {
-  /** As upstream names it: `kubernetes.io/empty-dir`. */
+  /** Upstream's name: `kubernetes.io/empty-dir`. */
   readonly name: string;
-  /** Whether the content follows the cluster's objects or the pod's own fields, and is set up again when they change. */
+  /** Whether setUp is repeated when an API object or the pod changes. Upstream: RequiresRemount. */
   readonly needsRefresh: boolean;
-  /** Whether its server may stop answering, so that nothing in this process may touch it unasked. */
+  /** Whether a server stores the files. If it stops responding, any access from this process may hang. */
   readonly isRemote: boolean;
-  /** How long setUp may take. Infinity where it works on files of any number. */
+  /** Deadline of setUp. Infinity where it processes an unbounded number of files. */
   readonly deadlineMs: number;
   canServe(spec: VolumeSpec): boolean;
-  /** Volumes with the same key are set up one after the other: they are one device. */
+  /** Volumes with the same key are one device; operations on them run one at a time. */
   deviceKey(spec: VolumeSpec): string | undefined;
-  /** The name by which controllers attach it to the node; undefined for what needs none. */
+  /** The name under which controllers attach it to the node; undefined if it needs no attaching. */
   attachName(spec: VolumeSpec): string | undefined;
-  /** Absent: directories only. */
+  /** Absent: only volumeMode Filesystem. */
   readonly block?: BlockDevices;
-  /** Absent: nothing of it is shared by the node's pods. */
-  readonly node?: NodeStep;
-  /** What of the cluster its content comes from. */
+  /** Absent: the pods of a node share nothing. */
+  readonly nodeDevices?: NodeDevices;
+  /** The API objects that its content comes from. */
   references(pod: Pod, spec: VolumeSpec): readonly ChangedObject[];
-  /** Ends soon after its signal is aborted: until then nobody else gets its device. */
+  /** Must end soon after its signal is aborted, since it holds the lock of its device until then. */
   setUp(request: SetUpRequest, signal: AbortSignal): Promise<SetUpVolume>;
   tearDown(volume: VolumeOnDisk, signal: AbortSignal): Promise<void>;
   /**
-   * What containers get of a volume that an earlier life of the kubelet set up; undefined when it is not complete. For when
-   * it cannot be set up again because what its content comes from is out of reach.
+   * Recovers a volume that an earlier kubelet process set up; undefined if it is incomplete. Used when setUp fails because the
+   * API server is unavailable.
    */
   reconstruct(volume: VolumeOnDisk): Promise<SetUpVolume | undefined>;
-  /** Undefined when there is nothing to tell of this kind. */
+  /** Undefined if this kind of volume is not measured. */
   stats(path: string, signal: AbortSignal): Promise<VolumeStats | undefined>;
 }
 
-/** What a plugin is that does not say otherwise. */
-export const plainPlugin = {
+/** Defaults that a plugin overrides where it differs. */
+export const pluginDefaults = {
   // Upstream: podAttachAndMountTimeout.
   deadlineMs: 123_000,
   needsRefresh: false,

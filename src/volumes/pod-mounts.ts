@@ -1,6 +1,6 @@
-// What the manager remembers of one pod while it lives: attempts under way, failures with their back-off.
-// Invariants: one attempt per volume at a time; after a failure none until its back-off is over or something it waits for
-// has changed; ended, it begins nothing any more and no timer of it fires.
+// The mounts of one pod: attempts in flight, and failures with their backoff.
+// Invariants: one attempt per volume at a time; after a failure, no attempt before the backoff is over or retryNow() is called;
+// once closed, no attempt starts and no timer fires.
 import { setMaxListeners } from 'node:events';
 import type { Pod } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
@@ -11,23 +11,23 @@ import type { VolumeSpec } from './plugin.ts';
 interface Failure {
   readonly error: unknown;
   readonly count: number;
-  /** Wall clock: of the first of these failures. */
+  /** Wall clock, of the first failure in a row. */
   readonly sinceMs: number;
   readonly retryAtMs: number;
 }
 
 /** Upstream: goroutinemap/exponentialbackoff. */
 const firstRetryMs = 500;
-const longestRetryMs = 122_000;
+const maxRetryMs = 122_000;
 
 export class PodMounts {
   pod: Pod;
-  readonly #life = new AbortController();
+  readonly #lifetime = new AbortController();
   readonly #attempts = new Map<string, Promise<void>>();
-  /** Wall clock: when the attempt under way was begun. */
-  readonly #begun = new Map<string, number>();
+  /** Wall clock, of the attempt in flight. */
+  readonly #startedAtMs = new Map<string, number>();
   readonly #failures = new Map<string, Failure>();
-  /** What volumes were found to be, by their names. */
+  /** Resolved volumes, by name. */
   readonly #specs = new Map<string, VolumeSpec>();
   readonly #clock: Clock;
   readonly #onRetry: () => void;
@@ -37,28 +37,29 @@ export class PodMounts {
     this.pod = pod;
     this.#clock = clock;
     this.#onRetry = onRetry;
-    // One per volume, of which a pod may have many.
-    setMaxListeners(0, this.#life.signal);
+    // Each volume adds a listener, and a pod may have many volumes.
+    setMaxListeners(0, this.#lifetime.signal);
   }
 
   get signal(): AbortSignal {
-    return this.#life.signal;
+    return this.#lifetime.signal;
   }
 
-  get hasEnded(): boolean {
-    return this.#life.signal.aborted;
+  get isClosed(): boolean {
+    return this.#lifetime.signal.aborted;
   }
 
-  /** Joins the attempt under way, or begins one unless the last failure is too young, which it then repeats. */
-  attempt(volume: string, work: () => Promise<void>): Promise<void> {
+  /** Joins the attempt in flight or starts one. While the volume backs off, rejects with its last failure instead. */
+  attempt(volume: string, run: () => Promise<void>): Promise<void> {
     const running = this.#attempts.get(volume);
     if (running !== undefined) return running;
     const failure = this.#failures.get(volume);
-    if (failure !== undefined && this.#clock.monotonic() < failure.retryAtMs) return repeat(failure.error);
-    this.#begun.set(volume, this.#clock.now());
-    const attempt = work().finally(() => {
+    if (failure !== undefined && this.#clock.monotonic() < failure.retryAtMs)
+      return Promise.reject(failure.error);
+    this.#startedAtMs.set(volume, this.#clock.now());
+    const attempt = run().finally(() => {
       this.#attempts.delete(volume);
-      this.#begun.delete(volume);
+      this.#startedAtMs.delete(volume);
     });
     this.#attempts.set(volume, attempt);
     return attempt;
@@ -76,18 +77,18 @@ export class PodMounts {
     this.#failures.delete(volume);
   }
 
-  /** Resolves how long the next attempt has to wait. */
+  /** Records a failure and schedules a retry. Returns the delay until the next attempt. */
   failed(volume: string, error: unknown): number {
     const before = this.#failures.get(volume);
     const count = (before?.count ?? 0) + 1;
     const sinceMs = before?.sinceMs ?? this.#clock.now();
-    const waitMs = Math.min(firstRetryMs * 2 ** (count - 1), longestRetryMs);
+    const waitMs = Math.min(firstRetryMs * 2 ** (count - 1), maxRetryMs);
     this.#failures.set(volume, { error, count, sinceMs, retryAtMs: this.#clock.monotonic() + waitMs });
-    this.#planRetry();
+    this.#scheduleRetry();
     return waitMs;
   }
 
-  /** What a failed volume waits for may be there now. True when there was one. */
+  /** Ends the backoff of a failed volume. False if the volume has not failed. */
   retryNow(volume: string): boolean {
     const failure = this.#failures.get(volume);
     if (failure === undefined) return false;
@@ -95,14 +96,14 @@ export class PodMounts {
     return true;
   }
 
-  /** What is being mounted, and what could not be. */
+  /** Mounts in flight and failed mounts, for /explain. */
   activities(): readonly PodActivity[] {
-    const mounting = [...this.#begun].map(([volume, sinceMs]) => ({
+    const mounting = [...this.#startedAtMs].map(([volume, sinceMs]) => ({
       what: `volume ${volume} is being mounted`,
       sinceMs,
     }));
     const failed = [...this.#failures]
-      .filter(([volume]) => !this.#begun.has(volume))
+      .filter(([volume]) => !this.#startedAtMs.has(volume))
       .map(([volume, { count, error, sinceMs }]) => ({
         what: `volume ${volume} could not be mounted, ${count} attempts: ${describeError(error)}`,
         sinceMs,
@@ -110,30 +111,23 @@ export class PodMounts {
     return [...mounting, ...failed];
   }
 
-  /** Aborts attempts under way and resolves when they have ended, or when they had time enough to. */
-  async end(patienceMs: number): Promise<void> {
-    this.#life.abort(new Aborted('the pod’s volumes are taken down'));
+  /** Aborts the attempts in flight. Resolves when they have ended, at the latest after graceMs. */
+  async close(graceMs: number): Promise<void> {
+    this.#lifetime.abort(new Aborted('the volumes of the pod are being unmounted'));
     this.#retry?.cancel();
     const attempts = [...this.#attempts.values()];
     if (attempts.length === 0) return;
-    const enough = new AbortController();
-    await Promise.race([Promise.allSettled(attempts), sleepQuietly(this.#clock, patienceMs, enough.signal)]);
-    enough.abort();
+    const settled = new AbortController();
+    const grace = this.#clock.sleep(graceMs, settled.signal).catch(() => undefined);
+    await Promise.race([Promise.allSettled(attempts), grace]);
+    settled.abort();
   }
 
-  #planRetry(): void {
-    if (this.hasEnded) return;
+  #scheduleRetry(): void {
+    if (this.isClosed) return;
     this.#retry?.cancel();
     const dueMs = Math.min(...[...this.#failures.values()].map(({ retryAtMs }) => retryAtMs));
     const waitMs = Math.max(0, dueMs - this.#clock.monotonic());
     this.#retry = this.#clock.setTimer(waitMs, () => this.#onRetry());
   }
-}
-
-async function repeat(error: unknown): Promise<never> {
-  throw error;
-}
-
-async function sleepQuietly(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  await clock.sleep(ms, signal).catch(() => undefined);
 }

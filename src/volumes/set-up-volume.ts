@@ -28,7 +28,7 @@ export interface LifecycleView {
 
 export interface VolumeSetUpDeps {
   readonly operations: VolumeOperationDeps;
-  readonly mounts: Pick<MountedVolumes, 'get' | 'isMountedElsewhere'>;
+  readonly mounts: Pick<MountedVolumes, 'get' | 'isMountedByOtherPod'>;
   readonly objects: ClaimObjects & Pick<PodObjects, 'node'>;
   readonly lifecycles: LifecycleView;
   readonly events: EventSink;
@@ -84,7 +84,7 @@ export class VolumeSetUp {
     const { mounts, objects } = this.#deps;
     await checkPersistent(persistent, {
       node: () => objects.node(signal),
-      isMountedElsewhere: (name) => mounts.isMountedElsewhere(name, podUid(pod)),
+      isMountedByOtherPod: (name) => mounts.isMountedByOtherPod(name, podUid(pod)),
     });
   }
 
@@ -94,8 +94,8 @@ export class VolumeSetUp {
     const plugin = plugins.find((each) => each.canServe(spec));
     if (plugin === undefined) throw new KubeletError('invalid', 'FailedMount', 'no volume plugin matched');
     const path = volumeDir(layout, podUid(pod), plugin.name, spec.directoryName);
-    const again = mounts.get(podUid(pod), spec.name) !== undefined;
-    const request = { pod, spec, path, owner: volumeOwner(pod), again };
+    const isRemount = mounts.get(podUid(pod), spec.name) !== undefined;
+    const request = { pod, spec, path, owner: volumeOwner(pod), isRemount };
     const what = `mounting volume "${spec.name}"`;
     const operation = {
       plugin: plugin.name,

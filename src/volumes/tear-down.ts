@@ -1,27 +1,27 @@
-// Takes down everything of a pod's volumes from what is on disk and in the mount table, not from memory: that also ends what
-// an earlier life of the kubelet began. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
-// Invariants: sub-paths go before the volumes they are parts of; one volume that cannot be taken down does not keep the others;
-// a kind of volume that nobody here knows is left alone and named.
+// Unmounts and removes all volumes of a pod, as found on disk and in the mount table, not in memory. It therefore also cleans up
+// after an earlier kubelet process. Upstream: UnmountVolume of the operation executor, doCleanSubPaths, reconstruct.go.
+// Invariants: subPaths are unmounted before their volumes; a volume that fails does not keep the others from being torn down;
+// a volume whose plugin does not exist here is left alone and reported.
 import { settleAll } from '../base/abort/settle-all.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
-import { tearDownDevice, withNodeStep } from './devices/device-steps.ts';
+import { tearDownDevice, tearDownWithDevice } from './devices/device-steps.ts';
 import { pluginDirName, podDir, subPathsDir, volumeDevicesDir, volumesDir } from './layout.ts';
 import type { VolumeOperationDeps } from './operation-deps.ts';
 import type { VolumePlugin } from './plugin.ts';
 import { observeOperation } from './volume-metrics-port.ts';
 
-/** A volume's directory, or the link to its device, that was found, with the plugin that made it. */
+/** A volume directory or device link found on disk, with the plugin that created it. */
 interface FoundVolume {
   readonly uid: string;
   readonly pluginDir: string;
   readonly directoryName: string;
   readonly path: string;
   readonly isBlock: boolean;
-  /** Undefined: of no kind that is known here. */
+  /** Undefined: no plugin of this name exists. */
   readonly plugin: VolumePlugin | undefined;
 }
 
-/** Where volumes of a pod are, as directories and as links to devices; only what is there. */
+/** A directory that holds volumes of a pod, or links to their devices. */
 interface VolumeRoot {
   readonly path: string;
   readonly isBlock: boolean;
@@ -29,7 +29,7 @@ interface VolumeRoot {
 
 interface FoundRoot {
   readonly path: string;
-  /** The kinds of which there are volumes, or were. */
+  /** Directories of plugins, also empty ones. */
   readonly pluginDirs: readonly string[];
   readonly volumes: readonly FoundVolume[];
 }
@@ -67,25 +67,27 @@ async function findVolumes(deps: VolumeOperationDeps, uid: string, root: VolumeR
   return { path, pluginDirs, volumes: volumes.flat() };
 }
 
-/** Rejects, having done what it could, with `conflict` when something is still in use. */
+/** Tears down as much as it can, then rejects with the failures: `conflict` if a volume is still in use. */
 export async function tearDownPod(
   deps: VolumeOperationDeps,
   uid: string,
   signal: AbortSignal,
 ): Promise<void> {
   const { host, layout } = deps;
-  // Most pods without volumes have none of these, and are done with one look.
+  // A pod without volumes usually has none of these directories, and needs this one call only.
   const parts = await host.listDirectories(podDir(layout, uid));
   if (parts.includes('volume-subpaths')) await tearDownSubPaths(deps, uid);
   const roots = await tearDownVolumes(deps, uid, volumeRoots(deps, uid, parts), signal);
-  const marks = parts.includes('plugins') ? [`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`] : [];
+  const readyMarkers = parts.includes('plugins')
+    ? [`${podDir(layout, uid)}/plugins/kubernetes.io~empty-dir`]
+    : [];
   await settleAll([
     ...roots.map(({ path, pluginDirs }) => host.removeEmptyDirectories(path, pluginDirs)),
-    ...marks.map((path) => host.removeTree(path)),
+    ...readyMarkers.map((path) => host.removeTree(path)),
   ]);
 }
 
-/** Says what is empty now and can go. */
+/** Returns the directories that are empty now and can be removed. */
 async function tearDownVolumes(
   deps: VolumeOperationDeps,
   uid: string,
@@ -94,10 +96,12 @@ async function tearDownVolumes(
 ): Promise<readonly FoundRoot[]> {
   const found = await settleAll(roots.map((root) => findVolumes(deps, uid, root)));
   const volumes = found.flatMap((root) => root.volumes);
-  const ends = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
+  const results = await Promise.allSettled(volumes.map((volume) => tearDownVolume(deps, volume, signal)));
   signal.throwIfAborted();
-  const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
-  if (failures.length > 0) throw stillThere(failures);
+  const failures = results.flatMap((result) =>
+    result.status === 'rejected' ? [result.reason as unknown] : [],
+  );
+  if (failures.length > 0) throw unmountFailure(failures);
   return found;
 }
 
@@ -109,26 +113,26 @@ async function tearDownVolume(
   const { plugin, directoryName, pluginDir } = volume;
   try {
     if (plugin === undefined)
-      throw new KubeletError('invalid', 'UnknownVolume', `volumes of ${pluginDir} are not known here`);
+      throw new KubeletError('invalid', 'UnknownVolume', `no volume plugin matched directory ${pluginDir}`);
     const operation = {
       plugin: plugin.name,
       operation: volume.isBlock ? 'unmap_volume' : 'volume_unmount',
     } as const;
     await observeOperation(deps, operation, () =>
-      withNodeStep(deps, plugin, volume, signal, () =>
+      tearDownWithDevice(deps, plugin, volume, signal, () =>
         volume.isBlock ? tearDownDevice(deps, plugin, volume, signal) : plugin.tearDown(volume, signal),
       ),
     );
   } catch (err) {
     if (signal.aborted) throw err;
     const kind = err instanceof KubeletError ? err.kind : 'internal';
-    const what = volume.isBlock ? 'UnmapVolume.UnmapBlockVolume' : 'UnmountVolume.TearDown';
-    const message = `${what} failed for volume "${directoryName}" : ${describeError(err)}`;
+    const step = volume.isBlock ? 'UnmapVolume.UnmapBlockVolume' : 'UnmountVolume.TearDown';
+    const message = `${step} failed for volume "${directoryName}" : ${describeError(err)}`;
     throw new KubeletError(kind, 'FailedUnmount', message, { cause: err });
   }
 }
 
-/** `volume-subpaths/<volume>/<container>/<index>`: bound files and directories, and empty ones under them. */
+/** `volume-subpaths/<volume>/<container>/<index>`: bind mounts of files and directories. The deepest are unmounted first. */
 async function tearDownSubPaths({ host, layout }: VolumeOperationDeps, uid: string): Promise<void> {
   const root = subPathsDir(layout, uid);
   const mounts = await host.mountsBelow(root);
@@ -136,7 +140,7 @@ async function tearDownSubPaths({ host, layout }: VolumeOperationDeps, uid: stri
   await host.removeTree(root);
 }
 
-function stillThere(failures: readonly unknown[]): unknown {
+function unmountFailure(failures: readonly unknown[]): unknown {
   if (failures.length === 1) return failures[0];
   const kind = failures.some((err) => isKind(err, 'conflict')) ? 'conflict' : 'internal';
   const message = failures.map((err) => describeError(err)).join('; ');

@@ -85,8 +85,8 @@ export class VolumeManager implements Component, PodVolumes {
   async mount(pod: Pod, signal: AbortSignal): Promise<void> {
     const uid = podUid(pod);
     const mounts = this.#podMounts(pod);
-    if (mounts.hasEnded)
-      throw new KubeletError('conflict', 'FailedMount', 'the volumes of this pod are being taken down');
+    if (mounts.isClosed)
+      throw new KubeletError('conflict', 'FailedMount', 'the volumes of this pod are being unmounted');
     if (mounts.pod !== pod) {
       mounts.pod = pod;
       this.#updates.add(uid);
@@ -117,7 +117,7 @@ export class VolumeManager implements Component, PodVolumes {
 
   async unmount(uid: PodUid, signal: AbortSignal): Promise<void> {
     const { mounts, operations } = this.#deps;
-    await this.#pods.get(uid)?.end(settleMs);
+    await this.#pods.get(uid)?.close(settleMs);
     for (const delayMs of [...busyDelaysMs, undefined]) {
       try {
         await tearDownPod(operations, uid, signal);
@@ -163,7 +163,7 @@ export class VolumeManager implements Component, PodVolumes {
   async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
     await this.#updates.stop();
-    await Promise.all([...this.#pods.values()].map((mounts) => mounts.end(settleMs)));
+    await Promise.all([...this.#pods.values()].map((mounts) => mounts.close(settleMs)));
     this.#pods.clear();
   }
 
@@ -195,7 +195,7 @@ export class VolumeManager implements Component, PodVolumes {
 
   async #mountOne(mounts: PodMounts, volume: Volume): Promise<void> {
     const mounted = await this.#setUp.mount(mounts, volume);
-    if (mounts.hasEnded) return;
+    if (mounts.isClosed) return;
     const uid = podUid(mounts.pod);
     mounts.succeeded(volume.name);
     this.#deps.mounts.set(uid, mounted);
@@ -222,13 +222,13 @@ export class VolumeManager implements Component, PodVolumes {
   /** Updates the content of a pod's volumes. A volume that cannot be updated keeps its content. */
   async #update(uid: PodUid): Promise<void> {
     const mounts = this.#pods.get(uid);
-    if (mounts === undefined || mounts.hasEnded) return this.#scheduleUpdate(uid);
+    if (mounts === undefined || mounts.isClosed) return this.#scheduleUpdate(uid);
     const volumes = this.#deps.mounts.ofPod(uid).filter(({ plugin }) => plugin.needsRefresh);
     const results = await Promise.allSettled(
       volumes.map((volume) => mounts.attempt(volume.spec.name, () => this.#setUp.update(mounts, volume))),
     );
     const failed = results.find((result) => result.status === 'rejected');
-    if (failed !== undefined && !mounts.hasEnded && !isTerminating(this.#deps.lifecycles, uid))
+    if (failed !== undefined && !mounts.isClosed && !isTerminating(this.#deps.lifecycles, uid))
       throw failed.reason;
     this.#scheduleUpdate(uid);
   }

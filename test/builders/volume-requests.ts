@@ -18,5 +18,5 @@ export function aSetUpRequest(
   const { pod = aPod(), owner = noOwner } = over;
   const spec = aVolumeSpec(source, over.spec);
   const path = `/root/pods/${pod.metadata?.uid}/volumes/kubernetes.io~${plugin}/${spec.directoryName}`;
-  return { pod, spec, path, owner, again: false };
+  return { pod, spec, path, owner, isRemount: false };
 }

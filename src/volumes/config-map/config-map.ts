@@ -1,4 +1,4 @@
-// configMap: the keys of a ConfigMap as files, on disk. Upstream: pkg/volume/configmap.
+// The configMap plugin: writes the keys of a ConfigMap to files on disk. Upstream: pkg/volume/configmap.
 import type { ConfigMap, ConfigMapProjection } from '../../api/k8s/types.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import type { Content } from '../../api/ports/volume-host.ts';

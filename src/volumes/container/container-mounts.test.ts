@@ -21,7 +21,7 @@ interface Node {
 const aHost = (): FakeVolumeHost => new FakeVolumeHost('/root/pods');
 
 const own: SetUpVolume = {
-  place: { kind: 'path', path: '/root/pods/u/volumes/x/v' },
+  location: { kind: 'path', path: '/root/pods/u/volumes/x/v' },
   readOnly: false,
   managed: true,
 };
@@ -141,9 +141,9 @@ test('labels are set anew on the kubelet’s own volumes where the node has labe
 });
 
 test('an image is made present and named to the runtime, with its sub-path', async () => {
-  const place = { kind: 'image', reference: 'registry/data:1', pullPolicy: 'IfNotPresent' } as const;
+  const location = { kind: 'image', reference: 'registry/data:1', pullPolicy: 'IfNotPresent' } as const;
   const host = aHost();
-  const image: SetUpVolume = { place, readOnly: true, managed: false };
+  const image: SetUpVolume = { location, readOnly: true, managed: false };
   expect(await mountOf({ subPath: 'models' }, image, { host })).toMatchObject({
     hostPath: '',
     image: { image: 'sha256:registry/data:1', userSpecifiedImage: 'registry/data:1' },
@@ -154,6 +154,10 @@ test('an image is made present and named to the runtime, with its sub-path', asy
 });
 
 test('a device is no directory', async () => {
-  const device: SetUpVolume = { place: { kind: 'device', path: '/dev/x' }, readOnly: false, managed: false };
+  const device: SetUpVolume = {
+    location: { kind: 'device', path: '/dev/x' },
+    readOnly: false,
+    managed: false,
+  };
   await expect(mountOf({}, device)).rejects.toThrow('cannot find volume "v" to mount into container "c"');
 });

@@ -1,5 +1,5 @@
-// The mounts of one container in the CRI's terms. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
-// Invariant: a sub-path is bound by the host before it is named to the runtime, which would follow links in it.
+// Generates the CRI mounts of one container. Upstream: makeMounts in pkg/kubelet/kubelet_pods.go.
+// Invariant: a subPath is bind-mounted by the kubelet before the runtime gets it, since the runtime would follow links in it.
 
 import { type Device, type Mount, MountPropagation } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
@@ -30,8 +30,8 @@ interface MountRequest {
   readonly expand: (text: string) => string;
 }
 
-/** How long a server is waited for before a part of its volume is bound. */
-const answerWithinMs = 10_000;
+/** Deadline for a remote server to respond before a subPath of its volume is bind-mounted. */
+const serverTimeoutMs = 10_000;
 
 /** Exists where SELinux is enabled. */
 const seLinuxFile = '/sys/fs/selinux/enforce';
@@ -44,12 +44,12 @@ export async function containerMounts(
   const mounts: CriRequest<Mount>[] = [];
   for (const [index, mount] of (request.container.volumeMounts ?? []).entries()) {
     signal.throwIfAborted();
-    mounts.push(await oneMount(deps, request, mount, index, signal));
+    mounts.push(await generateMount(deps, request, mount, index, signal));
   }
   return mounts;
 }
 
-/** The devices of one container. Upstream: makeBlockVolumes in pkg/kubelet/kubelet_pods.go. Pure. */
+/** Generates the CRI devices of one container. Upstream: makeBlockVolumes in pkg/kubelet/kubelet_pods.go. Pure. */
 export function containerDevices({
   container,
   mounted,
@@ -58,14 +58,14 @@ export function containerDevices({
     if (!devicePath.startsWith('/'))
       throw refused(`error DevicePath \`${devicePath}\` must be an absolute path`);
     const volume = mounted(name);
-    if (volume?.place.kind !== 'device')
+    if (volume?.location.kind !== 'device')
       throw refused(`cannot find volume "${name}" to pass into container "${container.name}"`);
     const permissions = volume.readOnly ? 'r' : 'mrw';
-    return { hostPath: volume.place.path, containerPath: devicePath, permissions };
+    return { hostPath: volume.location.path, containerPath: devicePath, permissions };
   });
 }
 
-async function oneMount(
+async function generateMount(
   deps: ContainerMountsDeps,
   request: MountRequest,
   mount: VolumeMount,
@@ -74,29 +74,29 @@ async function oneMount(
 ): Promise<CriRequest<Mount>> {
   const { pod, container } = request;
   const volume = request.mounted(mount.name);
-  if (volume === undefined || volume.place.kind === 'device')
+  if (volume === undefined || volume.location.kind === 'device')
     throw refused(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
-  const subPath = checkedSubPath(
+  const subPath = validSubPath(
     mount.subPathExpr === undefined || mount.subPathExpr === ''
       ? (mount.subPath ?? '')
       : request.expand(mount.subPathExpr),
   );
-  const rro = await recursiveReadOnly(deps, pod, mount, signal);
+  const isRecursive = await resolveRecursiveReadOnly(deps, pod, mount, signal);
   const common = {
     containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
     readonly: mount.readOnly === true || volume.readOnly,
-    recursiveReadOnly: rro,
+    recursiveReadOnly: isRecursive,
     selinuxRelabel: volume.managed && (await hasSeLinux(deps)),
     propagation: propagationOf(mount.mountPropagation),
   };
-  if (volume.place.kind === 'image') {
-    const image = await ensureVolumeImage(deps.images, pod, volume.place, signal);
-    const spec = { image, userSpecifiedImage: volume.place.reference };
+  if (volume.location.kind === 'image') {
+    const image = await ensureVolumeImage(deps.images, pod, volume.location, signal);
+    const spec = { image, userSpecifiedImage: volume.location.reference };
     return { ...common, hostPath: '', image: spec, imageSubPath: subPath };
   }
   const hostPath =
     subPath === ''
-      ? volume.place.path
+      ? volume.location.path
       : await bindSubPath(deps, request, { volume, mount, subPath, index }, signal);
   return { ...common, hostPath };
 }
@@ -117,38 +117,39 @@ async function bindSubPath(
   const { directoryName } = volume.spec;
   const uid = podUid(pod);
   const target = subPathTarget(deps.layout, { uid, directoryName, container: container.name, index });
-  const volumePath = volume.place.kind === 'image' ? '' : volume.place.path;
+  const volumePath = volume.location.kind === 'image' ? '' : volume.location.path;
   try {
     if (volume.plugin.isRemote) await waitForServer(deps, volumePath, signal);
     await deps.host.bindSubPath({ volumePath, subPath, target, create: true }, signal);
     return target;
   } catch (err) {
     if (signal.aborted) throw err;
-    // The pod's owner is not told what is on the node; the node's log is.
-    deps.log.warn('Sub-path of a volume cannot be mounted', {
+    // The event omits the cause, which would reveal paths of the node to the pod's owner.
+    deps.log.warn('Failed to bind-mount subPath of volume', {
       podUID: uid,
       container: container.name,
       volume: mount.name,
       err,
     });
-    const isMade = !(err instanceof KubeletError && err.reason === subPathNotMade);
+    const isCreated = !(err instanceof KubeletError && err.reason === subPathNotMade);
     throw refused(
-      `failed to ${isMade ? 'prepare subPath' : 'create subPath directory'} for volumeMount "${mount.name}" of container "${container.name}"`,
+      `failed to ${isCreated ? 'prepare subPath' : 'create subPath directory'} for volumeMount "${mount.name}" of container "${container.name}"`,
     );
   }
 }
 
-/** Asked from another process, since a server that does not answer would hold whoever touches its files. */
+/** Checks from another process, since any access to an unresponsive server blocks. */
 async function waitForServer(deps: ContainerMountsDeps, path: string, signal: AbortSignal): Promise<void> {
   const what = `wait for the server of ${path}`;
-  const answers = await withDeadline(
-    { clock: deps.clock, ms: answerWithinMs, signal, what },
-    async (soon) => await deps.host.answers(path, soon),
+  const isResponsive = await withDeadline(
+    { clock: deps.clock, ms: serverTimeoutMs, signal, what },
+    async (within) => await deps.host.answers(path, within),
   );
-  if (!answers) throw new KubeletError('unavailable', 'ServerAway', `the server of ${path} does not answer`);
+  if (!isResponsive)
+    throw new KubeletError('unavailable', 'ServerAway', `the server of ${path} does not respond`);
 }
 
-function checkedSubPath(subPath: string): string {
+function validSubPath(subPath: string): string {
   if (subPath.startsWith('/')) throw refused(`error SubPath \`${subPath}\` must not be an absolute path`);
   if (subPath.split('/').includes('..'))
     throw refused(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
@@ -156,7 +157,7 @@ function checkedSubPath(subPath: string): string {
   return subPath;
 }
 
-async function recursiveReadOnly(
+async function resolveRecursiveReadOnly(
   deps: ContainerMountsDeps,
   pod: Pod,
   mount: VolumeMount,
@@ -164,9 +165,9 @@ async function recursiveReadOnly(
 ): Promise<boolean> {
   const mode = mount.recursiveReadOnly ?? 'Disabled';
   if (mode === 'Disabled') return false;
-  const fail = (why: string): KubeletError =>
+  const fail = (reason: string): KubeletError =>
     refused(
-      `failed to resolve recursive read-only mode: volume "${mount.name}" requested recursive read-only mode, but it is ${why}`,
+      `failed to resolve recursive read-only mode: volume "${mount.name}" requested recursive read-only mode, but it is ${reason}`,
     );
   const { mountPropagation = 'None' } = mount;
   if (mount.readOnly !== true) throw fail('not read-only');

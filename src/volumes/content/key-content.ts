@@ -1,5 +1,5 @@
-// From the keys of a ConfigMap or Secret to files: all of them, or those that are asked for, under the paths and modes given.
-// Pure. Upstream: MakePayload in pkg/volume/configmap and pkg/volume/secret.
+// Maps the keys of a ConfigMap or Secret to files: all keys, or the selected items with their paths and modes. Pure.
+// Upstream: MakePayload in pkg/volume/configmap and pkg/volume/secret.
 import type { KeyToPath } from '../../api/k8s/types.ts';
 import type { ContentFile } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -10,7 +10,7 @@ interface KeySelection {
   readonly optional: boolean;
 }
 
-/** What the API server fills in where a volume says nothing. */
+/** The API server's default. */
 export const apiDefaultMode = 0o644;
 
 export function keyContent(

@@ -1,22 +1,23 @@
-// One at a time per device. Invariants: in the order of asking; who gives up while waiting does not hold up who comes after.
+// Serialises operations per device. Invariants: operations run in the order of their calls; a caller that gives up waiting does
+// not block those behind it.
 import { raceAbort } from '../../base/abort/race-abort.ts';
 
 export class DeviceLocks {
   readonly #tails = new Map<string, Promise<void>>();
 
-  /** Without a key nothing is waited for. */
-  async run<T>(key: string | undefined, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (key === undefined) return await work();
+  /** Runs at once if there is no key. */
+  async run<T>(key: string | undefined, signal: AbortSignal, operation: () => Promise<T>): Promise<T> {
+    if (key === undefined) return await operation();
     const before = this.#tails.get(key) ?? Promise.resolve();
     let release = (): void => undefined;
-    const mine = new Promise<void>((resolve) => {
+    const done = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const tail = before.then(() => mine);
+    const tail = before.then(() => done);
     this.#tails.set(key, tail);
     try {
       await raceAbort(before, signal);
-      return await work();
+      return await operation();
     } finally {
       release();
       if (this.#tails.get(key) === tail) this.#tails.delete(key);

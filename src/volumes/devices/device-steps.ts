@@ -1,7 +1,7 @@
-// Volumes that containers get as a device, and what kinds of volume make once per node for all its pods.
+// Block devices of pods, and the devices and global mounts that all pods of a node share.
 // Upstream: MapVolume, UnmapVolume, UnmapDevice and UnmountDevice of the operation executor.
-// Invariant: what the node's pods share is ended only when no pod's directory belongs to it any more, told from disk, and never
-// while one is being set up: both go through the key of the device.
+// Invariant: a shared device is released only when no volume directory on disk refers to it, and never while a pod sets it up;
+// both operations hold the lock of the device's key.
 import { KubeletError } from '../../base/errors.ts';
 import { deviceMap, pluginDirName, volumeDevicesDir, volumesDir } from '../layout.ts';
 import type { VolumeOperationDeps } from '../operation-deps.ts';
@@ -20,12 +20,12 @@ export async function setUpDevice(
     throw new KubeletError(
       'invalid',
       'FailedMapVolume',
-      `no volume plugin matched: ${plugin.name} has no devices`,
+      `no volume plugin matched: ${plugin.name} does not support block devices`,
     );
   const device = await plugin.block.setUp(request, signal);
   const map = deviceMap(layout, pod.metadata?.uid ?? '', plugin.name, spec.directoryName);
   await host.mapDevice(device, map, signal);
-  return { place: { kind: 'device', path: map.link }, readOnly: spec.readOnly, managed: false };
+  return { location: { kind: 'device', path: map.link }, readOnly: spec.readOnly, managed: false };
 }
 
 export async function tearDownDevice(
@@ -38,18 +38,18 @@ export async function tearDownDevice(
   await plugin.block?.tearDown(volume, signal);
 }
 
-/** Runs the tear-down of a pod's volume; when it was the last of its device, the device is let go of, too. */
-export async function withNodeStep(
+/** Tears down a pod's volume, then releases its shared device if no other pod uses it. */
+export async function tearDownWithDevice(
   deps: DeviceStepsDeps,
   plugin: VolumePlugin,
   volume: VolumeOnDisk,
   signal: AbortSignal,
   tearDown: () => Promise<void>,
 ): Promise<void> {
-  const key = await plugin.node?.keyOf(volume);
+  const key = await plugin.nodeDevices?.keyOf(volume);
   await deps.locks.run(key, signal, async () => {
     await tearDown();
-    if (key !== undefined) await releaseUnheld(deps, plugin, key, signal);
+    if (key !== undefined) await releaseIfUnused(deps, plugin, key, signal);
   });
 }
 
@@ -59,28 +59,28 @@ export async function releaseUnusedDevices(
   signal: AbortSignal,
 ): Promise<void> {
   for (const plugin of deps.plugins)
-    for (const key of (await plugin.node?.known()) ?? [])
-      await deps.locks.run(key, signal, () => releaseUnheld(deps, plugin, key, signal));
+    for (const key of (await plugin.nodeDevices?.list()) ?? [])
+      await deps.locks.run(key, signal, () => releaseIfUnused(deps, plugin, key, signal));
 }
 
-async function releaseUnheld(
+async function releaseIfUnused(
   deps: DeviceStepsDeps,
   plugin: VolumePlugin,
   key: string,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!(await isHeld(deps, plugin, key))) await plugin.node?.release(key, signal);
+  if (!(await isInUse(deps, plugin, key))) await plugin.nodeDevices?.release(key, signal);
 }
 
-async function isHeld(deps: DeviceStepsDeps, plugin: VolumePlugin, key: string): Promise<boolean> {
+async function isInUse(deps: DeviceStepsDeps, plugin: VolumePlugin, key: string): Promise<boolean> {
   for (const uid of await deps.host.listDirectories(deps.layout.podsDir))
-    for (const volume of await volumesOf(deps, plugin, uid))
-      if ((await plugin.node?.keyOf(volume)) === key) return true;
+    for (const volume of await listVolumes(deps, plugin, uid))
+      if ((await plugin.nodeDevices?.keyOf(volume)) === key) return true;
   return false;
 }
 
-/** Of one kind, as directories and as devices. */
-async function volumesOf(
+/** The volumes of one plugin that a pod has on disk, as directories and as devices. */
+async function listVolumes(
   { host, layout }: DeviceStepsDeps,
   plugin: VolumePlugin,
   uid: string,

@@ -1,4 +1,4 @@
-// downwardAPI: what the pod says about itself as files, in memory. Upstream: pkg/volume/downwardapi.
+// The downwardAPI plugin: writes fields of the pod to files in memory. Upstream: pkg/volume/downwardapi.
 import { normalize } from 'node:path';
 import type { DownwardAPIVolumeFile, Pod } from '../../api/k8s/types.ts';
 import { type Allocatable, containerResourceText, podFieldText } from '../../api/pod/pod-fields.ts';
@@ -19,7 +19,7 @@ export function downwardApiKind(allocatable: () => Allocatable): ContentKind {
   };
 }
 
-/** One file per item. Throws `invalid` for a field that there is not. Pure. */
+/** One file per item. Throws `invalid` for an unknown field. Pure. */
 export function downwardContent(
   pod: Pod,
   items: readonly DownwardAPIVolumeFile[],

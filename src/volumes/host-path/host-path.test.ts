@@ -11,8 +11,8 @@ async function tried(type: string | undefined, kind: FileKind | undefined, path 
   const owner = { fsGroup: 7, onlyOnRootMismatch: false, user: undefined };
   const request = aSetUpRequest('host-path', { hostPath }, { owner });
   try {
-    const { place } = await hostPathPlugin({ host }).setUp(request, new AbortController().signal);
-    expect(place).toEqual({ kind: 'path', path });
+    const { location } = await hostPathPlugin({ host }).setUp(request, new AbortController().signal);
+    expect(location).toEqual({ kind: 'path', path });
     // A path of the machine is never given to a group.
     expect(host.owned).toEqual([]);
     return host.entries.get(path) ?? 'nothing';

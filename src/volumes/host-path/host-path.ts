@@ -1,16 +1,20 @@
-// hostPath: a path of the machine as it is, after a look at what it is. Upstream: pkg/volume/hostpath.
-// Invariant: nothing of the machine is ever removed, and no directory of the kubelet's stands for it.
+// The hostPath plugin: checks the type of a path of the node and mounts it as is. Upstream: pkg/volume/hostpath.
+// Invariant: it never removes anything and creates no directory below the pod's.
 import type { FileKind, VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { plainPlugin, type VolumePlugin } from '../plugin.ts';
+import { pluginDefaults, type VolumePlugin } from '../plugin.ts';
 
 type Check = (host: VolumeHost, path: string) => Promise<void>;
 
 const is =
-  (kind: FileKind, words: string): Check =>
+  (kind: FileKind, description: string): Check =>
   async (host, path) => {
     if ((await host.kindOf(path)) !== kind)
-      throw new KubeletError('invalid', 'FailedMount', `hostPath type check failed: ${path} is not ${words}`);
+      throw new KubeletError(
+        'invalid',
+        'FailedMount',
+        `hostPath type check failed: ${path} is not ${description}`,
+      );
   };
 
 const isDirectory = is('directory', 'a directory');
@@ -35,7 +39,7 @@ const checks: Readonly<Record<string, Check>> = {
 
 export function hostPathPlugin({ host }: { readonly host: VolumeHost }): VolumePlugin {
   return {
-    ...plainPlugin,
+    ...pluginDefaults,
     name: 'kubernetes.io/host-path',
     canServe: ({ source }) => source.hostPath !== undefined,
     async setUp({ spec }) {
@@ -50,7 +54,7 @@ export function hostPathPlugin({ host }: { readonly host: VolumeHost }): VolumeP
       if (check === undefined)
         throw new KubeletError('invalid', 'FailedMount', `${type} is an invalid volume type`);
       await check(host, path);
-      return { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: false };
+      return { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: false };
     },
   };
 }

@@ -12,7 +12,7 @@ const cases: readonly (readonly [string, ImageVolumeSource, string, string])[] =
 for (const [name, image, reference, pullPolicy] of cases)
   test(`an image ${name} is left to the runtime, read-only`, async () => {
     expect(await imagePlugin.setUp(aSetUpRequest('image', { image }), signal)).toEqual({
-      place: { kind: 'image', reference, pullPolicy },
+      location: { kind: 'image', reference, pullPolicy },
       readOnly: true,
       managed: false,
     });

@@ -1,15 +1,15 @@
-// image: the files of an image or artifact, mounted by the runtime itself. Upstream: pkg/volume/image.
-// The kubelet only says which: there is no directory, nothing to unmount and nothing to remove.
-import { plainPlugin, type VolumePlugin } from '../plugin.ts';
+// The image plugin: names an image or artifact that the container runtime mounts itself. Upstream: pkg/volume/image.
+// The kubelet creates no directory, so there is nothing to unmount or remove.
+import { pluginDefaults, type VolumePlugin } from '../plugin.ts';
 
 export const imagePlugin: VolumePlugin = {
-  ...plainPlugin,
+  ...pluginDefaults,
   name: 'kubernetes.io/image',
   canServe: ({ source }) => source.image !== undefined,
   setUp: ({ spec }) => {
     const { reference = '', pullPolicy = 'IfNotPresent' } = spec.source.image ?? {};
     return Promise.resolve({
-      place: { kind: 'image', reference, pullPolicy },
+      location: { kind: 'image', reference, pullPolicy },
       readOnly: true,
       managed: false,
     });

@@ -17,7 +17,7 @@ describe('local', () => {
     host = new FakeVolumeHost(layout.podsDir);
     elsewhere = false;
     const events = { pod: () => undefined, node: () => undefined };
-    const mounts = { isMountedElsewhere: (): boolean => elsewhere };
+    const mounts = { isMountedByOtherPod: (): boolean => elsewhere };
     plugin = localPlugin({
       host,
       layout,
@@ -72,12 +72,12 @@ describe('local', () => {
     const { spec, path } = request('/dev/vdb');
     expect(plugin.deviceKey(spec)).toBe('local-volume/v');
     const onDisk = { uid: 'uid-p', directoryName: 'v', path };
-    expect(await plugin.node?.keyOf(onDisk)).toBeUndefined();
+    expect(await plugin.nodeDevices?.keyOf(onDisk)).toBeUndefined();
     await tried('/dev/vdb');
-    expect(await plugin.node?.keyOf(onDisk)).toBe('local-volume/v');
-    expect(await plugin.node?.known()).toEqual(['local-volume/v']);
+    expect(await plugin.nodeDevices?.keyOf(onDisk)).toBe('local-volume/v');
+    expect(await plugin.nodeDevices?.list()).toEqual(['local-volume/v']);
     await plugin.tearDown(onDisk, signal);
-    await plugin.node?.release('local-volume/v', signal);
-    expect([host.mounts, await plugin.node?.known()]).toEqual([[], []]);
+    await plugin.nodeDevices?.release('local-volume/v', signal);
+    expect([host.mounts, await plugin.nodeDevices?.list()]).toEqual([[], []]);
   });
 });

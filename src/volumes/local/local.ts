@@ -1,48 +1,49 @@
-// local: a directory of this machine that a PersistentVolume names, bound into the pod's directory. Upstream: pkg/volume/local.
-// A block device is given as it is, or its file system is mounted once for all pods, made first where nothing is on it.
-// Invariant: what is in it is never removed: the directory of the bind is removed only when it is empty.
+// The local plugin: bind-mounts a directory of this node, named by a PersistentVolume, into the pod. Upstream: pkg/volume/local.
+// A block device is either passed through, or its file system is mounted once for all pods; an empty device is formatted first.
+// Invariant: user data is never removed; the mount point is removed only when it is empty.
 import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { localMountDir, localMountsDir, type VolumeLayout } from '../layout.ts';
 import type { MountedVolumes } from '../mounted-volumes.ts';
 import { applyFsGroup, type OwnershipDeps } from '../ownership.ts';
-import { plainPlugin, type VolumePlugin, type VolumeSpec } from '../plugin.ts';
+import { pluginDefaults, type VolumePlugin, type VolumeSpec } from '../plugin.ts';
 import { mountedStats } from '../stats/mounted-stats.ts';
 
 interface LocalDeps extends OwnershipDeps {
   readonly layout: VolumeLayout;
-  readonly mounts: Pick<MountedVolumes, 'isMountedElsewhere'>;
+  readonly mounts: Pick<MountedVolumes, 'isMountedByOtherPod'>;
 }
 
 export function localPlugin(deps: LocalDeps): VolumePlugin {
   const { host, layout } = deps;
   return {
-    ...plainPlugin,
+    ...pluginDefaults,
     name: 'kubernetes.io/local-volume',
-    // Its files may be given to a group, and there may be millions of them.
+    // Applying the fsGroup may have to change millions of files.
     deadlineMs: Number.POSITIVE_INFINITY,
     canServe: ({ source }) => source.local !== undefined,
-    // The group of its files is set by the first pod that mounts it, so two must not do it at once.
+    // The first pod that mounts it applies the fsGroup, so set-ups must not run concurrently.
     deviceKey: ({ directoryName }) => keyOf(directoryName),
     block: { setUp: async ({ spec }) => await checkedDevice(host, spec), tearDown: () => Promise.resolve() },
-    node: {
-      // Directories share nothing.
+    nodeDevices: {
+      // Volumes that are plain directories have no global mount.
       keyOf: async ({ directoryName }) =>
         (await host.kindOf(localMountDir(layout, directoryName))) === undefined
           ? undefined
           : keyOf(directoryName),
-      known: async () => (await host.listDirectories(localMountsDir(layout))).map(keyOf),
+      list: async () => (await host.listDirectories(localMountsDir(layout))).map(keyOf),
       release: async (key) => await host.unmountDevice(localMountDir(layout, key.slice(keyOf('').length))),
     },
     async setUp(request, signal) {
       const { pod, spec, path } = request;
       const { readOnly } = spec;
-      const done = { place: { kind: 'path', path }, readOnly, managed: !readOnly } as const;
-      const isMine =
-        !spec.readOnly && !deps.mounts.isMountedElsewhere(spec.directoryName, pod.metadata?.uid ?? '');
+      const done = { location: { kind: 'path', path }, readOnly, managed: !readOnly } as const;
+      const isExclusive =
+        !spec.readOnly && !deps.mounts.isMountedByOtherPod(spec.directoryName, pod.metadata?.uid ?? '');
       if ((await host.mountsBelow(path)).some((mount) => mount.path === path)) {
-        // The root of the walk comes last: as long as it does not fit, a walk that was cut off is to be finished.
-        if (isMine) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: true }, signal);
+        // The walk changes the root last. A root with another group means that an interrupted walk has to be completed.
+        if (isExclusive)
+          await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch: true }, signal);
         return done;
       }
       const directory = await directoryOf(deps, spec, signal);
@@ -54,7 +55,7 @@ export function localPlugin(deps: LocalDeps): VolumePlugin {
         throw err;
       }
       const { onlyOnRootMismatch } = request.owner;
-      if (isMine) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch }, signal);
+      if (isExclusive) await applyFsGroup(deps, request, { readOnly: false, onlyOnRootMismatch }, signal);
       return done;
     },
     async tearDown({ path }) {
@@ -81,7 +82,7 @@ async function checkedDevice(host: VolumeHost, spec: VolumeSpec): Promise<string
   throw new KubeletError('invalid', 'FailedMapVolume', `${path} is not a block device`);
 }
 
-/** Itself, or where the file system of the device is mounted for all pods. */
+/** The directory to bind: the path itself, or the global mount of the device's file system. */
 async function directoryOf(
   { host, layout }: LocalDeps,
   spec: VolumeSpec,

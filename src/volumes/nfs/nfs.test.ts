@@ -25,8 +25,8 @@ for (const [name, spec, options] of cases)
   test(`mounted ${name}`, async () => {
     const { host, plugin } = world();
     const request = aSetUpRequest('nfs', { nfs }, { spec });
-    const { readOnly, managed, place } = await plugin.setUp(request, signal);
-    expect(place).toEqual({ kind: 'path', path: request.path });
+    const { readOnly, managed, location } = await plugin.setUp(request, signal);
+    expect(location).toEqual({ kind: 'path', path: request.path });
     expect([readOnly, managed]).toEqual([spec.readOnly === true, false]);
     expect(host.mounts).toEqual([{ path: request.path, fsType: 'nfs4', options }]);
     // Again: not twice.

@@ -1,10 +1,10 @@
-// nfs: a directory of a server, mounted by the machine's own mount command. Upstream: pkg/volume/nfs.
-// Invariants: a server that does not answer holds up a process of its own, never a thread of ours; nothing of the server is
-// ever removed: the directory of the mount is removed only when it is empty.
+// The nfs plugin: mounts an export by the node's mount command. Upstream: pkg/volume/nfs.
+// Invariants: an unresponsive server blocks a separate process, never a thread of the kubelet; user data is never removed, and
+// the mount point only when it is empty.
 import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
-import { plainPlugin, type VolumePlugin } from '../plugin.ts';
+import { pluginDefaults, type VolumePlugin } from '../plugin.ts';
 import { mountedStats } from '../stats/mounted-stats.ts';
 
 interface NfsDeps {
@@ -12,19 +12,20 @@ interface NfsDeps {
   readonly clock: Clock;
 }
 
-const answerWithinMs = 2_000;
+/** Deadline for the server to respond before its file system is measured. */
+const serverTimeoutMs = 2_000;
 
 export function nfsPlugin({ host, clock }: NfsDeps): VolumePlugin {
   const isMounted = async (path: string): Promise<boolean> =>
     (await host.mountsBelow(path)).some((mount) => mount.path === path);
   return {
-    ...plainPlugin,
+    ...pluginDefaults,
     name: 'kubernetes.io/nfs',
     isRemote: true,
     canServe: ({ source }) => source.nfs !== undefined,
     async setUp({ spec, path }, signal) {
       const { server = '', path: exported = '' } = spec.source.nfs ?? {};
-      const done = { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: false } as const;
+      const done = { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: false } as const;
       if (await isMounted(path)) return done;
       await host.makeDirectory(path, 0o750);
       const options = [...new Set([...spec.mountOptions, ...(spec.readOnly ? ['ro'] : [])])];
@@ -42,11 +43,11 @@ export function nfsPlugin({ host, clock }: NfsDeps): VolumePlugin {
       await host.removeEmpty(path);
     },
     async stats(path, signal) {
-      const answers = await withDeadline(
-        { clock, ms: answerWithinMs, signal, what: `ask the server of ${path}` },
-        async (soon) => await host.answers(path, soon),
+      const isResponsive = await withDeadline(
+        { clock, ms: serverTimeoutMs, signal, what: `wait for the server of ${path}` },
+        async (within) => await host.answers(path, within),
       ).catch(() => false);
-      return answers ? await mountedStats(host, path) : undefined;
+      return isResponsive ? await mountedStats(host, path) : undefined;
     },
   };
 }

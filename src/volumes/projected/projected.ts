@@ -1,5 +1,6 @@
-// projected: several sources in one directory, in memory, since tokens and secrets are among them. Upstream: pkg/volume/projected.
-// Invariants: of two sources with one path the later wins; every source that fails is named, not only the first.
+// The projected plugin: writes several sources to one directory, in memory since they include tokens and secrets.
+// Upstream: pkg/volume/projected. Invariants: of two sources with the same path the later wins; an error names every source
+// that failed.
 import type { Pod, VolumeProjection } from '../../api/k8s/types.ts';
 import type { Allocatable } from '../../api/pod/pod-fields.ts';
 import type { ChangedObject, PodObjects, TrustBundleChoice } from '../../api/ports/pod-objects.ts';
@@ -38,7 +39,7 @@ export function projectedKind(deps: ProjectedDeps): ContentKind {
       const parts = await Promise.allSettled(sources.map((source) => sourceContent(context, source)));
       signal.throwIfAborted();
       const failed = parts.filter((part) => part.status === 'rejected');
-      if (failed.length > 0) throw allFailures(failed.map((part) => part.reason as unknown));
+      if (failed.length > 0) throw combineFailures(failed.map((part) => part.reason as unknown));
       return new Map(parts.flatMap((part) => (part.status === 'fulfilled' ? [...part.value] : [])));
     },
   };
@@ -81,7 +82,7 @@ async function sourceContent(context: Context, source: VolumeProjection): Promis
   throw new KubeletError('invalid', 'FailedMount', `projected source ${name} is not supported`);
 }
 
-/** Bound to this pod: it ends with it. With an owner it is his alone; the group's share comes with the volume's group. */
+/** The token is bound to the pod and expires with it. A file with an owner has mode 0600; fsGroup adds the group's access. */
 async function tokenContent(
   { deps, pod, owner, defaultMode, signal }: Context,
   projection: NonNullable<VolumeProjection['serviceAccountToken']>,
@@ -101,7 +102,11 @@ async function tokenContent(
     signal,
   );
   if (status === undefined)
-    throw new KubeletError('unavailable', 'FailedMount', 'the token request was answered without a token');
+    throw new KubeletError(
+      'unavailable',
+      'FailedMount',
+      'the API server returned a TokenRequest without a token',
+    );
   return new Map([[path, ownedFile(Buffer.from(status.token), owner, defaultMode)]]);
 }
 
@@ -133,7 +138,7 @@ function ownedFile(data: Uint8Array, owner: VolumeOwner, defaultMode: number): C
   return { data, mode: isOwned ? 0o600 : defaultMode, owner: owner.user };
 }
 
-function allFailures(failures: readonly unknown[]): unknown {
+function combineFailures(failures: readonly unknown[]): unknown {
   const [first] = failures;
   if (failures.length === 1) return first;
   const kind = first instanceof KubeletError ? first.kind : 'internal';

@@ -1,4 +1,4 @@
-// secret: the keys of a Secret as files, in memory only. Upstream: pkg/volume/secret.
+// The secret plugin: writes the keys of a Secret to files in memory, never to disk. Upstream: pkg/volume/secret.
 import type { Secret, SecretProjection } from '../../api/k8s/types.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import type { Content } from '../../api/ports/volume-host.ts';

@@ -1,11 +1,11 @@
-// What a pod's spec says about its volumes as a whole: which are used, to whom their files belong, what is mounted inside
-// them. Pure. Upstream: pkg/volume/util (GetPodVolumeNames, FsUserFrom, nested_volumes.go).
+// Reads from a pod's spec which volumes its containers use, who owns their files, and what is mounted inside them. Pure.
+// Upstream: pkg/volume/util (GetPodVolumeNames, FsUserFrom, nested_volumes.go).
 import { normalize } from 'node:path';
 import type { Pod, Volume } from '../../api/k8s/types.ts';
 import { allContainers } from '../../api/pod/find-container.ts';
 import type { VolumeOwner } from '../plugin.ts';
 
-/** Only what a container mounts is mounted: the rest would cost time and could fail for nobody's sake. */
+/** The volumes that a container mounts. An unused volume is not mounted: it would only cost time, or fail. */
 export function usedVolumes(pod: Pod): readonly Volume[] {
   const names = new Set(
     allContainers(pod).flatMap(({ volumeMounts = [], volumeDevices = [] }) =>
@@ -24,7 +24,7 @@ export function volumeOwner(pod: Pod): VolumeOwner {
   };
 }
 
-/** The user that every container says it runs as; undefined when they differ or one does not say. */
+/** The runAsUser of all containers; undefined if they differ or one has none. */
 function commonUser(pod: Pod): number | undefined {
   const podUser = pod.spec?.securityContext?.runAsUser;
   const users = new Set(allContainers(pod).map((each) => each.securityContext?.runAsUser ?? podUser));
@@ -32,8 +32,8 @@ function commonUser(pod: Pod): number | undefined {
 }
 
 /**
- * Directories inside a volume on which containers mount something else, relative to it: in a volume that is mounted
- * read-only the runtime could not make them. Of mounts inside each other only the outermost.
+ * Directories inside a volume that are mount points of other volumes, relative to it. The runtime could not create them in a
+ * volume that is mounted read-only. Of nested mount points only the outermost.
  */
 export function nestedMountPoints(pod: Pod, volume: string): readonly string[] {
   const nested = new Set<string>();
@@ -53,6 +53,6 @@ export function nestedMountPoints(pod: Pod, volume: string): readonly string[] {
 }
 
 function cleanPath(path: string): string {
-  // Slashes in a row are one by then.
+  // normalize() leaves at most one trailing slash.
   return normalize(path).replace(/\/$/, '');
 }

@@ -1,4 +1,4 @@
-// Whether a volume's content comes from an object of the cluster. Pure.
+// Finds out whether the content of a volume comes from a given API object. Pure.
 import type { Pod, Volume } from '../../api/k8s/types.ts';
 import type { ChangedObject } from '../../api/ports/pod-objects.ts';
 import type { VolumePlugin, VolumeSpec } from '../plugin.ts';
@@ -9,17 +9,17 @@ export function refersTo(
   volume: Volume,
   { kind, namespace, name }: ChangedObject,
 ): boolean {
-  const references = pluginOf(plugins, volume)?.references(pod, plainSpec(volume)) ?? [];
+  const references = pluginOf(plugins, volume)?.references(pod, unresolvedSpec(volume)) ?? [];
   return references.some((each) => each.kind === kind && each.namespace === namespace && each.name === name);
 }
 
-/** By what the pod itself says: a claim's is not known before it was followed. */
+/** Matches the pod's own definition of the volume. Undefined for a claim, whose plugin is unknown until it is resolved. */
 export function pluginOf(plugins: readonly VolumePlugin[], volume: Volume): VolumePlugin | undefined {
-  const spec = plainSpec(volume);
+  const spec = unresolvedSpec(volume);
   return plugins.find((each) => each.canServe(spec));
 }
 
-function plainSpec({ name, ...source }: Volume): VolumeSpec {
+function unresolvedSpec({ name, ...source }: Volume): VolumeSpec {
   return {
     name,
     directoryName: name,

@@ -1,4 +1,4 @@
-// From a volume of a pod to what is really mounted: claims, written out or made for this pod, are followed to their volume.
+// Resolves a volume of a pod to what is mounted: a claim, referenced or generic ephemeral, leads to its persistent volume.
 // Upstream: createVolumeSpec and getPVCExtractPV in volumemanager/populator.
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../../api/k8s/types.ts';
 import { allContainers } from '../../api/pod/find-container.ts';
@@ -29,11 +29,14 @@ export async function resolveVolume(
   const namespace = pod.metadata?.namespace ?? '';
   let spec: VolumeSpec;
   try {
-    const bound = await fetched('PVC', objects.persistentVolumeClaim(namespace, claim.claimName, signal));
+    const bound = await describeFetch(
+      'PVC',
+      objects.persistentVolumeClaim(namespace, claim.claimName, signal),
+    );
     checkClaim(bound);
-    if (claim.madeForPod) checkOwner(pod, bound);
+    if (claim.isEphemeral) checkOwner(pod, bound);
     const volumeName = bound.spec?.volumeName ?? '';
-    const persistent = await fetched(`PV ${volumeName}`, objects.persistentVolume(volumeName, signal));
+    const persistent = await describeFetch(`PV ${volumeName}`, objects.persistentVolume(volumeName, signal));
     checkBinding(persistent, bound);
     spec = fromPersistent(name, persistent, claim.readOnly);
   } catch (err) {
@@ -46,7 +49,7 @@ export async function resolveVolume(
   return spec;
 }
 
-async function fetched<T>(what: string, work: Promise<T>): Promise<T> {
+async function describeFetch<T>(what: string, work: Promise<T>): Promise<T> {
   return await work.catch((err: unknown) => {
     const kind = err instanceof KubeletError ? err.kind : 'internal';
     const message = `failed to fetch ${what} from API server: ${describeError(err)}`;
@@ -57,15 +60,15 @@ async function fetched<T>(what: string, work: Promise<T>): Promise<T> {
 interface ClaimReference {
   readonly claimName: string;
   readonly readOnly: boolean;
-  readonly madeForPod: boolean;
+  readonly isEphemeral: boolean;
 }
 
 function claimOf(pod: Pod, volume: Volume): ClaimReference | undefined {
   const { persistentVolumeClaim: claim, ephemeral } = volume;
   if (claim !== undefined)
-    return { claimName: claim.claimName, readOnly: claim.readOnly === true, madeForPod: false };
+    return { claimName: claim.claimName, readOnly: claim.readOnly === true, isEphemeral: false };
   if (ephemeral === undefined) return undefined;
-  return { claimName: `${pod.metadata?.name ?? ''}-${volume.name}`, readOnly: false, madeForPod: true };
+  return { claimName: `${pod.metadata?.name ?? ''}-${volume.name}`, readOnly: false, isEphemeral: true };
 }
 
 const protection = 'kubernetes.io/pvc-protection';
@@ -77,7 +80,7 @@ function checkClaim({ metadata, spec, status }: PersistentVolumeClaim): void {
   if ((spec?.volumeName ?? '') === '') refuse('PVC has empty pvc.Spec.VolumeName');
 }
 
-/** A claim of the right name that somebody else made could hold somebody else's data. */
+/** A claim of the right name that was not created for this pod could hold another pod's data. */
 function checkOwner(pod: Pod, { metadata }: PersistentVolumeClaim): void {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.uid === pod.metadata?.uid && owner?.uid !== undefined) return;
@@ -100,7 +103,7 @@ function checkBinding(persistent: PersistentVolume, claim: PersistentVolumeClaim
     );
 }
 
-/** What is a device cannot be mounted, and what is a directory is no device. */
+/** A Block volume cannot be used in volumeMounts, nor a Filesystem volume in volumeDevices. */
 function checkMode(pod: Pod, { isBlock, name }: VolumeSpec): void {
   const uses = (list: 'volumeMounts' | 'volumeDevices'): boolean =>
     allContainers(pod).some((container) => (container[list] ?? []).some((each) => each.name === name));

@@ -1,4 +1,4 @@
-// What a volume that is a file system of its own uses: what its file system says. Upstream: pkg/volume/metrics_statfs.go.
+// The usage of a volume that is a file system of its own, from statfs. Upstream: pkg/volume/metrics_statfs.go.
 import type { VolumeHost } from '../../api/ports/volume-host.ts';
 import type { VolumeStats } from '../plugin.ts';
 

@@ -3,7 +3,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { asPodUid } from '../../api/pod/pod-ref.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { MountedVolumes } from '../mounted-volumes.ts';
-import { plainPlugin, type VolumePlugin, type VolumeStats } from '../plugin.ts';
+import { pluginDefaults, type VolumePlugin, type VolumeStats } from '../plugin.ts';
 import { VolumeStatsReader } from './volume-stats.ts';
 
 const periodMs = 60_000;
@@ -24,7 +24,7 @@ function slowVolume() {
   const mounts = new MountedVolumes();
   const ends: ((stats: VolumeStats) => void)[] = [];
   const plugin: VolumePlugin = {
-    ...plainPlugin,
+    ...pluginDefaults,
     name: 'slow',
     canServe: () => true,
     setUp: () => Promise.reject(new Error('not here')),
@@ -39,8 +39,8 @@ function slowVolume() {
     persistent: undefined,
     isBlock: false,
   };
-  const place = { kind: 'path', path: '/data' } as const;
-  mounts.set(uid, { spec, plugin, place, readOnly: false, managed: true, mountedAtMs: 0 });
+  const location = { kind: 'path', path: '/data' } as const;
+  mounts.set(uid, { spec, plugin, location, readOnly: false, managed: true, mountedAtMs: 0 });
   const log = silentLogger;
   const reader = new VolumeStatsReader({
     mounts,

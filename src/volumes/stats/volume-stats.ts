@@ -1,6 +1,6 @@
-// Measures what the volumes of pods use. Upstream: pkg/kubelet/server/stats/volume_stat_calculator.go.
-// Invariants: a pod is measured once at a time, however long that takes, and not again before the period after it is over; few
-// pods are measured at once, so that the walks leave time for everything else; a volume that cannot be measured is left out.
+// Measures the usage of the volumes of pods. Upstream: pkg/kubelet/server/stats/volume_stat_calculator.go.
+// Invariants: a pod has at most one measurement in flight, and is measured again only when the period after it is over; few pods
+// are measured in parallel, so that the walks leave time for other work; a volume that fails is left out of the result.
 
 import type { PodUid } from '../../api/pod/pod-ref.ts';
 import type { VolumeStatsSource, VolumeUsage } from '../../api/ports/volume-stats.ts';
@@ -18,20 +18,20 @@ interface VolumeStatsDeps {
   readonly mounts: MountedVolumes;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long a measurement is good. */
+  /** How long a measurement stays valid. */
   readonly periodMs: number;
   readonly metrics: Pick<VolumeMetricsPort, 'measured'>;
 }
 
 interface Measured {
-  /** Undefined while it is under way. */
+  /** Undefined while the measurement is in flight. */
   endedMs: number | undefined;
   readonly volumes: Promise<readonly VolumeUsage[]>;
 }
 
 const parallel = 2;
-/** A walk may take minutes, but no longer than this. */
-const longestMs = 300_000;
+/** Deadline of a measurement; a walk may take minutes. */
+const deadlineMs = 300_000;
 
 export class VolumeStatsReader implements Component, VolumeStatsSource {
   readonly name = 'volume-stats';
@@ -42,7 +42,7 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
 
   constructor(deps: VolumeStatsDeps) {
     this.#deps = deps;
-    this.#slots = new Slots({ clock: deps.clock, count: parallel, leaseMs: longestMs });
+    this.#slots = new Slots({ clock: deps.clock, count: parallel, leaseMs: deadlineMs });
     // A measurement does not outlive the volumes it covers, nor hide one that was mounted since.
     this.wakes = [on(deps.mounts.changed, (uid) => void this.#pods.delete(uid))];
   }
@@ -56,7 +56,7 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
     const volumes = mounts.ofPod(uid);
     if (volumes.length === 0) return Promise.resolve([]);
     const last = this.#pods.get(uid);
-    // A walk may take longer than the period: were it begun anew by then, nobody would ever see its result.
+    // A walk may take longer than the period. Restarting it would prevent it from ever finishing.
     if (last !== undefined && (last.endedMs === undefined || clock.monotonic() - last.endedMs < periodMs))
       return raceAbort(last.volumes, signal);
     const measured: Measured = {
@@ -71,10 +71,10 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
 
   async #measureAll(uid: PodUid, volumes: readonly MountedVolume[]): Promise<readonly VolumeUsage[]> {
     const slot = await this.#slots.acquire(0);
-    const enough = new AbortController();
-    const timer = this.#deps.clock.setTimer(longestMs, () => enough.abort());
+    const deadline = new AbortController();
+    const timer = this.#deps.clock.setTimer(deadlineMs, () => deadline.abort());
     try {
-      const all = await Promise.all(volumes.map((volume) => this.#measure(uid, volume, enough.signal)));
+      const all = await Promise.all(volumes.map((volume) => this.#measure(uid, volume, deadline.signal)));
       return all.flatMap((usage) => usage ?? []);
     } finally {
       timer.cancel();
@@ -83,18 +83,18 @@ export class VolumeStatsReader implements Component, VolumeStatsSource {
   }
 
   async #measure(uid: PodUid, volume: MountedVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
-    const { plugin, place, spec } = volume;
+    const { plugin, location, spec } = volume;
     const { clock, metrics } = this.#deps;
-    if (place.kind !== 'path') return undefined;
+    if (location.kind !== 'path') return undefined;
     try {
-      const beganMs = clock.monotonic();
-      const measured = await raceAbort(plugin.stats(place.path, signal), signal);
+      const startedMs = clock.monotonic();
+      const measured = await raceAbort(plugin.stats(location.path, signal), signal);
       if (measured === undefined) return undefined;
       const { source, ...stats } = measured;
-      if (source !== undefined) metrics.measured(source, (clock.monotonic() - beganMs) / 1000);
+      if (source !== undefined) metrics.measured(source, (clock.monotonic() - startedMs) / 1000);
       return { ...describe(volume), ...stats, measuredAtMs: clock.now() };
     } catch (err) {
-      this.#deps.log.v(2).info('Volume could not be measured', {
+      this.#deps.log.v(2).info('Failed to measure volume', {
         podUID: uid,
         volume: spec.name,
         err: describeError(err),

@@ -8,7 +8,7 @@ import type { EventText } from '../../../src/api/ports/events.ts';
 import type { Volumes } from '../../../src/assemble/volumes.ts';
 import { startComponent } from '../../../src/base/component.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
-import { plainPlugin, type VolumePlugin } from '../../../src/volumes/plugin.ts';
+import { pluginDefaults, type VolumePlugin } from '../../../src/volumes/plugin.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
 import { FakePodObjects } from '../../fakes/fake-pod-objects.ts';
@@ -39,7 +39,7 @@ function drivenPlugin(): VolumePlugin {
     return path;
   };
   return {
-    ...plainPlugin,
+    ...pluginDefaults,
     name: 'example.com/driven',
     canServe: ({ persistent }) => persistent?.spec?.flexVolume?.driver === 'driven',
     deviceKey: ({ directoryName }) => handleOf(directoryName),
@@ -47,11 +47,11 @@ function drivenPlugin(): VolumePlugin {
     setUp: async ({ path, spec }) => {
       const from = await stage(spec.directoryName);
       if (host.mounts.some((mount) => mount.path === path))
-        return { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
+        return { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
       await host.makeDirectory(path);
       await host.bind(from, path, { readOnly: spec.readOnly });
       did.push(`publish ${spec.directoryName}`);
-      return { place: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
+      return { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
     },
     tearDown: async ({ path, directoryName }) => {
       await host.unmount(path);
@@ -65,9 +65,9 @@ function drivenPlugin(): VolumePlugin {
       },
       tearDown: async ({ directoryName }) => void did.push(`unpublish device ${directoryName}`),
     },
-    node: {
+    nodeDevices: {
       keyOf: async ({ directoryName }) => handleOf(directoryName),
-      known: async () => await host.listDirectories(staged),
+      list: async () => await host.listDirectories(staged),
       release: async (key) => {
         did.push(`unstage ${key}`);
         host.entries.delete(`${staged}/${key}`);
@@ -317,6 +317,8 @@ describe('local block devices', () => {
 
   test('a kind without devices says so', async () => {
     bound({ nfs: { server: 's', path: '/e' }, volumeMode: 'Block' });
-    expect(await mounted(podUsing('one', 'device'))).toContain('kubernetes.io/nfs has no devices');
+    expect(await mounted(podUsing('one', 'device'))).toContain(
+      'kubernetes.io/nfs does not support block devices',
+    );
   });
 });

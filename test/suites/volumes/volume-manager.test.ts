@@ -465,7 +465,7 @@ describe('ends', () => {
     );
     expect(await end).toContain('UnmountVolume.TearDown failed for volume "v" : in use');
     expect(host.mounts).toHaveLength(1);
-    expect(await tried(podWith({ emptyDir: { medium: 'Memory' } }))).toContain('being taken down');
+    expect(await tried(podWith({ emptyDir: { medium: 'Memory' } }))).toContain('being unmounted');
     host.injectFault('unmount', undefined);
     await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
     expect(host.mounts).toEqual([]);
@@ -523,7 +523,7 @@ describe('ends', () => {
   test('a kind of volume nobody here knows is left alone and named', async () => {
     await host.makeDirectory(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`);
     const end = room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message);
-    expect(await clock.until(end)).toContain('volumes of kubernetes.io~csi are not known here');
+    expect(await clock.until(end)).toContain('no volume plugin matched directory kubernetes.io~csi');
     expect(host.entries.has(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`)).toBe(true);
   });
 
@@ -630,7 +630,7 @@ describe('what volumes use', () => {
         Promise.reject(new KubeletError('forbidden', 'EPERM', 'not here')),
       );
       expect(await sourceOf(podWith({ emptyDir: {} }, own))).toBe('du 0');
-      expect(log.filter((line) => line.includes('Volume gets no project'))).toHaveLength(1);
+      expect(log.filter((line) => line.includes('Failed to assign a quota project'))).toHaveLength(1);
     });
 
     test('the next life counts on, and its end leaves no project, also with the gate off by then', async () => {

@@ -1,8 +1,8 @@
-// The directory of a volume whose content is the kubelet's own or the containers': on disk or a file system in memory, and
-// marked when it is complete. Shared by emptyDir and by the volumes that hold files of the cluster.
+// The directory of a volume that the kubelet creates and removes: on disk, or a file system in memory, with a marker file once
+// it is complete. Shared by emptyDir and the volumes whose files the kubelet writes.
 // Upstream: pkg/volume/emptydir, which upstream's other plugins wrap; the marker is pkg/volume/util (SetReady).
-// Invariants: never mounted twice, also when the kubelet was killed between the mount and its mark; taken down from what is
-// on disk alone.
+// Invariants: never mounted twice, even if the kubelet was killed between mount and marker; removal relies only on what is on
+// disk.
 import type { Allocatable } from '../../api/pod/pod-fields.ts';
 import type { VolumeHost, VolumeRemains } from '../../api/ports/volume-host.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
@@ -11,7 +11,7 @@ import { isKind } from '../../base/errors.ts';
 import { readyDir, type VolumeLayout } from '../layout.ts';
 import type { VolumeOnDisk, VolumeStats } from '../plugin.ts';
 
-export interface OwnDirectoryDeps {
+export interface ManagedDirectoryDeps {
   readonly host: VolumeHost;
   readonly layout: VolumeLayout;
 }
@@ -21,43 +21,43 @@ export type Medium =
   | { readonly kind: 'memory'; readonly sizeBytes: bigint | undefined }
   | { readonly kind: 'huge-pages'; readonly pageSizeBytes: bigint };
 
-/** The node's allocatable memory, which bounds every file system in memory. */
+/** The node's allocatable memory, the upper bound of a file system in memory. */
 export function memoryBytes(allocatable: Allocatable): bigint {
   return Quantity.fromJson(allocatable['memory'] ?? '0').value();
 }
 
 const mode = 0o777;
-/** Of a directory that is mounted on, and of the marks: what others see there is not theirs, or another's. */
+/** For mount points and marker directories, which nobody but root needs to enter. */
 const hiddenMode = 0o750;
-const mountedTypes = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' } as const;
+const fsTypes = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' } as const;
 
-/** New: made just now. Partial: somebody began it and was cut off. */
+/** New: just created. Partial: an earlier set-up was interrupted. */
 type DirectoryState = 'new' | 'partial' | 'complete';
 
-interface OwnDirectory {
-  /** What names its mark, which differs for wrapped volumes. */
+interface ManagedDirectory {
+  /** Name of its marker, which differs between emptyDir and the volumes that wrap it. */
   readonly marker: string;
   readonly medium: Medium;
-  /** Whether it was complete when it was asked for last. */
-  readonly again: boolean;
+  /** Whether this process has completed it before. */
+  readonly isRemount: boolean;
 }
 
-/** Says what was there before. */
-export async function makeOwnDirectory(
-  deps: OwnDirectoryDeps,
+/** Creates the directory, mounts its file system if it has one, and returns the state it found. */
+export async function makeManagedDirectory(
+  deps: ManagedDirectoryDeps,
   { path, uid }: VolumeOnDisk,
-  { marker, medium, again }: OwnDirectory,
+  { marker, medium, isRemount }: ManagedDirectory,
 ): Promise<DirectoryState> {
   const { host, layout } = deps;
-  if (again && (await isComplete(deps, { path, uid, marker, medium }))) return 'complete';
-  // The place of the mark is made beside it: at the end only the mark itself is left to do.
+  if (isRemount && (await isComplete(deps, { path, uid, marker, medium }))) return 'complete';
+  // Both directories are created in parallel, so that only the marker file remains to be created at the end.
   const [isNew = false] = await settleAll([
     host.makeDirectory(path, medium.kind === 'disk' ? mode : hiddenMode),
     host.makeDirectory(readyDir(layout, uid, marker), hiddenMode),
   ]);
   if (medium.kind !== 'disk') {
-    // A directory that was not there is neither mounted nor complete: nothing else has to be looked at.
-    const isMounted = !isNew && (await host.isMountedAs(path, mountedTypes[medium.kind]));
+    // A new directory is neither mounted nor complete; no further check is needed.
+    const isMounted = !isNew && (await host.isMountedAs(path, fsTypes[medium.kind]));
     if (!isMounted) {
       if (medium.kind === 'memory') await host.mountTmpfs(path, medium.sizeBytes);
       else await host.mountHugePages(path, medium.pageSizeBytes);
@@ -66,23 +66,28 @@ export async function makeOwnDirectory(
   }
   if (isNew) return 'new';
   if (await isMarkedComplete(deps, uid, marker)) return 'complete';
-  // Whoever made it may have been cut off before its mode was set; once complete, its mode is the containers'.
+  // The set-up may have been interrupted before it set the mode. Once complete, containers may have changed the mode.
   await host.setMode(path, mode);
   return 'partial';
 }
 
 async function isComplete(
-  deps: OwnDirectoryDeps,
-  own: { readonly path: string; readonly uid: string; readonly marker: string; readonly medium: Medium },
+  deps: ManagedDirectoryDeps,
+  directory: {
+    readonly path: string;
+    readonly uid: string;
+    readonly marker: string;
+    readonly medium: Medium;
+  },
 ): Promise<boolean> {
-  const { path, uid, marker, medium } = own;
-  const looks = [isMarkedComplete(deps, uid, marker)];
-  if (medium.kind !== 'disk') looks.push(deps.host.isMountedAs(path, mountedTypes[medium.kind]));
-  return (await settleAll(looks)).every(Boolean);
+  const { path, uid, marker, medium } = directory;
+  const checks = [isMarkedComplete(deps, uid, marker)];
+  if (medium.kind !== 'disk') checks.push(deps.host.isMountedAs(path, fsTypes[medium.kind]));
+  return (await settleAll(checks)).every(Boolean);
 }
 
 export async function markComplete(
-  { host, layout }: OwnDirectoryDeps,
+  { host, layout }: ManagedDirectoryDeps,
   uid: string,
   marker: string,
 ): Promise<void> {
@@ -90,26 +95,26 @@ export async function markComplete(
 }
 
 export async function isMarkedComplete(
-  { host, layout }: OwnDirectoryDeps,
+  { host, layout }: ManagedDirectoryDeps,
   uid: string,
   marker: string,
 ): Promise<boolean> {
   return (await host.kindOf(`${readyDir(layout, uid, marker)}/ready`)) === 'file';
 }
 
-/** Removes its mark, then unmounts it when it is mounted and removes it with its content. */
-export async function removeOwnDirectory(
-  { host, layout }: OwnDirectoryDeps,
+/** Removes the marker, unmounts the directory if it is mounted, and removes it with its content. */
+export async function removeManagedDirectory(
+  { host, layout }: ManagedDirectoryDeps,
   { path, uid }: VolumeOnDisk,
   { marker, remains }: { readonly marker: string; readonly remains: VolumeRemains },
 ): Promise<void> {
-  // The mark goes first: what is half removed is not complete.
+  // The marker is removed first: a partly removed directory is not complete.
   await host.removeFiles(readyDir(layout, uid, marker), ['ready']);
   await host.removeVolume(path, remains);
 }
 
-/** What is in it, and what its file system has left. */
-export async function ownDirectoryStats(
+/** The usage of the directory, and the free space of its file system. */
+export async function managedDirectoryStats(
   host: VolumeHost,
   path: string,
   signal: AbortSignal,
@@ -126,7 +131,7 @@ export async function ownDirectoryStats(
       source: usage.source,
     };
   } catch (err) {
-    // It went away while we looked.
+    // The directory was removed during the measurement.
     if (isKind(err, 'not-found')) return undefined;
     throw err;
   }

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { FakeVolumeHost } from '../../../test/fakes/fake-volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { type Medium, makeOwnDirectory, markComplete, removeOwnDirectory } from './own-directory.ts';
+import {
+  type Medium,
+  makeManagedDirectory,
+  markComplete,
+  removeManagedDirectory,
+} from './managed-directory.ts';
 
 const layout = { podsDir: '/root/pods', pluginsDir: '/root/plugins' };
 const path = '/root/pods/u/volumes/kubernetes.io~secret/v';
@@ -12,8 +17,8 @@ const memory: Medium = { kind: 'memory', sizeBytes: 1_024n };
 function ground() {
   const host = new FakeVolumeHost(layout.podsDir);
   const deps = { host, layout };
-  const make = (medium: Medium, again = false) =>
-    makeOwnDirectory(deps, volume, { marker: 'wrapped_v', medium, again });
+  const make = (medium: Medium, isRemount = false) =>
+    makeManagedDirectory(deps, volume, { marker: 'wrapped_v', medium, isRemount });
   const mark = () => markComplete(deps, 'u', 'wrapped_v');
   const called = (work: () => Promise<unknown>) => {
     host.calls.length = 0;
@@ -45,7 +50,7 @@ for (const medium of [disk, memory]) {
     const { host, deps, make, mark } = ground();
     await make(medium);
     await mark();
-    await removeOwnDirectory(deps, volume, { marker: 'wrapped_v', remains: 'empty' });
+    await removeManagedDirectory(deps, volume, { marker: 'wrapped_v', remains: 'empty' });
     expect(host.mounts).toEqual([]);
     expect(await make(medium, true)).toBe('new');
     await mark();
@@ -67,7 +72,7 @@ test('the mark goes before anything of the volume does', async () => {
   await make(memory);
   await mark();
   host.injectFault('removeVolume', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
-  const removal = removeOwnDirectory(deps, volume, { marker: 'wrapped_v', remains: 'mount' });
+  const removal = removeManagedDirectory(deps, volume, { marker: 'wrapped_v', remains: 'mount' });
   await expect(removal).rejects.toThrow('in use');
   host.injectFault('removeVolume', undefined);
   expect(await make(memory)).toBe('partial');
