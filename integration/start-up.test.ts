@@ -176,8 +176,8 @@ describeOnRig('start-up', () => {
       WATCHDOG_PID: '1',
     };
     const kubelet = await launch({ env });
-    expect(kubelet.log.matching(/^W.*Systemd could not be notified.*READY=1/)).toHaveLength(1);
-    expect(kubelet.log.matching(/watchdog/)).toEqual([]);
+    expect(kubelet.log.matching(/^W.*Failed to notify systemd.*READY=1/)).toHaveLength(1);
+    expect(kubelet.log.matching(/Starting systemd watchdog|notifying? the systemd watchdog/)).toEqual([]);
   });
 
   test('a watchdog that cannot be kept is refused before anything is done', async () => {

@@ -1,5 +1,5 @@
-// The entry point of the thread that reads large manifests; it is started by src/edge/manifests/decode-worker-client.ts and
-// lies beside main in the bundle.
+// The entry point of the thread that decodes large manifests. Started by src/edge/manifests/decode-worker-client.ts; lies beside
+// main in the bundle.
 import { parentPort } from 'node:worker_threads';
 import { staticPodUid } from '../api/pod/static-pod-hash/compute.ts';
 import { serveWork } from '../edge/manifests/decode-worker-serve.ts';

@@ -1,5 +1,5 @@
-// The kubelet command. Signals are heard before anything else is loaded, so that a stop during start-up is a clean stop.
-// Invariant: this is the only place that ends the process and listens to its signals.
+// The entry point of the kubelet process. Installs signal handlers before anything else is loaded, so that a signal during
+// start-up is a clean stop. Invariant: only this file ends the process and handles its signals.
 import inspector from 'node:inspector';
 import { Aborted } from '../base/errors.ts';
 
@@ -7,26 +7,26 @@ const stop = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.on(signal, () => stop.abort(new Aborted(signal)));
 
-// Node opens its inspector on SIGUSR1, and every local user who can connect to it runs code as root.
+// Node.js opens its inspector on SIGUSR1, and every local user who can connect to it can run code as root.
 process.on('SIGUSR1', () => undefined);
 closeInspector();
 
 try {
   const { runCommand } = await import('./command.ts');
-  // A signal from before the handler may only have been acted on meanwhile.
+  // Node.js may have handled a signal from before the handler was installed only now.
   closeInspector();
   const code = await runCommand(process.argv.slice(2), stop, import.meta.url);
   process.exitCode = code;
-  // Nothing keeps the loop alive by now; a handle that does must not keep a stopped kubelet in the process table.
+  // The event loop should be empty by now; a leaked handle must not keep a stopped kubelet alive.
   setTimeout(() => process.exit(code), 1_000).unref();
 } catch (err) {
   process.stderr.write(`kubelet: ${err instanceof Error ? err.message : String(err)}\n`);
   process.exit(1);
 }
 
-/** Closes an inspector that a signal has opened. One that was asked for on Node's command line stays. */
+/** Closes an inspector that a signal opened. One requested on the command line of Node.js stays open. */
 function closeInspector(): void {
   const options = [...process.execArgv, ...(process.env['NODE_OPTIONS'] ?? '').split(' ')];
-  const isWanted = options.some((option) => /^--inspect(-brk|-wait)?(=|$)/.test(option));
-  if (!isWanted && inspector.url() !== undefined) inspector.close();
+  const isRequested = options.some((option) => /^--inspect(-brk|-wait)?(=|$)/.test(option));
+  if (!isRequested && inspector.url() !== undefined) inspector.close();
 }

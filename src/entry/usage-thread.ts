@@ -1,6 +1,7 @@
-// The entry point of the thread that measures trees; it is started by usage-thread-client.ts and lies beside main in the bundle.
-// Invariant: the trees are measured in turn, each for a moment, so that a large one does not hold up the small ones; which one is
-// worked on, and that it goes on, is in memory shared with the main thread, which sees from it when a file system hangs.
+// The entry point of the thread that measures the disk usage of directory trees. Started by
+// src/edge/volumes/usage/usage-thread-client.ts; lies beside main in the bundle.
+// Invariants: the walks take turns of turnMs, so that a large tree does not delay small ones; the current walk and its progress
+// are in memory shared with the main thread, which detects a hung file system from them.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { DiskUsage } from '../api/ports/volume-host.ts';
 import { describeError, KubeletError } from '../base/errors.ts';
@@ -22,24 +23,24 @@ let isRunning = false;
 parentPort?.on('message', (request: UsageRequest) => {
   if ('path' in request) walks.set(request.id, walkUsage(request.path));
   else cancel(request.cancel);
-  if (!isRunning) turn();
+  if (!isRunning) runTurn();
 });
 
-function turn(): void {
+function runTurn(): void {
   for (const [id, walk] of walks) {
     Atomics.store(state, usageState.current, id);
-    const answer = workOn(id, walk);
+    const answer = advance(id, walk);
     if (answer === undefined) continue;
     walks.delete(id);
-    tell(answer);
+    send(answer);
   }
   Atomics.store(state, usageState.current, 0);
   isRunning = walks.size > 0;
-  // Requests come in between.
-  if (isRunning) setImmediate(turn);
+  // Lets requests in between turns.
+  if (isRunning) setImmediate(runTurn);
 }
 
-function workOn(id: number, walk: Walk): UsageAnswer | undefined {
+function advance(id: number, walk: Walk): UsageAnswer | undefined {
   const untilMs = performance.now() + turnMs;
   try {
     do {
@@ -57,10 +58,10 @@ function workOn(id: number, walk: Walk): UsageAnswer | undefined {
 function cancel(id: number): void {
   walks.get(id)?.return({ bytes: 0, inodes: 0, source: 'du' });
   walks.delete(id);
-  tell({ id, code: 'Cancelled', message: 'given up' });
+  send({ id, code: 'Cancelled', message: 'given up' });
 }
 
-function tell(answer: UsageAnswer): void {
-  // The list: nothing is handed over, everything is copied.
+function send(answer: UsageAnswer): void {
+  // The empty transfer list: everything is copied.
   parentPort?.postMessage(answer, []);
 }

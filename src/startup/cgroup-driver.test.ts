@@ -3,11 +3,11 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { CgroupDriver } from '../api/cri/generated/runtime/v1/api.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
-import { type CgroupDriverDeps, findCgroupDriver } from './cgroup-driver.ts';
+import { findCgroupDriver, type RuntimeConfigCall } from './cgroup-driver.ts';
 
-type Answer = Awaited<ReturnType<CgroupDriverDeps['runtimeConfig']>>;
+type Answer = Awaited<ReturnType<RuntimeConfigCall>>;
 
-async function asked(...answers: readonly (Answer | KubeletError)[]) {
+async function find(...answers: readonly (Answer | KubeletError)[]) {
   const clock = new FakeClock(0);
   let calls = 0;
   const found = findCgroupDriver({
@@ -28,38 +28,38 @@ async function asked(...answers: readonly (Answer | KubeletError)[]) {
   return { driver, calls };
 }
 
-const away = new KubeletError('unavailable', 'UNAVAILABLE', 'no such file');
+const unreachable = new KubeletError('unavailable', 'UNAVAILABLE', 'no such file');
 
-test('the runtime says it', async () =>
-  expect(await asked({ linux: { cgroupDriver: CgroupDriver.SYSTEMD } })).toEqual({
+test('uses the driver that the runtime reports', async () =>
+  expect(await find({ linux: { cgroupDriver: CgroupDriver.SYSTEMD } })).toEqual({
     driver: 'systemd',
     calls: 1,
   }));
 
-test('it says nothing of Linux, or does not know the question: as configured', async () => {
-  expect(await asked({})).toEqual({ driver: 'cgroupfs', calls: 1 });
+test('uses the configured driver when the runtime reports none or lacks the call', async () => {
+  expect(await find({})).toEqual({ driver: 'cgroupfs', calls: 1 });
   const unknown = new KubeletError('internal', 'UNIMPLEMENTED', 'unknown method RuntimeConfig');
-  expect(await asked(unknown)).toEqual({ driver: 'cgroupfs', calls: 1 });
+  expect(await find(unknown)).toEqual({ driver: 'cgroupfs', calls: 1 });
 });
 
-test('it comes up while it is asked', async () =>
-  expect(await asked(away, { linux: { cgroupDriver: CgroupDriver.SYSTEMD } })).toEqual({
+test('retries while the runtime is starting', async () =>
+  expect(await find(unreachable, { linux: { cgroupDriver: CgroupDriver.SYSTEMD } })).toEqual({
     driver: 'systemd',
     calls: 2,
   }));
 
-test('it does not: as configured, after three tries', async () =>
-  expect(await asked(away)).toEqual({ driver: 'cgroupfs', calls: 3 }));
+test('uses the configured driver after three failed attempts', async () =>
+  expect(await find(unreachable)).toEqual({ driver: 'cgroupfs', calls: 3 }));
 
-test('a driver nobody knows is refused', async () =>
-  expect((await asked({ linux: { cgroupDriver: CgroupDriver.UNRECOGNIZED } })).driver).toContain(
+test('rejects an unknown driver', async () =>
+  expect((await find({ linux: { cgroupDriver: CgroupDriver.UNRECOGNIZED } })).driver).toContain(
     'runtime returned an unknown cgroup driver',
   ));
 
-test('asked to stop meanwhile: at once, and not as a failure', async () => {
+test('an abort ends the retries at once and is not a failure', async () => {
   const stop = new AbortController();
   const found = findCgroupDriver({
-    runtimeConfig: () => Promise.reject(away),
+    runtimeConfig: () => Promise.reject(unreachable),
     configured: 'cgroupfs',
     clock: new FakeClock(0),
     signal: stop.signal,

@@ -1,4 +1,4 @@
-// Which driver of cgroups is used: the runtime's own, where it says so, since the two must agree; else the configured one.
+// Finds the cgroup driver: the one that the container runtime reports, since both must use the same, or else the configured one.
 // Upstream: getCgroupDriverFromCRI in cmd/kubelet/app/server.go.
 
 import { CgroupDriver } from '../api/cri/generated/runtime/v1/api.ts';
@@ -7,10 +7,15 @@ import type { Clock } from '../base/clock.ts';
 import { KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface CgroupDriverDeps {
-  readonly runtimeConfig: (signal: AbortSignal) => Promise<{
-    readonly linux?: { readonly cgroupDriver: CgroupDriver } | undefined;
-  }>;
+interface RuntimeConfig {
+  readonly linux?: { readonly cgroupDriver: CgroupDriver } | undefined;
+}
+
+/** The CRI call RuntimeConfig. */
+export type RuntimeConfigCall = (signal: AbortSignal) => Promise<RuntimeConfig>;
+
+interface CgroupDriverDeps {
+  readonly runtimeConfig: RuntimeConfigCall;
   /** cgroupDriver of the configuration. */
   readonly configured: string;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -18,9 +23,9 @@ export interface CgroupDriverDeps {
   readonly log: Logger;
 }
 
-const tries = 3;
+const attempts = 3;
 /** The runtime may still be starting. */
-const pauseMs = 2_000;
+const retryMs = 2_000;
 
 const names: Readonly<Partial<Record<CgroupDriver, string>>> = {
   [CgroupDriver.SYSTEMD]: 'systemd',
@@ -29,9 +34,9 @@ const names: Readonly<Partial<Record<CgroupDriver, string>>> = {
 
 export async function findCgroupDriver(deps: CgroupDriverDeps): Promise<string> {
   const { configured, log } = deps;
-  const answer = await ask(deps);
-  if (answer?.linux === undefined) return configured;
-  const { cgroupDriver } = answer.linux;
+  const reported = await readRuntimeConfig(deps);
+  if (reported?.linux === undefined) return configured;
+  const { cgroupDriver } = reported.linux;
   const driver = names[cgroupDriver];
   if (driver === undefined)
     throw new KubeletError(
@@ -43,26 +48,29 @@ export async function findCgroupDriver(deps: CgroupDriverDeps): Promise<string> 
   return driver;
 }
 
-async function ask(
-  deps: CgroupDriverDeps,
-): Promise<Awaited<ReturnType<CgroupDriverDeps['runtimeConfig']>> | undefined> {
+async function readRuntimeConfig(deps: CgroupDriverDeps): Promise<RuntimeConfig | undefined> {
   const { clock, configured, log, runtimeConfig, signal } = deps;
   for (let attempt = 1; ; attempt++) {
     try {
       return await runtimeConfig(signal);
     } catch (err) {
-      // Whoever is asked to stop meanwhile does so in the usual way, with whatever driver.
+      // The caller stops; the driver no longer matters.
       if (signal.aborted) return undefined;
       if (isUnimplemented(err)) {
-        log.v(2).info('The runtime does not say which cgroup driver it uses', { configured });
+        log
+          .v(2)
+          .info('The runtime does not report its cgroup driver, using the configured one', { configured });
         return undefined;
       }
-      if (attempt === tries) {
-        // differs from upstream, which gives up: static pods wait for the runtime, and the kubelet with them.
-        log.warn('The runtime could not be asked which cgroup driver it uses', { configured, err });
+      if (attempt === attempts) {
+        // differs from upstream, which fails to start: the kubelet and its static pods wait for the runtime.
+        log.warn('Failed to read the cgroup driver from the runtime, using the configured one', {
+          configured,
+          err,
+        });
         return undefined;
       }
-      await clock.sleep(pauseMs, signal).catch(() => undefined);
+      await clock.sleep(retryMs, signal).catch(() => undefined);
     }
   }
 }

@@ -6,36 +6,36 @@ import { logEffectiveConfiguration, maskConfiguration } from './effective-config
 
 const cases = [
   [
-    'header values, not their names',
+    'masks header values, not their names',
     { staticPodURLHeader: { Authorization: ['Bearer x', 'y'], 'X-A': ['z'] } },
     { staticPodURLHeader: { Authorization: ['<masked>'], 'X-A': ['<masked>'] } },
   ],
-  ['no headers', { staticPodURLHeader: {} }, { staticPodURLHeader: {} }],
-  ['headers that are null', { staticPodURLHeader: null }, { staticPodURLHeader: '<masked>' }],
+  ['keeps an empty header map', { staticPodURLHeader: {} }, { staticPodURLHeader: {} }],
+  ['masks headers that are null', { staticPodURLHeader: null }, { staticPodURLHeader: '<masked>' }],
   [
-    'user and password of a URL',
+    'masks user and password of a URL',
     { staticPodURL: 'https://me:pw@host:8443/pods' },
     { staticPodURL: 'https://<masked>@host:8443/pods' },
   ],
   [
-    'the query of a URL',
+    'masks the query of a URL',
     { staticPodURL: 'https://host/pods?token=abc&x=1#part' },
     { staticPodURL: 'https://host/pods?<masked>#part' },
   ],
-  ['a URL without secrets stays', { staticPodURL: 'https://host/a@b' }, { staticPodURL: 'https://host/a@b' }],
-  ['an empty URL stays', { staticPodURL: '' }, { staticPodURL: '' }],
+  ['keeps a URL without secrets', { staticPodURL: 'https://host/a@b' }, { staticPodURL: 'https://host/a@b' }],
+  ['keeps an empty URL', { staticPodURL: '' }, { staticPodURL: '' }],
   [
-    'tokens and passwords, however deep',
+    'masks tokens and passwords at any depth',
     { a: [{ bearerToken: 't', password: '' }], b: { clientSecret: 's' } },
     { a: [{ bearerToken: '<masked>', password: '' }], b: { clientSecret: '<masked>' } },
   ],
   [
-    'lists of secrets',
+    'masks lists of secrets',
     { tokens: ['kept'], token: ['t1', 't2'] },
     { tokens: ['kept'], token: ['<masked>', '<masked>'] },
   ],
   [
-    'all else stays',
+    'keeps everything else',
     {
       authentication: { webhook: { enabled: true, cacheTTL: '2m0s' } },
       maxPods: 110,
@@ -66,7 +66,7 @@ describe('logEffectiveConfiguration', () => {
     [4, 0],
     [5, 1],
   ] as const) {
-    test(`at -v=${level} it writes ${want} lines, and makes the configuration as often`, () => {
+    test(`at -v=${level} logs ${want} lines and renders the configuration ${want} times`, () => {
       const lines: string[] = [];
       const log = jsonLogger({
         write: (line) => lines.push(line),
@@ -74,12 +74,12 @@ describe('logEffectiveConfiguration', () => {
         verbosity: new Verbosity(level),
         pid: 1,
       });
-      let made = 0;
+      let rendered = 0;
       logEffectiveConfiguration(log, () => {
-        made++;
+        rendered++;
         return { staticPodURLHeader: { Authorization: ['Bearer x'] }, maxPods: 7 };
       });
-      expect([lines.length, made]).toEqual([want, want]);
+      expect([lines.length, rendered]).toEqual([want, want]);
       expect(lines.join('')).not.toContain('Bearer');
       if (want === 1) expect(lines[0]).toContain('"maxPods":7');
     });

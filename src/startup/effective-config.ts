@@ -1,15 +1,15 @@
-// The effective configuration as it may be logged. Upstream logs it at -v=5 with the values of staticPodURLHeader masked.
-// Invariant: no value that can be a credential comes out, wherever a field that holds one may be added.
+// Logs the effective configuration. Upstream logs it at -v=5 with the values of staticPodURLHeader masked.
+// Invariant: no value that may be a credential is logged, whatever field is added.
 import type { Logger } from '../base/log/log.ts';
 import { masked as mask, redactUrl } from '../base/log/redact-url.ts';
 
-/** Fields of which every value is a secret, however it is shaped. */
+/** Fields whose values are all secret, whatever their shape. */
 const secretFields: ReadonlySet<string> = new Set(['staticPodURLHeader']);
 const secretName = /(token|password|secret|authorization|credential|apikey)$/i;
-/** A URL may have a user, a password and a query, each a way to carry a token. */
+/** The user, password and query of a URL may carry a token. */
 const urlField = /url$/i;
 
-/** A copy of the configuration, as /configz has it, that is safe to log. */
+/** A copy of the configuration in the form of /configz that is safe to log. */
 export function maskConfiguration(value: unknown, name = ''): unknown {
   if (secretFields.has(name)) return maskAll(value);
   if (typeof value === 'string') return maskText(name, value);
@@ -18,7 +18,7 @@ export function maskConfiguration(value: unknown, name = ''): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskConfiguration(each, key)]));
 }
 
-/** Names stay: which header is sent is no secret, and helps. */
+/** Keeps the names: which header is sent is not secret, and helps in debugging. */
 function maskAll(value: unknown): unknown {
   if (Array.isArray(value)) return [mask];
   if (typeof value !== 'object' || value === null) return mask;
@@ -31,7 +31,7 @@ function maskText(name: string, text: string): string {
   return urlField.test(name) ? redactUrl(text) : text;
 }
 
-/** The configuration is made only when somebody reads the line. */
+/** Renders the configuration only if the verbosity is high enough. */
 export function logEffectiveConfiguration(log: Logger, configuration: () => unknown): void {
   const verbose = log.v(5);
   if (verbose.enabled)

@@ -10,8 +10,8 @@ const accepted = [
   ['with leading zeros', '01.2.3.004', ['1.2.3.4'], []],
   ['part of an address', '1.2.3', [], ['1.2.3']],
   ['a network', '1.2.3.0/24', [], ['1.2.3.0/24']],
-  ['the preference of IPv4', '0.0.0.0', ['0.0.0.0'], []],
-  ['the preference of IPv6', '::', ['::'], []],
+  ['0.0.0.0, which selects IPv4', '0.0.0.0', ['0.0.0.0'], []],
+  ['::, which selects IPv6', '::', ['::'], []],
   ['an address and garbage', '1.2.3.4,not-an-address', ['1.2.3.4'], ['not-an-address']],
   ['an IPv6 address', 'abcd::ef01', ['abcd::ef01'], []],
   ['an IPv6 address in another form', 'abcd:0abc:00ab:0000:0000::1', ['abcd:abc:ab::1'], []],
@@ -29,7 +29,7 @@ const pairs = [
   ],
 ] as const;
 
-const refused = [
+const rejected = [
   ['two of IPv4', '1.2.3.4,5.6.7.8', 'one IPv4 and one IPv6'],
   ['two of IPv6', 'abcd::1,abcd::2', 'one IPv4 and one IPv6'],
   ['IPv4 twice, once as IPv6', '1.2.3.4,::ffff:5.6.7.8', 'one IPv4 and one IPv6'],
@@ -37,9 +37,9 @@ const refused = [
 ] as const;
 
 const unspecified = [
-  ['a pair with ::', '1.2.3.4,::', 'stand alone'],
-  ['a pair with 0.0.0.0', '0.0.0.0,abcd::1', 'stand alone'],
-  ['both unspecified', '0.0.0.0,::', 'stand alone'],
+  ['a pair with ::', '1.2.3.4,::', 'are not allowed in a pair'],
+  ['a pair with 0.0.0.0', '0.0.0.0,abcd::1', 'are not allowed in a pair'],
+  ['both unspecified', '0.0.0.0,::', 'are not allowed in a pair'],
 ] as const;
 
 describe('parseNodeIps', () => {
@@ -50,32 +50,33 @@ describe('parseNodeIps', () => {
         expect(parseNodeIps(flag, { cloudProvider })).toEqual({ ips, ignored });
       });
     }
-    for (const [name, flag, why] of refused) {
-      test(`refused: ${name}, ${suffix}`, () => {
-        expect(() => parseNodeIps(flag, { cloudProvider })).toThrow(why);
+    for (const [name, flag, problem] of rejected) {
+      test(`rejects ${name}, ${suffix}`, () => {
+        expect(() => parseNodeIps(flag, { cloudProvider })).toThrow(problem);
       });
     }
     for (const [name, flag, ips, ignored] of pairs) {
       test(`${name}, ${suffix}`, () => {
         const parse = () => parseNodeIps(flag, { cloudProvider });
-        if (cloudProvider === 'gce') expect(parse).toThrow('do not go together with --cloud-provider=gce');
+        if (cloudProvider === 'gce')
+          expect(parse).toThrow('dual-stack is not supported with --cloud-provider=gce');
         else expect(parse()).toEqual({ ips, ignored });
       });
     }
-    for (const [name, flag, why] of unspecified) {
-      test(`refused: ${name}, ${suffix}`, () => {
+    for (const [name, flag, problem] of unspecified) {
+      test(`rejects ${name}, ${suffix}`, () => {
         expect(() => parseNodeIps(flag, { cloudProvider })).toThrow(
-          cloudProvider === 'gce' ? 'do not go together' : why,
+          cloudProvider === 'gce' ? 'dual-stack is not supported' : problem,
         );
       });
     }
   }
 
-  test('a refusal names the flag and what it was given', () => {
+  test('the error names the flag and its value', () => {
     expect(() => parseNodeIps('1.1.1.1,2.2.2.2', { cloudProvider: '' })).toThrow(
       expect.objectContaining({
         kind: 'invalid',
-        message: 'bad --node-ip "1.1.1.1,2.2.2.2": it takes one address, or one IPv4 and one IPv6 address',
+        message: 'invalid --node-ip "1.1.1.1,2.2.2.2": must be one address, or one IPv4 and one IPv6 address',
       }),
     );
   });
@@ -85,7 +86,7 @@ const host = ['127.0.0.1', '10.0.0.5', '::1', 'fe80::1%eth0', 'FD00::0005', '169
 const problems = [
   ['10.0.0.5', undefined],
   ['fd00::5', undefined],
-  ['10.0.0.6', 'none of the network interfaces'],
+  ['10.0.0.6', 'not assigned to any network interface'],
   ['127.0.0.1', 'loopback'],
   ['::1', 'loopback'],
   ['224.0.0.1', 'multicast'],

@@ -1,13 +1,13 @@
-// The node's own addresses as --node-ip gives them. Pure.
+// Parses and checks the node addresses of --node-ip. Pure.
 // Upstream: component-helpers/node/util (ParseNodeIPArgument) and validateNodeIP in pkg/kubelet/kubelet_node_status.go.
 
 import { isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../api/k8s/ip-address.ts';
 import { KubeletError } from '../base/errors.ts';
 
 interface NodeIps {
-  /** None, one, or one of each family with the preferred first. Canonical. 0.0.0.0 or :: alone prefers a family. */
+  /** None, one, or one of each family with the preferred first, in canonical form. 0.0.0.0 or :: alone selects a family. */
   readonly ips: readonly string[];
-  /** What was given and is no address. Upstream goes on without it, and so do clusters that got used to that. */
+  /** Entries that are not addresses. Upstream ignores them, and existing clusters rely on that. */
   readonly ignored: readonly string[];
 }
 
@@ -20,22 +20,27 @@ export function parseNodeIps(flag: string, options: { readonly cloudProvider: st
   const [first, second] = ips;
   if (first !== undefined && second !== undefined) {
     if (ips.length > 2 || first.family === second.family)
-      throw refuse(flag, 'it takes one address, or one IPv4 and one IPv6 address');
+      throw invalid(flag, 'must be one address, or one IPv4 and one IPv6 address');
     const { cloudProvider } = options;
     if (cloudProvider !== '' && cloudProvider !== 'external')
-      throw refuse(flag, `two addresses do not go together with --cloud-provider=${cloudProvider}`);
-    if (ips.some(isUnspecified)) throw refuse(flag, '0.0.0.0 and :: stand alone, not in a pair');
+      throw invalid(flag, `dual-stack is not supported with --cloud-provider=${cloudProvider}`);
+    if (ips.some(isUnspecified)) throw invalid(flag, '0.0.0.0 and :: are not allowed in a pair');
   }
   return { ips: ips.map(({ text }) => text), ignored };
 }
 
-function refuse(flag: string, why: string): KubeletError {
-  return new KubeletError('invalid', 'InvalidNodeIP', `bad --node-ip ${JSON.stringify(flag)}: ${why}`, {
-    details: { flag: 'node-ip', value: flag },
-  });
+function invalid(flag: string, problem: string): KubeletError {
+  return new KubeletError(
+    'invalid',
+    'InvalidNodeIP',
+    `invalid --node-ip ${JSON.stringify(flag)}: ${problem}`,
+    {
+      details: { flag: 'node-ip', value: flag },
+    },
+  );
 }
 
-/** Why a node cannot have this address; undefined when it can. `hostAddresses` are those of all its interfaces. */
+/** Why the address cannot be a node IP; undefined when it can. `hostAddresses` are those of all interfaces. */
 export function nodeIpProblem(text: string, hostAddresses: readonly string[]): string | undefined {
   const ip = parseIp(text);
   if (ip === undefined) return 'is not an IP address';
@@ -43,6 +48,6 @@ export function nodeIpProblem(text: string, hostAddresses: readonly string[]): s
   if (isMulticast(ip)) return 'is a multicast address';
   if (isLinkLocal(ip)) return 'is a link-local address';
   if (isUnspecified(ip)) return 'is the unspecified address';
-  const isOurs = hostAddresses.some((each) => parseIp(each.replace(/%.*/, ''))?.text === ip.text);
-  return isOurs ? undefined : 'is on none of the network interfaces of this host';
+  const isOnHost = hostAddresses.some((each) => parseIp(each.replace(/%.*/, ''))?.text === ip.text);
+  return isOnHost ? undefined : 'is not assigned to any network interface of this host';
 }

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { nodeName } from './node-name.ts';
 
 const cases = [
-  ['the name of the host', 'node-1', '', 'node-1'],
-  ['in lower case, trimmed', ' Node-1.Example.COM\n', '', 'node-1.example.com'],
-  ['the override wins', 'node-1', 'other', 'other'],
-  ['the override in lower case, trimmed', 'node-1', '\tOTHER ', 'other'],
-  ['an address is a name, too', 'node-1', '10.0.0.5', '10.0.0.5'],
+  ['uses the host name', 'node-1', '', 'node-1'],
+  ['converts to lower case and trims', ' Node-1.Example.COM\n', '', 'node-1.example.com'],
+  ['prefers the override', 'node-1', 'other', 'other'],
+  ['converts the override to lower case and trims it', 'node-1', '\tOTHER ', 'other'],
+  ['accepts an IP address as a name', 'node-1', '10.0.0.5', '10.0.0.5'],
 ] as const;
 
 describe('nodeName', () => {
@@ -15,14 +15,14 @@ describe('nodeName', () => {
       expect(nodeName(hostname, override)).toBe(want);
     });
   }
-  const refused = [
-    ['a host without a name', '', '', 'the host has no name'],
-    ['a host with a blank name', ' \n', '', 'the host has no name'],
-    ['a blank override, whatever the host is called', 'node-1', '  ', '--hostname-override is blank'],
+  const rejected = [
+    ['an empty host name', '', '', 'the host name is empty'],
+    ['a blank host name', ' \n', '', 'the host name is empty'],
+    ['a blank override', 'node-1', '  ', '--hostname-override is blank'],
   ] as const;
-  for (const [name, hostname, override, why] of refused) {
-    test(`refused: ${name}`, () => {
-      expect(() => nodeName(hostname, override)).toThrow(why);
+  for (const [name, hostname, override, problem] of rejected) {
+    test(`rejects ${name}`, () => {
+      expect(() => nodeName(hostname, override)).toThrow(problem);
     });
   }
 });

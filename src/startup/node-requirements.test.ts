@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { kernelSettings, type RequirementHost, requirementSteps } from './node-requirements.ts';
+import { noFacts } from './startup-step.ts';
 
 const signal = new AbortController().signal;
 const head = 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n';
@@ -31,19 +32,20 @@ function rig(over: Partial<RequirementHost> = {}, values: Readonly<Record<string
     const step = requirementSteps({ ...defaults, ...settings }, host, silentLogger).find(
       (each) => each.name === name,
     );
-    return { onFailure: step?.onFailure, done: await step?.run(signal).catch((err: Error) => err.message) };
+    const done = await step?.run(signal, noFacts).catch((err: Error) => err.message);
+    return { onFailure: step?.onFailure, done };
   };
   return { run, written };
 }
 
 describe('swap', () => {
-  const refused =
+  const message =
     'running with swap on is not supported, please disable swap or set --fail-swap-on flag to false';
   for (const [name, table, failSwapOn, want] of [
-    ['off', head, true, {}],
-    ['on', swapOn, true, refused],
-    ['on, and allowed', swapOn, false, {}],
-    ['the kernel has none', undefined, true, {}],
+    ['accepts a node without swap', head, true, {}],
+    ['rejects swap', swapOn, true, message],
+    ['accepts swap if failSwapOn is false', swapOn, false, {}],
+    ['accepts a kernel without swap support', undefined, true, {}],
   ] as const)
     test(name, async () =>
       expect(await rig({ swaps: async () => table }).run('swap', { failSwapOn })).toEqual({
@@ -53,13 +55,13 @@ describe('swap', () => {
     );
 });
 
-describe('controllers of version 1', () => {
+describe('controllers of cgroup v1', () => {
   for (const [name, mounted, want] of [
-    ['version 2', undefined, {}],
-    ['all', ['cpu', 'cpuacct', 'cpuset', 'memory', 'pids'], {}],
-    ['huge pages and processes are not needed', ['cpu', 'cpuacct', 'cpuset', 'memory'], {}],
+    ['needs none on cgroup v2', undefined, {}],
+    ['accepts all', ['cpu', 'cpuacct', 'cpuset', 'memory', 'pids'], {}],
+    ['does not need hugetlb and pids', ['cpu', 'cpuacct', 'cpuset', 'memory'], {}],
     [
-      'some missing',
+      'names the missing ones',
       ['cpu', 'pids'],
       'system validation failed - Following Cgroup subsystem not mounted: [cpuacct cpuset memory]',
     ],
@@ -69,10 +71,10 @@ describe('controllers of version 1', () => {
     );
 });
 
-describe('settings of the kernel', () => {
+describe('kernel settings', () => {
   const off = { 'vm/overcommit_memory': '0\n', 'kernel/panic': '0\n' };
 
-  test('what differs is set, and nothing else', async () => {
+  test('sets only those that differ', async () => {
     const { run, written } = rig({}, off);
     expect(await run('kernel settings')).toEqual({ onFailure: 'warn', done: {} });
     expect(written).toEqual(['vm/overcommit_memory=1', 'kernel/panic=10']);
@@ -80,7 +82,7 @@ describe('settings of the kernel', () => {
     expect(written).toHaveLength(2);
   });
 
-  test('protected: each that differs is named, and none is touched', async () => {
+  test('with protectKernelDefaults names each that differs and changes none', async () => {
     const { run, written } = rig({}, off);
     expect(await run('kernel settings', { protectKernelDefaults: true })).toEqual({
       onFailure: 'fail',
@@ -91,7 +93,7 @@ describe('settings of the kernel', () => {
     expect(written).toEqual([]);
   });
 
-  test('one that cannot be set does not keep the others from it', async () => {
+  test('sets the others when one cannot be set', async () => {
     const written: string[] = [];
     const { run } = rig(
       {

@@ -1,6 +1,6 @@
-// What a node must be before pods may run on it: no swap unless that is allowed, the controllers of cgroup v1, and settings
-// of the kernel that keep one pod's trouble from being everybody's. Upstream: NewContainerManager, validateSystemRequirements
-// and setupKernelTunables in pkg/kubelet/cm/container_manager_linux.go, pkg/kubelet/util/swap.
+// The requirements on a node before it runs pods: no swap unless allowed, the controllers of cgroup v1, and kernel settings
+// that contain the failure of a pod. Upstream: NewContainerManager, validateSystemRequirements and setupKernelTunables in
+// pkg/kubelet/cm/container_manager_linux.go, pkg/kubelet/util/swap.
 import { describeError, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { StartupStep, StepResult } from './startup-step.ts';
@@ -13,9 +13,9 @@ export interface RequirementSettings {
 }
 
 export interface RequirementHost {
-  /** The table of swaps; undefined where the kernel has none. */
+  /** The content of /proc/swaps; undefined when the kernel has no swap support. */
   swaps(): Promise<string | undefined>;
-  /** Controllers of version 1 that are mounted; undefined on version 2, and where there are no cgroups at all. */
+  /** The mounted controllers of cgroup v1; undefined on cgroup v2 and without cgroups. */
   controllers(): Promise<readonly string[] | undefined>;
   /** By path below /proc/sys. */
   readSysctl(name: string): Promise<string>;
@@ -23,25 +23,25 @@ export interface RequirementHost {
 }
 
 export const kernelSettings: Readonly<Record<string, number>> = {
-  // Memory is promised as it is asked for: what is really used is limited by cgroups.
+  // Always overcommit: cgroups limit what is really used.
   'vm/overcommit_memory': 1,
-  // Out of memory a process is killed, not the machine.
+  // Out of memory, kill a process instead of panicking.
   'vm/panic_on_oom': 0,
-  // A kernel that is broken boots again instead of standing still.
+  // Reboot 10 s after a panic, and panic on an oops.
   'kernel/panic': 10,
   'kernel/panic_on_oops': 1,
-  // Every container has a key of its own.
+  // Every container has its own session key.
   'kernel/keys/root_maxkeys': 1_000_000,
   'kernel/keys/root_maxbytes': 25_000_000,
 };
 
-const neededControllers = ['cpu', 'cpuacct', 'cpuset', 'memory'];
+const requiredControllers = ['cpu', 'cpuacct', 'cpuset', 'memory'];
 
 export function requirementSteps(
   settings: RequirementSettings,
   host: RequirementHost,
   log: Logger,
-): readonly StartupStep[] {
+): readonly StartupStep<never>[] {
   const isProtected = settings.protectKernelDefaults;
   return [
     {
@@ -53,10 +53,10 @@ export function requirementSteps(
     { name: 'cgroup controllers', onFailure: 'fail', run: () => checkControllers(host) },
     {
       name: 'kernel settings',
-      setting: 'protectKernelDefaults (--protect-kernel-defaults)',
-      // differs from upstream: what cannot be set, since the host does not permit it, is a warning.
+      setting: 'protectKernelDefaults (--protect-kernel-defailures)',
+      // differs from upstream: a setting that the host does not permit to change is a warning.
       onFailure: isProtected ? 'fail' : 'warn',
-      run: () => keepKernelSettings(isProtected, host, log),
+      run: () => enforceKernelSettings(isProtected, host, log),
     },
   ];
 }
@@ -65,9 +65,9 @@ async function checkSwap(
   { failSwapOn }: RequirementSettings,
   host: RequirementHost,
   log: Logger,
-): Promise<StepResult> {
+): Promise<StepResult<never>> {
   const table = ((await host.swaps()) ?? '').trim();
-  // The first line is the head of the table.
+  // The first line is the table header.
   if (table.split('\n').length < 2) return {};
   log.info('Swap is on', { swaps: table });
   if (!failSwapOn) return {};
@@ -78,9 +78,9 @@ async function checkSwap(
   );
 }
 
-async function checkControllers(host: RequirementHost): Promise<StepResult> {
+async function checkControllers(host: RequirementHost): Promise<StepResult<never>> {
   const mounted = await host.controllers();
-  const missing = mounted === undefined ? [] : neededControllers.filter((each) => !mounted.includes(each));
+  const missing = mounted === undefined ? [] : requiredControllers.filter((each) => !mounted.includes(each));
   if (missing.length === 0) return {};
   throw new KubeletError(
     'unavailable',
@@ -89,12 +89,12 @@ async function checkControllers(host: RequirementHost): Promise<StepResult> {
   );
 }
 
-async function keepKernelSettings(
+async function enforceKernelSettings(
   isProtected: boolean,
   host: RequirementHost,
   log: Logger,
-): Promise<StepResult> {
-  const faults: string[] = [];
+): Promise<StepResult<never>> {
+  const failures: string[] = [];
   for (const [name, expected] of Object.entries(kernelSettings)) {
     try {
       const actual = Number((await host.readSysctl(name)).trim());
@@ -108,10 +108,10 @@ async function keepKernelSettings(
       log.v(2).info('Updating kernel flag', { flag: name, expectedValue: expected, actualValue: actual });
       await host.writeSysctl(name, `${expected}`);
     } catch (err) {
-      faults.push(describeError(err));
+      failures.push(describeError(err));
     }
   }
-  if (faults.length === 0) return {};
-  const message = faults.length === 1 ? faults.join('') : `[${faults.join(', ')}]`;
+  if (failures.length === 0) return {};
+  const message = failures.length === 1 ? failures.join('') : `[${failures.join(', ')}]`;
   throw new KubeletError('invalid', 'KernelSetting', message);
 }

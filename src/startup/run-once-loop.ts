@@ -1,11 +1,11 @@
-// Waits until the pods of a kubelet that runs them once are up or have ended, and says with what code to exit.
-// Invariant: `outcome` settles once, at the latest after longestWaitMs, or never when stopped before.
+// --runonce: waits until the pods are up or have ended, then stops the kubelet.
+// Invariant: the kubelet is stopped once, at the latest after longestWaitMs, and not at all if it was stopped before.
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
-import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import type { Clock, Timer } from '../base/clock.ts';
+import { type Component, on } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import {
   longestWaitMs,
@@ -24,61 +24,70 @@ interface RunOnceDeps {
     readonly ready: Subscribable<unknown>;
   };
   readonly statuses: { get(uid: PodUid): PodStatus | undefined; readonly changed: Subscribable<unknown> };
+  /** Stops the kubelet; containers keep running. */
+  readonly stop: () => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 export class RunOnce implements Component {
   readonly name = 'run-once';
-  /** When it settles, the kubelet is to be stopped; containers go on running. */
-  readonly outcome: Promise<RunOnceEnd>;
+  readonly wakes;
   readonly #deps: RunOnceDeps;
-  readonly #settle: (end: RunOnceEnd) => void;
+  #end: RunOnceEnd | undefined;
+  #isRunning = false;
+  #timers: readonly Timer[] = [];
 
   constructor(deps: RunOnceDeps) {
     this.#deps = deps;
-    let settle: (end: RunOnceEnd) => void;
-    this.outcome = new Promise((resolve) => {
-      settle = resolve;
-    });
-    this.#settle = (end) => settle(end);
+    const { desired, statuses } = deps;
+    const check = (): void => this.#check();
+    this.wakes = [on(desired.changed, check), on(desired.ready, check), on(statuses.changed, check)];
+  }
+
+  /** Undefined until all pods are up or have ended. */
+  get end(): RunOnceEnd | undefined {
+    return this.#end;
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { clock, desired, statuses, log } = this.#deps;
-    let done = false;
-    const end = (message: string, how: RunOnceEnd): void => {
-      if (done) return;
-      done = true;
-      letGo();
-      if (how.exit === 0) log.info(message, { pods: desired.all().length });
-      else log.error(message, { failed: how.failed });
-      this.#settle(how);
-    };
-    const look = (): void => {
-      const outcome = desired.sourcesReady() ? runOnceOutcome(this.#pods()) : 'wait';
-      if (outcome === 'wait') return;
-      end(outcome.exit === 0 ? 'Pods started' : 'Some pods did not start', outcome);
-    };
-    const timers = [
+    const { clock, desired, log } = this.#deps;
+    this.#isRunning = true;
+    this.#timers = [
       clock.setTimer(manifestDelayMs, () => {
-        if (!desired.sourcesReady()) end('No source has named its pods', { exit: 1, failed: [] });
+        if (!desired.sourcesReady())
+          this.#finish('No pod source has reported in time', { exit: 1, failed: [] });
       }),
       clock.setTimer(longestWaitMs, () => {
         const outcome = runOnceTimeout(this.#pods());
-        end(outcome.exit === 0 ? 'Pods started, some still run' : 'Pods did not start in time', outcome);
+        const message = outcome.exit === 0 ? 'Pods started, some still run' : 'Pods did not start in time';
+        this.#finish(message, outcome);
       }),
     ];
-    const unsubscribe = [desired.changed, desired.ready, statuses.changed].map((each) =>
-      each.subscribe(look),
-    );
-    const letGo = (): void => {
-      for (const timer of timers) timer.cancel();
-      for (const each of unsubscribe) each();
-    };
     log.info('Waiting for pods to start, then exiting', { longestWaitMs });
-    look();
-    return { stopped: untilAborted(signal).then(letGo) };
+    this.#check();
+    return { stopped: untilAborted(signal).then(() => this.#cancelTimers()) };
+  }
+
+  #check(): void {
+    if (!this.#isRunning || !this.#deps.desired.sourcesReady()) return;
+    const outcome = runOnceOutcome(this.#pods());
+    if (outcome === 'wait') return;
+    this.#finish(outcome.exit === 0 ? 'Pods started' : 'Some pods did not start', outcome);
+  }
+
+  #finish(message: string, end: RunOnceEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#cancelTimers();
+    const { desired, log, stop } = this.#deps;
+    if (end.exit === 0) log.info(message, { pods: desired.all().length });
+    else log.error(message, { failed: end.failed });
+    stop();
+  }
+
+  #cancelTimers(): void {
+    for (const timer of this.#timers) timer.cancel();
   }
 
   #pods(): readonly RunOncePod[] {

@@ -3,6 +3,7 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { ContainerState, Pod, PodStatus } from '../api/k8s/types.ts';
 import { type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { silentLogger } from '../base/log/log.ts';
 import {
   longestWaitMs,
@@ -49,7 +50,7 @@ const two = ['app', 'side'];
 
 const cases: readonly (readonly [string, readonly RunOncePod[], 'wait' | RunOnceEnd])[] = [
   ['no pods → done', [], ok],
-  ['not seen yet → wait', [{ pod: one, status: undefined }], 'wait'],
+  ['no status yet → wait', [{ pod: one, status: undefined }], 'wait'],
   ['no container yet → wait', [withStates(one, 'Pending')], 'wait'],
   ['waiting → wait', [withStates(one, 'Pending', waiting)], 'wait'],
   ['running → done', [withStates(one, 'Running', running)], ok],
@@ -58,42 +59,50 @@ const cases: readonly (readonly [string, readonly RunOncePod[], 'wait' | RunOnce
     [withStates(podNamed('a', 'Always', two), 'Running', running, waiting)],
     'wait',
   ],
-  ['one of two not seen → wait', [withStates(podNamed('a', 'Always', two), 'Running', running)], 'wait'],
+  [
+    'one of two without status → wait',
+    [withStates(podNamed('a', 'Always', two), 'Running', running)],
+    'wait',
+  ],
   ['both running → done', [withStates(podNamed('a', 'Always', two), 'Running', running, running)], ok],
   ['Succeeded → done', [withStates(podNamed('a', 'Never'), 'Succeeded', ended(0))], ok],
   ['Failed → 1', [withStates(podNamed('a', 'Never'), 'Failed', ended(3))], failedA],
   [
-    'refused, without a container → 1',
+    'rejected, without a container → 1',
     [{ pod: one, status: { phase: 'Failed', reason: 'NodePorts' } }],
     failedA,
   ],
-  ['Never, running → it may yet fail', [withStates(podNamed('a', 'Never'), 'Running', running)], 'wait'],
   [
-    'Never, one ended well, one runs → wait',
+    'Never, running → it may still fail, wait',
+    [withStates(podNamed('a', 'Never'), 'Running', running)],
+    'wait',
+  ],
+  [
+    'Never, one succeeded, one runs → wait',
     [withStates(podNamed('a', 'Never', two), 'Running', ended(0), running)],
     'wait',
   ],
   [
-    'OnFailure, one ended well, one runs → wait',
+    'OnFailure, one succeeded, one runs → wait',
     [withStates(podNamed('a', 'OnFailure', two), 'Running', ended(0), running)],
     'wait',
   ],
   [
-    'OnFailure, both ended well → done',
+    'OnFailure, both succeeded → done',
     [withStates(podNamed('a', 'OnFailure', two), 'Running', ended(0), ended(0))],
     ok,
   ],
   [
-    'Never, one ended badly, one runs → 1',
+    'Never, one failed, one runs → 1',
     [withStates(podNamed('a', 'Never', two), 'Running', ended(2), running)],
     failedA,
   ],
   [
-    'OnFailure, ended badly → it is started again',
+    'OnFailure, failed → it restarts, wait',
     [withStates(podNamed('a', 'OnFailure'), 'Running', ended(2))],
     'wait',
   ],
-  ['Always, ended well → it is started again', [withStates(one, 'Running', ended(0))], 'wait'],
+  ['Always, succeeded → it restarts, wait', [withStates(one, 'Running', ended(0))], 'wait'],
   [
     'one up, one starting → wait',
     [withStates(one, 'Running', running), withStates(podNamed('b'), 'Pending')],
@@ -118,7 +127,7 @@ describe('runOnceOutcome', () => {
     });
   }
 
-  test('after the longest wait, what still runs has started', () => {
+  test('at the deadline, pods that still run have started', () => {
     const pods = [
       withStates(podNamed('a', 'Never'), 'Running', running),
       withStates(podNamed('b'), 'Running', running),
@@ -126,7 +135,7 @@ describe('runOnceOutcome', () => {
     expect(runOnceTimeout(pods)).toEqual(ok);
   });
 
-  test('after the longest wait, what is not up has failed', () => {
+  test('at the deadline, pods that are not up have failed', () => {
     const pods = [
       withStates(one, 'Pending', waiting),
       withStates(podNamed('b'), 'Running', running),
@@ -146,6 +155,7 @@ class Node {
   readonly ready = new Channel<void>();
   readonly statusChanged = new Channel<PodUid>();
   end: RunOnceEnd | undefined;
+  stops = 0;
 
   async start(): Promise<{ readonly stopped: Promise<void> }> {
     const runOnce = new RunOnce({
@@ -156,14 +166,14 @@ class Node {
         ready: this.ready,
       },
       statuses: { get: (uid) => this.statuses.get(uid), changed: this.statusChanged },
+      stop: () => {
+        this.end = runOnce.end;
+        this.stops++;
+      },
       clock: this.clock,
       log: silentLogger,
     });
-    void runOnce.outcome.then((end) => {
-      this.end = end;
-      return end;
-    });
-    const started = await runOnce.start(this.stop.signal);
+    const started = await startComponent(runOnce, this.stop.signal);
     await this.clock.settle();
     return started;
   }
@@ -182,7 +192,7 @@ class Node {
 }
 
 describe('RunOnce', () => {
-  test('ends with 0 when the last pod is up, and holds nothing then', async () => {
+  test('stops the kubelet once with 0 when the last pod is up, and leaves no timers', async () => {
     const node = new Node();
     await node.start();
     node.want(one, podNamed('b'));
@@ -193,9 +203,11 @@ describe('RunOnce', () => {
     await node.clock.settle();
     expect(node.end).toEqual(ok);
     expect(node.clock.pendingTimers()).toBe(0);
+    node.put(withStates(one, 'Failed'));
+    expect(node.stops).toBe(1);
   });
 
-  test('pods that are up already, as after a restart, are seen at once', async () => {
+  test('ends at once when the pods are up already, as after a restart', async () => {
     const node = new Node();
     node.want(one);
     node.put(withStates(one, 'Running', running));
@@ -212,7 +224,7 @@ describe('RunOnce', () => {
     expect(node.end).toEqual(failedA);
   });
 
-  test('sources that want nothing: 0', async () => {
+  test('ends with 0 when the sources have no pods', async () => {
     const node = new Node();
     await node.start();
     node.want();
@@ -220,7 +232,7 @@ describe('RunOnce', () => {
     expect(node.end).toEqual(ok);
   });
 
-  test('sources that say nothing for a second: 1', async () => {
+  test('ends with 1 when no source has reported after a second', async () => {
     const node = new Node();
     await node.start();
     await node.clock.advance(999);
@@ -229,7 +241,7 @@ describe('RunOnce', () => {
     expect(node.end).toEqual({ exit: 1, failed: [] });
   });
 
-  test('a pod that runs without an end: 0 after as long', async () => {
+  test('ends with 0 at the deadline when a pod that should complete still runs', async () => {
     const node = new Node();
     await node.start();
     const endless = podNamed('a', 'Never');
@@ -241,7 +253,7 @@ describe('RunOnce', () => {
     expect(node.end).toEqual(ok);
   });
 
-  test('a pod that never starts: 1 after 17 minutes and 3 seconds', async () => {
+  test('ends with 1 after 17 minutes and 3 seconds when a pod does not start', async () => {
     expect(longestWaitMs).toBe((17 * 60 + 3) * 1_000);
     const node = new Node();
     await node.start();
@@ -252,7 +264,7 @@ describe('RunOnce', () => {
     expect(node.end).toEqual(failedA);
   });
 
-  test('stopped before the end, it holds nothing and says nothing', async () => {
+  test('leaves no timers and stops nothing when it is stopped before the pods are up', async () => {
     const node = new Node();
     const { stopped } = await node.start();
     node.stop.abort();

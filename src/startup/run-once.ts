@@ -1,5 +1,5 @@
-// When a kubelet that runs its pods once is done: --runonce. Pure.
-// Upstream had it in pkg/kubelet/runonce.go, from where the numbers are; v1.34 refuses it.
+// Decides when a kubelet with --runonce is done. Pure.
+// Upstream: formerly pkg/kubelet/runonce.go, where the durations come from; v1.34 rejects --runonce.
 import type { ContainerStatus, Pod, PodStatus } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
 
@@ -10,19 +10,20 @@ export interface RunOncePod {
 
 export interface RunOnceEnd {
   readonly exit: 0 | 1;
-  /** Which pods did not start. */
+  /** The pods that did not start. */
   readonly failed: readonly string[];
 }
 
-/** How long the sources have to name their pods. */
+/** How long the sources have to report their pods. */
 export const manifestDelayMs = 1_000;
 
-/** How long pods have to start: ten retries, the first after a second, each wait twice the one before. */
+/** How long pods have to start: ten retries, the first after a second, with doubling delays. */
 export const longestWaitMs = (2 ** 10 - 1) * 1_000;
 
 /**
- * Done when every pod has all its containers up or, where it is one that ends, has ended; 1 when one ended badly.
- * differs from upstream: a pod that ends is waited for. Whether it was still seen running before it failed is chance.
+ * Done when every pod has all its containers running, or has completed if its restart policy lets it complete. Exits with 1 if
+ * one failed.
+ * differs from upstream: pods that complete are waited for, since whether one is seen running before it fails is a race.
  */
 export function runOnceOutcome(pods: readonly RunOncePod[]): 'wait' | RunOnceEnd {
   const states = pods.map((each) => ({ name: podRef(each.pod), state: podState(each) }));
@@ -31,17 +32,17 @@ export function runOnceOutcome(pods: readonly RunOncePod[]): 'wait' | RunOnceEnd
   return { exit: failed.length === 0 ? 0 : 1, failed };
 }
 
-/** What to say when the time is over: what still starts has failed, what runs has started. */
+/** The outcome at the deadline: pods that are still starting have failed, pods that run have started. */
 export function runOnceTimeout(pods: readonly RunOncePod[]): RunOnceEnd {
   const failed = pods.filter((each) => ['starting', 'failed'].includes(podState(each)));
   return { exit: failed.length === 0 ? 0 : 1, failed: failed.map(({ pod }) => podRef(pod)) };
 }
 
-/** Running: up, and yet to end. */
+/** `running`: up, and expected to complete. */
 type PodState = 'starting' | 'running' | 'up' | 'failed';
 
 function podState({ pod, status }: RunOncePod): PodState {
-  // differs from upstream: a pod that was refused has failed, too. It said nothing about it and exited with 0.
+  // differs from upstream: a rejected pod counts as failed. There it was ignored, and the exit code was 0.
   if (status?.phase === 'Failed') return 'failed';
   if (status?.phase === 'Succeeded') return 'up';
   const policy = pod.spec?.restartPolicy;
@@ -57,10 +58,10 @@ function podState({ pod, status }: RunOncePod): PodState {
 }
 
 function containerState(status: ContainerStatus | undefined, policy: string | undefined): PodState {
-  const ends = policy === 'Never' || policy === 'OnFailure';
-  if (status?.state?.running !== undefined) return ends ? 'running' : 'up';
-  const ended = status?.state?.terminated;
-  if (ended === undefined) return 'starting';
-  if (ended.exitCode !== 0) return policy === 'Never' ? 'failed' : 'starting';
-  return ends ? 'up' : 'starting';
+  const completes = policy === 'Never' || policy === 'OnFailure';
+  if (status?.state?.running !== undefined) return completes ? 'running' : 'up';
+  const terminated = status?.state?.terminated;
+  if (terminated === undefined) return 'starting';
+  if (terminated.exitCode !== 0) return policy === 'Never' ? 'failed' : 'starting';
+  return completes ? 'up' : 'starting';
 }

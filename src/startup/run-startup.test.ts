@@ -7,16 +7,18 @@ import type { StartupHost } from './startup-steps.ts';
 
 describe('runStartup', () => {
   const hang = (): Promise<never> => new Promise(() => undefined);
-  const stages: readonly (readonly [string, Partial<StartupHost>])[] = [
-    ['the lock', { acquireLock: hang }],
-    ['the watch of the lock', { watchLock: hang }],
-    ['the OOM score', { applyOomScore: hang }],
-    ['open files', { setOpenFiles: hang }],
-    ['directories', { createDirectories: hang }],
-    ['the shared mount', { shareMount: hang }],
+  const stages: readonly (readonly [string, Partial<StartupHost<string>>])[] = [
+    ['locking', { acquireLock: hang }],
+    ['watching the lock', { watchLock: hang }],
+    ['setting the OOM score', { applyOomScore: hang }],
+    ['setting the limit of open files', { setOpenFiles: hang }],
+    ['creating directories', { createDirectories: hang }],
+    ['sharing the mount', { shareMount: hang }],
+    ['loading the kubeconfig', { loadCluster: hang }],
+    ['reading the cgroup driver', { runtimeConfig: hang }],
   ];
   for (const [name, host] of stages) {
-    test(`an abort during ${name} is a clean stop, even of a step that does not listen`, async () => {
+    test(`an abort during ${name} is a clean stop, even if the step ignores its signal`, async () => {
       const world = new World(host);
       const starting = world.start(everything);
       await new FakeClock().settle();
@@ -27,7 +29,7 @@ describe('runStartup', () => {
     });
   }
 
-  test('a lock that comes after the abort is not kept', async () => {
+  test('releases a lock that is acquired after the abort', async () => {
     let give: (lock: { close(): void }) => void = () => undefined;
     const world = new World({
       acquireLock: () =>
@@ -36,6 +38,7 @@ describe('runStartup', () => {
         }),
     });
     const starting = world.start(everything);
+    await new FakeClock().settle();
     world.stop.abort(new Aborted('SIGTERM'));
     expect(await starting).toEqual({ kind: 'stopped' });
     give({ close: () => world.did.push('unlock') });
@@ -43,25 +46,25 @@ describe('runStartup', () => {
     expect(world.did).toEqual(['unlock']);
   });
 
-  test('aborted before, it does nothing', async () => {
+  test('does nothing when it is aborted before its start', async () => {
     const world = new World();
     world.stop.abort(new Aborted('SIGTERM'));
     expect(await world.start(everything)).toEqual({ kind: 'stopped' });
     expect(world.did).toEqual([]);
   });
 
-  test('aborted by its last step, it is stopped, and the lock is free', async () => {
+  test('is stopped and releases the lock when its last step aborts it', async () => {
     const world = new World({
-      shareMount: async () => {
+      runtimeConfig: async () => {
         world.stop.abort(new Aborted('SIGTERM'));
-        return 'bound';
+        return {};
       },
     });
     expect(await world.start(everything)).toEqual({ kind: 'stopped' });
     expect(world.did.at(-1)).toBe('unlock');
   });
 
-  test('what a step throws that is no KubeletError is a failure of ours', async () => {
+  test('reports an error that is no KubeletError as internal', async () => {
     const boom = { name: 'x', onFailure: 'fail', run: () => Promise.reject(new TypeError('boom')) } as const;
     const { log } = new World();
     const signal = new AbortController().signal;

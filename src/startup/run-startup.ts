@@ -1,11 +1,16 @@
-// Runs the steps of start-up one after the other. Invariants: after the first failure that counts nothing more is
-// tried, and nothing stays held; an abort during any step, even one that does not listen to it, is a clean stop.
-
+// Runs the start-up steps one after the other. Invariants: after the first fatal failure no further step runs and nothing
+// stays held; an abort during any step, even one that ignores its signal, is a clean stop.
 import { raceAbort } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
-import type { Closable, StartupFacts, StartupStep, StepResult } from './startup-step.ts';
+import {
+  type Closable,
+  noFacts,
+  type StartupFacts,
+  type StartupStep,
+  type StepResult,
+} from './startup-step.ts';
 
 interface RunStartupOptions {
   readonly log: Logger;
@@ -13,29 +18,29 @@ interface RunStartupOptions {
   readonly signal: AbortSignal;
 }
 
-interface StartedUp extends StartupFacts {
+interface StartedUp<Cluster> extends StartupFacts<Cluster> {
   readonly kind: 'ready';
-  /** Lets go of what start-up holds. The end of the process does the same. */
+  /** Releases what start-up holds, as the end of the process does. */
   close(): void;
 }
 
-/** Told to stop before start-up was through, the kubelet has nothing to undo: exit 0. */
-export type StartupOutcome = StartedUp | { readonly kind: 'stopped' };
+/** `stopped`: the kubelet was told to stop during start-up and has nothing to undo; it exits with 0. */
+export type StartupOutcome<Cluster> = StartedUp<Cluster> | { readonly kind: 'stopped' };
 
-export async function runStartup(
-  steps: readonly StartupStep[],
+export async function runStartup<Cluster>(
+  steps: readonly StartupStep<Cluster>[],
   options: RunStartupOptions,
-): Promise<StartupOutcome> {
+): Promise<StartupOutcome<Cluster>> {
   const { signal } = options;
   const held: Closable[] = [];
   const close = (): void => {
     for (const each of held.splice(0).toReversed()) each.close();
   };
-  let facts: StartupFacts = { nodeName: '', nodeIps: [], standalone: true };
+  let facts: StartupFacts<Cluster> = noFacts;
   try {
     for (const step of steps) {
       signal.throwIfAborted();
-      const { hold, ...found } = await runStep(step, options);
+      const { hold, ...found } = await runStep(step, facts, options);
       if (hold !== undefined) held.push(hold);
       facts = { ...facts, ...found };
     }
@@ -48,13 +53,17 @@ export async function runStartup(
   }
 }
 
-async function runStep(step: StartupStep, options: RunStartupOptions): Promise<StepResult> {
-  const { log, clock, signal } = options;
-  const begunMs = clock.monotonic();
-  const running = step.run(signal);
+async function runStep<Cluster>(
+  step: StartupStep<Cluster>,
+  facts: StartupFacts<Cluster>,
+  { log, clock, signal }: RunStartupOptions,
+): Promise<StepResult<Cluster>> {
+  const startedMs = clock.monotonic();
+  const running = step.run(signal, facts);
   try {
     const result = await raceAbort(running, signal);
-    log.v(2).info('Start-up step done', { step: step.name, tookMs: Math.round(clock.monotonic() - begunMs) });
+    const tookMs = Math.round(clock.monotonic() - startedMs);
+    log.v(2).info('Completed start-up step', { step: step.name, tookMs });
     return result;
   } catch (err) {
     if (isAbortOf(err, signal)) {
@@ -63,21 +72,21 @@ async function runStep(step: StartupStep, options: RunStartupOptions): Promise<S
     }
     const failure = stepFailed(step, err);
     if (step.onFailure === 'fail') throw failure;
-    log.warn('Start-up step failed, going on without it', { step: step.name, err: failure });
+    log.warn('Start-up step failed, continuing without it', { step: step.name, err: failure });
     return {};
   }
 }
 
-/** A step that did not listen to the abort may still come back with something, which nobody is there to hold. */
-async function closeLate(running: Promise<StepResult>): Promise<void> {
-  const late = await running.catch((): StepResult => ({}));
+/** A step that ignored the abort may still return something to hold. */
+async function closeLate<Cluster>(running: Promise<StepResult<Cluster>>): Promise<void> {
+  const late = await running.catch((): StepResult<Cluster> => ({}));
   late.hold?.close();
 }
 
-function stepFailed({ name, setting }: StartupStep, cause: unknown): KubeletError {
+function stepFailed<Cluster>({ name, setting }: StartupStep<Cluster>, cause: unknown): KubeletError {
   const kind = cause instanceof KubeletError ? cause.kind : 'internal';
-  const look = setting === undefined ? '' : ` (${setting})`;
-  return new KubeletError(kind, 'StartupFailed', `start-up failed at "${name}"${look}`, {
+  const hint = setting === undefined ? '' : ` (${setting})`;
+  return new KubeletError(kind, 'StartupFailed', `start-up failed at "${name}"${hint}`, {
     cause,
     details: { step: name, ...(setting === undefined ? {} : { setting }) },
   });

@@ -1,29 +1,40 @@
-// What start-up consists of, as data: who reads the list of steps has read the order.
+// The types of a start-up step. `Cluster` is whatever opens the connection to the API server; start-up only passes it on.
 
 /** What the steps found out. */
-export interface StartupFacts {
+export interface StartupFacts<Cluster> {
   readonly nodeName: string;
   /** See NodeIps. */
   readonly nodeIps: readonly string[];
-  /** There is no API server: only static pods, and nobody to report to. */
-  readonly standalone: boolean;
+  /** Undefined in standalone mode: static pods only, nothing is reported. */
+  readonly cluster: Cluster | undefined;
+  readonly cgroupDriver: string;
+  /** How often systemd expects a keep-alive; undefined without a watchdog. */
+  readonly watchdogIntervalMs: number | undefined;
 }
+
+export const noFacts: StartupFacts<never> = {
+  nodeName: '',
+  nodeIps: [],
+  cluster: undefined,
+  cgroupDriver: '',
+  watchdogIntervalMs: undefined,
+};
 
 export interface Closable {
   close(): void;
 }
 
-export interface StepResult extends Partial<StartupFacts> {
-  /** Kept open until the kubelet ends, or start-up fails: the lock. */
+export interface StepResult<Cluster> extends Partial<StartupFacts<Cluster>> {
+  /** Held until the kubelet ends or start-up fails: the lock. */
   readonly hold?: Closable;
 }
 
-export interface StartupStep {
-  /** As it appears in the log and in the error. */
+export interface StartupStep<Cluster> {
+  /** As it appears in the log, in errors and in docs/start-up.md. */
   readonly name: string;
-  /** The flag or field to look at when the step fails: --lock-file, maxOpenFiles. */
+  /** The flag or field that the step depends on, for the error message: --lock-file, maxOpenFiles. */
   readonly setting?: string;
-  /** Whether the kubelet can do without it. */
+  /** `warn`: the kubelet runs without it. */
   readonly onFailure: 'fail' | 'warn';
-  run(signal: AbortSignal): Promise<StepResult>;
+  run(signal: AbortSignal, facts: StartupFacts<Cluster>): Promise<StepResult<Cluster>>;
 }

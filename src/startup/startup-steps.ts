@@ -1,14 +1,20 @@
-// What happens between valid configuration and the first component, in order. Upstream: run and RunKubelet in
-// cmd/kubelet/app/server.go, setupDataDirs in pkg/kubelet/kubelet.go. Nothing is done here, only listed.
+// The list of start-up steps, from a valid configuration to the first component, in order.
+// Upstream: run and RunKubelet in cmd/kubelet/app/server.go, setupDataDirs in pkg/kubelet/kubelet.go.
+// Invariant: building the list does nothing; docs/start-up.md has the same steps in the same order, which a test checks.
+import type { Clock } from '../base/clock.ts';
 import { KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
+import { findCgroupDriver, type RuntimeConfigCall } from './cgroup-driver.ts';
 import { nodeIpProblem, parseNodeIps } from './node-ips.ts';
 import { nodeName } from './node-name.ts';
 import { type RequirementHost, type RequirementSettings, requirementSteps } from './node-requirements.ts';
 import type { Closable, StartupStep, StepResult } from './startup-step.ts';
+import { type WatchdogEnvironment, watchdogIntervalMs } from './watchdog.ts';
 
-/** From the flags (f) and the configuration (c). */
+/** From the flags (f), the configuration (c) and the feature gates (g). */
 export interface StartupSettings extends RequirementSettings {
+  /** g SystemdWatchdog */
+  readonly systemdWatchdog: boolean;
   /** f --lock-file; empty: none. */
   readonly lockFile: string;
   /** f --exit-on-lock-contention */
@@ -27,57 +33,44 @@ export interface StartupSettings extends RequirementSettings {
   readonly maxOpenFiles: number;
   /** f --root-dir */
   readonly rootDir: string;
+  /** c cgroupDriver */
+  readonly cgroupDriver: string;
 }
 
 /** The host, as far as start-up touches it. */
-export interface StartupHost extends RequirementHost {
+export interface StartupHost<Cluster> extends RequirementHost {
   readonly hostname: string;
   /** Of every interface. */
   readonly addresses: readonly string[];
   readonly uid: number;
+  readonly pid: number;
+  readonly env: WatchdogEnvironment;
   acquireLock(path: string, options: { signal: AbortSignal; onWait(): void }): Promise<Closable>;
-  watchLock(path: string, onContention: (what: string) => void): Promise<Closable>;
+  watchLock(path: string, onContention: (event: string) => void): Promise<Closable>;
   applyOomScore(score: number): Promise<void>;
   setOpenFiles(limit: number): Promise<void>;
   createDirectories(): Promise<void>;
-  /** Says what had to be done. */
+  /** Returns what had to be done, for the log. */
   shareMount(directory: string): Promise<string>;
+  /** Rejects when the kubeconfig cannot be used. Does not wait for the API server. */
+  loadCluster(nodeName: string): Promise<Cluster>;
+  readonly runtimeConfig: RuntimeConfigCall;
 }
 
-export interface StartupInput {
+export interface StartupInput<Cluster> {
   readonly settings: StartupSettings;
-  readonly host: StartupHost;
-  /** Makes the configuration readable at /configz. */
-  readonly registerConfigz: () => void;
-  /** Stops the kubelet, cleanly: another process wants the lock file. */
+  readonly host: StartupHost<Cluster>;
+  /** Stops the kubelet cleanly: another process wants the lock file. */
   readonly onLockContention: () => void;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
-const nothing: Readonly<StepResult> = {};
-
-export function startupSteps(input: StartupInput): readonly StartupStep[] {
+export function startupSteps<Cluster>(input: StartupInput<Cluster>): readonly StartupStep<Cluster>[] {
   const { settings, host, log } = input;
   return [
+    watchdogStep(input),
     ...lockSteps(input),
-    {
-      name: 'configz',
-      onFailure: 'warn',
-      run: async () => {
-        input.registerConfigz();
-        return nothing;
-      },
-    },
-    {
-      name: 'standalone or cluster',
-      setting: '--kubeconfig',
-      onFailure: 'fail',
-      run: async () => {
-        const standalone = settings.kubeconfig === '';
-        if (standalone) log.info('Standalone mode, no API client');
-        return { standalone };
-      },
-    },
     {
       name: 'node name',
       setting: '--hostname-override',
@@ -93,7 +86,7 @@ export function startupSteps(input: StartupInput): readonly StartupStep[] {
       onFailure: 'warn',
       run: async () => {
         await host.applyOomScore(settings.oomScoreAdj);
-        return nothing;
+        return {};
       },
     },
     {
@@ -102,25 +95,39 @@ export function startupSteps(input: StartupInput): readonly StartupStep[] {
       onFailure: 'warn',
       run: async () => {
         await host.setOpenFiles(settings.maxOpenFiles);
-        return nothing;
+        return {};
       },
     },
     ...directorySteps(input),
+    clusterStep(input),
+    cgroupDriverStep(input),
   ];
 }
 
-function lockSteps({ settings, host, log, onLockContention }: StartupInput): readonly StartupStep[] {
+function watchdogStep<Cluster>({ settings, host }: StartupInput<Cluster>): StartupStep<Cluster> {
+  return {
+    name: 'systemd watchdog',
+    setting: 'WATCHDOG_USEC',
+    onFailure: 'fail',
+    run: async () => ({
+      watchdogIntervalMs: settings.systemdWatchdog ? watchdogIntervalMs(host.env, host.pid) : undefined,
+    }),
+  };
+}
+
+function lockSteps<Cluster>(input: StartupInput<Cluster>): readonly StartupStep<Cluster>[] {
+  const { settings, host, log, onLockContention } = input;
   const { lockFile: path, exitOnLockContention } = settings;
-  const acquire = async (signal: AbortSignal): Promise<StepResult> => {
+  const acquire = async (signal: AbortSignal): Promise<StepResult<Cluster>> => {
     if (path === '') throw noLockFile();
     log.info('Acquiring file lock', { path });
     const onWait = (): void => log.info('Waiting for the process that holds the file lock', { path });
     return { hold: await host.acquireLock(path, { signal, onWait }) };
   };
-  const watch = async (): Promise<StepResult> => {
+  const watch = async (): Promise<StepResult<Cluster>> => {
     log.info('Watching the lock file', { path });
     const hold = await host.watchLock(path, (event) => {
-      log.info('Another process wants the lock file, stopping', { path, event });
+      log.info('Stopping because another process wants the lock file', { path, event });
       onLockContention();
     });
     return { hold };
@@ -129,67 +136,104 @@ function lockSteps({ settings, host, log, onLockContention }: StartupInput): rea
   if (path === '' && exitOnLockContention)
     return [{ name: 'lock file', setting: contention, onFailure: 'fail', run: acquire }];
   if (path === '') return [];
-  const lock: StartupStep = { name: 'lock file', setting: '--lock-file', onFailure: 'fail', run: acquire };
+  const lock = { name: 'lock file', setting: '--lock-file', onFailure: 'fail', run: acquire } as const;
   if (!exitOnLockContention) return [lock];
   return [lock, { name: 'lock contention', setting: contention, onFailure: 'fail', run: watch }];
 }
 
 function noLockFile(): KubeletError {
-  return new KubeletError('invalid', 'NoLockFile', 'there is no lock file to exit on the contention of');
+  return new KubeletError('invalid', 'NoLockFile', '--exit-on-lock-contention needs --lock-file');
 }
 
-function nodeIpSteps({ settings, host, log }: StartupInput): readonly StartupStep[] {
+function nodeIpSteps<Cluster>({
+  settings,
+  host,
+  log,
+}: StartupInput<Cluster>): readonly StartupStep<Cluster>[] {
   const { nodeIp: flag, cloudProvider } = settings;
-  const run = async (): Promise<StepResult> => {
+  const run = async (): Promise<StepResult<Cluster>> => {
     const { ips, ignored } = parseNodeIps(flag, { cloudProvider });
-    if (ignored.length > 0) log.warn('What is no IP address in --node-ip is ignored', { ignored });
+    if (ignored.length > 0) log.warn('Ignoring entries of --node-ip that are not IP addresses', { ignored });
     return { nodeIps: ips };
   };
-  // An interface may come up later, so that this is asked again with every node status; but an address that is
-  // mistyped is best seen in the first lines of the log.
-  const onHost = async (): Promise<StepResult> => {
+  // Every node status checks this again, since an interface may come up later. A mistyped address is best reported early.
+  const onHost = async (): Promise<StepResult<Cluster>> => {
     const { ips } = parseNodeIps(flag, { cloudProvider });
-    const named = ips.filter((ip) => ip !== '0.0.0.0' && ip !== '::');
-    const problems = named.flatMap((ip) => {
+    const addresses = ips.filter((ip) => ip !== '0.0.0.0' && ip !== '::');
+    const problems = addresses.flatMap((ip) => {
       const problem = nodeIpProblem(ip, host.addresses);
       return problem === undefined ? [] : [`${ip} ${problem}`];
     });
-    if (problems.length === 0) return nothing;
+    if (problems.length === 0) return {};
     throw new KubeletError('invalid', 'NodeIPNotOnHost', problems.join('; '), { details: { nodeIP: flag } });
   };
-  const parse: StartupStep = { name: 'node IPs', setting: '--node-ip', onFailure: 'fail', run };
+  const parse = { name: 'node IPs', setting: '--node-ip', onFailure: 'fail', run } as const;
   if (flag === '') return [parse];
   return [parse, { name: 'node IPs on this host', setting: '--node-ip', onFailure: 'warn', run: onHost }];
 }
 
-/** Who is not root in the host's eyes may still be in a user namespace that allows what is needed. */
-function checkUser(uid: number): StepResult {
-  if (uid === 0) return nothing;
+/** Only a warning: another user may be root in a user namespace with all the permissions that are needed. */
+function checkUser(uid: number): StepResult<never> {
+  if (uid === 0) return {};
   throw new KubeletError(
     'forbidden',
     'NotRoot',
-    `the kubelet needs to run as user 0 and runs as user ${uid}`,
+    `the kubelet needs to run as user 0, but runs as user ${uid}`,
   );
 }
 
-function directorySteps({ settings, host, log }: StartupInput): readonly StartupStep[] {
+function directorySteps<Cluster>({
+  settings,
+  host,
+  log,
+}: StartupInput<Cluster>): readonly StartupStep<Cluster>[] {
   const { rootDir } = settings;
-  const create = async (): Promise<StepResult> => {
-    if (rootDir === '')
-      throw new KubeletError('invalid', 'NoRootDirectory', 'the root directory has no name');
+  const create = async (): Promise<StepResult<Cluster>> => {
+    if (rootDir === '') throw new KubeletError('invalid', 'NoRootDirectory', '--root-dir is empty');
     log.v(2).info('Using root directory', { path: rootDir });
     await host.createDirectories();
-    return nothing;
+    return {};
   };
-  const share = async (): Promise<StepResult> => {
+  const share = async (): Promise<StepResult<Cluster>> => {
     const done = await host.shareMount(rootDir);
     log.v(2).info('Root directory is on a shared mount', { path: rootDir, done });
-    return nothing;
+    return {};
   };
   return [
     { name: 'directories', setting: '--root-dir', onFailure: 'fail', run: create },
-    // differs from upstream, which gives up: without it volumes that containers mount for others are not seen, and all
-    // else works.
+    // differs from upstream, which fails: only mounts that containers propagate to the host need the shared mount.
     { name: 'shared mount', setting: '--root-dir', onFailure: 'warn', run: share },
   ];
+}
+
+function clusterStep<Cluster>({ settings, host, log }: StartupInput<Cluster>): StartupStep<Cluster> {
+  return {
+    name: 'API server access',
+    setting: '--kubeconfig',
+    onFailure: 'fail',
+    run: async (_signal, facts) => {
+      if (settings.kubeconfig !== '') return { cluster: await host.loadCluster(facts.nodeName) };
+      log.info('Standalone mode, no API client');
+      return {};
+    },
+  };
+}
+
+function cgroupDriverStep<Cluster>(input: StartupInput<Cluster>): StartupStep<Cluster> {
+  const { clock, host, log, settings } = input;
+  const { cgroupDriver: configured } = settings;
+  return {
+    name: 'cgroup driver',
+    setting: 'cgroupDriver (--cgroup-driver)',
+    onFailure: 'fail',
+    run: async (signal) => ({
+      cgroupDriver: await findCgroupDriver({
+        runtimeConfig: host.runtimeConfig,
+        configured,
+        clock,
+        signal,
+        log,
+      }),
+    }),
+  };
 }

@@ -1,6 +1,5 @@
-// Tells systemd that the kubelet is up, and that it goes down. As the last component it is started when all others are
-// ready, and asked first to stop. Upstream: the READY=1 at the end of run in cmd/kubelet/app/server.go.
-
+// Notifies systemd when the kubelet is ready and when it stops. Upstream: the READY=1 at the end of run in
+// cmd/kubelet/app/server.go. Must be the last component: it starts when all others are ready, and stops first.
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -20,22 +19,22 @@ export class SystemdReady implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    await this.#tell('READY=1');
+    await this.#notify('READY=1');
     return { stopped: this.#stop(signal) };
   }
 
   async #stop(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    await this.#tell('STOPPING=1');
+    await this.#notify('STOPPING=1');
   }
 
-  /** That systemd does not hear is no reason not to run. */
-  async #tell(state: string): Promise<void> {
+  /** A failure is only logged: the kubelet runs without systemd too. */
+  async #notify(state: string): Promise<void> {
     const { notify, log } = this.#deps;
     try {
-      if (await notify(state)) log.v(2).info('Systemd notified', { state });
+      if (await notify(state)) log.v(2).info('Notified systemd', { state });
     } catch (err) {
-      log.warn('Systemd could not be notified', { state, err });
+      log.warn('Failed to notify systemd', { state, err });
     }
   }
 }

@@ -3,22 +3,32 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { describeError } from '../base/errors.ts';
 import { type LogFields, type Logger, silentLogger } from '../base/log/log.ts';
 import { SystemdReady } from './systemd-ready.ts';
-import { Watchdog, type WatchdogDeps, type WatchdogEnvironment, watchdogIntervalMs } from './watchdog.ts';
+import {
+  checkSyncLoop,
+  Watchdog,
+  type WatchdogDeps,
+  type WatchdogEnvironment,
+  watchdogIntervalMs,
+} from './watchdog.ts';
 
 const intervals: readonly (readonly [string, WatchdogEnvironment, number | undefined | string])[] = [
-  ['no systemd', {}, undefined],
-  ['a service without watchdog', { WATCHDOG_USEC: '' }, undefined],
+  ['no watchdog without systemd', {}, undefined],
+  ['no watchdog with an empty timeout', { WATCHDOG_USEC: '' }, undefined],
   ['half the timeout', { WATCHDOG_USEC: '30000000' }, 15_000],
   ['for this process', { WATCHDOG_USEC: '30000000', WATCHDOG_PID: '42' }, 15_000],
   ['for another process', { WATCHDOG_USEC: '30000000', WATCHDOG_PID: '43' }, undefined],
-  ['only a process', { WATCHDOG_PID: '42' }, undefined],
+  ['a process without a timeout', { WATCHDOG_PID: '42' }, undefined],
   ['just more than a second', { WATCHDOG_USEC: '1000001' }, 500.0005],
-  ['a second is too short', { WATCHDOG_USEC: '1000000' }, 'WATCHDOG_USEC=1000000 is not more than a second'],
-  ['no number', { WATCHDOG_USEC: '30s' }, 'WATCHDOG_USEC=30s is not a positive number'],
-  ['a fraction', { WATCHDOG_USEC: '3e7' }, 'WATCHDOG_USEC=3e7 is not a positive number'],
-  ['zero', { WATCHDOG_USEC: '0' }, 'WATCHDOG_USEC=0 is not a positive number'],
-  ['negative', { WATCHDOG_USEC: '-5' }, 'WATCHDOG_USEC=-5 is not a positive number'],
-  ['no process id', { WATCHDOG_USEC: '30000000', WATCHDOG_PID: 'me' }, 'WATCHDOG_PID=me is not a process id'],
+  ['rejects a second', { WATCHDOG_USEC: '1000000' }, 'WATCHDOG_USEC=1000000 is not more than a second'],
+  ['rejects a unit', { WATCHDOG_USEC: '30s' }, 'WATCHDOG_USEC=30s is not a positive number'],
+  ['rejects an exponent', { WATCHDOG_USEC: '3e7' }, 'WATCHDOG_USEC=3e7 is not a positive number'],
+  ['rejects zero', { WATCHDOG_USEC: '0' }, 'WATCHDOG_USEC=0 is not a positive number'],
+  ['rejects a negative timeout', { WATCHDOG_USEC: '-5' }, 'WATCHDOG_USEC=-5 is not a positive number'],
+  [
+    'rejects an invalid process ID',
+    { WATCHDOG_USEC: '30000000', WATCHDOG_PID: 'me' },
+    'WATCHDOG_PID=me is not a process id',
+  ],
 ];
 
 describe('watchdogIntervalMs', () => {
@@ -73,11 +83,11 @@ describe('Watchdog', () => {
     expect(recorder.errors).toEqual([]);
   });
 
-  test('is silent while unhealthy and speaks again after', async () => {
+  test('stops notifying while unhealthy and resumes afterwards', async () => {
     const recorder = new Recorder();
     await recorder.start();
     recorder.check = () => {
-      throw new Error('sync loop stands still');
+      throw new Error('sync loop is stuck');
     };
     await recorder.clock.advance(30_000);
     recorder.check = async () => undefined;
@@ -86,23 +96,23 @@ describe('Watchdog', () => {
     expect(recorder.errors).toEqual(
       Array.from(
         { length: 2 },
-        () => 'Not healthy, so the systemd watchdog is not notified: sync loop stands still',
+        () => 'Kubelet is unhealthy, not notifying the systemd watchdog: sync loop is stuck',
       ),
     );
   });
 
-  test('a check that hangs is a check that fails', async () => {
+  test('treats a check that hangs as failed', async () => {
     const recorder = new Recorder();
     recorder.check = () => new Promise(() => undefined);
     await recorder.start();
     await recorder.clock.advance(15_000);
     expect(recorder.sent).toEqual([]);
     expect(recorder.errors).toEqual([
-      'Not healthy, so the systemd watchdog is not notified: the health check did not finish within 15000 ms',
+      'Kubelet is unhealthy, not notifying the systemd watchdog: the health check did not finish within 15000 ms',
     ]);
   });
 
-  test('a notification that fails is tried once more after about a second', async () => {
+  test('retries a failed notification once after about a second', async () => {
     const recorder = new Recorder();
     let failures = 1;
     recorder.notify = async () => {
@@ -115,7 +125,7 @@ describe('Watchdog', () => {
     expect(recorder.errors).toEqual([]);
   });
 
-  test('two failures in a row are logged and left to the next turn', async () => {
+  test('logs two failures in a row and retries after the interval', async () => {
     const recorder = new Recorder();
     recorder.notify = async () => {
       throw new Error('socket is full');
@@ -129,7 +139,7 @@ describe('Watchdog', () => {
     expect(recorder.errors.length).toBe(1);
   });
 
-  test('without a socket it says so and does not retry', async () => {
+  test('logs that there is no socket and does not retry', async () => {
     const recorder = new Recorder();
     recorder.notify = async () => false;
     await recorder.start();
@@ -138,7 +148,7 @@ describe('Watchdog', () => {
   });
 
   const moments: readonly (readonly [string, (recorder: Recorder) => void])[] = [
-    ['while it waits', () => undefined],
+    ['while waiting', () => undefined],
     [
       'during a check',
       (recorder) => {
@@ -146,7 +156,7 @@ describe('Watchdog', () => {
       },
     ],
     [
-      'between two tries',
+      'between two attempts',
       (recorder) => {
         recorder.notify = async () => {
           throw new Error('socket is full');
@@ -155,11 +165,11 @@ describe('Watchdog', () => {
     ],
   ];
   for (const [name, prepare] of moments) {
-    test(`stops at once ${name}, with no timer left and nothing to say`, async () => {
+    test(`stops at once ${name}, with no timer left and nothing logged`, async () => {
       const recorder = new Recorder();
       prepare(recorder);
       const { stopped } = await recorder.start();
-      recorder.stop.abort(new Error('asked to stop'));
+      recorder.stop.abort(new Error('stopped'));
       await stopped;
       expect(recorder.clock.pendingTimers()).toBe(0);
       expect(recorder.errors).toEqual([]);
@@ -168,7 +178,7 @@ describe('Watchdog', () => {
 });
 
 describe('SystemdReady', () => {
-  test('says READY=1 when started and STOPPING=1 when asked to stop', async () => {
+  test('sends READY=1 on start and STOPPING=1 on stop', async () => {
     const states: string[] = [];
     const stop = new AbortController();
     const notify = async (state: string): Promise<boolean> => states.push(state) > 0;
@@ -179,7 +189,7 @@ describe('SystemdReady', () => {
     expect(states).toEqual(['READY=1', 'STOPPING=1']);
   });
 
-  test('a systemd that does not hear is a warning', async () => {
+  test('logs a warning when systemd cannot be notified', async () => {
     const recorder = new Recorder();
     const notify = async (): Promise<boolean> => {
       throw new Error('no such socket');
@@ -188,7 +198,14 @@ describe('SystemdReady', () => {
     const { stopped } = await new SystemdReady({ notify, log: recorder.log }).start(recorder.stop.signal);
     await stopped;
     expect(recorder.errors).toEqual(
-      Array.from({ length: 2 }, () => 'Systemd could not be notified: no such socket'),
+      Array.from({ length: 2 }, () => 'Failed to notify systemd: no such socket'),
     );
   });
+});
+
+test('checkSyncLoop throws the problem of the sync loop and ignores other checks', () => {
+  const check = (problem: string | undefined) => () => problem;
+  const other = { name: 'lease', check: check('late') };
+  expect(() => checkSyncLoop([other, { name: 'syncloop', check: check(undefined) }])).not.toThrow();
+  expect(() => checkSyncLoop([{ name: 'syncloop', check: check('stuck') }])).toThrow('stuck');
 });

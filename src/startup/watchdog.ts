@@ -1,46 +1,44 @@
-// Tells systemd that the kubelet lives, for as long as it really does: a service that stops telling is killed and
-// started again. Upstream: pkg/kubelet/watchdog.
-// Invariant: nothing is sent while the health check fails or hangs.
-
+// Sends keep-alives to systemd's watchdog, which kills and restarts a service that stops sending them.
+// Upstream: pkg/kubelet/watchdog. Invariant: nothing is sent while the health check fails or hangs.
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { isAbortOf, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 
-/** The environment systemd gives. */
+/** The variables that systemd sets. */
 export interface WatchdogEnvironment {
   readonly WATCHDOG_USEC?: string | undefined;
   readonly WATCHDOG_PID?: string | undefined;
 }
 
-/** A shorter one cannot be kept reliably. */
+/** A shorter timeout cannot be met reliably. */
 const shortestTimeoutMs = 1_000;
 
-/** How often systemd wants to hear from us: half its timeout. Undefined: there is no watchdog, or not for this process. */
+/** Half of systemd's timeout. Undefined without a watchdog, or when it watches another process. Throws on invalid variables. */
 export function watchdogIntervalMs(env: WatchdogEnvironment, pid: number): number | undefined {
-  const { WATCHDOG_USEC: timeout = '', WATCHDOG_PID: whom = '' } = env;
+  const { WATCHDOG_USEC: timeout = '', WATCHDOG_PID: watched = '' } = env;
   if (timeout === '') return undefined;
   if (!/^[+-]?[0-9]+$/.test(timeout) || Number(timeout) <= 0)
-    throw refuse('WATCHDOG_USEC', timeout, 'is not a positive number of microseconds');
-  if (whom !== '') {
-    if (!/^[+-]?[0-9]+$/.test(whom)) throw refuse('WATCHDOG_PID', whom, 'is not a process id');
-    if (Number(whom) !== pid) return undefined;
+    throw invalid('WATCHDOG_USEC', timeout, 'is not a positive number of microseconds');
+  if (watched !== '') {
+    if (!/^[+-]?[0-9]+$/.test(watched)) throw invalid('WATCHDOG_PID', watched, 'is not a process id');
+    if (Number(watched) !== pid) return undefined;
   }
   const timeoutMs = Number(timeout) / 1_000;
-  if (timeoutMs <= shortestTimeoutMs) throw refuse('WATCHDOG_USEC', timeout, 'is not more than a second');
+  if (timeoutMs <= shortestTimeoutMs) throw invalid('WATCHDOG_USEC', timeout, 'is not more than a second');
   return timeoutMs / 2;
 }
 
-function refuse(variable: string, value: string, why: string): KubeletError {
-  return new KubeletError('invalid', 'InvalidWatchdog', `${variable}=${value} ${why}`, {
+function invalid(variable: string, value: string, problem: string): KubeletError {
+  return new KubeletError('invalid', 'InvalidWatchdog', `${variable}=${value} ${problem}`, {
     details: { variable, value },
   });
 }
 
 export interface WatchdogDeps {
   readonly intervalMs: number;
-  /** Throws or rejects when the kubelet is not healthy: the sync loop does not turn. */
+  /** Throws or rejects when the kubelet is unhealthy. */
   readonly check: (signal: AbortSignal) => Promise<void> | void;
   /** False when there is no socket to notify. */
   readonly notify: (state: string, signal: AbortSignal) => Promise<boolean>;
@@ -52,7 +50,7 @@ export interface WatchdogDeps {
 const retryMs = 1_000;
 const retryJitter = 0.1;
 
-/** To be started first, so that it goes on until everything else has stopped. */
+/** Must be the first component, so that keep-alives continue until all others have stopped. */
 export class Watchdog implements Component {
   readonly name = 'systemd-watchdog';
   readonly #deps: WatchdogDeps;
@@ -71,9 +69,9 @@ export class Watchdog implements Component {
     const { clock, intervalMs, log } = this.#deps;
     try {
       for (;;) {
-        const problem = await this.#turn(signal);
+        const failure = await this.#checkAndNotify(signal);
         signal.throwIfAborted();
-        if (problem !== undefined) log.error(problem.message, { err: problem.cause });
+        if (failure !== undefined) log.error(failure.message, { err: failure.cause });
         await clock.sleep(intervalMs, signal);
       }
     } catch (err) {
@@ -81,15 +79,15 @@ export class Watchdog implements Component {
     }
   }
 
-  /** What is to be logged, or undefined when systemd was told. */
-  async #turn(signal: AbortSignal): Promise<{ message: string; cause: unknown } | undefined> {
+  /** Returns what to log, or undefined when systemd was notified. */
+  async #checkAndNotify(signal: AbortSignal): Promise<{ message: string; cause: unknown } | undefined> {
     const { check, clock, intervalMs } = this.#deps;
     try {
       await withDeadline({ clock, ms: intervalMs, signal, what: 'the health check' }, async (inner) =>
         check(inner),
       );
     } catch (cause) {
-      return { message: 'Not healthy, so the systemd watchdog is not notified', cause };
+      return { message: 'Kubelet is unhealthy, not notifying the systemd watchdog', cause };
     }
     try {
       await this.#notify(signal);
@@ -99,15 +97,23 @@ export class Watchdog implements Component {
     }
   }
 
-  /** Twice at most: two in a row that fail are left to the next turn. */
+  /** Retries once; a second failure is left to the next interval. */
   async #notify(signal: AbortSignal): Promise<void> {
     const { clock, log, notify, random } = this.#deps;
-    const told = await notify('WATCHDOG=1', signal).catch(async (err: unknown) => {
+    const isSent = await notify('WATCHDOG=1', signal).catch(async (err: unknown) => {
       log.v(5).info('Failed to notify the systemd watchdog, retrying', { err });
       await clock.sleep(retryMs * (1 + retryJitter * random()), signal);
       return notify('WATCHDOG=1', signal);
     });
-    if (!told) throw new KubeletError('unavailable', 'NoNotifySocket', 'NOTIFY_SOCKET is not set');
-    log.v(5).info('Systemd watchdog notified');
+    if (!isSent) throw new KubeletError('unavailable', 'NoNotifySocket', 'NOTIFY_SOCKET is not set');
+    log.v(5).info('Notified the systemd watchdog');
   }
+}
+
+/** Throws while the check of the sync loop fails. */
+export function checkSyncLoop(
+  checks: readonly { readonly name: string; check(): string | undefined }[],
+): void {
+  const problem = checks.find(({ name }) => name === 'syncloop')?.check();
+  if (problem !== undefined) throw new KubeletError('unavailable', 'SyncLoop', problem);
 }
