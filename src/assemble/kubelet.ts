@@ -39,7 +39,7 @@ import { assembleServer } from './server.ts';
 import { podSources, sourceNames } from './sources.ts';
 import { assembleStats } from './stats.ts';
 import { timedCgroups, timedImages } from './timed.ts';
-import { volumes } from './volumes.ts';
+import { assembleVolumes } from './volumes.ts';
 import { assembleWorkers } from './workers.ts';
 
 /** The safety net under events and own actions. */
@@ -149,7 +149,7 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log,
   });
-  const volume = volumes({
+  const volume = assembleVolumes({
     rootDir: input.flags.rootDir,
     syncFrequencyMs: config.syncFrequency.ms,
     statsPeriodMs: config.volumeStatsAggPeriod.ms,

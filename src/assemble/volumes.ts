@@ -1,4 +1,4 @@
-// The room of volumes: plugs the plugins, the volume manager and the usage statistics together.
+// Plugs the volume plugins, the volume manager and the usage statistics together.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { Allocatable } from '../api/pod/pod-fields.ts';
 import type { EventSink } from '../api/ports/events.ts';
@@ -66,7 +66,7 @@ export interface Volumes {
   readonly components: readonly Component[];
 }
 
-export function volumes(input: VolumesInput): Volumes {
+export function assembleVolumes(input: VolumesInput): Volumes {
   const { clock, cri, events, images, lifecycles, log, metrics, objects, random, syncFrequencyMs } = input;
   const layout = { podsDir: `${input.rootDir}/pods`, pluginsDir: `${input.rootDir}/plugins` };
   const host = input.host(layout.podsDir);

@@ -23,7 +23,7 @@ export interface VolumeSpec {
 
 export type VolumeSource = Omit<Volume, 'name'> & Pick<PersistentVolumeSpec, 'local'>;
 
-/** Who owns the files of a volume. */
+/** The owner of a volume's files. */
 export interface VolumeOwner {
   readonly fsGroup: number | undefined;
   readonly onlyOnRootMismatch: boolean;

@@ -77,7 +77,7 @@ class Scene {
   }
 }
 
-test('hands each orphaned pod to its worker, with its name if its log directory tells it', async () => {
+test('hands each orphaned pod to its worker, with the name from its log directory', async () => {
   const scene = new Scene();
   scene.onDisk = [found('gone'), found('wanted'), found('gone', false, 'web')];
   scene.desired.add('wanted');

@@ -1,7 +1,7 @@
 // Sweeps the node for what orphaned pods left behind (directories, cgroups, logs) and has their workers remove it.
 // Upstream: HandlePodCleanups and cleanupOrphanedPodDirs in pkg/kubelet.
-// Invariants: isOrphanedPod() alone decides; only the pod's worker removes anything, so a pod whose UID comes back during the
-// removal waits until it is done.
+// Invariants: isOrphanedPod() alone decides; only the pod's worker removes anything, so a pod that reappears under the same UID
+// waits until the removal is done.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
@@ -14,7 +14,7 @@ import { isOrphanedPod, type OrphanViews } from './orphaned-pod.ts';
 
 export interface Leftover {
   readonly uid: PodUid;
-  /** Empty where the leftover does not tell, as a pod's directory does not. */
+  /** Empty if unknown: only a log directory contains it. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -88,7 +88,7 @@ export class Housekeeping implements Component {
     }
   }
 
-  /** A removal that is not done by the next regular sweep counts as failed; its worker goes on retrying. */
+  /** A removal that is not done by the next regular sweep counts as failed; its worker keeps retrying. */
   #reportCleared(): void {
     const { clock, everyMs, metrics, workers } = this.#deps;
     const isPending = ([uid]: readonly [PodUid, number]): boolean => workers.isRemovingLeftover(uid);

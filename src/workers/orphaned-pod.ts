@@ -1,5 +1,5 @@
 // Decides which pods are orphans: something of them is on the node, and nothing accounts for it any more. Pure.
-// Upstream: cleanupOrphanedPodDirs in pkg/kubelet/kubelet_volumes.go, which spares desired and running pods.
+// Upstream: cleanupOrphanedPodDirs in pkg/kubelet/kubelet_volumes.go, which excludes desired and running pods.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 
 export interface OrphanViews {

@@ -1,5 +1,5 @@
 // Assembles the volume manager for tests, with empty or silent defaults for all dependencies.
-import { type Volumes, type VolumesInput, volumes } from '../../src/assemble/volumes.ts';
+import { assembleVolumes, type Volumes, type VolumesInput } from '../../src/assemble/volumes.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import { Metrics } from '../../src/base/metrics.ts';
 import { defaultGates } from '../../src/config/gates/feature-gates.ts';
@@ -8,7 +8,7 @@ import { VolumeMetrics } from '../../src/metrics/volume-metrics.ts';
 export function testVolumes(
   input: Partial<VolumesInput> & Pick<VolumesInput, 'host' | 'objects' | 'clock'>,
 ): Volumes {
-  return volumes({
+  return assembleVolumes({
     rootDir: '/root',
     syncFrequencyMs: 60_000,
     statsPeriodMs: 60_000,

@@ -62,7 +62,7 @@ export interface OwnershipResult {
 }
 
 /** The reason of an error: the sub-path was not there and could not be made. */
-export const subPathNotMade = 'SubPathNotMade';
+export const subPathNotCreated = 'SubPathNotCreated';
 
 export interface SubPathRequest {
   /** The volume on this machine. */

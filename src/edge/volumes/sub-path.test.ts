@@ -97,7 +97,7 @@ describe.runIf(canMount)('bindSubPath', () => {
     await symlink(join(secret, 'made'), join(volume, 'out'));
     await symlink('nowhere', join(volume, 'dangling'));
     await expect(bind('out/x')).rejects.toMatchObject({ reason: 'SubPathEscapes' });
-    await expect(bind('dangling')).rejects.toMatchObject({ reason: 'SubPathNotMade' });
+    await expect(bind('dangling')).rejects.toMatchObject({ reason: 'SubPathNotCreated' });
     expect(await readdir(secret)).toEqual(['shadow']);
     expect(await ground.mounts()).toEqual([]);
   });

@@ -5,7 +5,7 @@
 // differs from upstream: an absolute link is refused also when it points back into the volume on this machine.
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
-import { type SubPathRequest, subPathNotMade } from '../../api/ports/volume-host.ts';
+import { type SubPathRequest, subPathNotCreated } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { createDirectory, createFile, setDirectoryMode } from '../files/small-files.ts';
 import { type MountSyscalls, mountFlag } from '../mount/mount-syscalls.ts';
@@ -85,7 +85,7 @@ async function openOrMake(
   }
   return await makeBeneath(syscalls, volume, subPath).catch((err: unknown) => {
     const what = `sub-path ${JSON.stringify(subPath)} cannot be made`;
-    throw new KubeletError('invalid', subPathNotMade, what, { cause: err });
+    throw new KubeletError('invalid', subPathNotCreated, what, { cause: err });
   });
 }
 

@@ -5,7 +5,7 @@ import type { ConfigMap, ConfigMapVolumeSource } from '../../api/k8s/types.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { configMapKind } from './config-map.ts';
 
-const there: ConfigMap = {
+const existing: ConfigMap = {
   data: { a: '1', b: '2' },
   binaryData: { c: Buffer.from([0, 255]).toString('base64') },
 };
@@ -24,7 +24,7 @@ function kindOver(found: ConfigMap | KubeletError) {
 
 async function files(
   configMap: ConfigMapVolumeSource,
-  found: ConfigMap | KubeletError = there,
+  found: ConfigMap | KubeletError = existing,
 ): Promise<unknown> {
   const request = aSetUpRequest('configmap', { configMap });
   try {
@@ -35,10 +35,14 @@ async function files(
 }
 
 const cases: readonly (readonly [string, ConfigMapVolumeSource, unknown])[] = [
-  ['all keys, text and binary', { name: 'cm' }, { a: '644 1', b: '644 2', c: '644 \u0000\ufffd' }],
-  ['default mode', { name: 'cm', defaultMode: 0o400 }, { a: '400 1', b: '400 2', c: '400 \u0000\ufffd' }],
+  ['writes all keys, text and binary', { name: 'cm' }, { a: '644 1', b: '644 2', c: '644 \u0000\ufffd' }],
   [
-    'chosen keys, their paths and modes',
+    'applies the default mode',
+    { name: 'cm', defaultMode: 0o400 },
+    { a: '400 1', b: '400 2', c: '400 \u0000\ufffd' },
+  ],
+  [
+    'writes selected keys with their paths and modes',
     {
       name: 'cm',
       defaultMode: 0o400,
@@ -50,23 +54,24 @@ const cases: readonly (readonly [string, ConfigMapVolumeSource, unknown])[] = [
     { 'x/y': '600 1', z: '400 2' },
   ],
   [
-    'a key that is missing',
+    'rejects a missing key',
     { name: 'cm', items: [{ key: 'q', path: 'q' }] },
     'configmap references non-existent config key: q',
   ],
-  ['a key that may be missing', { name: 'cm', optional: true, items: [{ key: 'q', path: 'q' }] }, {}],
-  ['no such object', { name: 'none' }, 'configmap "none" not found'],
-  ['no such object, and it may be missing', { name: 'none', optional: true }, {}],
+  ['ignores a missing key if optional', { name: 'cm', optional: true, items: [{ key: 'q', path: 'q' }] }, {}],
+  ['rejects a missing object', { name: 'none' }, 'configmap "none" not found'],
+  ['writes nothing for a missing optional object', { name: 'none', optional: true }, {}],
 ];
-for (const [name, source, want] of cases) test(name, async () => expect(await files(source)).toEqual(want));
+for (const [name, source, want] of cases)
+  test(`configMap ${name}`, async () => expect(await files(source)).toEqual(want));
 
-test('an API server that is away is not an object that is missing', async () => {
-  const away = new KubeletError('unavailable', 'Away', 'connection refused');
-  expect(await files({ name: 'cm', optional: true }, away)).toBe('connection refused');
+test('configMap does not treat an unavailable API server as a missing object', async () => {
+  const unavailable = new KubeletError('unavailable', 'Unavailable', 'connection refused');
+  expect(await files({ name: 'cm', optional: true }, unavailable)).toBe('connection refused');
 });
 
-test('it lies on disk, follows its object, and serves nothing else', () => {
-  const kind = kindOver(there);
+test('configMap is stored on disk, references its object, and serves no other kind of volume', () => {
+  const kind = kindOver(existing);
   const { pod, spec } = aSetUpRequest('configmap', { configMap: { name: 'cm' } });
   expect(kind.references(pod, spec)).toEqual([{ kind: 'ConfigMap', namespace: 'default', name: 'cm' }]);
   expect([kind.inMemory, kind.canServe(spec), kind.canServe({ ...spec, source: { secret: {} } })]).toEqual([

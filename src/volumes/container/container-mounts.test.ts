@@ -14,7 +14,7 @@ import { containerMounts } from './container-mounts.ts';
 
 interface Node {
   readonly host?: FakeVolumeHost;
-  readonly runtimeCan?: boolean;
+  readonly supportsRecursive?: boolean;
   readonly seLinux?: boolean;
 }
 
@@ -29,10 +29,10 @@ const own: SetUpVolume = {
 async function mountOf(
   mount: Partial<VolumeMount>,
   volume: SetUpVolume = own,
-  { host = aHost(), runtimeCan = true, seLinux = false }: Node = {},
+  { host = aHost(), supportsRecursive = true, seLinux = false }: Node = {},
 ): Promise<object> {
   if (seLinux) host.entries.set('/sys/fs/selinux/enforce', 'file');
-  const features = { recursiveReadOnlyMounts: runtimeCan };
+  const features = { recursiveReadOnlyMounts: supportsRecursive };
   const mounted: MountedVolume = { ...volume, spec: aVolumeSpec(), plugin: imagePlugin, mountedAtMs: 0 };
   const [first] = await containerMounts(
     {
@@ -60,87 +60,83 @@ async function mountOf(
 
 const cases: readonly (readonly [string, Partial<VolumeMount>, object])[] = [
   [
-    'as it is',
+    'without options',
     {},
     { containerPath: '/v', hostPath: '/root/pods/u/volumes/x/v', readonly: false, propagation: 0 },
   ],
-  ['a relative path is taken from the root', { mountPath: 'etc/x' }, { containerPath: '/etc/x' }],
+  ['at a relative path, which is made absolute', { mountPath: 'etc/x' }, { containerPath: '/etc/x' }],
   ['read-only', { readOnly: true }, { readonly: true, recursiveReadOnly: false }],
-  ['recursively', { readOnly: true, recursiveReadOnly: 'Enabled' }, { recursiveReadOnly: true }],
+  ['recursively read-only', { readOnly: true, recursiveReadOnly: 'Enabled' }, { recursiveReadOnly: true }],
   [
-    'recursively if possible',
+    'recursively read-only if possible',
     { readOnly: true, recursiveReadOnly: 'IfPossible' },
     { recursiveReadOnly: true },
   ],
-  ['from the host', { mountPropagation: 'HostToContainer' }, { propagation: 1 }],
-  ['both ways', { mountPropagation: 'Bidirectional' }, { propagation: 2 }],
-  ['neither', { mountPropagation: 'None' }, { propagation: 0 }],
-  ['a sub-path', { subPath: 'a/b' }, { hostPath: '/root/pods/u/volume-subpaths/v/c/0' }],
-  [
-    'an expanded sub-path',
-    { subPathExpr: 'logs/$(NAME)' },
-    { hostPath: '/root/pods/u/volume-subpaths/v/c/0' },
-  ],
+  ['with propagation HostToContainer', { mountPropagation: 'HostToContainer' }, { propagation: 1 }],
+  ['with propagation Bidirectional', { mountPropagation: 'Bidirectional' }, { propagation: 2 }],
+  ['with propagation None', { mountPropagation: 'None' }, { propagation: 0 }],
+  ['a subPath', { subPath: 'a/b' }, { hostPath: '/root/pods/u/volume-subpaths/v/c/0' }],
+  ['a subPathExpr', { subPathExpr: 'logs/$(NAME)' }, { hostPath: '/root/pods/u/volume-subpaths/v/c/0' }],
 ];
 for (const [name, mount, want] of cases)
-  test(`mounted: ${name}`, async () => expect(await mountOf(mount)).toMatchObject(want));
+  test(`mounts ${name}`, async () => expect(await mountOf(mount)).toMatchObject(want));
 
-test('the expanded sub-path is what is bound', async () => {
+test('bind-mounts the expanded subPathExpr', async () => {
   const host = aHost();
   await mountOf({ subPathExpr: 'logs/$(NAME)' }, own, { host });
   expect(host.mounts[0]?.options).toBe('/root/pods/u/volumes/x/v/logs/web');
 });
 
-describe('refused', () => {
+describe('rejects', () => {
   const refusals: readonly (readonly [string, Partial<VolumeMount>, string])[] = [
-    ['a volume that is not there', { name: 'w' }, 'cannot find volume "w" to mount into container "c"'],
-    ['an absolute sub-path', { subPath: '/etc' }, 'error SubPath `/etc` must not be an absolute path'],
-    ['a sub-path that goes up', { subPath: 'a/../..' }, "must not contain '..'"],
-    ['one that goes up when expanded', { subPathExpr: '../$(NAME)' }, "must not contain '..'"],
-    ['recursive, but not read-only', { recursiveReadOnly: 'Enabled' }, 'but it is not read-only'],
+    ['a missing volume', { name: 'w' }, 'cannot find volume "w" to mount into container "c"'],
+    ['an absolute subPath', { subPath: '/etc' }, 'error SubPath `/etc` must not be an absolute path'],
+    ['a subPath with ..', { subPath: 'a/../..' }, "must not contain '..'"],
+    ['a subPathExpr that expands to ..', { subPathExpr: '../$(NAME)' }, "must not contain '..'"],
+    ['recursiveReadOnly without readOnly', { recursiveReadOnly: 'Enabled' }, 'but it is not read-only'],
     [
-      'recursive with propagation',
+      'recursiveReadOnly with propagation',
       { readOnly: true, recursiveReadOnly: 'Enabled', mountPropagation: 'HostToContainer' },
       'not compatible with propagation "HostToContainer"',
     ],
     [
-      'an unknown mode',
+      'an unknown recursiveReadOnly mode',
       { readOnly: true, recursiveReadOnly: 'Maybe' },
       'unknown recursive read-only mode "Maybe"',
     ],
     ['an unknown propagation', { mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
   ];
-  for (const [name, mount, why] of refusals)
-    test(name, async () => await expect(mountOf(mount)).rejects.toThrow(why));
+  for (const [name, mount, message] of refusals)
+    test(name, async () => await expect(mountOf(mount)).rejects.toThrow(message));
 
-  test('recursive where the runtime cannot; if possible is not insisted on', async () => {
-    const node = { runtimeCan: false };
+  test('recursiveReadOnly Enabled if the runtime does not support it, but not IfPossible', async () => {
+    const node = { supportsRecursive: false };
     const mode = (recursiveReadOnly: string) => ({ readOnly: true, recursiveReadOnly });
     await expect(mountOf(mode('Enabled'), own, node)).rejects.toThrow('not supported by the runtime');
     expect(await mountOf(mode('IfPossible'), own, node)).toMatchObject({ recursiveReadOnly: false });
   });
 
-  test('the reason why a sub-path cannot be bound is not the pod’s business', async () => {
+  test('a subPath that cannot be bind-mounted, without revealing the cause', async () => {
     const host = aHost();
     host.injectFault('bindSubPath', () => Promise.reject(new Error('/etc/shadow is a link')));
     const failure = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
     expect(failure).toBe('failed to prepare subPath for volumeMount "v" of container "c"');
     host.injectFault('bindSubPath', () =>
-      Promise.reject(new KubeletError('invalid', 'SubPathNotMade', '/etc')),
+      Promise.reject(new KubeletError('invalid', 'SubPathNotCreated', '/etc')),
     );
-    const unmade = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
-    expect(unmade).toBe('failed to create subPath directory for volumeMount "v" of container "c"');
+    const notCreated = await mountOf({ subPath: 'x' }, own, { host }).catch((err: Error) => err.message);
+    expect(notCreated).toBe('failed to create subPath directory for volumeMount "v" of container "c"');
   });
 });
 
-test('labels are set anew on the kubelet’s own volumes where the node has labels', async () => {
+test('requests SELinux relabeling for managed volumes where SELinux is enabled', async () => {
   expect(await mountOf({})).toMatchObject({ selinuxRelabel: false });
   const node = { seLinux: true };
   expect(await mountOf({}, own, node)).toMatchObject({ selinuxRelabel: true });
   expect(await mountOf({}, { ...own, managed: false }, node)).toMatchObject({ selinuxRelabel: false });
 });
 
-test('an image is made present and named to the runtime, with its sub-path', async () => {
+test('pulls the image of an image volume and passes it to the runtime with its subPath', async () => {
   const location = { kind: 'image', reference: 'registry/data:1', pullPolicy: 'IfNotPresent' } as const;
   const host = aHost();
   const image: SetUpVolume = { location, readOnly: true, managed: false };
@@ -153,7 +149,7 @@ test('an image is made present and named to the runtime, with its sub-path', asy
   expect(host.mounts).toEqual([]);
 });
 
-test('a device is no directory', async () => {
+test('rejects a block device in volumeMounts', async () => {
   const device: SetUpVolume = {
     location: { kind: 'device', path: '/dev/x' },
     readOnly: false,

@@ -5,7 +5,7 @@ import { type Device, type Mount, MountPropagation } from '../../api/cri/generat
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container, Pod, VolumeMount } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
-import { subPathNotMade, type VolumeHost } from '../../api/ports/volume-host.ts';
+import { subPathNotCreated, type VolumeHost } from '../../api/ports/volume-host.ts';
 import { withDeadline } from '../../base/abort/deadline.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -131,7 +131,7 @@ async function bindSubPath(
       volume: mount.name,
       err,
     });
-    const isCreated = !(err instanceof KubeletError && err.reason === subPathNotMade);
+    const isCreated = !(err instanceof KubeletError && err.reason === subPathNotCreated);
     throw refused(
       `failed to ${isCreated ? 'prepare subPath' : 'create subPath directory'} for volumeMount "${mount.name}" of container "${container.name}"`,
     );

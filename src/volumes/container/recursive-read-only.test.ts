@@ -16,7 +16,7 @@ const cri = {
 const handlers: Readonly<Record<string, string>> = {
   kata: 'kata-qemu',
   'kata-qemu': 'old',
-  odd: 'unheard-of',
+  odd: 'missing-handler',
 };
 const objects = {
   runtimeClass: async (name: string) => {

@@ -11,7 +11,7 @@ export interface RecursiveReadOnlyDeps {
   readonly objects: Pick<PodObjects, 'runtimeClass'>;
 }
 
-/** Queries the runtime each time a container asks for the mode: the runtime may have been replaced in the meantime. */
+/** Queries the runtime for each mount that requests the mode, since the runtime may have been replaced. */
 export async function supportsRecursiveReadOnly(
   { cri, objects }: RecursiveReadOnlyDeps,
   pod: Pod,

@@ -14,22 +14,22 @@ const volume = { uid: 'u', directoryName: 'v', path };
 const disk: Medium = { kind: 'disk' };
 const memory: Medium = { kind: 'memory', sizeBytes: 1_024n };
 
-function ground() {
+function setUp() {
   const host = new FakeVolumeHost(layout.podsDir);
   const deps = { host, layout };
   const make = (medium: Medium, isRemount = false) =>
     makeManagedDirectory(deps, volume, { marker: 'wrapped_v', medium, isRemount });
   const mark = () => markComplete(deps, 'u', 'wrapped_v');
-  const called = (work: () => Promise<unknown>) => {
+  const called = (run: () => Promise<unknown>) => {
     host.calls.length = 0;
-    return work().then(() => host.calls.map((call) => call.split(' ')[0]));
+    return run().then(() => host.calls.map((call) => call.split(' ')[0]));
   };
   return { host, deps, make, mark, called };
 }
 
 for (const medium of [disk, memory]) {
-  test(`${medium.kind}: new, then partial until it is marked, then complete`, async () => {
-    const { host, make, mark } = ground();
+  test(`${medium.kind}: is new, then partial until it is marked, then complete`, async () => {
+    const { host, make, mark } = setUp();
     expect(await make(medium)).toBe('new');
     expect(await make(medium)).toBe('partial');
     await mark();
@@ -37,8 +37,8 @@ for (const medium of [disk, memory]) {
     expect(host.mounts).toHaveLength(medium === memory ? 1 : 0);
   });
 
-  test(`${medium.kind}: what was complete before is looked at, and nothing is made`, async () => {
-    const { make, mark, called } = ground();
+  test(`${medium.kind}: only checks a directory that it has completed before`, async () => {
+    const { make, mark, called } = setUp();
     await make(medium);
     await mark();
     expect(await called(() => make(medium, true))).toEqual(
@@ -46,8 +46,8 @@ for (const medium of [disk, memory]) {
     );
   });
 
-  test(`${medium.kind}: what was complete before and is no more is made again`, async () => {
-    const { host, deps, make, mark } = ground();
+  test(`${medium.kind}: creates a directory again that was removed after completion`, async () => {
+    const { host, deps, make, mark } = setUp();
     await make(medium);
     await mark();
     await removeManagedDirectory(deps, volume, { marker: 'wrapped_v', remains: 'empty' });
@@ -58,8 +58,8 @@ for (const medium of [disk, memory]) {
   });
 }
 
-test('a file system in memory that somebody unmounted is mounted again, and its content is new', async () => {
-  const { host, make, mark } = ground();
+test('mounts a file system in memory again that was unmounted, and reports it as new', async () => {
+  const { host, make, mark } = setUp();
   await make(memory);
   await mark();
   await host.unmount(path);
@@ -67,8 +67,8 @@ test('a file system in memory that somebody unmounted is mounted again, and its 
   expect(host.mounts).toHaveLength(1);
 });
 
-test('the mark goes before anything of the volume does', async () => {
-  const { host, deps, make, mark } = ground();
+test('removes the marker before the volume', async () => {
+  const { host, deps, make, mark } = setUp();
   await make(memory);
   await mark();
   host.injectFault('removeVolume', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
@@ -78,12 +78,12 @@ test('the mark goes before anything of the volume does', async () => {
   expect(await make(memory)).toBe('partial');
 });
 
-test('a place for the mark that cannot be made is told when the volume’s own is made', async () => {
-  const { host, make } = ground();
+test('reports a failure to create the marker’s directory after creating the volume’s', async () => {
+  const { host, make } = setUp();
   let calls = 0;
   host.injectFault('makeDirectory', async () => {
     if (calls++ === 1) throw new KubeletError('unavailable', 'ENOSPC', 'no space');
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    for (let tick = 0; tick < 10; tick++) await Promise.resolve();
   });
   await expect(make(disk)).rejects.toThrow('no space');
   expect(host.entries.has(path)).toBe(true);

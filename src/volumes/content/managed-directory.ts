@@ -27,7 +27,7 @@ export function memoryBytes(allocatable: Allocatable): bigint {
 }
 
 const mode = 0o777;
-/** For mount points and marker directories, which nobody but root needs to enter. */
+/** For mount points and marker directories, which only root needs to enter. */
 const hiddenMode = 0o750;
 const fsTypes = { memory: 'tmpfs', 'huge-pages': 'hugetlbfs' } as const;
 

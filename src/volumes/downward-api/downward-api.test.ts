@@ -38,20 +38,21 @@ const cases: readonly (readonly [string, DownwardAPIVolumeFile[], unknown])[] = 
   ['uid', [field('metadata.uid')], { f: '644 u-1' }],
   ['all labels, sorted and quoted', [field('metadata.labels')], { f: '644 a="say \\"x\\""\nb="2"' }],
   ['one label', [field("metadata.labels['b']")], { f: '644 2' }],
-  ['a label that is not there', [field("metadata.labels['z']")], { f: '644 ' }],
+  ['a missing label as empty', [field("metadata.labels['z']")], { f: '644 ' }],
   ['annotations', [field('metadata.annotations')], { f: '644 note="two\\nlines"' }],
-  ['what a container asked for', [resource('requests.cpu', '1m')], { f: '644 250' }],
-  ['what it is limited to', [resource('limits.memory', '1Mi')], { f: '644 64' }],
-  ['no limit: what the node has', [resource('limits.cpu')], { f: '644 4' }],
+  ['a resource request', [resource('requests.cpu', '1m')], { f: '644 250' }],
+  ['a resource limit', [resource('limits.memory', '1Mi')], { f: '644 64' }],
+  ['the node’s allocatable for a missing limit', [resource('limits.cpu')], { f: '644 4' }],
   [
-    'a path that is cleaned, a mode of its own',
+    'a normalized path and its own mode',
     [{ ...field('metadata.name', 'a//b'), mode: 0o400 }],
     { 'a/b': '400 web' },
   ],
 ];
-for (const [name, items, want] of cases) test(name, async () => expect(await files(items)).toEqual(want));
+for (const [name, items, want] of cases)
+  test(`downwardAPI writes ${name}`, async () => expect(await files(items)).toEqual(want));
 
-test('default mode, and a field that there is not', async () => {
+test('downwardAPI applies the default mode and rejects an unknown field', async () => {
   expect(await files([field('metadata.name')], 0o440)).toEqual({ f: '440 web' });
   expect(await files([field('spec.nothing')])).toContain('spec.nothing');
 });

@@ -17,47 +17,57 @@ const paged = (...names: readonly string[]) =>
   });
 
 const cases = [
-  ['disk', limited('1Gi'), {}, { kind: 'disk' }],
+  ['the default medium is the disk', limited('1Gi'), {}, { kind: 'disk' }],
   [
-    'no limit anywhere: what the node has',
+    'without limits the node’s allocatable memory bounds the size',
     limited(undefined),
     { medium: 'Memory' },
     { kind: 'memory', sizeBytes: 8n * gi },
   ],
-  ['its own', limited(undefined), { medium: 'Memory', sizeLimit: '1Gi' }, { kind: 'memory', sizeBytes: gi }],
-  ['the pod’s', limited('1Gi', '2Gi'), { medium: 'Memory' }, { kind: 'memory', sizeBytes: 3n * gi }],
   [
-    'one container without: none of the pod',
+    'the sizeLimit bounds the size',
+    limited(undefined),
+    { medium: 'Memory', sizeLimit: '1Gi' },
+    { kind: 'memory', sizeBytes: gi },
+  ],
+  [
+    'the pod’s memory limit bounds the size',
+    limited('1Gi', '2Gi'),
+    { medium: 'Memory' },
+    { kind: 'memory', sizeBytes: 3n * gi },
+  ],
+  [
+    'a container without a limit leaves the pod unlimited',
     limited('1Gi', undefined),
     { medium: 'Memory' },
     { kind: 'memory', sizeBytes: 8n * gi },
   ],
   [
-    'the least of all',
+    'the smallest bound wins',
     limited('2Gi'),
     { medium: 'Memory', sizeLimit: '4Gi' },
     { kind: 'memory', sizeBytes: 2n * gi },
   ],
   [
-    'never more than the node has',
+    'the node’s allocatable memory is the upper bound',
     limited('64Gi'),
     { medium: 'Memory', sizeLimit: '32Gi' },
     { kind: 'memory', sizeBytes: 8n * gi },
   ],
   [
-    '0 is no limit',
+    'a sizeLimit of 0 is no limit',
     limited(undefined),
     { medium: 'Memory', sizeLimit: '0' },
     { kind: 'memory', sizeBytes: 8n * gi },
   ],
   [
-    'the pages the pod asks for',
+    'HugePages uses the page size that the pod requests',
     paged('hugepages-2Mi'),
     { medium: 'HugePages' },
     { kind: 'huge-pages', pageSizeBytes: 2_097_152n },
   ],
   [
-    'the pages that are named',
+    'HugePages-<size> selects the page size',
     paged('hugepages-2Mi', 'hugepages-1Gi'),
     { medium: 'HugePages-1Gi' },
     { kind: 'huge-pages', pageSizeBytes: gi },
@@ -67,10 +77,20 @@ for (const [name, pod, source, want] of cases)
   test(`emptyDirMedium: ${name}`, () => expect(emptyDirMedium(pod, source, 8n * gi)).toEqual(want));
 
 const refusals = [
-  ['pages of two sizes', paged('hugepages-2Mi', 'hugepages-1Gi'), 'HugePages', 'multiple huge page sizes'],
-  ['no pages asked for', limited('1Gi'), 'HugePages', 'there is no resource request for huge pages'],
   [
-    'others than those asked for',
+    'requests for two page sizes',
+    paged('hugepages-2Mi', 'hugepages-1Gi'),
+    'HugePages',
+    'multiple huge page sizes',
+  ],
+  [
+    'a pod without a huge page request',
+    limited('1Gi'),
+    'HugePages',
+    'there is no resource request for huge pages',
+  ],
+  [
+    'a page size that the pod does not request',
     paged('hugepages-2Mi'),
     'HugePages-1Gi',
     'there is no resource request for huge pages',
@@ -78,5 +98,5 @@ const refusals = [
   ['an unknown medium', limited(), 'Tape', 'unknown storage medium "Tape"'],
 ] as const;
 for (const [name, pod, medium, why] of refusals)
-  test(`emptyDirMedium refuses ${name}`, () =>
+  test(`emptyDirMedium rejects ${name}`, () =>
     expect(() => emptyDirMedium(pod, { medium }, gi)).toThrow(why));

@@ -13,7 +13,7 @@ async function tried(type: string | undefined, kind: FileKind | undefined, path 
   try {
     const { location } = await hostPathPlugin({ host }).setUp(request, new AbortController().signal);
     expect(location).toEqual({ kind: 'path', path });
-    // A path of the machine is never given to a group.
+    // The fsGroup is never applied to a path of the node.
     expect(host.owned).toEqual([]);
     return host.entries.get(path) ?? 'nothing';
   } catch (err) {
@@ -45,9 +45,9 @@ const cases: readonly (readonly [string | undefined, FileKind | undefined, strin
   ['constructor', 'file', 'constructor is an invalid volume type'],
 ];
 for (const [type, kind, want] of cases)
-  test(`${type ?? 'no type'} on ${kind ?? 'nothing'}`, async () =>
+  test(`hostPath type ${type ?? 'none'} on ${kind ?? 'a missing path'}`, async () =>
     expect(await tried(type, kind)).toBe(want));
 
-test('a path that goes up is refused', async () => {
+test('hostPath rejects a path with ..', async () => {
   expect(await tried('Directory', 'directory', '/x/../etc')).toContain("must not contain '..'");
 });

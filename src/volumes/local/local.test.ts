@@ -12,12 +12,12 @@ describe('local', () => {
   const layout = { podsDir: '/root/pods', pluginsDir: '/root/plugins' };
   let host: FakeVolumeHost;
   let plugin: VolumePlugin;
-  let elsewhere: boolean;
+  let isMountedByOtherPod: boolean;
   beforeEach(() => {
     host = new FakeVolumeHost(layout.podsDir);
-    elsewhere = false;
+    isMountedByOtherPod = false;
     const events = { pod: () => undefined, node: () => undefined };
-    const mounts = { isMountedByOtherPod: (): boolean => elsewhere };
+    const mounts = { isMountedByOtherPod: (): boolean => isMountedByOtherPod };
     plugin = localPlugin({
       host,
       layout,
@@ -38,37 +38,42 @@ describe('local', () => {
     );
 
   const cases: readonly (readonly [string, string, object, string])[] = [
-    ['a directory', '/mnt/disk', {}, '/mnt/disk'],
-    ['read-only', '/mnt/disk', { spec: { readOnly: true } }, '/mnt/disk,ro'],
-    ['a file', '/etc/file', {}, 'only directory and block device are supported'],
-    ['nothing', '/none', {}, 'only directory and block device are supported'],
-    ['a path that goes up', '/mnt/../etc', {}, 'invalid path: /mnt/../etc'],
-    ['a relative path', 'mnt/disk', {}, 'invalid path: mnt/disk'],
-    ['a device’s file system', '/dev/vdb', {}, '/dev/vdb /root/plugins/kubernetes.io/local-volume/mounts/v'],
+    ['binds a directory', '/mnt/disk', {}, '/mnt/disk'],
+    ['binds a directory read-only', '/mnt/disk', { spec: { readOnly: true } }, '/mnt/disk,ro'],
+    ['rejects a file', '/etc/file', {}, 'only directory and block device are supported'],
+    ['rejects a missing path', '/none', {}, 'only directory and block device are supported'],
+    ['rejects a path with ..', '/mnt/../etc', {}, 'invalid path: /mnt/../etc'],
+    ['rejects a relative path', 'mnt/disk', {}, 'invalid path: mnt/disk'],
+    [
+      'mounts the file system of a device',
+      '/dev/vdb',
+      {},
+      '/dev/vdb /root/plugins/kubernetes.io/local-volume/mounts/v',
+    ],
   ];
   for (const [name, path, over, want] of cases)
     test(name, async () => expect(await tried(path, over)).toBe(want));
 
   const owner = { ...noOwner, fsGroup: 7 };
-  test('its files are given to the group by its first pod, not when it is read-only', async () => {
+  test('applies the fsGroup for the first pod only, and not to a read-only volume', async () => {
     await tried('/mnt/disk', { owner });
     expect(host.owned).toMatchObject([{ fsGroup: 7, onlyOnRootMismatch: false }]);
-    elsewhere = true;
+    isMountedByOtherPod = true;
     host.mounts.length = 0;
     await tried('/mnt/disk', { owner });
-    elsewhere = false;
+    isMountedByOtherPod = false;
     host.mounts.length = 0;
     await tried('/mnt/disk', { owner, spec: { readOnly: true } });
     expect(host.owned).toHaveLength(1);
   });
 
-  test('a bind that fails leaves no directory', async () => {
+  test('removes the directory of a failed bind mount', async () => {
     host.injectFault('bind', () => Promise.reject(new KubeletError('forbidden', 'EPERM', 'not permitted')));
     expect(await tried('/mnt/disk')).toBe('not permitted');
     expect(host.entries.has(request('/mnt/disk').path)).toBe(false);
   });
 
-  test('two pods of one volume go one after the other; its name stands for it on disk', async () => {
+  test('serialises set-ups of one volume and finds its device by the name on disk', async () => {
     const { spec, path } = request('/dev/vdb');
     expect(plugin.deviceKey(spec)).toBe('local-volume/v');
     const onDisk = { uid: 'uid-p', directoryName: 'v', path };

@@ -9,33 +9,33 @@ import { nfsPlugin } from './nfs.ts';
 const signal = new AbortController().signal;
 const nfs = { server: 'files.example.com', path: '/export' };
 
-function world() {
+function setUp() {
   const host = new FakeVolumeHost('/root/pods');
   const clock = new FakeClock();
   return { host, clock, plugin: nfsPlugin({ host, clock }) };
 }
 
 const cases: readonly (readonly [string, Partial<VolumeSpec>, string])[] = [
-  ['plain', {}, ''],
+  ['without options', {}, ''],
   ['read-only', { readOnly: true }, 'ro'],
-  ['options of the volume', { mountOptions: ['vers=4.2', 'hard'] }, 'vers=4.2,hard'],
-  ['both, none twice', { mountOptions: ['ro', 'hard'], readOnly: true }, 'ro,hard'],
+  ['with the volume’s mountOptions', { mountOptions: ['vers=4.2', 'hard'] }, 'vers=4.2,hard'],
+  ['with both, without duplicates', { mountOptions: ['ro', 'hard'], readOnly: true }, 'ro,hard'],
 ];
 for (const [name, spec, options] of cases)
-  test(`mounted ${name}`, async () => {
-    const { host, plugin } = world();
+  test(`nfs mounts ${name}`, async () => {
+    const { host, plugin } = setUp();
     const request = aSetUpRequest('nfs', { nfs }, { spec });
     const { readOnly, managed, location } = await plugin.setUp(request, signal);
     expect(location).toEqual({ kind: 'path', path: request.path });
     expect([readOnly, managed]).toEqual([spec.readOnly === true, false]);
     expect(host.mounts).toEqual([{ path: request.path, fsType: 'nfs4', options }]);
-    // Again: not twice.
+    // setUp is idempotent.
     await plugin.setUp(request, signal);
     expect(host.mounts).toHaveLength(1);
   });
 
-test('a mount that fails leaves no directory; one that happened all the same is kept', async () => {
-  const { host, plugin } = world();
+test('nfs removes the directory of a failed mount, but keeps one that is mounted nevertheless', async () => {
+  const { host, plugin } = setUp();
   const request = aSetUpRequest('nfs', { nfs });
   host.injectFault('mountWithHelper', () =>
     Promise.reject(new KubeletError('unavailable', 'MountFailed', 'denied')),
@@ -52,8 +52,8 @@ test('a mount that fails leaves no directory; one that happened all the same is 
   expect([host.mounts, host.entries.has(request.path)]).toEqual([[], false]);
 });
 
-test('what it uses is asked of a server that answers, within a time', async () => {
-  const { host, clock, plugin } = world();
+test('nfs measures only a server that responds within the deadline', async () => {
+  const { host, clock, plugin } = setUp();
   const { path } = aSetUpRequest('nfs', { nfs });
   expect(await clock.until(plugin.stats(path, signal))).toMatchObject({ capacityBytes: 1_000 });
   host.injectFault('answers', () => new Promise(() => undefined));

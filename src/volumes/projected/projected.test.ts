@@ -33,40 +33,44 @@ describe('projected', () => {
   const bundle = (over: object): VolumeProjection => ({ clusterTrustBundle: { path: 'ca', ...over } });
 
   const cases: readonly (readonly [string, VolumeProjection[], unknown])[] = [
-    ['no sources', [], {}],
-    ['a config map', [{ configMap: { name: 'cm' } }], { k: '644 v' }],
-    ['a secret', [{ secret: { name: 's', items: [{ key: 'user', path: 'u' }] } }], { u: '644 me' }],
+    ['writes nothing without sources', [], {}],
+    ['writes a ConfigMap', [{ configMap: { name: 'cm' } }], { k: '644 v' }],
+    ['writes a Secret', [{ secret: { name: 's', items: [{ key: 'user', path: 'u' }] } }], { u: '644 me' }],
     [
-      'the pod’s own fields',
+      'writes fields of the pod',
       [{ downwardAPI: { items: [{ path: 'n', fieldRef: { fieldPath: 'metadata.name' } }] } }],
       { n: '644 p' },
     ],
-    ['a token', [token], { token: '644 token-1' }],
-    ['a trust bundle', [bundle({ name: 'bundle' })], { ca: '644 PEM' }],
+    ['writes a service account token', [token], { token: '644 token-1' }],
+    ['writes a trust bundle', [bundle({ name: 'bundle' })], { ca: '644 PEM' }],
     [
-      'of a signer',
+      'writes the trust bundles of a signer',
       [bundle({ signerName: 'example.com/s', labelSelector: {} })],
       { ca: '644 PEM of the signer' },
     ],
-    ['a trust bundle that may be missing', [bundle({ name: 'none', optional: true })], { ca: '644 ' }],
-    ['a trust bundle that is missing', [bundle({ name: 'none' })], 'clustertrustbundles "none" not found'],
     [
-      'neither name nor signer',
+      'writes an empty file for a missing optional trust bundle',
+      [bundle({ name: 'none', optional: true })],
+      { ca: '644 ' },
+    ],
+    ['rejects a missing trust bundle', [bundle({ name: 'none' })], 'clustertrustbundles "none" not found'],
+    [
+      'rejects a trust bundle without name and signer',
       [bundle({})],
       'ClusterTrustBundle projection requires either name or signerName to be set',
     ],
     [
-      'of two with one path the later wins',
+      'lets the later of two sources with the same path win',
       [{ configMap: { name: 'cm' } }, { secret: { name: 's', items: [{ key: 'user', path: 'k' }] } }],
       { k: '644 me' },
     ],
     [
-      'all that fail are named',
+      'names every source that fails',
       [{ configMap: { name: 'x' } }, { configMap: { name: 'cm' } }, { secret: { name: 'y' } }],
       '[configmap "x" not found, secret "y" not found]',
     ],
     [
-      'a certificate is refused by name',
+      'rejects a pod certificate by name',
       [{ podCertificate: { signerName: 'a.b/c', keyType: 'ED25519' } }],
       'projected source podCertificate is not supported',
     ],
@@ -75,9 +79,9 @@ describe('projected', () => {
     test(name, async () => expect(await files(sources)).toEqual(want));
 
   const owners: readonly (readonly [string, Partial<VolumeOwner>, string])[] = [
-    ['of a user: his alone', { user: 1000 }, '600 of 1000'],
-    ['of a group: the group’s share comes with the volume’s', { fsGroup: 7 }, '600'],
-    ['of both', { user: 1000, fsGroup: 7 }, '600 of 1000'],
+    ['with a common user belong to it, mode 0600', { user: 1000 }, '600 of 1000'],
+    ['with an fsGroup have mode 0600', { fsGroup: 7 }, '600'],
+    ['with both belong to the user, mode 0600', { user: 1000, fsGroup: 7 }, '600 of 1000'],
   ];
   for (const [name, owner, want] of owners)
     test(`tokens and trust bundles ${name}`, async () =>
@@ -86,7 +90,7 @@ describe('projected', () => {
         ca: `${want} PEM`,
       }));
 
-  test('a token is asked for this very pod', async () => {
+  test('requests a token that is bound to the pod', async () => {
     await files([token]);
     expect(objects.tokenRequests.map(({ spec }) => spec)).toEqual([
       {
@@ -97,12 +101,12 @@ describe('projected', () => {
     ]);
   });
 
-  test('a token request that fails fails the volume', async () => {
+  test('fails when the token request fails', async () => {
     objects.token = new KubeletError('forbidden', 'Forbidden', 'no such audience');
     expect(await files([token])).toBe('no such audience');
   });
 
-  test('it lies in memory, and follows what its sources come from', () => {
+  test('is stored in memory and references the objects of all sources', () => {
     const sources = [
       { configMap: { name: 'cm' } },
       { secret: { name: 's' } },

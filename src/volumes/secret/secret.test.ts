@@ -24,25 +24,30 @@ async function files(secret: SecretVolumeSource): Promise<unknown> {
 }
 
 const cases: readonly (readonly [string, SecretVolumeSource, unknown])[] = [
-  ['all keys', { secretName: 's' }, { user: '644 me', password: '644 hunter2' }],
+  ['writes all keys', { secretName: 's' }, { user: '644 me', password: '644 hunter2' }],
   [
-    'a chosen key',
+    'writes a selected key',
     { secretName: 's', defaultMode: 0o400, items: [{ key: 'password', path: 'p' }] },
     { p: '400 hunter2' },
   ],
   [
-    'a key that is missing',
+    'rejects a missing key',
     { secretName: 's', items: [{ key: 'q', path: 'q' }] },
     'references non-existent secret key: q',
   ],
-  ['a key that may be missing', { secretName: 's', optional: true, items: [{ key: 'q', path: 'q' }] }, {}],
-  ['no such object', { secretName: 'none' }, 'secret "none" not found'],
-  ['no such object, and it may be missing', { secretName: 'none', optional: true }, {}],
-  ['no name', {}, 'secret "" not found'],
+  [
+    'ignores a missing key if optional',
+    { secretName: 's', optional: true, items: [{ key: 'q', path: 'q' }] },
+    {},
+  ],
+  ['rejects a missing object', { secretName: 'none' }, 'secret "none" not found'],
+  ['writes nothing for a missing optional object', { secretName: 'none', optional: true }, {}],
+  ['rejects a source without a name', {}, 'secret "" not found'],
 ];
-for (const [name, source, want] of cases) test(name, async () => expect(await files(source)).toEqual(want));
+for (const [name, source, want] of cases)
+  test(`secret ${name}`, async () => expect(await files(source)).toEqual(want));
 
-test('it lies in memory and follows its object', () => {
+test('secret is stored in memory and references its object', () => {
   const { pod, spec } = aSetUpRequest('secret', { secret: { secretName: 's' } });
   expect(kind.inMemory).toBe(true);
   expect(kind.references(pod, spec)).toEqual([{ kind: 'Secret', namespace: 'default', name: 's' }]);

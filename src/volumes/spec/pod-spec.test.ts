@@ -7,22 +7,22 @@ const at = (name: string, mountPath: string): VolumeMount => ({ name, mountPath 
 const mounting = (...volumeMounts: VolumeMount[]) => aPod({ containers: [aContainer({ volumeMounts })] });
 
 const nested: readonly (readonly [string, VolumeMount[], string[]])[] = [
-  ['nothing inside', [at('v', '/a'), at('w', '/b')], []],
-  ['one inside', [at('v', '/a'), at('w', '/a/b/c')], ['b/c']],
-  ['only the outermost', [at('v', '/a'), at('w', '/a/b'), at('x', '/a/b/c')], ['b']],
+  ['no other mount inside', [at('v', '/a'), at('w', '/b')], []],
+  ['one mount inside', [at('v', '/a'), at('w', '/a/b/c')], ['b/c']],
+  ['only the outermost of nested mounts', [at('v', '/a'), at('w', '/a/b'), at('x', '/a/b/c')], ['b']],
   [
-    'a neighbour that begins alike',
+    'a sibling with the same prefix',
     [at('v', '/a'), at('w', '/ab'), at('x', '/a/b'), at('y', '/a/b-c')],
     ['b', 'b-c'],
   ],
-  ['unclean paths', [at('v', '/a/'), at('w', '/a//b/')], ['b']],
-  ['itself inside itself', [at('v', '/a'), at('v', '/a/b')], ['b']],
-  ['the volume is the inner one', [at('w', '/a'), at('v', '/a/b')], []],
+  ['paths that are not normalized', [at('v', '/a/'), at('w', '/a//b/')], ['b']],
+  ['the volume inside itself', [at('v', '/a'), at('v', '/a/b')], ['b']],
+  ['the volume inside another', [at('w', '/a'), at('v', '/a/b')], []],
 ];
 for (const [name, mounts, want] of nested)
   test(`nestedMountPoints: ${name}`, () => expect(nestedMountPoints(mounting(...mounts), 'v')).toEqual(want));
 
-test('usedVolumes: what any container mounts, also first and temporary ones', () => {
+test('usedVolumes: volumes of init, regular and ephemeral containers', () => {
   const pod = aPod({
     volumes: ['a', 'b', 'c', 'd'].map((name) => ({ name, emptyDir: {} })),
     initContainers: [aContainer({ volumeMounts: [at('a', '/a')] })],
@@ -35,11 +35,11 @@ test('usedVolumes: what any container mounts, also first and temporary ones', ()
 const as = (runAsUser: number | undefined) =>
   aContainer(runAsUser === undefined ? {} : { securityContext: { runAsUser } });
 const owners = [
-  ['nobody says', undefined, [as(undefined)], undefined],
-  ['the pod says', 5, [as(undefined), as(undefined)], 5],
-  ['all containers say the same', undefined, [as(7), as(7)], 7],
-  ['one says otherwise', 5, [as(undefined), as(7)], undefined],
-  ['one does not say', undefined, [as(7), as(undefined)], undefined],
+  ['none without runAsUser', undefined, [as(undefined)], undefined],
+  ['the pod’s runAsUser', 5, [as(undefined), as(undefined)], 5],
+  ['the common runAsUser of all containers', undefined, [as(7), as(7)], 7],
+  ['none if a container differs', 5, [as(undefined), as(7)], undefined],
+  ['none if a container has no runAsUser', undefined, [as(7), as(undefined)], undefined],
 ] as const;
 for (const [name, podUser, containers, want] of owners)
   test(`volumeOwner: ${name}`, () => {

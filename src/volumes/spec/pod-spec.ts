@@ -1,4 +1,4 @@
-// Reads from a pod's spec which volumes its containers use, who owns their files, and what is mounted inside them. Pure.
+// Reads from a pod's spec which volumes its containers use, the owner of their files, and the mounts inside them. Pure.
 // Upstream: pkg/volume/util (GetPodVolumeNames, FsUserFrom, nested_volumes.go).
 import { normalize } from 'node:path';
 import type { Pod, Volume } from '../../api/k8s/types.ts';

@@ -18,17 +18,17 @@ const usage = (usedBytes: number): VolumeStats => ({
   inodesFree: 1,
 });
 
-/** A volume whose measurements end when the test says so. */
+/** A volume whose measurements end when the test resolves them. */
 function slowVolume() {
   const clock = new FakeClock(0);
   const mounts = new MountedVolumes();
-  const ends: ((stats: VolumeStats) => void)[] = [];
+  const resolvers: ((stats: VolumeStats) => void)[] = [];
   const plugin: VolumePlugin = {
     ...pluginDefaults,
     name: 'slow',
     canServe: () => true,
-    setUp: () => Promise.reject(new Error('not here')),
-    stats: () => new Promise((resolve) => ends.push(resolve)),
+    setUp: () => Promise.reject(new Error('not used')),
+    stats: () => new Promise((resolve) => resolvers.push(resolve)),
   };
   const spec = {
     name: 'data',
@@ -51,31 +51,31 @@ function slowVolume() {
   });
   const used = async (): Promise<readonly number[]> =>
     (await reader.ofPod(uid, signal)).map(({ usedBytes }) => usedBytes);
-  return { clock, ends, used };
+  return { clock, resolvers, used };
 }
 
-test('a measurement that takes longer than the period is reported, and not begun again beside itself', async () => {
-  const { clock, ends, used } = slowVolume();
+test('reports a measurement that takes longer than the period, without starting a second one', async () => {
+  const { clock, resolvers, used } = slowVolume();
   const first = used();
   await clock.advance(2 * periodMs);
   const second = used();
-  expect(ends).toHaveLength(1);
-  ends[0]?.(usage(1));
+  expect(resolvers).toHaveLength(1);
+  resolvers[0]?.(usage(1));
   expect([await first, await second]).toEqual([[1], [1]]);
   await clock.advance(periodMs - 1);
   expect(await used()).toEqual([1]);
-  expect(ends).toHaveLength(1);
+  expect(resolvers).toHaveLength(1);
 });
 
-test('a measurement is repeated when the period after it is over', async () => {
-  const { clock, ends, used } = slowVolume();
+test('measures again when the period after a measurement is over', async () => {
+  const { clock, resolvers, used } = slowVolume();
   const first = used();
   await clock.advance(0);
-  ends[0]?.(usage(1));
+  resolvers[0]?.(usage(1));
   await first;
   await clock.advance(periodMs);
   const second = used();
   await clock.advance(0);
-  ends[1]?.(usage(2));
+  resolvers[1]?.(usage(2));
   expect(await second).toEqual([2]);
 });
