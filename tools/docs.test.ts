@@ -3,10 +3,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { buildInfo } from '../src/assemble/stats.ts';
+
 import { Channel } from '../src/base/channel.ts';
 import { measureClientCertificate, measureServingCertificate } from '../src/certs/certificate-metrics.ts';
 import { restClientMetrics } from '../src/edge/apiserver/metrics.ts';
+import { buildInfo } from '../src/metrics/build-info.ts';
 import { ClusterMetrics } from '../src/metrics/cluster-metrics.ts';
 import { KubeletMetrics } from '../src/metrics/kubelet-metrics.ts';
 import { loopDelayMetrics } from '../src/metrics/loop-delay-metrics.ts';
@@ -74,7 +75,7 @@ describe('docs/metrics.md', () => {
     registry: metrics.registry,
     mirrorPods: () => 0,
     clock: { now: () => 0 },
-    bootedAtMs: () => 0,
+    bootedAtMs: 0,
   });
   cluster.observeStatusSync(0);
   expect(new HttpMetrics(metrics.registry, { monotonic: () => 0 })).toBeDefined();
@@ -100,7 +101,10 @@ describe('docs/metrics.md', () => {
     observed: { all: () => new Map() },
     lifecycles: { all: () => new Map() },
   });
-  nodeInfoMetrics(metrics.registry, { cgroupVersion: 2, build: buildInfo('amd64', 'v20') });
+  nodeInfoMetrics(metrics.registry, {
+    cgroupVersion: 2,
+    build: buildInfo({ version: 'v1', major: 1, minor: 34, architecture: 'amd64', nodeVersion: 'v20' }),
+  });
 
   /** Rows by the path of their section: name, type, labels. */
   const sections = new Map(

@@ -8,7 +8,7 @@ import { isSelfSigned } from '../config/load/load.ts';
 import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { OwnNode } from '../node/own-node.ts';
-import type { ClusterApi } from './cluster.ts';
+import type { ClusterApi } from './cluster-api.ts';
 
 interface ServingInput {
   readonly config: KubeletConfiguration;

@@ -1,5 +1,7 @@
 // What the composition root is given: the settings, the machine, the ways to the outside.
+import type { CgroupReader } from '../api/ports/cgroup-usage.ts';
 import type { Cgroups } from '../api/ports/cgroups.ts';
+import type { CpuTopology } from '../api/ports/host-usage.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
 import type { VolumeHost } from '../api/ports/volume-host.ts';
 import type { Clock } from '../base/clock.ts';
@@ -13,15 +15,29 @@ import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/machine/machine.ts';
 import type { RealEdges } from '../edge/real-edges.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
+import type { OwnFiguresSource } from '../metrics/process-metrics.ts';
+import type { NodeHost } from '../node/gather-node-facts.ts';
 import type { MachineCapacity } from '../resources/allocatable/node-allocatable.ts';
 import type { RuntimeFiles } from '../runtime/runtime-deps.ts';
 import type { LogHost } from '../server/logs/log-handlers.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
 import type { DecodeInWorker } from '../sources/make-pods.ts';
+import type { StatsDeps } from '../stats/stats.ts';
+import type { OpenCluster } from './cluster-api.ts';
 import type { ImageHost } from './images.ts';
-import type { NodeHost } from './node-facts.ts';
-import type { OpenCluster } from './open-cluster.ts';
-import type { StatsEdge } from './stats.ts';
+
+/** What statistics read of the machine. */
+export interface StatsEdge {
+  readonly cgroups: CgroupReader | undefined;
+  readonly host: StatsDeps['readers']['host'] & {
+    ownCgroup(version: 1 | 2): string | undefined;
+    topology(): Promise<CpuTopology>;
+  };
+  readonly own: OwnFiguresSource & { close(): void };
+  /** When the machine booted, by the wall clock; 0 if unknown. */
+  readonly bootedAtMs: number;
+  pause(): Promise<void>;
+}
 
 /** Every way to the outside. Only what is called is asked for, so that a test need not build a whole client. */
 export interface Edges

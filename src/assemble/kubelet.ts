@@ -1,43 +1,41 @@
 // The composition root: the only file besides main.ts that knows everyone. It reads as the architecture:
 // stores first, then edges, then the loops over them; nothing is started here.
-import type { ResourceList } from '../api/k8s/types.ts';
-import { amountOf, formatAmounts } from '../api/quantity/resource-amounts.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on, reaction } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import { gateSamples } from '../config/gates/feature-gates.ts';
 import { restClientMetrics } from '../edge/apiserver/metrics.ts';
+import { eventPost } from '../edge/apiserver/resource-clients.ts';
+import type { PastEvent } from '../events/event-history.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
+import { HostIps } from '../node/host-ips.ts';
 import { healthChecks, type NamedCheck } from '../pleg/health-checks.ts';
-import { ObservedPods } from '../pleg/observed-pods.ts';
 import { Pleg } from '../pleg/pleg.ts';
 import { RuntimeEvents } from '../pleg/runtime-events.ts';
-import { DesiredPods } from '../pods/desired-pods.ts';
-import { refusePod } from '../pods/refuse-pod.ts';
-import { ProbeResults } from '../probes/probe-results.ts';
+import { ActivePods } from '../pods/active-pods.ts';
+import { rejectPod } from '../pods/pod-rejection.ts';
+import { actuatedResizes, reportedResizes } from '../resources/allocation/resize-views.ts';
 import { leaseChecks } from '../server/health.ts';
-import { PodStatuses } from '../status/pod-statuses.ts';
-import { StatusLoop } from '../status/status-loop.ts';
+import { PodExplainer } from '../status/explain-pods.ts';
 import { MemoryTrimmer } from '../workers/memory-trimmer.ts';
-import { PodLifecycles } from '../workers/pod-lifecycles.ts';
 import type { PodWorkers } from '../workers/pod-workers.ts';
-import { assembleAdmission, nodeRefusal } from './admission.ts';
+import { assembleAdmission, assembleResizes } from './admission.ts';
 import { assembleAllocation } from './allocation.ts';
 import { assembleServing } from './certs.ts';
-import { assembleCluster } from './cluster.ts';
-import { eventPost } from './cluster-api.ts';
 import { assembleEvents } from './events.ts';
-import { explainPods } from './explain.ts';
 import { routeHandlers } from './handlers.ts';
 import { assembleImages } from './images.ts';
 import type { AssembleInput } from './input.ts';
-import { podObjects } from './objects.ts';
+import { assembleNode } from './node.ts';
+import { assembleObjects } from './objects.ts';
 import { assembleProbes } from './probes.ts';
-import { assembleResources } from './resources.ts';
+import { assembleBudget, assembleResources } from './resources.ts';
 import { assembleRuntime } from './runtime.ts';
 import { assembleServer } from './server.ts';
-import { podSources, sourceNames } from './sources.ts';
-import { assembleStats } from './stats.ts';
+import { assembleSources } from './sources.ts';
+import { assembleStats, openStats } from './stats.ts';
+import { assembleStatus } from './status.ts';
+import { createStores, type SharedStores } from './stores.ts';
 import { timedCgroups, timedImages } from './timed.ts';
 import { assembleVolumes } from './volumes.ts';
 import { assembleWorkers } from './workers.ts';
@@ -49,17 +47,11 @@ const callTimeoutMs = 20_000;
 export interface Kubelet {
   /** Started in this order, stopped in reverse. */
   readonly components: readonly Component[];
-  readonly stores: {
-    readonly desired: DesiredPods;
-    readonly observed: ObservedPods;
-    readonly lifecycles: PodLifecycles;
-    readonly statuses: PodStatuses;
-    readonly probeResults: ProbeResults;
-  };
+  readonly stores: SharedStores;
   /** What was last said about pods and the node. */
   readonly events: Pick<EventRecorder, 'recent'>;
   /** Where every pod is and what it waits for. */
-  readonly explain: () => ReturnType<typeof explainPods>;
+  readonly explain: () => ReturnType<PodExplainer<PastEvent>['explain']>;
   /** For who ends pods from inside the process. */
   readonly workers: Pick<PodWorkers, 'kill'>;
   /** What the health port tells, for who watches from inside the process. */
@@ -69,18 +61,25 @@ export interface Kubelet {
 }
 
 export function assemble(input: AssembleInput): Kubelet {
-  const { clock, config, edges, log, nodeName } = input;
-  const restartRules = input.gates.ContainerRestartRules;
+  const { clock, config, edges, flags, gates, log, machine, nodeName, random } = input;
+  const component = (name: string): Logger => log.with({ component: name });
 
   // ── stores ──
-  const desired = new DesiredPods({ sources: sourceNames(config, input.cluster !== undefined) });
-  const observed = new ObservedPods();
-  const lifecycles = new PodLifecycles();
-  const statuses = new PodStatuses();
-  const probeResults = new ProbeResults();
+  const stores = createStores(input);
+  const { desired, lifecycles, observed, ownNode, probeResults, statuses } = stores;
+  const {
+    allocated,
+    allocations,
+    components: allocationLoops,
+    conditions,
+    topology,
+  } = assembleAllocation(input, stores);
+  const active = new ActivePods({ desired: allocated, lifecycles, statuses });
+  const budget = assembleBudget(input);
+  const hostIps = new HostIps({ ownNode, machineAddresses: machine.addresses });
 
   // ── edges ──
-  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(input.gates), nodeName, clock });
+  const metrics = new KubeletMetrics({ desired, observed, gates: gateSamples(gates), nodeName, clock });
   const api = input.cluster?.(restClientMetrics(metrics.registry), metrics.registry);
   const cri = edges.cri({
     runtimeEndpoint: config.containerRuntimeEndpoint,
@@ -88,58 +87,21 @@ export function assemble(input: AssembleInput): Kubelet {
     requestTimeoutMs: config.runtimeRequestTimeout.ms,
     observe: (observation) => metrics.observeRuntime(observation),
   });
-
-  // ── loops ──
-  const component = (name: string): Logger => log.with({ component: name });
-  const events = assembleEvents({
-    post: api && eventPost(api.client),
-    config,
-    nodeName,
-    random: input.random,
-    clock,
-    log,
-  });
-  const { objects, components: objectLoops } = podObjects({
-    ...input,
-    cluster: api,
-    ownNode: () => cluster?.ownNode.get(),
-    desired,
-    lifecycles,
-  });
-  const { hugePageSizes } = input.machine;
   const cgroups = timedCgroups(
-    edges.cgroups({ driver: config.cgroupDriver, pageSizes: hugePageSizes }),
+    edges.cgroups({ driver: config.cgroupDriver, pageSizes: machine.hugePageSizes }),
     metrics.work,
     clock,
   );
-  const allocation = assembleAllocation({
-    ...input,
-    rootDir: input.flags.rootDir,
-    desired,
-    files: edges.stateFiles,
-    metrics: metrics.resizes,
-    log: component,
-  });
-  allocation.topology.follow(lifecycles);
-  // Pods as they were allocated, which is how they are run, counted and told.
-  const { wanted } = allocation;
-  const resources = assembleResources({
-    ...input,
-    hugePageSizes,
-    cgroups,
-    processes: edges.systemProcesses(hugePageSizes),
-    ownPid: process.pid,
-    kernelLog: edges.kernelLog,
-    desired: wanted,
-    lifecycles,
-    events,
-  });
-  const allocatable = (): ResourceList => formatAmounts(resources.allocatable());
-  const hostIps = (): readonly string[] => cluster?.hostIPs() ?? input.machine.addresses;
+  const readers = openStats(input);
+
+  // ── loops ──
+  const events = assembleEvents({ post: api && eventPost(api.client), config, nodeName, random, clock, log });
+  const { objects, components: objectLoops } = assembleObjects(input, { api, stores });
+  const resources = assembleResources(input, { cgroups, active, budget, events });
   const images = assembleImages({
     config,
-    flags: input.flags,
-    gates: input.gates,
+    flags,
+    gates,
     cri,
     host: edges.imageHost,
     objects,
@@ -150,41 +112,41 @@ export function assemble(input: AssembleInput): Kubelet {
     log,
   });
   const volume = assembleVolumes({
-    rootDir: input.flags.rootDir,
+    rootDir: flags.rootDir,
     syncFrequencyMs: config.syncFrequency.ms,
     statsPeriodMs: config.volumeStatsAggPeriod.ms,
     lifecycles,
-    gates: input.gates,
-    random: input.random,
+    gates,
+    random,
     metrics: metrics.volumes,
     host: edges.volumes,
     objects,
     events,
     cri,
     images: images.manager,
-    allocatable,
+    allocatable: () => budget.allocatableList(),
     clock,
     log: component('volumes'),
   });
   const { runtime, hooks, unfinishedHooks } = assembleRuntime({
     capacity: input.capacity,
     config,
-    flags: input.flags,
-    gates: input.gates,
-    machine: input.machine,
+    flags,
+    gates,
+    machine,
     edges,
     cri,
     images: timedImages(images.manager, metrics.podStarts),
-    cgroups: resources.pods,
+    cgroups: resources.podCgroups,
     events,
     objects,
     volumes: volume.manager,
     probes: probeResults,
-    resizes: allocation.runtime,
+    resizes: gates.InPlacePodVerticalScaling ? actuatedResizes(allocations, metrics.resizes) : undefined,
     starts: metrics.starts,
-    allocatable,
-    mostMemoryBytes: () => amountOf(resources.mostForPods(), 'memory').value(),
-    hostIps,
+    allocatable: () => budget.allocatableList(),
+    mostMemoryBytes: () => budget.mostMemoryBytes(),
+    hostIps: () => hostIps.current(),
     observed,
     clock,
     log: component('runtime'),
@@ -193,7 +155,7 @@ export function assemble(input: AssembleInput): Kubelet {
   const reported = unfinishedHooks.reported(observed);
   const pleg = new Pleg({
     runtime: cri,
-    node: { files: edges.tails, wasOomKilled: (containerId) => resources.wasOomKilled(containerId) },
+    node: { files: edges.tails, wasOomKilled: (containerId) => resources.oom.hasKilledIn(containerId) },
     observed,
     clock,
     log: component('pleg'),
@@ -201,29 +163,21 @@ export function assemble(input: AssembleInput): Kubelet {
     isBeingSynced: (uid) => workers.isBeingSynced(uid),
     onRelist: (seconds) => metrics.pleg.observeRelist(seconds),
   });
-  const cluster =
+  const node =
     api &&
-    assembleCluster({
-      ...input,
+    assembleNode(input, {
       api,
-      nodeIps: input.nodeIps ?? [],
-      host: edges.nodeHost,
+      stores,
       cri,
-      lastRelistAtMs: () => pleg.health().lastRelistAtMs,
-      runtime: pleg,
+      pleg,
       features: {
-        resources,
+        resources: budget,
         volumesInUse: () => (desired.sourcesReady() ? volume.manager.inUse() : undefined),
       },
-      stores: { desired, observed, lifecycles, statuses },
+      bootedAtMs: readers.edge.bootedAtMs,
+      metrics,
       events,
-      metrics: metrics.registry,
-      bootedAtMs: () => stats.bootedAtMs,
     });
-  cri.connectionChanged.subscribe((up) => {
-    if (up) pleg.pokeRelist();
-    cluster?.pokeRuntime();
-  });
   const runtimeEvents = new RuntimeEvents({
     runtime: cri,
     poke: (uid) => pleg.poke(uid),
@@ -239,70 +193,52 @@ export function assemble(input: AssembleInput): Kubelet {
     edges,
     cri,
     events,
-    gates: input.gates,
-    rootDir: input.flags.rootDir,
-    nodeIps: hostIps,
-    random: input.random,
+    gates,
+    rootDir: flags.rootDir,
+    nodeIps: () => hostIps.current(),
+    random,
     clock,
     log: component('probes'),
   });
-  const status = new StatusLoop({
-    desired: { get: (uid) => wanted.get(uid)?.pod },
-    resizes: allocation.status,
-    observed: { get: (uid) => reported.get(uid), isInspected: (uid) => pleg.isInspected(uid) },
-    lifecycles,
-    statuses,
-    // differs from upstream: a node without a control plane tells its addresses too.
-    node: {
-      hostIPs: hostIps,
-      runtimeName: () => pleg.runtimeName(),
-    },
-    gates: input.gates,
-    probes: probeResults,
-    reported: (pod) => cluster?.mirrorOf(pod)?.status,
-    clock,
-    log: component('status'),
+  const status = assembleStatus(input, {
+    stores,
+    allocated,
+    reported,
+    resizes: reportedResizes(allocations, conditions),
+    pleg,
+    hostIps,
   });
-  cluster?.onMirrorChanged((uid) => status.mirrorAppeared(uid));
-  for (const { changed } of [wanted, reported, lifecycles, probeResults, allocation.conditions])
-    changed.subscribe((uid) => status.poke(uid));
-  const admission = assembleAdmission({
-    ...input,
-    host: edges.nodeHost,
-    resources,
-    observed,
-    statuses,
-    topology: allocation.topology,
-    ownNode: () => cluster?.ownNode.get(),
+  const admission = assembleAdmission(input, {
+    stores,
+    active,
+    budget,
+    topology,
     kill: (uid, kill) => workers.kill(uid, kill),
-    preempted: (resource) => metrics.countPreemption(resource),
+    metrics,
     events,
   });
-  const resizes = allocation.resizes({
-    observed,
-    lifecycles,
-    statuses,
+  const resizes = assembleResizes(input, {
+    stores,
+    allocations,
+    conditions,
     admission,
-    allocatable: () => resources.mostForPods(),
+    budget,
     maySwap: (pod, container) => runtime.maySwap(pod, container),
+    metrics,
     events,
   });
+  const { appArmor = false, kernelRelease = '' } = machine;
+  const { allowedUnsafeSysctls } = config;
   const { workers, components: podWork } = assembleWorkers({
-    desired: wanted,
+    desired: allocated,
     observed,
     pleg,
     runtime,
     policy: {
-      refusePod: (pod) =>
-        refusePod(pod, { restartRules, imageVolumes: input.gates.ImageVolume, gates: input.gates }) ??
-        nodeRefusal(input, pod),
-      admit: async (pod, signal) => {
-        const refusal = await admission.admit(pod, signal);
-        if (refusal === undefined) resizes.admitted(pod);
-        return refusal;
-      },
+      refusePod: (pod) => rejectPod(pod, { gates, allowedUnsafeSysctls, appArmor, kernelRelease }),
+      admit: (pod, signal) => admission.admit(pod, signal),
     },
-    resizes: resizes.workers,
+    resizes,
     metrics: metrics.work,
     lifecycles,
     events,
@@ -313,36 +249,32 @@ export function assemble(input: AssembleInput): Kubelet {
     clock,
     log: component,
   });
-  const checks = [...healthChecks({ pleg, clock, relistMs, callTimeoutMs }), ...leaseChecks(cluster)];
-  const activities = [images.manager, volume.manager, hooks, allocation];
-  const explain = (): ReturnType<typeof explainPods> =>
-    explainPods({ desired, lifecycles, observed, events, clock, activities });
-  const serving = assembleServing({
-    ...input,
-    host: edges.certs,
-    api,
-    ownNode: cluster?.ownNode,
-    metrics: metrics.registry,
+  const wakes = reaction('pod wake-ups', [
+    on(cri.connectionChanged, (up) => {
+      if (up) pleg.pokeRelist();
+    }),
+  ]);
+  const checks = [...healthChecks({ pleg, clock, relistMs, callTimeoutMs }), ...leaseChecks(node?.lease)];
+  const explainer = new PodExplainer({
+    desired,
+    lifecycles,
+    observed,
+    events,
+    activities: [images.manager, volume.manager, hooks, conditions],
+    clock,
   });
-  const stats = assembleStats({
-    ...input,
-    cgroups,
-    cri,
-    stores: { desired, observed, lifecycles, statuses },
-    volumes: volume.stats,
-    metrics,
-    log: component('stats'),
-  });
+  const serving = assembleServing({ ...input, host: edges.certs, api, ownNode, metrics: metrics.registry });
+  const stats = assembleStats(input, { readers, stores, cgroups, cri, volumes: volume.stats, metrics });
   const handlers = routeHandlers({
     config,
-    flags: input.flags,
-    gates: input.gates,
+    flags,
+    gates,
     args: input.args,
     edges,
     stores: { desired, statuses, observed },
     cri,
     checks,
-    explain,
+    explain: () => explainer.explain(),
     probeMetrics,
     stats: stats.handlers,
     verbosity: input.verbosity,
@@ -351,8 +283,8 @@ export function assemble(input: AssembleInput): Kubelet {
   });
   const servers = assembleServer({
     config,
-    flags: input.flags,
-    gates: input.gates,
+    flags,
+    gates,
     nodeName,
     edges,
     checks,
@@ -360,41 +292,42 @@ export function assemble(input: AssembleInput): Kubelet {
     certificate: serving.certificate,
     api: api?.client,
     metrics: metrics.registry,
-    random: input.random,
+    random,
     clock,
     log: component('server'),
   });
-  // Pods arrive last: who works on them is there by then.
+  // Started in this order, stopped in reverse: the lease outlives all, pods arrive last.
   const components = [
     ...(api?.components ?? []),
-    ...(cluster?.first ?? []),
+    ...(node?.first ?? []),
     events,
-    ...allocation.stores,
+    ...allocationLoops,
+    metrics.resizes.follow(conditions),
     ...resources.components,
     ...objectLoops,
     ...images.components,
     unfinishedHooks,
+    wakes,
     pleg,
     runtimeEvents,
     probes,
     status,
     ...volume.components,
-    ...resizes.components,
+    ...(resizes === undefined ? [] : [resizes]),
     ...podWork,
     new MemoryTrimmer({ desired, trim: edges.giveBackMemory, clock }),
-    // A node that says Ready can be reached.
+    // The ports are open before the node reports Ready.
     ...serving.components,
     ...stats.components,
     ...servers,
-    ...(cluster?.node ?? []),
-    ...podSources(input, desired),
-    ...(cluster === undefined ? [] : [cluster.source]),
+    ...(node?.components ?? []),
+    ...assembleSources(input, stores),
+    ...(node === undefined ? [] : [node.source]),
   ];
-  const stores = { desired, observed, lifecycles, statuses, probeResults };
   const close = (): void => {
     cri.close();
     api?.close();
     cgroups?.close();
   };
-  return { components, stores, workers, events, explain, checks, close };
+  return { components, stores, workers, events, explain: () => explainer.explain(), checks, close };
 }

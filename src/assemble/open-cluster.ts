@@ -2,7 +2,6 @@
 import type { ClusterAccess } from '../api/ports/cluster-access.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
-import type { Metrics } from '../base/metrics.ts';
 import { loadClientIdentity } from '../certs/client-identity.ts';
 import type { RunOutcome } from '../config/command-line/load-command-line.ts';
 import { apiServerLimits } from '../edge/apiserver/api-limits.ts';
@@ -10,9 +9,7 @@ import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/open-api-server.ts';
 import { certificateMaker } from '../edge/certs/certificate-host.ts';
 import { identityFiles } from '../edge/certs/identity-files.ts';
-import type { ClusterApi } from './cluster.ts';
-
-export type OpenCluster = (observer: ApiClientObserver, metrics: Metrics) => ClusterApi;
+import type { OpenCluster } from './cluster-api.ts';
 
 interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'version'> {
   readonly nodeName: string;

@@ -9,11 +9,11 @@ test('lists an operation until it settles, successfully or not', async () => {
     await promise;
     throw new Error('no');
   });
-  expect([ongoing.of('a'), ongoing.of('b')]).toEqual([['one', 'two'], []]);
+  expect([ongoing.activities('a'), ongoing.activities('b')]).toEqual([['one', 'two'], []]);
   resolve();
   await first;
   await expect(second).rejects.toThrow('no');
-  expect(ongoing.of('a')).toEqual([]);
+  expect(ongoing.activities('a')).toEqual([]);
 });
 
 function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {

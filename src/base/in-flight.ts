@@ -15,7 +15,7 @@ export class InFlight<T> {
     }
   }
 
-  of(key: string): readonly T[] {
+  activities(key: string): readonly T[] {
     return [...(this.#byKey.get(key) ?? [])];
   }
 }

@@ -95,6 +95,7 @@ export function realEdges(clock: Clock, beside: string, hierarchies: Hierarchies
     profiler: processProfiler(clock),
     loopDelay: new LoopDelayMonitor(() => clock.monotonic()),
     nodeVersion: process.version,
+    ownPid: process.pid,
     /** From the kernel's generator: fit for keys, unlike the jitter's `random`. */
     randomBytes: (count: number): Uint8Array => randomBytes(count),
     nodeHost,

@@ -1,6 +1,7 @@
 // Plugs the edges into the start-up steps: what start-up needs of the process, the machine and the runtime.
 import { networkInterfaces } from 'node:os';
-import { loadCluster, type OpenCluster } from '../assemble/open-cluster.ts';
+import type { OpenCluster } from '../assemble/cluster-api.ts';
+import { loadCluster } from '../assemble/open-cluster.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { RunOutcome } from '../config/command-line/load-command-line.ts';

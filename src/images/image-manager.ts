@@ -120,7 +120,7 @@ export class ImageManager {
 
   /** The pod's in-flight pulls, for /explain. */
   activities(uid: string): readonly PodActivity[] {
-    return this.#inFlight.of(uid);
+    return this.#inFlight.activities(uid);
   }
 
   /** Drops the backoff state of a removed pod. */

@@ -1,6 +1,10 @@
-// What a node of a cluster does with its API server, beyond the requests themselves. Upstream: pkg/kubelet/metrics and
-// pkg/kubelet/util/node_startup_latency_tracker.go. Invariant: the times of the start are written once.
+// Metrics of a node in a cluster: status updates, mirror pods, and how long the node took to become Ready. Upstream:
+// pkg/kubelet/metrics and pkg/kubelet/util/node_startup_latency_tracker.go. Invariant: the start-up durations are set once.
+import { isNodeReady } from '../api/k8s/node-ready.ts';
+import type { Node } from '../api/k8s/types.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
+import { type Component, on, reaction } from '../base/component.ts';
 import type { Gauge, Metrics } from '../base/metrics.ts';
 
 const syncBuckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60];
@@ -9,8 +13,8 @@ interface ClusterMetricsDeps {
   readonly registry: Metrics;
   readonly mirrorPods: () => number;
   readonly clock: Pick<Clock, 'now'>;
-  /** When the machine was started, by the wall clock; 0: unknown. */
-  readonly bootedAtMs: () => number;
+  /** When the machine booted, by the wall clock; 0 if unknown. */
+  readonly bootedAtMs: number;
 }
 
 const startUpHelp = {
@@ -60,7 +64,7 @@ export class ClusterMetrics {
     registry.onCollect(() => mirrors.set({}, mirrorPods()));
   }
 
-  /** The node is about to be registered, or is looked at again. */
+  /** The node is about to be registered or updated. */
   attempting(): void {
     this.#triedMs ??= this.#deps.clock.now();
   }
@@ -69,20 +73,29 @@ export class ClusterMetrics {
     this.#statusSync.observe({}, seconds);
   }
 
-  /** What the API has of the node, each time it was seen. */
-  observeNode({ isReady }: { readonly isReady: boolean }): void {
+  /** Measures the node's way to Ready by what the API server shows of it. */
+  follow(ownNode: { get(): Node | undefined; readonly changed: Subscribable<void> }): Component {
+    return reaction('node start metrics', [
+      on(ownNode.changed, () => {
+        const node = ownNode.get();
+        if (node !== undefined) this.#observeNode(isNodeReady(node));
+      }),
+    ]);
+  }
+
+  #observeNode(isReady: boolean): void {
     const nowMs = this.#deps.clock.now();
     if (this.#registeredMs === undefined) this.#registered(nowMs);
     if (!isReady || this.#isReady) return;
     this.#isReady = true;
-    const bootedMs = this.#deps.bootedAtMs();
+    const bootedMs = this.#deps.bootedAtMs;
     this.#parts.post_registration.set({}, (nowMs - (this.#registeredMs ?? nowMs)) / 1000);
     if (bootedMs > 0) this.#total.set({}, (nowMs - bootedMs) / 1000);
   }
 
   #registered(nowMs: number): void {
     const triedMs = this.#triedMs ?? nowMs;
-    const bootedMs = this.#deps.bootedAtMs();
+    const bootedMs = this.#deps.bootedAtMs;
     this.#registeredMs = nowMs;
     if (bootedMs > 0) this.#parts.pre_kubelet.set({}, (this.#beganMs - bootedMs) / 1000);
     this.#parts.pre_registration.set({}, (triedMs - this.#beganMs) / 1000);

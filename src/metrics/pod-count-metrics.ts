@@ -5,7 +5,7 @@ import { isActivePod } from '../api/pod/active-pod.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import type { Metrics } from '../base/metrics.ts';
 
-export interface PodCountDeps {
+interface PodCountDeps {
   readonly registry: Metrics;
   readonly desired: {
     all(): readonly { readonly uid: string; readonly source: string; readonly pod: Pod }[];

@@ -71,8 +71,8 @@ test('a pod of the API: seen, taken up, pulled for, initialised, running', async
       state: { terminated: ended },
     })),
   };
-  metrics.told(uid, pod, status);
-  metrics.told(uid, pod, status);
+  metrics.reported(uid, pod, status);
+  metrics.reported(uid, pod, status);
   const totalSeconds = clock.monotonic() / 1000;
   expect(told('containers_per_pod_count')).toEqual([1, 1]);
   expect(told('pod_worker_start_duration_seconds')).toEqual([1, 0.2]);
@@ -94,7 +94,7 @@ describe('who is not counted', () => {
     const before = clock.now();
     await clock.advance(60_000);
     metrics.wanted(uid, pod);
-    metrics.told(uid, pod, running(before));
+    metrics.reported(uid, pod, running(before));
     expect([told('pod_start_duration_seconds')[0], told('pod_start_total_duration_seconds')[0]]).toEqual([
       0, 0,
     ]);
@@ -103,16 +103,16 @@ describe('who is not counted', () => {
     const { made, metrics, running, told } = world();
     const pod = { ...made(), status: { startTime: at(0) } };
     metrics.wanted(uid, pod);
-    metrics.told(uid, pod, running());
+    metrics.reported(uid, pod, running());
     expect(told('pod_start_total_duration_seconds')[0]).toBe(0);
   });
   test('the objective leaves out stateful pods, and static ones have no creation', () => {
     const { made, metrics, running, told } = world();
     const stateful = made({ volumes: [{ name: 'v', hostPath: { path: '/x' } }] });
     metrics.wanted(uid, stateful);
-    metrics.told(uid, stateful, running());
+    metrics.reported(uid, stateful, running());
     metrics.wanted(asPodUid('static'), aPod());
-    metrics.told(asPodUid('static'), aPod(), running());
+    metrics.reported(asPodUid('static'), aPod(), running());
     expect([told('pod_start_total_duration_seconds')[0], told('pod_start_sli_duration_seconds')[0]]).toEqual([
       1, 0,
     ]);
@@ -120,12 +120,12 @@ describe('who is not counted', () => {
   });
   test('one that went away and came back is another start; one that is unknown is none', () => {
     const { made, metrics, running, told } = world();
-    metrics.told(uid, made(), running());
+    metrics.reported(uid, made(), running());
     metrics.worked(uid);
     expect(told('pod_start_duration_seconds')[0]).toBe(0);
     for (let life = 0; life < 2; life++) {
       metrics.wanted(uid, made());
-      metrics.told(uid, made(), running());
+      metrics.reported(uid, made(), running());
       metrics.wanted(uid, undefined);
     }
     expect(told('pod_start_duration_seconds')[0]).toBe(2);

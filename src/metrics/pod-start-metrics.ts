@@ -3,8 +3,15 @@
 // Invariants: a pod is counted once; one that ran before this kubelet saw it is not; what is known of a pod goes with it.
 import type { Pod, PodStatus } from '../api/k8s/types.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
+import { type Component, on, reaction } from '../base/component.ts';
 import { defaultBuckets, exponentialBuckets, type Metrics } from '../base/metrics.ts';
+
+interface ReadableStore<V> {
+  get(uid: PodUid): V | undefined;
+  readonly changed: Subscribable<PodUid>;
+}
 
 interface Starting {
   readonly seenAtMs: number;
@@ -59,7 +66,21 @@ export class PodStartMetrics {
     });
   }
 
-  /** The pod was given to this node, changed, or (undefined) taken from it. */
+  /** Follows each pod from its arrival to its first Running status. */
+  follow(stores: {
+    readonly desired: ReadableStore<{ readonly pod: Pod }>;
+    readonly lifecycles: { readonly changed: Subscribable<PodUid> };
+    readonly statuses: ReadableStore<PodStatus>;
+  }): Component {
+    const { desired, lifecycles, statuses } = stores;
+    return reaction('pod start metrics', [
+      on(desired.changed, (uid) => this.wanted(uid, desired.get(uid)?.pod)),
+      on(lifecycles.changed, (uid) => this.worked(uid)),
+      on(statuses.changed, (uid) => this.reported(uid, desired.get(uid)?.pod, statuses.get(uid))),
+    ]);
+  }
+
+  /** The pod was assigned to this node, changed, or (undefined) removed from it. */
   wanted(uid: PodUid, pod: Pod | undefined): void {
     if (pod === undefined) {
       this.#pods.delete(uid);
@@ -96,7 +117,7 @@ export class PodStartMetrics {
     }
   }
 
-  told(uid: PodUid, pod: Pod | undefined, status: PodStatus | undefined): void {
+  reported(uid: PodUid, pod: Pod | undefined, status: PodStatus | undefined): void {
     const starting = this.#pods.get(uid);
     if (starting === undefined || pod === undefined || status === undefined) return;
     if (!starting.ran && status.phase === 'Running') {

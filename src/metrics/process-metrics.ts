@@ -1,6 +1,8 @@
 // What the kubelet's own process uses, and how Node does. Upstream: the process collector of prometheus/client_golang, with
 // its names; Node's figures stand in for go_*, under the names that Node's own clients use.
 import type { OwnFigures } from '../api/ports/own-figures.ts';
+import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Component } from '../base/component.ts';
 import type { Metrics } from '../base/metrics.ts';
 
 export interface OwnFiguresSource {
@@ -53,7 +55,8 @@ const gauges: Readonly<Record<string, readonly [string, (figures: OwnFigures) =>
   ],
 };
 
-export function processMetrics(registry: Metrics, own: OwnFiguresSource): void {
+/** The component closes the source when it stops. */
+export function processMetrics(registry: Metrics, own: OwnFiguresSource & { close(): void }): Component {
   const counted = Object.entries(counters).map(([name, [help, pick]]) => {
     const counter = registry.counter({ name, help });
     return (figures: OwnFigures) => counter.raiseTo({}, pick(figures));
@@ -82,4 +85,8 @@ export function processMetrics(registry: Metrics, own: OwnFiguresSource): void {
     const figures = own.read();
     for (const set of [...counted, ...measured]) set(figures);
   });
+  return {
+    name: 'process metrics',
+    start: async (signal) => ({ stopped: untilAborted(signal).then(() => own.close()) }),
+  };
 }

@@ -1,15 +1,29 @@
 import { expect, test } from 'vitest';
+import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { Metrics } from '../base/metrics.ts';
 import { ResizeMetrics } from './resize-metrics.ts';
 
-test('resizes are counted under upstream’s names', () => {
+test('resizes are counted under upstream’s names', async () => {
   const registry = new Metrics();
   const resizes = new ResizeMetrics(registry);
   resizes.requested({ resource: 'cpu', requirement: 'limits', operation: 'increase' });
   resizes.infeasible('static_pod');
   resizes.acceptedAfterWait('pods_removed');
   resizes.took(70, true);
-  resizes.told([
+  let states: readonly object[] = [];
+  const conditions = {
+    all: () => new Map(states.map((state, index) => [asPodUid(String(index)), state])),
+    changed: new Channel<PodUid>(),
+  };
+  const abort = new AbortController();
+  await startComponent(resizes.follow(conditions), abort.signal);
+  const set = (all: readonly object[]): void => {
+    states = all;
+    conditions.changed.push(asPodUid('0'));
+  };
+  set([
     { pending: { reason: 'Deferred' } },
     { pending: { reason: 'Deferred' }, inProgress: {} },
     { pending: { reason: 'Infeasible' } },
@@ -29,6 +43,7 @@ test('resizes are counted under upstream’s names', () => {
     'kubelet_pod_resize_duration_milliseconds_sum{success="true"} 70',
     'kubelet_pod_resize_duration_milliseconds_count{success="true"} 1',
   ]);
-  resizes.told([]);
+  set([]);
   expect(samples().filter((line) => line.includes('pending'))).toEqual([]);
+  abort.abort();
 });

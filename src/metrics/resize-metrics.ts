@@ -1,11 +1,14 @@
 // Resizes of pods while they run: asked for, waiting, refused, carried out. Upstream: pkg/kubelet/metrics.
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { Subscribable } from '../base/channel.ts';
+import { type Component, on, reaction } from '../base/component.ts';
 import type { Metrics } from '../base/metrics.ts';
 
 const durationBucketsMs = [
   10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
 ];
 
-interface Told {
+interface ResizeState {
   readonly pending?: { readonly reason: string };
   readonly inProgress?: object;
 }
@@ -72,9 +75,17 @@ export class ResizeMetrics {
     this.#accepted.inc({ retry_trigger: trigger });
   }
 
-  /** What waits and what is under way, whenever it changes. */
-  told(conditions: Iterable<Told>): void {
-    const all = [...conditions];
+  /** Counts pending resizes and resizes in progress whenever one changes. */
+  follow(conditions: {
+    all(): ReadonlyMap<PodUid, ResizeState>;
+    readonly changed: Subscribable<PodUid>;
+  }): Component {
+    return reaction('resize metrics', [
+      on(conditions.changed, () => this.#count([...conditions.all().values()])),
+    ]);
+  }
+
+  #count(all: readonly ResizeState[]): void {
     this.#inProgress.set({}, all.filter(({ inProgress }) => inProgress !== undefined).length);
     this.#pending.clear();
     for (const reason of ['Deferred', 'Infeasible']) {

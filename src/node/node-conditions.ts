@@ -114,7 +114,3 @@ function aggregate(problems: readonly string[]): string {
   const distinct = [...new Set(problems)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
 }
-
-export function isReady(conditions: readonly NodeCondition[] | undefined): boolean {
-  return conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
-}

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { away, FakeNodeApi } from './fixtures/node-world.ts';
 import { NodeLease } from './node-lease.ts';
@@ -8,9 +10,11 @@ async function world({ api = new FakeNodeApi(), withNode = true } = {}) {
   const clock = new FakeClock(Date.parse('2026-11-15T20:46:49.858Z'));
   const state = { failures: 0 };
   if (withNode && api.node === undefined) await api.create({ metadata: { name: 'node1' } });
+  const own = { get: () => api.node, changed: new Channel<void>() };
   const lease = new NodeLease({
     api: api.leases,
     nodeName: 'node1',
+    own,
     durationSeconds: 40,
     random: () => 0,
     repeatedFailure: () => {
@@ -21,10 +25,10 @@ async function world({ api = new FakeNodeApi(), withNode = true } = {}) {
   });
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const { stopped } = await lease.start(stop.signal);
+  const { stopped } = await startComponent(lease, stop.signal);
   await clock.settle();
   const updates = (): number => api.calls.filter((call) => call === 'update lease').length;
-  return { api, clock, lease, state, updates, end: () => (stop.abort(), stopped) };
+  return { api, clock, lease, own, state, updates, end: () => (stop.abort(), stopped) };
 }
 
 test('the lease has the recorded shape', async () => {
@@ -51,11 +55,11 @@ test('it is renewed every ten seconds without being read', async () => {
 });
 
 test('no lease without its node; as soon as that is there, it is made', async () => {
-  const { api, clock, lease } = await world({ withNode: false });
+  const { api, clock, own } = await world({ withNode: false });
   await clock.advance(3_000);
   expect(api.lease).toBeUndefined();
   await api.create({ metadata: { name: 'node1' } });
-  lease.nodeAppeared();
+  own.changed.push();
   await clock.settle();
   expect(api.lease).toBeDefined();
 });

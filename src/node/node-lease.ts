@@ -1,15 +1,17 @@
 // Renews the lease by which the control plane knows that this node is alive. Upstream:
 // component-helpers/apimachinery/lease, pkg/kubelet/util/nodelease.go. Invariants: made only with the node as its owner, so
 // that it goes with the node; asked for again and again while the API server is away; stops after everything else.
+import { leaseNamespace } from '../api/k8s/lease.ts';
 import type { Lease, Node, OwnerReference } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 
-export interface LeaseApi {
+interface LeaseApi {
   get(signal: AbortSignal): Promise<Lease>;
   create(lease: Lease, signal: AbortSignal): Promise<Lease>;
   update(lease: Lease, signal: AbortSignal): Promise<Lease>;
@@ -20,6 +22,8 @@ interface NodeLeaseDeps {
   readonly api: LeaseApi;
   readonly nodeName: string;
   readonly durationSeconds: number;
+  /** A lease that waits for its owner is created as soon as the node's object appears. */
+  readonly own: { get(): Node | undefined; readonly changed: Subscribable<void> };
   readonly random: () => number;
   /** Renewals fail again and again: connections may be dead without anybody having noticed. */
   readonly repeatedFailure: () => void;
@@ -27,7 +31,6 @@ interface NodeLeaseDeps {
   readonly log: Logger;
 }
 
-export const leaseNamespace = 'kube-node-lease';
 const renewShare = 0.25;
 const renewJitter = 0.04;
 const updateTries = 5;
@@ -54,6 +57,10 @@ export class NodeLease implements Component {
     });
   }
 
+  get wakes() {
+    return [on(this.#deps.own.changed, () => this.#nodeChanged())];
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#aliveAtMs = this.#deps.clock.monotonic();
     this.#queue.add('renew');
@@ -71,9 +78,9 @@ export class NodeLease implements Component {
     return `the node's lease has not been renewed for ${Math.round(ageMs / 1000)} s${why}`;
   }
 
-  /** The node's object is there now: a lease that waited for it can be made. */
-  nodeAppeared(): void {
-    if (this.#latest === undefined && this.#lastFailure !== '') this.#queue.add('renew');
+  #nodeChanged(): void {
+    const isWaiting = this.#latest === undefined && this.#lastFailure !== '';
+    if (isWaiting && this.#deps.own.get() !== undefined) this.#queue.add('renew');
   }
 
   /** Rejects, and is repeated soon, only while there is no lease that could be renewed. */

@@ -1,4 +1,4 @@
-// What the command line and the configuration say about this node, as its object shows it.
+// What the command line and the configuration contribute to the node's object. Pure.
 import type { Taint } from '../api/k8s/types.ts';
 
 export interface NodeSettings {
@@ -25,4 +25,56 @@ export interface NodeSettings {
   /** -1: all. */
   readonly maxImages: number;
   readonly localStorageIsolation: boolean;
+}
+
+interface NodeSettingsInput {
+  readonly config: {
+    readonly registerWithTaints: readonly {
+      readonly key: string;
+      readonly value: string;
+      readonly effect: string;
+      readonly timeAdded?: string | undefined;
+    }[];
+    readonly providerID: string;
+    readonly enableControllerAttachDetach: boolean;
+    readonly registerNode: boolean;
+    readonly maxPods: number;
+    readonly podsPerCore: number;
+    readonly port: number;
+    readonly nodeStatusMaxImages: number;
+    readonly localStorageCapacityIsolation: boolean;
+  };
+  readonly flags: { readonly nodeLabels: Readonly<Record<string, string>>; readonly cloudProvider: string };
+  readonly nodeName: string;
+  readonly nodeIps: readonly string[];
+  readonly architecture: string;
+  readonly kubeletVersion: string;
+}
+
+export function nodeSettings(input: NodeSettingsInput): NodeSettings {
+  const { architecture, config, flags, kubeletVersion, nodeIps, nodeName } = input;
+  return {
+    nodeName,
+    hostname: nodeName,
+    architecture,
+    operatingSystem: 'linux',
+    labels: flags.nodeLabels,
+    taints: config.registerWithTaints.map(({ key, value, effect, timeAdded }) => ({
+      key,
+      ...(value === '' ? {} : { value }),
+      effect,
+      ...(timeAdded === undefined ? {} : { timeAdded }),
+    })),
+    providerID: config.providerID,
+    externalCloudProvider: flags.cloudProvider === 'external',
+    controllerAttachDetach: config.enableControllerAttachDetach,
+    registerNode: config.registerNode,
+    nodeIps,
+    maxPods: config.maxPods,
+    podsPerCore: config.podsPerCore,
+    kubeletPort: config.port,
+    kubeletVersion,
+    maxImages: config.nodeStatusMaxImages,
+    localStorageIsolation: config.localStorageCapacityIsolation,
+  };
 }

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { EventText } from '../api/ports/events.ts';
+import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { away, FakeNodeApi, facts, settings } from './fixtures/node-world.ts';
@@ -16,13 +18,14 @@ async function world(
   const own = new OwnNode();
   const events: EventText[] = [];
   const state = { found: options.found ?? {}, failures: 0 };
+  const runtimeChanged = new Channel<void>();
   const loop = new NodeStatusLoop({
     api,
     own,
-    gather: async () => facts(state.found),
+    facts: { gather: async () => facts(state.found), changed: runtimeChanged },
     settings: settings({ registerNode: options.registerNode ?? true }),
     timing: { updateMs: 10_000, reportMs: 300_000, random: () => 0.5 },
-    told: {
+    report: {
       events: { node: (event) => void events.push(event) },
       repeatedFailure: () => {
         state.failures++;
@@ -33,7 +36,7 @@ async function world(
   });
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  await loop.start(stop.signal);
+  await startComponent(loop, stop.signal);
   await clock.settle();
   return { api, clock, events, loop, own, state, reasons: () => events.map(({ reason }) => reason) };
 }

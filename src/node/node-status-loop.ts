@@ -3,6 +3,7 @@
 // a node that was deleted stays deleted until the kubelet starts again; written when something changed, and else every
 // reportMs; nothing waits for it: pods run before the node is known.
 
+import { isNodeReady } from '../api/k8s/node-ready.ts';
 import { laterObject } from '../api/k8s/resource-version.ts';
 import type { JsonObject } from '../api/k8s/strategic-diff.ts';
 import type { Node } from '../api/k8s/types.ts';
@@ -10,18 +11,17 @@ import type { EventSink, EventText } from '../api/ports/events.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { describeError, isAbortOf, isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import { generateInitialNode, generateNode, statusEvent } from './generate-node.ts';
-import { isReady } from './node-conditions.ts';
 import type { NodeFacts } from './node-facts.ts';
 import { nodeHasChanged, nodeStatusPatch } from './node-patch.ts';
 import type { NodeSettings } from './node-settings.ts';
 import { reconcileNode } from './reconcile-node.ts';
 
-export interface NodeApi {
+interface NodeApi {
   get(signal: AbortSignal): Promise<Node>;
   create(node: Node, signal: AbortSignal): Promise<Node>;
   /** A strategic merge patch of the status subresource. */
@@ -34,15 +34,19 @@ interface NodeStatusDeps {
     get(): Node | undefined;
     readonly changed: Subscribable<void>;
   };
-  readonly gather: (signal: AbortSignal) => Promise<NodeFacts>;
+  readonly facts: {
+    gather(signal: AbortSignal): Promise<NodeFacts>;
+    /** Announced when the runtime turns ready or not ready. */
+    readonly changed: Subscribable<void>;
+  };
   readonly settings: NodeSettings;
   readonly timing: { readonly updateMs: number; readonly reportMs: number; readonly random: () => number };
-  readonly told: {
+  readonly report: {
     readonly events: Pick<EventSink, 'node'>;
-    /** Heartbeats fail again and again: connections may be dead without anybody having noticed. */
+    /** Before every attempt to register or update the node. */
+    attempting?(): void;
+    /** Heartbeats fail repeatedly: the connections may be dead without an error. */
     repeatedFailure(): void;
-    /** What the API has, after it was written or found to be right. */
-    reported?(node: Node): void;
   };
   readonly clock: Clock;
   readonly log: Logger;
@@ -77,12 +81,16 @@ export class NodeStatusLoop implements Component {
     });
   }
 
+  get wakes() {
+    const { facts, own } = this.#deps;
+    return [on(own.changed, () => this.#onWatch()), on(facts.changed, () => this.poke())];
+  }
+
   /** Does not wait for the API server. */
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const unsubscribe = this.#deps.own.changed.subscribe(() => this.#onWatch());
     this.#queue.add('status');
     this.#queue.start();
-    return { stopped: this.#stopAfter(signal, unsubscribe) };
+    return { stopped: this.#stopAfter(signal) };
   }
 
   /** Something that the status shows may have changed. Cheap, idempotent, safe from anywhere. */
@@ -116,8 +124,8 @@ export class NodeStatusLoop implements Component {
   }
 
   async #register(signal: AbortSignal): Promise<void> {
-    const { api, clock, gather, log, settings } = this.#deps;
-    const facts = await gather(signal);
+    const { api, clock, log, settings } = this.#deps;
+    const facts = await this.#gather(signal);
     const initial = generateInitialNode(settings, facts, clock.now());
     log.v(1).info('Attempting to register node', { node: settings.nodeName });
     try {
@@ -151,7 +159,7 @@ export class NodeStatusLoop implements Component {
       } catch (err) {
         if (isAbortOf(err, signal)) throw err;
         this.#failed('Error updating node status, will retry', err, this.#deps.timing.updateMs);
-        if (attempt > 0 && isUnreachable(err)) this.#deps.told.repeatedFailure();
+        if (attempt > 0 && isUnreachable(err)) this.#deps.report.repeatedFailure();
         // Nothing that is tried again at once brings a deleted node back.
         if (isKind(err, 'not-found')) return;
       }
@@ -159,25 +167,27 @@ export class NodeStatusLoop implements Component {
   }
 
   async #tryUpdate(attempt: number, signal: AbortSignal): Promise<void> {
-    const { api, clock, gather, log, own, settings, told } = this.#deps;
+    const { api, clock, log, own, settings } = this.#deps;
     const watched = own.get();
     const known = watched === undefined ? this.#written : laterObject(watched, this.#written);
     const before = attempt > 0 || known === undefined ? await api.get(signal) : known;
-    const generated = generateNode(before, settings, await gather(signal), clock.now());
+    const generated = generateNode(before, settings, await this.#gather(signal), clock.now());
     for (const problem of generated.problems) log.error('Failed to set some node status fields', { problem });
     const changed = nodeHasChanged(before, generated.node);
-    if (!changed && !this.#isReportDue()) {
-      told.reported?.(before);
-      return;
-    }
+    if (!changed && !this.#isReportDue()) return;
     this.#planReport(changed);
     const patch = nodeStatusPatch(before, generated.node);
     const written = patch === undefined ? before : await api.patchStatus(patch, signal);
     this.#written = written;
     this.#reportedAtMs = clock.monotonic();
     for (const event of generated.events) this.#tell(event);
-    if (isReady(written.status?.conditions) && !isReady(before.status?.conditions)) log.info('Node is ready');
-    told.reported?.(written);
+    if (isNodeReady(written) && !isNodeReady(before)) log.info('Node is ready');
+  }
+
+  async #gather(signal: AbortSignal): Promise<NodeFacts> {
+    const { facts, report } = this.#deps;
+    report.attempting?.();
+    return await facts.gather(signal);
   }
 
   #isReportDue(): boolean {
@@ -199,7 +209,7 @@ export class NodeStatusLoop implements Component {
       this.#rebootTold = true;
     }
     this.#deps.log.v(2).info('Recording event message for node', { event: event.reason });
-    this.#deps.told.events.node(event);
+    this.#deps.report.events.node(event);
   }
 
   #failed(message: string, err: unknown, retryInMs: number): void {
@@ -211,9 +221,8 @@ export class NodeStatusLoop implements Component {
     this.#lastFailure = text;
   }
 
-  async #stopAfter(signal: AbortSignal, unsubscribe: () => void): Promise<void> {
+  async #stopAfter(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    unsubscribe();
     this.#queue.abortAll();
     await this.#queue.stop();
   }

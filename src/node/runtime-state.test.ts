@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { StatusResponse } from '../api/cri/generated/runtime/v1/api.ts';
+import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { RuntimeState } from './runtime-state.ts';
 
@@ -26,9 +28,10 @@ async function world() {
       features: { supplementalGroupsPolicy: true },
     });
   };
+  const connectionChanged = new Channel<boolean>();
   const runtime = new RuntimeState({
-    runtime: { status },
-    lastRelistAtMs: () => state.relistAtMs,
+    runtime: { status, connectionChanged },
+    pleg: { health: () => ({ lastRelistAtMs: state.relistAtMs }) },
     clock,
     log: silentLogger,
   });
@@ -37,12 +40,13 @@ async function world() {
   });
   return {
     clock,
+    connectionChanged,
     runtime,
     state,
     start: async () => {
       const stop = new AbortController();
       onTestFinished(() => stop.abort());
-      await runtime.start(stop.signal);
+      await startComponent(runtime, stop.signal);
       await clock.settle();
     },
   };

@@ -6,18 +6,20 @@ import type { StatusResponse } from '../api/cri/generated/runtime/v1/api.ts';
 import { formatDurationMs } from '../api/k8s/duration.ts';
 import type { NodeFeatures, NodeRuntimeHandler } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
-import { Channel } from '../base/channel.ts';
+import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 
 interface RuntimeStateDeps {
   readonly runtime: {
     status(request: object, options: { signal: AbortSignal; timeoutMs: number }): Promise<StatusResponse>;
+    /** The connection was opened or lost. */
+    readonly connectionChanged: Subscribable<boolean>;
   };
-  /** When a relist last went through, by the monotonic clock. */
-  readonly lastRelistAtMs: () => number | undefined;
+  /** `lastRelistAtMs`: when a relist last succeeded, by the monotonic clock. */
+  readonly pleg: { health(): { readonly lastRelistAtMs: number | undefined } };
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -58,9 +60,8 @@ export class RuntimeState implements Component {
     return { stopped: this.#stopAfter(signal) };
   }
 
-  /** Asks the runtime now: the connection has come or gone. */
-  poke(): void {
-    this.#queue.add('check');
+  get wakes() {
+    return [on(this.#deps.runtime.connectionChanged, () => this.#queue.add('check'))];
   }
 
   get handlers(): readonly NodeRuntimeHandler[] {
@@ -88,7 +89,7 @@ export class RuntimeState implements Component {
   }
 
   #plegProblem(nowMs: number): string | undefined {
-    const lastMs = this.#deps.lastRelistAtMs();
+    const lastMs = this.#deps.pleg.health().lastRelistAtMs;
     if (lastMs === undefined) return 'PLEG is not healthy: pleg has yet to be successful';
     const agoMs = nowMs - lastMs;
     if (agoMs <= plegThresholdMs) return undefined;

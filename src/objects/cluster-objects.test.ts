@@ -43,7 +43,7 @@ describe('objects of a cluster', () => {
       strategy,
       trustBundles: true,
       nodeName: 'n1',
-      ownNode: () => double.objects.get('nodes', '', 'n1'),
+      ownNode: { get: () => double.objects.get('nodes', '', 'n1') },
       clock,
       log: silentLogger,
       random: () => 0,

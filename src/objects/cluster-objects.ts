@@ -39,8 +39,7 @@ interface ClusterObjectsDeps {
   /** The gate ClusterTrustBundleProjection. */
   readonly trustBundles: boolean;
   readonly nodeName: string;
-  /** This node's object as its watch last showed it. */
-  readonly ownNode: () => Node | undefined;
+  readonly ownNode: { get(): Node | undefined };
   readonly clock: Clock;
   readonly log: Logger;
   /** In [0, 1). */
@@ -143,7 +142,7 @@ export class ClusterObjects implements PodObjects, Component {
 
   async node(signal: AbortSignal): Promise<Node> {
     const { client, nodeName, ownNode } = this.#deps;
-    return ownNode() ?? (await client.get<Node>(apiPath('api', 'v1', 'nodes', nodeName), { signal }));
+    return ownNode.get() ?? (await client.get<Node>(apiPath('api', 'v1', 'nodes', nodeName), { signal }));
   }
 
   registerPod(pod: Pod): void {
@@ -181,7 +180,7 @@ export class ClusterObjects implements PodObjects, Component {
 
   /** What the cluster asks its nodes to observe, the more of them there are the longer. */
   #ttlMs(): number {
-    const seconds = Number(this.#deps.ownNode()?.metadata?.annotations?.[ttlAnnotation] ?? Number.NaN);
+    const seconds = Number(this.#deps.ownNode.get()?.metadata?.annotations?.[ttlAnnotation] ?? Number.NaN);
     return Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : defaultTtlMs;
   }
 }

@@ -1,4 +1,4 @@
-// The pods of this node as the API server has them, mirror pods apart: what statuses are compared with and written to.
+// The pods of this node as the API server has them, mirror pods apart. Statuses are compared with these and written to them.
 // Upstream: the mirror half of pkg/kubelet/pod (manager). Owns ApiPods (sole writer: the API source).
 // Invariant: the store is updated before a key is announced.
 
@@ -15,6 +15,8 @@ export class ApiPods implements WatchSink<Pod>, Store {
   readonly changed = new Channel<PodUid>();
   /** Announces full names (`name_namespace`), which a mirror pod shares with its static pod. */
   readonly mirrorChanged = new Channel<string>();
+  /** Announced once, after the API server has listed the pods for the first time. */
+  readonly synced = new Channel<void>();
   readonly #pods = new Map<PodUid, Pod>();
   readonly #mirrors = new Map<string, Pod>();
   #synced = false;
@@ -31,7 +33,7 @@ export class ApiPods implements WatchSink<Pod>, Store {
     return [...this.#mirrors.keys()];
   }
 
-  /** Whether the API server has listed them once. */
+  /** Whether the API server has listed the pods once. */
   hasSynced(): boolean {
     return this.#synced;
   }
@@ -39,9 +41,11 @@ export class ApiPods implements WatchSink<Pod>, Store {
   replace(pods: readonly Pod[]): void {
     const uids = new Set(pods.map(podUid));
     const stale = [...this.#pods.values(), ...this.#mirrors.values()].filter((pod) => !uids.has(podUid(pod)));
+    const isFirst = !this.#synced;
     this.#synced = true;
     for (const pod of stale) this.remove(pod);
     for (const pod of pods) this.upsert(pod);
+    if (isFirst) this.synced.push();
   }
 
   upsert(pod: Pod): void {

@@ -2,14 +2,25 @@ import { expect, onTestFinished, test } from 'vitest';
 import { aPod } from '../../test/builders/builders.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { Pod } from '../api/k8s/types.ts';
-import { asPodUid, podFullName } from '../api/pod/pod-ref.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
+import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
+import { startComponent } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { ApiPods } from './api-pods.ts';
+import { DesiredPods } from './desired-pods.ts';
 import { MirrorPods, mirrorOf } from './mirror-pods.ts';
 
 const node = { name: 'node1', uid: 'node-uid' };
 const name = 'web-node1_default';
+const syncing: PodLifecycle = {
+  state: 'syncing',
+  startedAtMs: 0,
+  waiting: {},
+  explain: '',
+  explainSinceMs: 0,
+};
 
 function staticPod(hash: string): Pod {
   return aPod({
@@ -20,27 +31,34 @@ function staticPod(hash: string): Pod {
 }
 
 /** The API server as the mirror pods see it: what is written there comes back by the watch. */
-async function world(options: { listed?: boolean; node?: typeof node | undefined } = { node }) {
+async function world(
+  options: { listed?: boolean; sourcesReady?: boolean; node?: typeof node | undefined } = { node },
+) {
   const clock = new FakeClock();
   const apiPods = new ApiPods();
+  const desired = new DesiredPods({ sources: ['file'] });
+  const lifecycles = { get: () => (state.busy ? syncing : undefined), changed: new Channel<PodUid>() };
+  const ownNode = {
+    get: () => (state.node === undefined ? undefined : { metadata: state.node }),
+    changed: new Channel<void>(),
+  };
   const calls: string[] = [];
   const state = {
-    statics: new Map<string, Pod>(),
     busy: false,
-    sourcesReady: true,
     node: 'node' in options ? options.node : node,
     fault: undefined as KubeletError | undefined,
     uids: 0,
   };
   const mirrors = new MirrorPods({
-    statics: {
-      get: (fullName) => state.statics.get(fullName),
-      mayRun: () => state.busy,
-      names: () => [...state.statics.keys()],
-      sourcesReady: () => state.sourcesReady,
+    stores: {
+      desired,
+      lifecycles,
+      observed: { get: () => undefined, changed: new Channel() },
+      apiPods,
+      ownNode,
     },
-    mirrors: apiPods,
-    node: () => state.node,
+    runtime: { isInspected: () => true, answered: new Channel() },
+    nodeName: node.name,
     api: {
       create: async (pod) => {
         calls.push('create');
@@ -56,18 +74,19 @@ async function world(options: { listed?: boolean; node?: typeof node | undefined
     clock,
     log: silentLogger,
   });
-  apiPods.mirrorChanged.subscribe((fullName) => mirrors.poke(fullName));
   if (options.listed !== false) apiPods.replace([]);
+  if (options.sourcesReady !== false) desired.set('file', []);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  await mirrors.start(stop.signal);
+  await startComponent(mirrors, stop.signal);
   const want = async (pod: Pod | undefined): Promise<void> => {
-    if (pod === undefined) state.statics.delete(name);
-    else state.statics.set(podFullName(pod), pod);
-    mirrors.poke(name);
+    desired.set('file', pod === undefined ? [] : [pod]);
     await clock.settle();
   };
-  return { apiPods, calls, clock, mirrors, state, want };
+  /** Something else about the node changes, or the pod of this UID has ended. */
+  const anyChange = (): void => ownNode.changed.push();
+  const podEnded = (uid: string): void => lifecycles.changed.push(asPodUid(uid));
+  return { anyChange, apiPods, calls, clock, podEnded, state, want };
 }
 
 test('a mirror pod is its static pod, marked and owned by the node', () => {
@@ -108,19 +127,19 @@ test('one that shows an earlier manifest, or is being deleted, is replaced', asy
 });
 
 test('it goes with its static pod, but not before that has ended', async () => {
-  const { calls, clock, mirrors, state, want } = await world();
+  const { calls, clock, anyChange, state, want } = await world();
   await want(staticPod('h1'));
   state.busy = true;
   await want(undefined);
   expect(calls).toEqual(['create']);
   state.busy = false;
-  mirrors.pokeAll();
+  anyChange();
   await clock.settle();
   expect(calls).toEqual(['create', 'delete m1']);
 });
 
 test('one that shows an earlier manifest stays until the pod it shows has ended', async () => {
-  const { apiPods, calls, clock, mirrors, state, want } = await world();
+  const { apiPods, calls, clock, podEnded, state, want } = await world();
   await want(staticPod('h1'));
   state.busy = true;
   await want(staticPod('h2'));
@@ -128,19 +147,19 @@ test('one that shows an earlier manifest stays until the pod it shows has ended'
   await clock.advance(60_000);
   expect(calls).toEqual(['create']);
   state.busy = false;
-  mirrors.pokeShowing(asPodUid('h1'));
+  podEnded('h1');
   await clock.settle();
   expect(calls).toEqual(['create', 'delete m1', 'create']);
   expect(apiPods.mirror(name)?.metadata?.annotations?.['kubernetes.io/config.mirror']).toBe('h3');
 });
 
 test('a failed call waits for its retry whatever else changes, but not when its own static pod changes', async () => {
-  const { calls, clock, mirrors, state, want } = await world();
+  const { calls, clock, anyChange, podEnded, state, want } = await world();
   state.fault = new KubeletError('forbidden', 'Forbidden', 'the namespace is being terminated');
   await want(staticPod('h1'));
   for (let passedMs = 0; passedMs < 60_000; passedMs += 100) {
-    mirrors.pokeAll();
-    mirrors.pokeShowing(asPodUid('h1'));
+    anyChange();
+    podEnded('h1');
     await clock.advance(100);
   }
   // After 0, 0.5, 1.5, 3.5, 7.5 and 15.5 s, then every 10 s; each up to a fifth later.
@@ -152,22 +171,24 @@ test('a failed call waits for its retry whatever else changes, but not when its 
 });
 
 test('nothing is deleted while a source is silent', async () => {
-  const { apiPods, calls, clock, state } = await world();
-  state.sourcesReady = false;
+  const { apiPods, calls, clock } = await world({ node, sourcesReady: false });
   apiPods.upsert(mirrorOf(staticPod('h1'), node));
   await clock.settle();
   expect(calls).toEqual([]);
 });
 
 test('nothing is made before the node is registered and the API server has listed its pods', async () => {
-  const { apiPods, calls, clock, mirrors, state, want } = await world({ listed: false, node: undefined });
+  const { apiPods, calls, clock, anyChange, state, want } = await world({
+    listed: false,
+    node: undefined,
+  });
   await want(staticPod('h1'));
   apiPods.replace([]);
-  mirrors.pokeAll();
+  anyChange();
   await clock.settle();
   expect(calls).toEqual([]);
   state.node = node;
-  mirrors.pokeAll();
+  anyChange();
   await clock.settle();
   expect(calls).toEqual(['create']);
 });

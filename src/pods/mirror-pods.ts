@@ -1,9 +1,11 @@
-// Shows static pods in the API: one mirror pod each, made and deleted beside the sync and never in its way.
+// Shows static pods in the API: one mirror pod each, created and deleted beside the pod's sync and never delaying it.
 // Upstream: tryReconcileMirrorPods in kubelet.go, pkg/kubelet/pod/mirror_client.go, deleteOrphanedMirrorPods.
-// A loop keyed by full name. Invariants: a mirror pod is deleted by UID only, so never a pod of somebody else's; nothing is
-// deleted before every source has reported; a mirror pod shows its static pod until that has ended, even when the manifest
-// has been edited meanwhile; a failed call is retried with back-off, whatever else changes on the node.
-import type { OwnerReference, Pod } from '../api/k8s/types.ts';
+// A loop keyed by full name. Invariants: a mirror pod is deleted by UID only, so never a pod that the kubelet did not create;
+// nothing is deleted before every source has reported; a mirror pod shows its static pod until that has ended, even if the
+// manifest has been edited since; a failed call is retried with backoff, whatever else changes on the node.
+import type { Node, OwnerReference, Pod } from '../api/k8s/types.ts';
+import { isDown, type ObservedPod } from '../api/pod/observed.ts';
+import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podFullName, podRef } from '../api/pod/pod-ref.ts';
 import {
   configHashAnnotation,
@@ -12,31 +14,49 @@ import {
   mirroredUid,
 } from '../api/ports/pod-source.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { isKind, KubeletError } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { ApiPods } from './api-pods.ts';
 
-export interface MirrorPodsDeps {
-  readonly statics: {
-    /** The static pod of this name that is wanted. */
-    get(fullName: string): Pod | undefined;
-    /** Whether something of this pod may still run; true until the runtime was asked. */
-    mayRun(uid: PodUid): boolean;
-    names(): readonly string[];
+interface MirrorPodsStores {
+  readonly desired: {
+    get(uid: PodUid): { readonly pod: Pod; readonly source: string } | undefined;
+    all(): readonly { readonly pod: Pod; readonly source: string }[];
     sourcesReady(): boolean;
+    readonly changed: Subscribable<PodUid>;
+    readonly ready: Subscribable<void>;
   };
-  readonly mirrors: {
-    mirror(fullName: string): Pod | undefined;
-    mirrorNames(): readonly string[];
-    hasSynced(): boolean;
+  readonly lifecycles: {
+    get(uid: PodUid): PodLifecycle | undefined;
+    readonly changed: Subscribable<PodUid>;
   };
-  /** This node, once it is registered; undefined while it is not, or while it is being deleted. */
-  readonly node: () => { readonly name: string; readonly uid: string } | undefined;
+  readonly observed: {
+    get(uid: PodUid): ObservedPod | undefined;
+    readonly changed: Subscribable<PodUid>;
+  };
+  readonly apiPods: Pick<
+    ApiPods,
+    'mirror' | 'mirrorNames' | 'hasSynced' | 'changed' | 'mirrorChanged' | 'synced'
+  >;
+  readonly ownNode: { get(): Node | undefined; readonly changed: Subscribable<void> };
+}
+
+interface MirrorPodsDeps {
+  readonly stores: MirrorPodsStores;
+  readonly runtime: {
+    /** False until the runtime has been inspected for this pod. */
+    isInspected(uid: PodUid): boolean;
+    /** Announced when the runtime answers for the first time, or again. */
+    readonly answered: Subscribable<void>;
+  };
+  readonly nodeName: string;
   readonly api: {
     create(pod: Pod, signal: AbortSignal): Promise<unknown>;
-    /** At once (grace 0), only if it has this UID. */
+    /** With grace period 0, and only if the pod has this UID. */
     delete(pod: Pod, signal: AbortSignal): Promise<void>;
   };
   readonly clock: Clock;
@@ -67,40 +87,61 @@ export class MirrorPods implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
-    this.pokeAll();
+    this.#pokeAll();
     return { stopped: this.#stopAfter(signal) };
   }
 
-  /** The static or the mirror pod of this name has changed. Cheap, idempotent, safe from anywhere. */
-  poke(fullName: string): void {
-    this.#queue.add(fullName);
+  get wakes() {
+    const { runtime, stores } = this.#deps;
+    const { apiPods, desired, lifecycles, observed, ownNode } = stores;
+    const pokeAll = (): void => this.#pokeAll();
+    return [
+      on(desired.changed, (uid) => {
+        const wanted = desired.get(uid);
+        if (wanted === undefined) pokeAll();
+        else if (wanted.source !== 'api') this.#queue.add(podFullName(wanted.pod));
+      }),
+      on(desired.ready, pokeAll),
+      on(lifecycles.changed, (uid) => {
+        if (lifecycles.get(uid) === undefined) this.#pokeMirrorOf(uid);
+      }),
+      on(observed.changed, (uid) => {
+        if (desired.get(uid) === undefined) this.#pokeMirrorOf(uid);
+      }),
+      on(runtime.answered, pokeAll),
+      on(apiPods.mirrorChanged, (fullName) => this.#queue.add(fullName)),
+      on(apiPods.changed, pokeAll),
+      on(apiPods.synced, pokeAll),
+      on(ownNode.changed, pokeAll),
+    ];
   }
 
-  /** Nothing more of this pod runs: the mirror pod that shows it may go. */
-  pokeShowing(uid: PodUid): void {
-    const { mirrors } = this.#deps;
-    for (const name of mirrors.mirrorNames()) {
-      if (mirroredUid(mirrors.mirror(name)) === uid) this.#queue.addUnlessBackingOff(name);
+  /** Nothing of this pod runs any more: its mirror pod may be deleted. */
+  #pokeMirrorOf(uid: PodUid): void {
+    const { apiPods } = this.#deps.stores;
+    for (const name of apiPods.mirrorNames()) {
+      if (mirroredUid(apiPods.mirror(name)) === uid) this.#queue.addUnlessBackingOff(name);
     }
   }
 
-  /**
-   * The node was registered, the API server has listed the pods, or the last source has reported. Called on every change of
-   * any pod as well, so what failed waits for its retry.
-   */
-  pokeAll(): void {
-    for (const name of this.#deps.statics.names()) this.#queue.addUnlessBackingOff(name);
-    for (const name of this.#deps.mirrors.mirrorNames()) this.#queue.addUnlessBackingOff(name);
+  /** Anything about the node or its pods has changed. A failed call keeps waiting for its retry. */
+  #pokeAll(): void {
+    for (const pod of this.#staticPods()) this.#queue.addUnlessBackingOff(podFullName(pod));
+    for (const name of this.#deps.stores.apiPods.mirrorNames()) this.#queue.addUnlessBackingOff(name);
+  }
+
+  #staticPods(): readonly Pod[] {
+    return this.#deps.stores.desired.all().flatMap(({ pod, source }) => (source === 'api' ? [] : [pod]));
   }
 
   async #sync(fullName: string, signal: AbortSignal): Promise<void> {
-    const { mirrors, statics } = this.#deps;
-    // Who is waited for here pokes when the time has come.
-    if (!mirrors.hasSynced()) return;
-    const wanted = statics.get(fullName);
-    const mirror = mirrors.mirror(fullName);
+    const { apiPods, desired } = this.#deps.stores;
+    // The first list wakes this loop again.
+    if (!apiPods.hasSynced()) return;
+    const wanted = this.#staticPods().find((pod) => podFullName(pod) === fullName);
+    const mirror = apiPods.mirror(fullName);
     if (wanted === undefined) {
-      if (mirror === undefined || !statics.sourcesReady() || this.#showsLivePod(mirror)) return;
+      if (mirror === undefined || !desired.sourcesReady() || this.#showsLivePod(mirror)) return;
       await this.#delete(mirror, 'its static pod is gone', signal);
       return;
     }
@@ -116,7 +157,25 @@ export class MirrorPods implements Component {
 
   #showsLivePod(mirror: Pod): boolean {
     const uid = mirroredUid(mirror);
-    return uid !== undefined && this.#deps.statics.mayRun(uid);
+    return uid !== undefined && this.#mayRun(uid);
+  }
+
+  /** True until the runtime has been inspected: containers of an earlier process may still run. */
+  #mayRun(uid: PodUid): boolean {
+    const { runtime, stores } = this.#deps;
+    return (
+      stores.lifecycles.get(uid) !== undefined ||
+      !runtime.isInspected(uid) ||
+      !isDown(stores.observed.get(uid))
+    );
+  }
+
+  /** Undefined until the node is registered, and while it is being deleted. */
+  #owner(): { readonly name: string; readonly uid: string } | undefined {
+    const { deletionTimestamp, uid } = this.#deps.stores.ownNode.get()?.metadata ?? {};
+    return uid === undefined || deletionTimestamp !== undefined
+      ? undefined
+      : { name: this.#deps.nodeName, uid };
   }
 
   async #delete(mirror: Pod, why: string, signal: AbortSignal): Promise<void> {
@@ -125,22 +184,22 @@ export class MirrorPods implements Component {
       await api.delete(mirror, signal);
       log.info('Deleted mirror pod', { pod: podRef(mirror), podUID: mirror.metadata?.uid, why });
     } catch (err) {
-      // Gone already, or another pod by now: both are told by the watch.
+      // Already deleted, or replaced: the watch reports both.
       if (!isKind(err, 'not-found') && !isKind(err, 'conflict')) throw err;
     }
   }
 
   async #create(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { api, log, mirrors, node } = this.#deps;
-    const owner = node();
+    const { api, log, stores } = this.#deps;
+    const owner = this.#owner();
     if (owner === undefined) return;
     try {
       await api.create(mirrorOf(pod, owner), signal);
       log.info('Created mirror pod', { pod: podRef(pod) });
     } catch (err) {
       if (!(err instanceof KubeletError) || err.reason !== 'AlreadyExists') throw err;
-      // Most likely our own, which the watch has not shown yet; if it is another's, the watch never will, and it is told.
-      if (mirrors.mirror(podFullName(pod)) === undefined) throw err;
+      // Most likely our own, which the watch has not shown yet. If not, the watch never shows it, and the error is logged.
+      if (stores.apiPods.mirror(podFullName(pod)) === undefined) throw err;
     }
   }
 
@@ -151,7 +210,7 @@ export class MirrorPods implements Component {
   }
 }
 
-/** The static pod as it is shown: without its UID, which the API server gives anew, and owned by the node. */
+/** The static pod as the API shows it: owned by the node, without its UID, which the API server assigns. */
 export function mirrorOf(pod: Pod, node: { readonly name: string; readonly uid: string }): Pod {
   const { uid: _local, ...metadata } = pod.metadata ?? {};
   const owner: OwnerReference = {

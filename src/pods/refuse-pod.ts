@@ -70,7 +70,7 @@ function unknownVolumes(volumes: readonly Volume[], imageVolumes: boolean): read
 }
 
 /** What only means something with a feature gate that is off unless it is asked for. */
-interface RefuseGates {
+export interface RefuseGates {
   readonly HostnameOverride: boolean;
   readonly ContainerStopSignals: boolean;
 }

@@ -73,7 +73,7 @@ test('health: checks are asked anew each time', async () => {
 });
 
 test('health: a lease that is not renewed is reported but does not fail /healthz', async () => {
-  const checks = leaseChecks({ leaseHealth: () => 'not renewed for 50s' });
+  const checks = leaseChecks({ health: () => 'not renewed for 50s' });
   expect(await ask('/healthz?verbose', checks)).toMatchObject({
     status: 200,
     body: '[+]ping ok\n[+]log ok\n[!]lease failed, which does not count: reason withheld\nhealthz check passed\n',

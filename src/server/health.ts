@@ -84,8 +84,6 @@ function single(check: HealthCheck): HttpResponse {
  * Reports a lease that is not renewed. Advisory, since restarting the kubelet does not bring an API server back.
  * differs from upstream: there nothing on the node reports that the control plane considers the node dead.
  */
-export function leaseChecks(
-  lease: { leaseHealth(): string | undefined } | undefined,
-): readonly HealthCheck[] {
-  return lease === undefined ? [] : [{ name: 'lease', check: () => lease.leaseHealth(), advisory: true }];
+export function leaseChecks(lease: { health(): string | undefined } | undefined): readonly HealthCheck[] {
+  return lease === undefined ? [] : [{ name: 'lease', check: () => lease.health(), advisory: true }];
 }

@@ -20,7 +20,8 @@ async function world({ synced = true } = {}) {
       state.sink = sink as unknown as WatchSink<Pod>;
       await untilAborted(signal);
     },
-    node: { name: 'node1', hasSynced: () => state.synced, changed: nodeChanged },
+    nodeName: 'node1',
+    ownNode: { hasSynced: () => state.synced, changed: nodeChanged },
     objects: {
       replace: (pods) => void told.push(`replace ${pods.length}`),
       upsert: (pod) => void told.push(`upsert ${pod.metadata?.name}`),

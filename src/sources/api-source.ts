@@ -14,9 +14,9 @@ import type { Logger } from '../base/log/log.ts';
 
 interface ApiSourceDeps {
   readonly follow: Follow;
-  readonly node: {
-    readonly name: string;
-    /** Whether the API server has answered once when asked for this node, be it that there is none. */
+  readonly nodeName: string;
+  readonly ownNode: {
+    /** Whether the API server has answered for this node once, even if it has no such node. */
     hasSynced(): boolean;
     readonly changed: Subscribable<void>;
   };
@@ -58,12 +58,12 @@ export class ApiSource implements Component {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { follow, log, node } = this.#deps;
-    if (!node.hasSynced()) log.info('Waiting for node sync before watching API server pods');
+    const { follow, log, nodeName, ownNode } = this.#deps;
+    if (!ownNode.hasSynced()) log.info('Waiting for node sync before watching API server pods');
     await this.#nodeSynced(signal);
     if (signal.aborted) return;
     log.info('Watching API server for pods');
-    const target = { path: '/api/v1/pods', fieldSelector: `spec.nodeName=${node.name}` };
+    const target = { path: '/api/v1/pods', fieldSelector: `spec.nodeName=${nodeName}` };
     await follow<Pod>(
       target,
       {
@@ -76,12 +76,12 @@ export class ApiSource implements Component {
   }
 
   async #nodeSynced(signal: AbortSignal): Promise<void> {
-    const { node } = this.#deps;
-    if (node.hasSynced()) return;
+    const { ownNode } = this.#deps;
+    if (ownNode.hasSynced()) return;
     let unsubscribe = (): void => undefined;
     const synced = new Promise<void>((resolve) => {
-      unsubscribe = node.changed.subscribe(() => {
-        if (node.hasSynced()) resolve();
+      unsubscribe = ownNode.changed.subscribe(() => {
+        if (ownNode.hasSynced()) resolve();
       });
     });
     await Promise.race([synced, untilAborted(signal)]);

@@ -24,7 +24,7 @@ export interface ManifestRequest {
   readonly signal: AbortSignal;
 }
 
-export interface HttpSourceDeps {
+interface HttpSourceDeps {
   /** Follows redirects; throws when there is no answer or too large a one. */
   readonly get: (request: ManifestRequest) => Promise<ManifestAnswer>;
   readonly makePods: MakePods;

@@ -220,7 +220,7 @@ describe('sharing', () => {
       now: () => made.clock.now(),
       setTimer: (ms: number, fn: () => void) => made.clock.setTimer(ms, fn),
     });
-    await made.stats({ clock, pause: () => Promise.resolve(void pauses++) }).resourceMetrics();
+    await made.stats({ clock, readers: { pause: () => Promise.resolve(void pauses++) } }).resourceMetrics();
     expect(pauses).toBeGreaterThan(20);
   });
 });
@@ -272,7 +272,7 @@ describe('faults', () => {
     const made = world();
     const stats = made.stats();
     made.cgroups.onRead = (path) => {
-      if (path === podPath) stats.unreadable(`${path}/cpu.stat`, new Error('EIO'));
+      if (path === podPath) made.unreadable.record(`${path}/cpu.stat`, new Error('EIO'));
     };
     expect(sampleOf(parsePrometheusText(await stats.resourceMetrics()), 'resource_scrape_error').value).toBe(
       1,
@@ -287,7 +287,7 @@ describe('faults', () => {
   test('a disk that does not answer, and volumes that take long', async () => {
     const made = world();
     const never = (): Promise<never> => new Promise(() => undefined);
-    const stats = made.stats({ host: fakeHostThatHangs(never), volumes: { ofPod: never } });
+    const stats = made.stats({ readers: { host: fakeHostThatHangs(never) }, volumes: { ofPod: never } });
     const asked = stats.summary(false);
     await made.clock.advance(12_000);
     const summary = await asked;
@@ -313,7 +313,7 @@ describe('faults', () => {
     const refuse = (): Promise<never> =>
       Promise.reject(new KubeletError('unavailable', 'UNAVAILABLE', 'away'));
     const runtime = { listContainerStats: refuse, listPodSandboxStats: refuse, imageFsInfo: refuse };
-    const stats = made.stats({ cgroups: undefined, runtime });
+    const stats = made.stats({ readers: { cgroups: undefined }, runtime });
     expect((await stats.summary(false)).pods[0]?.podRef.name).toBe('p');
     expect(sampleOf(parsePrometheusText(await stats.cadvisorMetrics()), 'container_scrape_error').value).toBe(
       1,

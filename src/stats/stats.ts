@@ -5,6 +5,7 @@ import type { NodeLoad, NodeLoadSource } from '../api/ports/node-usage.ts';
 import type { FileSystemSpace } from '../api/ports/volume-host.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
 import { Aborted, describeError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -21,6 +22,7 @@ import { renderResourceMetrics } from './resource-metrics.ts';
 import { Shared } from './shared.ts';
 import { type Collected, type SummarySettings, summarize, summarizeUsage } from './summary/summarize.ts';
 import type { Summary } from './summary/summary.ts';
+import type { UnreadableFiles } from './unreadable-files.ts';
 
 type HostReader = CollectDiskDeps['host'] &
   CollectNetworkDeps['host'] &
@@ -29,14 +31,21 @@ type HostReader = CollectDiskDeps['host'] &
     defaultInterface(): string | undefined;
   };
 
-export interface StatsDeps
-  extends Omit<CollectUsageDeps, 'askContainers' | 'bootedAtMs'>,
-    Pick<CollectDiskDeps, 'volumes' | 'rootDir' | 'podLogsDir'>,
-    Pick<CollectCadvisorDeps, 'sandboxImage'>,
-    Pick<AskRuntimeDeps, 'runtime'> {
-  readonly host: HostReader;
-  readonly machine: () => Promise<MachineEntry>;
+export interface StatsDeps {
+  readonly observed: CollectUsageDeps['observed'];
+  readonly runtime: AskRuntimeDeps['runtime'];
+  readonly volumes: CollectDiskDeps['volumes'];
+  /** Reads the kernel's files. */
+  readonly readers: Pick<CollectUsageDeps, 'cgroups' | 'pause'> & {
+    readonly host: HostReader;
+    readonly unreadable: UnreadableFiles;
+  };
+  /** Where things lie on this node, and what does not change about it. */
+  readonly node: Pick<CollectUsageDeps, 'places' | 'system'> &
+    Pick<CollectDiskDeps, 'rootDir' | 'podLogsDir'> &
+    Pick<CollectCadvisorDeps, 'sandboxImage'> & { readonly machine: () => Promise<MachineEntry> };
   readonly settings: SummarySettings;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -45,8 +54,6 @@ const goodForMs = 10_000;
 /** What is shown together was measured nearly together. */
 const togetherMs = 5_000;
 const spaceDeadlineMs = 2_000;
-/** Files that are named when they cannot be read; one fault is enough to look. */
-const mostUnreadable = 3;
 
 export class Stats implements Component, NodeLoadSource {
   readonly name = 'stats';
@@ -57,27 +64,31 @@ export class Stats implements Component, NodeLoadSource {
   readonly #network: Shared<CollectedNetwork>;
   readonly #all: Shared<Collected>;
   readonly #cadvisor: Shared<string>;
-  readonly #unreadable = new Map<string, string>();
   #told = '';
 
   constructor(deps: StatsDeps) {
     this.#deps = deps;
-    const { clock, settings } = deps;
+    const { clock, node, readers, settings } = deps;
     const ask = new AskRuntime(deps);
     const shared = <T>(make: () => Promise<T>): Shared<T> => new Shared(clock, goodForMs, make);
     const containers = shared(() => ask.containers(this.#life.signal));
     const collectUsage = new CollectUsage({
-      ...deps,
+      observed: deps.observed,
+      cgroups: readers.cgroups,
+      places: node.places,
+      system: node.system,
+      pause: readers.pause,
+      clock,
       bootedAtMs: settings.bootedAtMs,
       askContainers: () => containers.get(togetherMs),
     });
-    const collectDisk = new CollectDisk(deps);
+    const collectDisk = new CollectDisk({ ...node, volumes: deps.volumes, host: readers.host, clock });
     this.#usage = shared(() => this.#withFaults(() => collectUsage.collect()));
     this.#disk = shared(() => collectDisk.collect(pickPods(deps.observed.all().values()), this.#life.signal));
     this.#network = shared(async () => {
       const { pods } = await this.#usage.get(togetherMs);
       const askSandboxes = () => ask.sandboxes(this.#life.signal);
-      return collectNetwork({ ...deps, askSandboxes }, pods);
+      return collectNetwork({ ...readers, clock, askSandboxes }, pods);
     });
     this.#all = shared(() => this.#collectAll(containers, ask));
     this.#cadvisor = shared(() => this.#renderCadvisor());
@@ -86,11 +97,6 @@ export class Stats implements Component, NodeLoadSource {
   start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const stopped = untilAborted(signal).then(() => this.#life.abort(new Aborted('the kubelet stops')));
     return Promise.resolve({ stopped });
-  }
-
-  /** Told by who reads the kernel's files: part of the next answer's faults. */
-  unreadable(path: string, err: unknown): void {
-    if (this.#unreadable.size < mostUnreadable) this.#unreadable.set(path, describeError(err));
   }
 
   async summary(onlyCpuAndMemory: boolean): Promise<Summary> {
@@ -122,7 +128,8 @@ export class Stats implements Component, NodeLoadSource {
     containerStats: Shared<Awaited<ReturnType<AskRuntime['containers']>>>,
     ask: AskRuntime,
   ): Promise<Collected> {
-    const { clock, host } = this.#deps;
+    const { clock } = this.#deps;
+    const { host } = this.#deps.readers;
     const [usage, disk, network, containers, images] = await Promise.all([
       this.#usage.get(togetherMs),
       this.#disk.get(togetherMs),
@@ -153,7 +160,8 @@ export class Stats implements Component, NodeLoadSource {
     mountPoints: ReadonlySet<string>,
     faults: string[],
   ): Promise<ReadonlyMap<string, FileSystemSpace>> {
-    const { clock, host } = this.#deps;
+    const { clock } = this.#deps;
+    const { host } = this.#deps.readers;
     const found = new Map<string, FileSystemSpace>();
     const { signal } = this.#life;
     for (const path of mountPoints) {
@@ -171,27 +179,32 @@ export class Stats implements Component, NodeLoadSource {
   }
 
   async #renderCadvisor(): Promise<string> {
-    const { clock, settings } = this.#deps;
+    const { clock, node, readers, settings } = this.#deps;
     const usage = await this.#usage.get(togetherMs);
     const network = await this.#network.get(togetherMs);
     const { entries, faults } = await this.#withFaults(async () => ({
-      entries: await collectCadvisor({ ...this.#deps, bootedAtMs: settings.bootedAtMs }, usage, network),
+      entries: await collectCadvisor(
+        { ...readers, ...node, clock, bootedAtMs: settings.bootedAtMs },
+        usage,
+        network,
+      ),
       faults: [...usage.faults, ...network.faults],
     }));
     const scrape = {
-      machine: await this.#deps.machine(),
+      machine: await node.machine(),
       entries,
       atMs: clock.now(),
       failed: faults.length > 0,
     };
-    return renderCadvisor(scrape, { psi: settings.psi, slices: this.#deps });
+    return renderCadvisor(scrape, { psi: settings.psi, slices: { pause: readers.pause, clock } });
   }
 
   /** With the files that could not be read meanwhile. */
   async #withFaults<T extends { readonly faults: readonly string[] }>(collect: () => Promise<T>): Promise<T> {
-    this.#unreadable.clear();
+    const { unreadable } = this.#deps.readers;
+    unreadable.clear();
     const collected = await collect();
-    const faults = [...collected.faults, ...[...this.#unreadable].map(([path, why]) => `${path}: ${why}`)];
+    const faults = [...collected.faults, ...unreadable.faults()];
     this.#tell(faults);
     return { ...collected, faults };
   }

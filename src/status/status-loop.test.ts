@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import type { Pod, PodStatus } from '../api/k8s/types.ts';
+import type { Pod } from '../api/k8s/types.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { asPodUid, type PodUid } from '../api/pod/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
 import { type Logger, silentLogger } from '../base/log/log.ts';
 import {
   exited,
@@ -18,6 +19,7 @@ import {
   terminating,
 } from './fixtures/builders.ts';
 import { PodStatuses } from './pod-statuses.ts';
+import { defaultStatusGates } from './status-gates.ts';
 import { StatusLoop, type StatusNode } from './status-loop.ts';
 
 const uid = asPodUid('uid-1');
@@ -29,24 +31,43 @@ function bench() {
   const lifecycles = new Map<PodUid, PodLifecycle>();
   const unseen = new Set<PodUid>();
   const statuses = new PodStatuses();
-  const node: StatusNode = { hostIPs: () => ['192.0.2.7'], runtimeName: () => 'containerd' };
+  const node: StatusNode = {
+    hostIPs: () => ['192.0.2.7'],
+    runtimeName: () => 'containerd',
+    isInspected: (key) => !unseen.has(key),
+  };
   const announced: PodUid[] = [];
-  statuses.changed.subscribe((key) => announced.push(key));
-  const sunk: { uid: PodUid; pod: Pod; status: PodStatus }[] = [];
+  const phases: (string | undefined)[] = [];
+  statuses.changed.subscribe((key) => {
+    announced.push(key);
+    phases.push(statuses.get(key)?.phase);
+  });
   const errors: string[] = [];
   const log: Logger = { ...silentLogger, error: (message) => void errors.push(message) };
   const make = (): StatusLoop =>
     new StatusLoop({
-      desired,
-      observed: { get: (key) => observed.get(key), isInspected: (key) => !unseen.has(key) },
-      lifecycles,
+      stores: {
+        desired: {
+          get: (key) => {
+            const found = desired.get(key);
+            return found && { pod: found };
+          },
+          all: () => [],
+          changed: new Channel(),
+        },
+        observed: { get: (key) => observed.get(key), changed: new Channel() },
+        lifecycles: { get: (key) => lifecycles.get(key), changed: new Channel() },
+        probes: { started: () => undefined, ready: () => undefined, changed: new Channel() },
+        resizes: { conditions: () => undefined, actuated: () => undefined, changed: new Channel() },
+        apiPods: { mirror: () => undefined, mirrorChanged: new Channel() },
+      },
       node,
       statuses,
+      gates: defaultStatusGates,
       clock,
       log,
-      sink: (key, wanted, status) => void sunk.push({ uid: key, pod: wanted, status }),
     });
-  return { clock, node, unseen, desired, observed, lifecycles, statuses, announced, sunk, errors, make };
+  return { clock, node, unseen, desired, observed, lifecycles, statuses, announced, phases, errors, make };
 }
 
 describe('StatusLoop', () => {
@@ -88,7 +109,7 @@ describe('StatusLoop', () => {
     b.unseen.delete(uid);
     b.observed.set(uid, seen([running()]));
     await poke();
-    expect(b.sunk.map(({ status }) => status.phase)).toEqual(['Running']);
+    expect(b.phases).toEqual(['Running']);
   });
 
   test('publishes, announces and hands on a change once', async () => {
@@ -104,7 +125,7 @@ describe('StatusLoop', () => {
     expect(b.statuses.get(uid)?.phase).toBe('Running');
     expect(b.announced).toEqual([uid, uid]);
     expect(b.statuses.version).toBe(2);
-    expect(b.sunk.map(({ status }) => status.phase)).toEqual(['Pending', 'Running']);
+    expect(b.phases).toEqual(['Pending', 'Running']);
   });
 
   test('asks the node what the runtime can do', async () => {

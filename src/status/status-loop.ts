@@ -12,54 +12,71 @@ import { type PodUid, podRef } from '../api/pod/pod-ref.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
 import type { ResizeConditions } from '../api/ports/resize-conditions.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
+import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { ProbeView } from './container-status.ts';
 import { generatePodStatus, type StatusInput } from './generate-status.ts';
+import { findMirror, staticPodsNamed } from './mirrors.ts';
 import type { PodStatuses } from './pod-statuses.ts';
 import { illegalTransition } from './push/illegal-transition.ts';
 import { startFromReported, withReportedTimes } from './reported-times.ts';
-import { defaultStatusGates, type StatusGates } from './status-gates.ts';
+import type { StatusGates } from './status-gates.ts';
 
-/** What the node as a whole contributes to every status. */
+/** What the node and its runtime contribute to every status. */
 export interface StatusNode {
-  /** Primary first; empty when there is no API server to tell them to. */
+  /** Primary first; empty while the node has no address. */
   hostIPs(): readonly string[];
   /** As the runtime calls itself, for container IDs. */
   runtimeName(): string;
+  /** False until the runtime has been inspected for this pod: an empty observation does not mean that nothing runs. */
+  isInspected(uid: PodUid): boolean;
   supportsRecursiveReadOnly?(pod: Pod): boolean;
 }
 
-/** What is known of resizes, and what containers were given. */
-export interface StatusResizes {
+/** Resizes in progress, and the resources that containers were given. */
+interface StatusResizes {
   conditions(uid: PodUid): ResizeConditions | undefined;
   actuated(uid: PodUid, container: string): ResourceRequirements | undefined;
+  readonly changed: Subscribable<PodUid>;
 }
 
-interface StatusLoopDeps {
-  readonly desired: { get(uid: PodUid): Pod | undefined };
+/** The stores that a status is generated from. */
+interface StatusStores {
+  readonly desired: {
+    get(uid: PodUid): { readonly pod: Pod } | undefined;
+    all(): readonly { readonly uid: PodUid; readonly pod: Pod; readonly source: string }[];
+    readonly changed: Subscribable<PodUid>;
+  };
   readonly observed: {
     get(uid: PodUid): ObservedPod | undefined;
-    /** False while the runtime has not told this kubelet of the pod, so that nothing seen does not yet mean nothing there. */
-    isInspected?(uid: PodUid): boolean;
+    readonly changed: Subscribable<PodUid>;
   };
-  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
-  readonly node: StatusNode;
-  readonly statuses: PodStatuses;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly probes?: ProbeView;
-  readonly gates?: StatusGates;
-  readonly resizes?: StatusResizes | undefined;
-  /** The status in a static pod's mirror pod, which an earlier life of this kubelet may have reported. */
-  readonly reported?: (pod: Pod) => PodStatus | undefined;
-  /** Told of every status after it was stored: the way to the API server. */
-  readonly sink?: (uid: PodUid, pod: Pod, status: PodStatus) => void;
+  readonly lifecycles: {
+    get(uid: PodUid): PodLifecycle | undefined;
+    readonly changed: Subscribable<PodUid>;
+  };
+  readonly probes: ProbeView & { readonly changed: Subscribable<PodUid> };
+  readonly resizes: StatusResizes;
+  /** Mirror pods carry the status that an earlier process of this kubelet reported. */
+  readonly apiPods: {
+    mirror(fullName: string): Pod | undefined;
+    readonly mirrorChanged: Subscribable<string>;
+  };
 }
 
-/** What changes together is told together, and after the call to the runtime that it comes from was sent. */
+export interface StatusLoopDeps {
+  readonly stores: StatusStores;
+  readonly statuses: PodStatuses;
+  readonly node: StatusNode;
+  readonly gates: StatusGates;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Changes within this time are published as one status, after the runtime call that caused them has been sent. */
 const coalesceMs = 2;
 const retryInitialMs = 1000;
 const retryMaxMs = 60_000;
@@ -93,15 +110,31 @@ export class StatusLoop implements Component {
     this.#queue.addAfter(uid, coalesceMs);
   }
 
+  get wakes() {
+    const { apiPods, desired, lifecycles, observed, probes, resizes } = this.#deps.stores;
+    const poke = (uid: PodUid): void => this.poke(uid);
+    return [
+      on(desired.changed, poke),
+      on(observed.changed, poke),
+      on(lifecycles.changed, poke),
+      on(probes.changed, poke),
+      on(resizes.changed, poke),
+      on(apiPods.mirrorChanged, (fullName) => {
+        for (const uid of staticPodsNamed(desired, fullName)) this.#mirrorAppeared(uid);
+      }),
+    ];
+  }
+
   /**
-   * A static pod's mirror pod has appeared: what an earlier life reported in it counts from then on. Synchronous, so that no
-   * status with this life's times is sent before.
+   * Rebases the times of a static pod's status on what an earlier process reported in the mirror pod. Synchronous, so that
+   * no status with this process's times is sent first.
    */
-  mirrorAppeared(uid: PodUid): void {
-    const { desired, reported, statuses } = this.#deps;
-    const [pod, status] = [desired.get(uid), statuses.get(uid)];
+  #mirrorAppeared(uid: PodUid): void {
+    const { statuses, stores } = this.#deps;
+    const pod = stores.desired.get(uid)?.pod;
+    const status = statuses.get(uid);
     if (!this.#withoutBase.has(uid) || pod === undefined || status === undefined) return;
-    const base = reported?.(pod);
+    const base = findMirror(stores.apiPods, pod)?.status;
     if (base === undefined) return;
     this.#withoutBase.delete(uid);
     const rebased = withReportedTimes(status, base);
@@ -115,9 +148,9 @@ export class StatusLoop implements Component {
   }
 
   #refresh(uid: PodUid): void {
-    const { desired, lifecycles, statuses } = this.#deps;
-    const wanted = desired.get(uid);
-    const lifecycle = lifecycles.get(uid);
+    const { node, statuses, stores } = this.#deps;
+    const wanted = stores.desired.get(uid)?.pod;
+    const lifecycle = stores.lifecycles.get(uid);
     if (wanted === undefined && lifecycle === undefined) {
       this.#lastSeen.delete(uid);
       this.#rejected.delete(uid);
@@ -131,12 +164,13 @@ export class StatusLoop implements Component {
     // Nobody works on it yet, or its spec was never known here: there is nothing to say beyond what its object says.
     if (lifecycle === undefined || pod === undefined) return;
     // A kubelet that has just started must not call a running pod's containers missing: what was reported stands.
-    if (this.#deps.observed.isInspected?.(uid) === false) return;
+    if (!node.isInspected(uid)) return;
     this.#publish(uid, pod, this.#inputFor(uid, pod, lifecycle));
   }
 
   #inputFor(uid: PodUid, pod: Pod, lifecycle: PodLifecycle): StatusInput {
-    const { observed, node, clock, probes, gates, resizes } = this.#deps;
+    const { clock, gates, node, stores } = this.#deps;
+    const { observed, probes, resizes } = stores;
     return {
       pod,
       observed: withoutCutStarts(observed.get(uid)),
@@ -146,10 +180,10 @@ export class StatusLoop implements Component {
       nowMs: clock.now(),
       runtimeName: node.runtimeName(),
       supportsRecursiveReadOnly: node.supportsRecursiveReadOnly?.(pod) ?? false,
-      ...(probes === undefined ? {} : { probes }),
-      ...(gates === undefined ? {} : { gates }),
-      resize: resizes?.conditions(uid),
-      ...(resizes === undefined ? {} : { actuated: (name: string) => resizes.actuated(uid, name) }),
+      probes,
+      gates,
+      resize: resizes.conditions(uid),
+      actuated: (name: string) => resizes.actuated(uid, name),
     };
   }
 
@@ -175,16 +209,15 @@ export class StatusLoop implements Component {
   }
 
   #reportedBefore(uid: PodUid, pod: Pod): PodStatus | undefined {
-    const { reported } = this.#deps;
-    if (reported === undefined || !isStaticPod(pod)) return undefined;
-    const base = reported(pod);
+    if (!isStaticPod(pod)) return undefined;
+    const base = findMirror(this.#deps.stores.apiPods, pod)?.status;
     if (base !== undefined) return startFromReported(pod.status, base);
     this.#withoutBase.add(uid);
     return undefined;
   }
 
   #publish(uid: PodUid, pod: Pod, input: StatusInput): void {
-    const { statuses, log, sink, gates = defaultStatusGates } = this.#deps;
+    const { gates, log, statuses } = this.#deps;
     const status = generatePodStatus(input);
     if (isDeepStrictEqual(status, input.previous)) return;
     const before = input.previous ?? pod.status ?? {};
@@ -199,7 +232,6 @@ export class StatusLoop implements Component {
     }
     statuses.put(uid, status);
     log.v(4).info('Pod status changed', { pod: podRef(pod), podUID: uid, phase: status.phase });
-    sink?.(uid, pod, status);
   }
 }
 

@@ -104,7 +104,7 @@ interface WorkerPolicy {
 }
 
 /** Updates the resize conditions of a pod. */
-export interface WorkerResizes {
+interface WorkerResizes {
   check(uid: PodUid): void;
   failed(uid: PodUid, message: string): void;
 }

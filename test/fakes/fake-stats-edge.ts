@@ -1,5 +1,5 @@
 // The stats edge of a machine without cgroups, for kubelets in memory: usage of containers comes from the runtime only.
-import type { StatsEdge } from '../../src/assemble/stats.ts';
+import type { StatsEdge } from '../../src/assemble/input.ts';
 
 const space = {
   capacityBytes: 100_000,

@@ -11,7 +11,6 @@ import type { PodObjects } from '../../src/api/ports/pod-objects.ts';
 import type { ProbeAnswer } from '../../src/api/ports/probe-requests.ts';
 import type { AssembleInput, Edges } from '../../src/assemble/input.ts';
 import { assemble, type Kubelet } from '../../src/assemble/kubelet.ts';
-import type { NodeHost } from '../../src/assemble/node-facts.ts';
 import { Channel } from '../../src/base/channel.ts';
 import { KubeletError } from '../../src/base/errors.ts';
 import { type Logger, Verbosity } from '../../src/base/log/log.ts';
@@ -24,6 +23,7 @@ import { defaultsOf } from '../../src/config/schema.ts';
 import type { KubeletConfiguration } from '../../src/config/table/kubelet-configuration.ts';
 import { kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
+import type { NodeHost } from '../../src/node/gather-node-facts.ts';
 import { makeParts } from '../../src/sources/make-pods.ts';
 import type { CertificateOptions } from '../api-server/certificate-controllers.ts';
 import { ApiServerDouble, nodeUser } from '../api-server/double.ts';
@@ -356,6 +356,7 @@ export class FakeNode {
           commandLine: ['kubelet'],
         },
         nodeVersion: 'v0',
+        ownPid: 1,
         randomBytes: (count) => new Uint8Array(count),
         textFile: {
           read: async (path) => this.files.get(path) ?? '',

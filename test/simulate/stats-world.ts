@@ -7,6 +7,7 @@ import type { VolumeUsage } from '../../src/api/ports/volume-stats.ts';
 import { silentLogger } from '../../src/base/log/log.ts';
 import type { SystemCgroup } from '../../src/stats/collect/collect-usage.ts';
 import { Stats, type StatsDeps } from '../../src/stats/stats.ts';
+import { UnreadableFiles } from '../../src/stats/unreadable-files.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { fakeStatsEdge } from '../fakes/fake-stats-edge.ts';
 
@@ -95,33 +96,63 @@ export class FakeCgroupReader implements CgroupReader {
   }
 }
 
+interface StatsOver extends Partial<Omit<StatsDeps, 'readers'>> {
+  readonly readers?: Partial<StatsDeps['readers']>;
+}
+
+const machine = {
+  bootId: 'b',
+  machineId: 'm',
+  systemUuid: 's',
+  cores: 2,
+  physicalCores: 1,
+  sockets: 1,
+  memoryBytes: 8000,
+  swapBytes: 0,
+  kernelVersion: '6.1',
+  osVersion: 'Memory',
+};
+
 export class StatsWorld {
   readonly clock = new FakeClock();
   readonly cgroups = new FakeCgroupReader(this.clock);
   readonly pods = new Map<string, ObservedPod>();
   readonly volumes = new Map<string, readonly VolumeUsage[]>();
   readonly system: SystemCgroup[] = [];
+  readonly unreadable = new UnreadableFiles();
   readonly asked: string[] = [];
   readonly warned: string[] = [];
   containerStats: readonly ContainerStats[] = [];
   /** Makes the runtime unresponsive. */
   stalled = false;
 
-  stats(over: Partial<StatsDeps> = {}): Stats {
+  stats(over: StatsOver = {}): Stats {
+    const { readers, ...rest } = over;
     return new Stats({
       observed: { all: () => this.pods },
-      cgroups: this.cgroups,
-      places: {
-        root: '/kubepods',
-        classes: ['/kubepods', '/kubepods/burstable'],
-        uidOf: (path) => /\/pod([^/]+)$/.exec(path)?.[1],
+      node: {
+        places: {
+          root: '/kubepods',
+          classes: ['/kubepods', '/kubepods/burstable'],
+          uidOf: (path) => /\/pod([^/]+)$/.exec(path)?.[1],
+        },
+        system: () => this.system,
+        machine: () => Promise.resolve(machine),
+        sandboxImage: () => Promise.resolve('pause:1'),
+        rootDir: '/var/lib/kubelet',
+        podLogsDir: '/var/log/pods',
       },
-      system: () => this.system,
-      host: {
-        ...fakeStatsEdge.host,
-        interfaces: (pid) => (pid === 99 ? [] : [anInterface(pid === undefined ? 'ens3' : 'eth0')]),
-        defaultInterface: () => 'ens3',
-        deviceFileSystems: () => Promise.resolve([]),
+      readers: {
+        cgroups: this.cgroups,
+        pause: () => Promise.resolve(),
+        unreadable: this.unreadable,
+        host: {
+          ...fakeStatsEdge.host,
+          interfaces: (pid) => (pid === 99 ? [] : [anInterface(pid === undefined ? 'ens3' : 'eth0')]),
+          defaultInterface: () => 'ens3',
+          deviceFileSystems: () => Promise.resolve([]),
+        },
+        ...readers,
       },
       volumes: { ofPod: (uid) => Promise.resolve(this.volumes.get(uid) ?? []) },
       runtime: {
@@ -129,27 +160,10 @@ export class StatsWorld {
         listPodSandboxStats: () => this.#answer('sandboxes', { stats: [] }),
         imageFsInfo: () => this.#answer('images', { imageFilesystems: [imageFs], containerFilesystems: [] }),
       },
-      machine: () =>
-        Promise.resolve({
-          bootId: 'b',
-          machineId: 'm',
-          systemUuid: 's',
-          cores: 2,
-          physicalCores: 1,
-          sockets: 1,
-          memoryBytes: 8000,
-          swapBytes: 0,
-          kernelVersion: '6.1',
-          osVersion: 'Memory',
-        }),
-      sandboxImage: () => Promise.resolve('pause:1'),
-      rootDir: '/var/lib/kubelet',
-      podLogsDir: '/var/log/pods',
       settings: { nodeName: 'n', bootedAtMs: this.clock.now() - 3_600_000, psi: true },
-      pause: () => Promise.resolve(),
       clock: this.clock,
       log: { ...silentLogger, warn: (message) => void this.warned.push(message) },
-      ...over,
+      ...rest,
     });
   }
 

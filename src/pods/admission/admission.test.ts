@@ -20,9 +20,14 @@ function rig(cpu = '2') {
   const kills: [string, PodKill][] = [];
   const preempted: string[] = [];
   const admission = new Admission({
-    active: () => active,
+    active: { withStatuses: () => active },
     runs: (uid) => running.has(uid),
-    node: () => ({ metadata: { name: 'n' }, status: { allocatable: { cpu, memory: '1Gi', pods: '10' } } }),
+    node: {
+      current: () => ({
+        metadata: { name: 'n' },
+        status: { allocatable: { cpu, memory: '1Gi', pods: '10' } },
+      }),
+    },
     kill: async (uid, kill) => {
       kills.push([uid, kill]);
       active.splice(
@@ -30,13 +35,21 @@ function rig(cpu = '2') {
         1,
       );
     },
-    settings: { podLevelResources: true },
-    events: {
-      pod: (pod, event) => void events.push([pod.metadata?.name ?? '', event]),
-      node: () => undefined,
+    exclusive: { admit: () => undefined },
+    podLevelResources: true,
+    report: {
+      events: {
+        pod: (pod, event) => void events.push([pod.metadata?.name ?? '', event]),
+        node: () => undefined,
+      },
+      metrics: { countPreemption: (resource) => void preempted.push(resource) },
+      log: textLogger({
+        write: () => undefined,
+        clock: new FakeClock(0),
+        verbosity: new Verbosity(0),
+        pid: 1,
+      }),
     },
-    preempted: (resource) => void preempted.push(resource),
-    log: textLogger({ write: () => undefined, clock: new FakeClock(0), verbosity: new Verbosity(0), pid: 1 }),
   });
   const admit = async (pod: Pod): Promise<string | undefined> => {
     active.push(pod);

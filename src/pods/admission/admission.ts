@@ -6,25 +6,28 @@ import type { Node, Pod } from '../../api/k8s/types.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { PodKill } from '../../api/ports/pod-kill.ts';
+import { Channel } from '../../base/channel.ts';
 import { isAbort } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { admitPod } from './admit-pod.ts';
 
-interface AdmissionDeps {
-  /** Pods this node was given and that have not ended. */
-  readonly active: () => readonly Pod[];
+export interface AdmissionDeps {
+  /** The active pods, with their current statuses. */
+  readonly active: { withStatuses(): readonly Pod[] };
   /** Whether something of the pod runs already. */
   readonly runs: (uid: PodUid) => boolean;
-  /** The node's object, or what it will be. */
-  readonly node: () => Node;
+  /** The node's object, or a stand-in for it. */
+  readonly node: { current(): Node };
   /** Resolves when the pod has ended. */
   readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
-  /** Takes what the pod is to have of its own: CPUs, devices. */
-  readonly take?: (pod: Pod) => Refusal | undefined;
-  readonly settings: { readonly podLevelResources: boolean };
-  readonly events: EventSink;
-  readonly preempted: (resource: string) => void;
-  readonly log: Logger;
+  /** Allocates exclusive resources to the pod: CPUs, devices. */
+  readonly exclusive: { admit(pod: Pod): Refusal | undefined };
+  readonly podLevelResources: boolean;
+  readonly report: {
+    readonly events: EventSink;
+    readonly metrics: { countPreemption(resource: string): void };
+    readonly log: Logger;
+  };
 }
 
 interface Refusal {
@@ -36,7 +39,9 @@ const preemptionMessage = 'Preempted in order to admit critical pod';
 
 export class Admission {
   readonly #deps: AdmissionDeps;
-  readonly #admitted = new Set<PodUid>();
+  /** Announces every pod that was admitted, after admittedPod() returns it. */
+  readonly changed = new Channel<PodUid>();
+  readonly #admitted = new Map<PodUid, Pod>();
   /** One after the other: each counts on what the one before it took. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -46,15 +51,16 @@ export class Admission {
 
   async admit(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
     return await this.#inTurn(signal, async () => {
-      const refusal = (await this.#makeRoom(pod, this.#others(pod), signal)) ?? this.#deps.take?.(pod);
-      if (refusal === undefined) this.#admitted.add(podUid(pod));
+      const refusal =
+        (await this.#makeRoom(pod, this.#others(pod), signal)) ?? this.#deps.exclusive.admit(pod);
+      if (refusal === undefined) this.#record(pod);
       return refusal;
     });
   }
 
-  /** Whether the pod was admitted in this life. */
-  holds(uid: PodUid): boolean {
-    return this.#admitted.has(uid);
+  /** The pod as this process admitted it; undefined if it has not. */
+  admittedPod(uid: PodUid): Pod | undefined {
+    return this.#admitted.get(uid);
   }
 
   /** Whether there is room for an admitted pod with what it asks for now. A critical one has room made, as when it came. */
@@ -62,12 +68,17 @@ export class Admission {
     return await this.#inTurn(signal, async () => {
       const { active, runs } = this.#deps;
       const own = podUid(pod);
-      const others = active().filter((each) => {
+      const others = active.withStatuses().filter((each) => {
         const uid = podUid(each);
         return uid !== own && (this.#admitted.has(uid) || runs(uid));
       });
       return await this.#makeRoom(pod, others, signal);
     });
+  }
+
+  #record(pod: Pod): void {
+    this.#admitted.set(podUid(pod), pod);
+    this.changed.push(podUid(pod));
   }
 
   async #inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -80,19 +91,20 @@ export class Admission {
   }
 
   async #makeRoom(pod: Pod, others: readonly Pod[], signal: AbortSignal): Promise<Refusal | undefined> {
-    const { node, preempted, settings } = this.#deps;
-    const answer = admitPod({ pod, others, node: node(), ...settings });
+    const { node, podLevelResources, report } = this.#deps;
+    const answer = admitPod({ pod, others, node: node.current(), podLevelResources });
     if (!answer.admit) return { reason: answer.reason, message: answer.message };
     for (const other of answer.preempt) {
       await this.#preempt(other, pod);
       signal.throwIfAborted();
-      preempted(answer.shortOf ?? '');
+      report.metrics.countPreemption(answer.shortOf ?? '');
     }
     return undefined;
   }
 
   async #preempt(other: Pod, critical: Pod): Promise<void> {
-    const { events, kill, log } = this.#deps;
+    const { kill, report } = this.#deps;
+    const { events, log } = report;
     events.pod(other, { type: 'Warning', reason: 'Preempting', message: preemptionMessage });
     log.info('Pod is ended to make room for a critical one', {
       pod: podRef(other),
@@ -120,8 +132,8 @@ export class Admission {
     const { active, runs } = this.#deps;
     const own = podUid(pod);
     const ownRuns = runs(own);
-    const all = active();
-    for (const uid of this.#admitted)
+    const all = active.withStatuses();
+    for (const uid of this.#admitted.keys())
       if (!all.some((each) => podUid(each) === uid)) this.#admitted.delete(uid);
     return all.filter((each) => {
       const uid = podUid(each);

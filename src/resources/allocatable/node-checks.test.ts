@@ -1,51 +1,61 @@
 import { expect, test } from 'vitest';
 import type { EventText } from '../../api/ports/events.ts';
-import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
-import { canKeepOutOfSwap, NodeChecks, type NodeChecksDeps } from './node-checks.ts';
+import { parseAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import { canKeepOutOfSwap, NodeChecks } from './node-checks.ts';
 
-async function told(over: Partial<NodeChecksDeps> = {}): Promise<readonly string[]> {
+interface Over {
+  readonly reservation?: ResourceAmounts;
+  readonly reservedCpus?: string;
+  readonly onlineCpus?: string;
+  readonly swapBytes?: bigint;
+  readonly cgroupVersion?: 1 | 2;
+  readonly kernelRelease?: string;
+}
+
+async function eventsOf(over: Over = {}): Promise<readonly string[]> {
+  const { reservation = parseAmounts({ cpu: '1' }), reservedCpus = '', ...machine } = over;
   const events: EventText[] = [];
   const stop = new AbortController();
   const { stopped } = await new NodeChecks({
-    capacity: parseAmounts({ cpu: '2', memory: '1Gi' }),
-    reservation: parseAmounts({ cpu: '1' }),
-    reservedCpus: '',
-    onlineCpus: '0-3',
-    swapBytes: 0n,
-    cgroupVersion: 2,
-    kernelRelease: '6.1.0-31-amd64',
+    budget: { capacity: () => parseAmounts({ cpu: '2', memory: '1Gi' }), reservation: () => reservation },
+    machine: {
+      onlineCpus: '0-3',
+      swapBytes: 0n,
+      cgroupVersion: 2,
+      kernelRelease: '6.1.0-31-amd64',
+      ...machine,
+    },
+    reservedCpus,
     events: { node: (event) => void events.push(event) },
-    ...over,
   }).start(stop.signal);
   stop.abort();
   await stopped;
   return events.map(({ reason }) => reason);
 }
 
-test('a node that has what is kept back starts', async () => expect(await told()).toEqual([]));
+test('starts a node that has what is reserved', async () => expect(await eventsOf()).toEqual([]));
 
-test('one that has less does not, and says of what', async () =>
-  await expect(told({ reservation: parseAmounts({ memory: '2Gi' }) })).rejects.toThrow(
+test('rejects a reservation above the capacity', async () =>
+  await expect(eventsOf({ reservation: parseAmounts({ memory: '2Gi' }) })).rejects.toThrow(
     'invalid Node Allocatable configuration. Resource "memory" has a reservation of 2Gi but capacity of 1Gi.',
   ));
 
-test('processors that are reserved by number must be there', async () => {
-  expect(await told({ reservedCpus: '0,2-3' })).toEqual([]);
-  expect(await told({ reservedCpus: '9', onlineCpus: '' })).toEqual([]);
-  await expect(told({ reservedCpus: '0,3-4' })).rejects.toThrow(
+test('rejects reserved CPUs that are not online', async () => {
+  expect(await eventsOf({ reservedCpus: '0,2-3' })).toEqual([]);
+  expect(await eventsOf({ reservedCpus: '9', onlineCpus: '' })).toEqual([]);
+  await expect(eventsOf({ reservedCpus: '0,3-4' })).rejects.toThrow(
     'reserved-cpus: 0,3-4 is not a subset of online-cpus: 0-3',
   );
 });
 
-test('a node with the old control groups is told of it', async () =>
-  expect(await told({ cgroupVersion: 1 })).toEqual(['CgroupV1']));
+test('warns about cgroup v1', async () => expect(await eventsOf({ cgroupVersion: 1 })).toEqual(['CgroupV1']));
 
-test('with swap and a kernel that cannot keep files out of it, that is told', async () => {
-  expect(await told({ swapBytes: 1n })).toEqual(['PossibleMemoryBackedVolumesOnDisk']);
-  expect(await told({ swapBytes: 1n, kernelRelease: '6.18.44' })).toEqual([]);
+test('warns about swap on a kernel without the noswap option of tmpfs', async () => {
+  expect(await eventsOf({ swapBytes: 1n })).toEqual(['PossibleMemoryBackedVolumesOnDisk']);
+  expect(await eventsOf({ swapBytes: 1n, kernelRelease: '6.18.44' })).toEqual([]);
 });
 
-test('since which kernel', () =>
+test('knows which kernels have the noswap option', () =>
   expect(['5.15.0', '6.3.9', '6.4.0-rc1', '6.10.1', '7.0', ''].map(canKeepOutOfSwap)).toEqual([
     false,
     false,

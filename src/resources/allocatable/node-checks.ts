@@ -9,17 +9,18 @@ import type { Component } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { reservationFault } from './node-allocatable.ts';
 
-export interface NodeChecksDeps {
-  readonly capacity: ResourceAmounts;
-  readonly reservation: ResourceAmounts;
-  /** reservedSystemCPUs; empty: none. */
+interface NodeChecksDeps {
+  readonly budget: { capacity(): ResourceAmounts; reservation(): ResourceAmounts };
+  readonly machine: {
+    readonly cgroupVersion: 1 | 2;
+    readonly swapBytes?: bigint;
+    /** As uname reports it: 6.1.0-31-amd64. */
+    readonly kernelRelease?: string;
+    /** As the kernel lists them; empty if unknown. */
+    readonly onlineCpus?: string;
+  };
+  /** reservedSystemCPUs; empty if none. */
   readonly reservedCpus: string;
-  /** As the kernel lists them; empty: not known. */
-  readonly onlineCpus: string;
-  readonly swapBytes: bigint;
-  readonly cgroupVersion: 1 | 2;
-  /** As uname says it: 6.1.0-31-amd64. */
-  readonly kernelRelease: string;
   readonly events: Pick<EventSink, 'node'>;
 }
 
@@ -35,8 +36,9 @@ export class NodeChecks implements Component {
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { capacity, cgroupVersion, events, kernelRelease, onlineCpus } = this.#deps;
-    const { reservation, reservedCpus, swapBytes } = this.#deps;
+    const { budget, events, machine, reservedCpus } = this.#deps;
+    const { cgroupVersion, kernelRelease = '', onlineCpus = '', swapBytes = 0n } = machine;
+    const [capacity, reservation] = [budget.capacity(), budget.reservation()];
     if (!isWithin(reservedCpus, onlineCpus))
       throw new KubeletError(
         'invalid',

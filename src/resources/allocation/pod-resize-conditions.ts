@@ -3,10 +3,12 @@
 // changes are announced; a time moves only when the reason does.
 import type { Pod, PodCondition } from '../../api/k8s/types.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
+import type { PodActivity } from '../../api/ports/pod-activity.ts';
 import type { ResizeCondition, ResizeConditions } from '../../api/ports/resize-conditions.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Store } from '../../base/store.ts';
+import { explainResize } from './explain-resize.ts';
 
 interface Told {
   readonly reason: string;
@@ -31,6 +33,11 @@ export class PodResizeConditions implements Store {
 
   all(): ReadonlyMap<PodUid, ResizeConditions> {
     return this.#pods;
+  }
+
+  /** Resizes that are pending or in progress, for /explain. */
+  activities(uid: PodUid): readonly PodActivity[] {
+    return explainResize(this.#pods.get(uid));
   }
 
   isDeferred(uid: PodUid): boolean {

@@ -3,18 +3,18 @@
 // Writes Allocations and ResizeConditions. A loop with one key: resizes are tried one after the other, in their order.
 // Invariants: nothing is granted before every source has spoken and the pod itself was admitted; what is granted is
 // allocated at once, so that the next one counts with it; who carries it out reads the allocation, not the spec.
-import type { Pod } from '../../api/k8s/types.ts';
+import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import { hasEnded } from '../../api/pod/active-pod.ts';
 import type { ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
-import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
+import { type PodUid, podRef } from '../../api/pod/pod-ref.ts';
 import { podQosClass } from '../../api/pod/qos.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Component } from '../../base/component.ts';
+import { type Component, on } from '../../base/component.ts';
 import { Aborted } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -23,16 +23,19 @@ import type { Allocations } from './allocations.ts';
 import { asksForMore, isResized, type ResizeRules, whyInfeasible } from './decide-resize.ts';
 import { orderPending } from './pending-order.ts';
 import type { PodResizeConditions } from './pod-resize-conditions.ts';
+import { PodUsage } from './pod-usage.ts';
 import { type RequestedResize, requestedResizes } from './requested-resizes.ts';
 import { alreadySized, completionMessage, isInProgress } from './resize-progress.ts';
 
 /** What has a waiting resize tried again, as the metric names it. */
 type RetryTrigger = 'pod_resized' | 'pod_updated' | 'pods_added' | 'pods_removed' | 'periodic_retry';
 
-export interface ResizeAdmission {
-  /** Whether the pod was admitted in this life. */
-  holds(uid: PodUid): boolean;
-  /** Undefined: there is room for it as it now asks, or room was made. */
+interface ResizeAdmission {
+  /** The pod as this process admitted it; undefined if it has not. */
+  admittedPod(uid: PodUid): Pod | undefined;
+  /** Announces every pod that was admitted. */
+  readonly changed: Subscribable<PodUid>;
+  /** Undefined if the node has room for the resized pod, or room was made. */
   resize(pod: Pod, signal: AbortSignal): Promise<{ readonly message: string } | undefined>;
 }
 
@@ -42,8 +45,8 @@ interface ResizeCounts {
   acceptedAfterWait(trigger: RetryTrigger): void;
 }
 
-interface PodResizesDeps {
-  /** As they are asked for. */
+interface ResizeStores {
+  /** With the resources their specs request, not those they were allocated. */
   readonly desired: WantedPods<{ readonly uid: PodUid; readonly pod: Pod }>;
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   readonly lifecycles: {
@@ -52,6 +55,14 @@ interface PodResizesDeps {
   };
   readonly allocations: Allocations;
   readonly conditions: PodResizeConditions;
+  readonly statuses: {
+    get(uid: PodUid): PodStatus | undefined;
+    readonly changed: Subscribable<PodUid>;
+  };
+}
+
+interface PodResizesDeps {
+  readonly stores: ResizeStores;
   readonly admission: ResizeAdmission;
   readonly node: { readonly allocatable: () => ResourceAmounts; readonly rules: ResizeRules };
   readonly report: { readonly counts: ResizeCounts; readonly events: EventSink; readonly log: Logger };
@@ -70,10 +81,12 @@ export class PodResizes implements Component {
   readonly #known = new Map<PodUid, Pod>();
   /** Pods that were wanted no more, and end: one that comes back under the same UID begins anew. */
   readonly #gone = new Set<PodUid>();
+  readonly #usage: PodUsage;
   #trigger: RetryTrigger = 'periodic_retry';
 
   constructor(deps: PodResizesDeps) {
     this.#deps = deps;
+    this.#usage = new PodUsage(deps.stores, deps.node.rules);
     this.#queue = new KeyedQueue<'retry'>({
       clock: deps.clock,
       parallel: 1,
@@ -83,50 +96,57 @@ export class PodResizes implements Component {
     });
   }
 
-  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { desired, lifecycles } = this.#deps;
-    const ends = [
-      desired.changed.subscribe((uid) => this.#look(uid)),
-      desired.ready.subscribe(() => this.#begin()),
-      lifecycles.changed.subscribe((uid) => this.#lookAtEnd(uid)),
+  get wakes() {
+    const { admission, stores } = this.#deps;
+    const { desired, lifecycles, statuses } = stores;
+    return [
+      on(admission.changed, (uid) => this.#admitted(uid)),
+      on(desired.changed, (uid) => this.#podChanged(uid)),
+      on(desired.ready, () => this.#begin()),
+      on(lifecycles.changed, (uid) => this.#lifecycleChanged(uid)),
+      on(statuses.changed, (uid) => {
+        if (this.#usage.hasShrunk(uid)) this.#retry('pod_resized');
+      }),
     ];
+  }
+
+  async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
+    const { desired } = this.#deps.stores;
     this.#queue.start();
-    for (const { uid } of desired.all()) this.#look(uid);
+    for (const { uid } of desired.all()) this.#podChanged(uid);
     if (desired.sourcesReady()) this.#begin();
-    return { stopped: this.#drain(signal, ends) };
+    return { stopped: this.#drain(signal) };
   }
 
   /** Every source has spoken: what nobody wants any more needs no remembering. */
   #begin(): void {
-    const { allocations, desired, lifecycles } = this.#deps;
+    const { allocations, desired, lifecycles } = this.#deps.stores;
     for (const uid of allocations.uids())
       if (desired.get(uid) === undefined && lifecycles.get(uid) === undefined) allocations.forget(uid);
     this.#retry('pods_added');
   }
 
-  /** The pod was admitted: what it was allocated may not be what it asks for by now. */
-  admitted(pod: Pod): void {
-    const { allocations } = this.#deps;
-    const uid = podUid(pod);
-    const asked = this.#deps.desired.get(uid)?.pod;
-    if (asked === undefined) return;
-    if (!isResized(asked, allocations.podOf(asked))) {
-      // What an earlier life told of it was taken back meanwhile.
-      this.#deps.conditions.clearPending(uid);
+  /** Allocates what the pod was admitted with. Its spec may request something else by now. */
+  #admitted(uid: PodUid): void {
+    const { allocations, conditions, desired } = this.#deps.stores;
+    const pod = this.#deps.admission.admittedPod(uid);
+    if (pod === undefined) return;
+    allocations.allocate(pod);
+    const requested = desired.get(uid)?.pod;
+    if (requested === undefined) return;
+    if (!isResized(requested, allocations.podOf(requested))) {
+      // A pending resize that an earlier process reported has been withdrawn since.
+      conditions.clearPending(uid);
       return;
     }
     this.#pending.add(uid);
     this.#retry('pods_added');
   }
 
-  /** A pod asks for less than before, or has given back what it had. */
-  shrank(): void {
-    this.#retry('pod_resized');
-  }
-
   /** Looked at before and after every sync: whether the pod's containers have what they were allocated. */
   check(uid: PodUid): void {
-    const { allocations, conditions, desired, observed, report } = this.#deps;
+    const { allocations, conditions, desired, observed } = this.#deps.stores;
+    const { report } = this.#deps;
     const asked = desired.get(uid)?.pod;
     if (asked === undefined || !allocations.has(uid)) return;
     const pod = allocations.podOf(asked);
@@ -145,19 +165,19 @@ export class PodResizes implements Component {
 
   /** An attempt to carry a resize out has failed; it is tried again. */
   failed(uid: PodUid, message: string): void {
-    const generation = this.#deps.desired.get(uid)?.pod.metadata?.generation ?? 0;
-    this.#deps.conditions.setInProgress(uid, { reason: 'Error', message, generation });
+    const generation = this.#deps.stores.desired.get(uid)?.pod.metadata?.generation ?? 0;
+    this.#deps.stores.conditions.setInProgress(uid, { reason: 'Error', message, generation });
   }
 
-  async #drain(signal: AbortSignal, ends: readonly (() => void)[]): Promise<void> {
+  async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    for (const end of ends) end();
     this.#queue.abortAll(new Aborted('the kubelet stops'));
     await this.#queue.stop();
   }
 
-  #look(uid: PodUid): void {
-    const { allocations, conditions, desired, lifecycles, report } = this.#deps;
+  #podChanged(uid: PodUid): void {
+    const { allocations, conditions, desired, lifecycles } = this.#deps.stores;
+    const { report } = this.#deps;
     const pod = desired.get(uid)?.pod;
     const before = this.#known.get(uid);
     if (pod === undefined) {
@@ -186,8 +206,8 @@ export class PodResizes implements Component {
     this.#retry('pod_updated');
   }
 
-  #lookAtEnd(uid: PodUid): void {
-    const { allocations, conditions, desired, lifecycles } = this.#deps;
+  #lifecycleChanged(uid: PodUid): void {
+    const { allocations, conditions, desired, lifecycles } = this.#deps.stores;
     const lifecycle = lifecycles.get(uid);
     if (lifecycle !== undefined && !hasEnded(lifecycle)) return;
     conditions.forget(uid);
@@ -205,7 +225,7 @@ export class PodResizes implements Component {
   }
 
   async #retryAll(signal: AbortSignal): Promise<void> {
-    const { desired } = this.#deps;
+    const { desired } = this.#deps.stores;
     const trigger = this.#trigger;
     this.#trigger = 'periodic_retry';
     if (!desired.sourcesReady()) {
@@ -217,7 +237,8 @@ export class PodResizes implements Component {
   }
 
   #describePending() {
-    const { allocations, conditions, desired, node } = this.#deps;
+    const { allocations, conditions, desired } = this.#deps.stores;
+    const { node } = this.#deps;
     return [...this.#pending].flatMap((uid) => {
       const pod = desired.get(uid)?.pod;
       if (pod === undefined) return [];
@@ -232,10 +253,11 @@ export class PodResizes implements Component {
   }
 
   async #tryOne(uid: PodUid, trigger: RetryTrigger, signal: AbortSignal): Promise<void> {
-    const { admission, allocations, conditions, desired, node, report } = this.#deps;
+    const { allocations, conditions, desired } = this.#deps.stores;
+    const { admission, node, report } = this.#deps;
     const pod = desired.get(uid)?.pod;
     // Its admission wakes us again.
-    if (pod === undefined || !admission.holds(uid)) return;
+    if (pod === undefined || admission.admittedPod(uid) === undefined) return;
     const allocated = allocations.podOf(pod);
     if (allocated === pod) {
       this.#settle(uid);
@@ -270,7 +292,7 @@ export class PodResizes implements Component {
 
   #settle(uid: PodUid): void {
     this.#pending.delete(uid);
-    this.#deps.conditions.clearPending(uid);
+    this.#deps.stores.conditions.clearPending(uid);
   }
 }
 

@@ -6,12 +6,13 @@ import type { Pod } from '../../api/k8s/types.ts';
 import type { EventText } from '../../api/ports/events.ts';
 import { parseAmounts } from '../../api/quantity/resource-amounts.ts';
 import { Channel } from '../../base/channel.ts';
+import { startComponent } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { type Logger, Verbosity } from '../../base/log/log.ts';
 import { textLogger } from '../../base/log/log-text.ts';
-import { NodeCgroups, type NodeCgroupsDeps } from './node-cgroups.ts';
+import { NodeCgroups, type NodeCgroupsPlan } from './node-cgroups.ts';
 
-function rig(over: Partial<NodeCgroupsDeps> = {}) {
+function rig(over: Partial<NodeCgroupsPlan> = {}) {
   const clock = new FakeClock(0);
   const cgroups = new FakeCgroups();
   const events: EventText[] = [];
@@ -26,21 +27,23 @@ function rig(over: Partial<NodeCgroupsDeps> = {}) {
   });
   const node = new NodeCgroups({
     cgroups,
-    root: ['kubepods'],
-    limits: parseAmounts({ cpu: '2', memory: '1000', pid: '77' }),
-    reserved: [],
-    pods: { active: () => pods, changed },
-    policy: {
-      podLevelResources: true,
-      memoryQos: false,
-      memoryReservePercent: undefined,
-      allocatableMemoryBytes: 1000n,
-      hugePageSizes: [],
+    plan: {
+      root: ['kubepods'],
+      limits: parseAmounts({ cpu: '2', memory: '1000', pid: '77' }),
+      reserved: [],
+      policy: {
+        podLevelResources: true,
+        memoryQos: false,
+        memoryReservePercent: undefined,
+        allocatableMemoryBytes: 1000n,
+        hugePageSizes: [],
+      },
+      ...over,
     },
+    pods: { all: () => pods, changed },
     events: { pod: () => undefined, node: (event) => void events.push(event) },
     clock,
     log,
-    ...over,
   });
   const stop = new AbortController();
   return {
@@ -51,7 +54,7 @@ function rig(over: Partial<NodeCgroupsDeps> = {}) {
     pods,
     changed,
     start: async () => {
-      const { stopped } = await node.start(stop.signal);
+      const { stopped } = await startComponent(node, stop.signal);
       await clock.advance(1000);
       return async (): Promise<void> => {
         stop.abort();

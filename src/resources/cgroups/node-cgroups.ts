@@ -12,25 +12,16 @@ import { amountOf, type ResourceAmounts } from '../../api/quantity/resource-amou
 import { untilAborted } from '../../base/abort/race-abort.ts';
 import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Component } from '../../base/component.ts';
+import { type Component, on } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
+import type { ReservedCgroup } from '../allocatable/node-budget.ts';
 import { hugePages } from './pod-cgroup-settings.ts';
 import { type QosPolicy, qosCgroupSettings } from './qos-cgroup-settings.ts';
 
-export interface ReservedCgroup {
-  /** `system-reserved`, for the event. */
-  readonly kind: string;
-  /** As the configuration names it. */
-  readonly cgroup: string;
-  readonly amounts: ResourceAmounts;
-  /** Only what can be squeezed: CPU. */
-  readonly compressible: boolean;
-}
-
-export interface NodeCgroupsDeps {
-  readonly cgroups: Pick<Cgroups, 'create' | 'update' | 'missing' | 'memoryUsageBytes' | 'path' | 'nameOf'>;
+/** What the configuration asks of the cgroups above pods. */
+export interface NodeCgroupsPlan {
   /** The cgroup of all pods: `['kubepods']`. */
   readonly root: CgroupName;
   /** What pods may have together, processes included. */
@@ -38,12 +29,17 @@ export interface NodeCgroupsDeps {
   readonly reserved: readonly ReservedCgroup[];
   /** Processors to name besides, as `0-3`; empty: none. */
   readonly cpus?: string;
+  readonly policy: QosPolicy;
+}
+
+interface NodeCgroupsDeps {
+  readonly cgroups: Pick<Cgroups, 'create' | 'update' | 'missing' | 'memoryUsageBytes' | 'path' | 'nameOf'>;
+  readonly plan: NodeCgroupsPlan;
   /** Pods that were admitted and have not ended. */
   readonly pods: {
-    active(): readonly Pod[];
-    readonly changed: Subscribable<void>;
+    all(): readonly Pod[];
+    readonly changed: Subscribable<unknown>;
   };
-  readonly policy: QosPolicy;
   readonly events: EventSink;
   readonly clock: Clock;
   readonly log: Logger;
@@ -75,10 +71,15 @@ export class NodeCgroups implements Component {
     });
   }
 
+  get wakes() {
+    return [on(this.#deps.pods.changed, () => this.#queue.addAfter('classes', coalesceMs))];
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    const { cgroups, clock, pods, root } = this.#deps;
+    const { cgroups, clock } = this.#deps;
+    const { root } = this.#deps.plan;
     if ((await cgroups.missing(root)) !== undefined)
-      await cgroups.create(root, this.#limits(this.#deps.limits, false));
+      await cgroups.create(root, this.#limits(this.#deps.plan.limits, false));
     for (const [name, settings] of this.#classes()) {
       if (name === root) continue;
       await cgroups.create(name, settings);
@@ -86,22 +87,21 @@ export class NodeCgroups implements Component {
     }
     this.#checkedAtMs = clock.monotonic();
     await this.#enforceReserved();
-    const unsubscribe = pods.changed.subscribe(() => this.#queue.addAfter('classes', coalesceMs));
     this.#queue.start();
     this.#queue.add('limits');
     this.#queue.add('classes');
-    return { stopped: this.#drain(signal, unsubscribe) };
+    return { stopped: this.#drain(signal) };
   }
 
-  async #drain(signal: AbortSignal, unsubscribe: () => void): Promise<void> {
+  async #drain(signal: AbortSignal): Promise<void> {
     await untilAborted(signal);
-    unsubscribe();
     await this.#queue.stop();
   }
 
   /** Pods may use more than a smaller node has to give: eviction makes room, so it is tried until it is done. */
   async #enforceLimits(): Promise<void> {
-    const { cgroups, events, limits, root } = this.#deps;
+    const { cgroups, events } = this.#deps;
+    const { limits, root } = this.#deps.plan;
     await cgroups.update(root, this.#limits(limits, false));
     events.node({
       type: 'Normal',
@@ -121,8 +121,9 @@ export class NodeCgroups implements Component {
   }
 
   #classes(): readonly (readonly [CgroupName, CgroupSettings])[] {
-    const { policy, pods, root } = this.#deps;
-    const { bestEffort, burstable, guaranteed } = qosCgroupSettings(pods.active(), policy);
+    const { pods } = this.#deps;
+    const { policy, root } = this.#deps.plan;
+    const { bestEffort, burstable, guaranteed } = qosCgroupSettings(pods.all(), policy);
     return [
       [[...root, 'burstable'], burstable],
       [[...root, 'besteffort'], bestEffort],
@@ -154,18 +155,18 @@ export class NodeCgroups implements Component {
   }
 
   #limits(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
-    const { cpus = '' } = this.#deps;
+    const { cpus = '' } = this.#deps.plan;
     return { ...limitSettings(amounts, compressible), ...(cpus === '' ? {} : { cpus }) };
   }
 
   /** Memory that is reserved is kept as well, behind MemoryQoS. */
   #kept(amounts: ResourceAmounts, compressible: boolean): CgroupSettings {
-    if (!this.#deps.policy.memoryQos || compressible || !amounts.has('memory')) return {};
+    if (!this.#deps.plan.policy.memoryQos || compressible || !amounts.has('memory')) return {};
     return { unified: { 'memory.min': `${amountOf(amounts, 'memory').value()}` } };
   }
 
   async #enforceReserved(): Promise<void> {
-    for (const each of this.#deps.reserved) await this.#enforceOne(each);
+    for (const each of this.#deps.plan.reserved) await this.#enforceOne(each);
   }
 
   async #enforceOne({ kind, cgroup, amounts, compressible }: ReservedCgroup): Promise<void> {
@@ -194,7 +195,8 @@ export class NodeCgroups implements Component {
   }
 
   #onError(task: Task, err: unknown, retryInMs: number): void {
-    const { cgroups, events, log, root } = this.#deps;
+    const { cgroups, events, log } = this.#deps;
+    const { root } = this.#deps.plan;
     if (task === 'classes') {
       log.error('Cgroups of the classes could not be kept right', { err, retryInMs });
       return;

@@ -10,7 +10,7 @@ import { describeError, KubeletError } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 
-export interface SystemCgroupsDeps {
+interface SystemCgroupsDeps {
   readonly processes: {
     make(path: string): Promise<void>;
     move(pid: number, path: string): Promise<void>;

@@ -4,6 +4,7 @@ import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { asPodUid, type PodUid } from '../../api/pod/pod-ref.ts';
 import { Channel } from '../../base/channel.ts';
 import type { Component } from '../../base/component.ts';
+import { startComponent } from '../../base/component.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { decodeCpuState, encodeCpuState } from '../cpu/cpu-state.ts';
 import { decodeMemoryState, encodeMemoryState } from '../memory/memory-state.ts';
@@ -125,15 +126,14 @@ test('what a provider cannot give refuses the pod, and what others gave is given
   expect(calls).toEqual(['a gives i', 'b gives i', 'a takes back uid-p', 'b takes back uid-p']);
 });
 
-test('what a pod held is given back when it is over or gone, not before', () => {
+test('releases what a pod holds when the pod has ended or is gone, not before', async () => {
   const released: string[] = [];
   const provider = { name: 'a', hints: () => ({}), allocate: () => undefined };
   const changed = new Channel<PodUid>();
   const states = new Map<PodUid, PodLifecycle>();
-  new TopologyManager([{ ...provider, release: (uid) => void released.push(uid) }]).follow({
-    changed,
-    get: (uid) => states.get(uid),
-  });
+  const manager = new TopologyManager([{ ...provider, release: (uid) => void released.push(uid) }]);
+  const abort = new AbortController();
+  await startComponent(manager.follow({ changed, get: (uid) => states.get(uid) }), abort.signal);
   const uid = asPodUid('u');
   for (const state of ['syncing', 'terminating', 'terminated', undefined] as const) {
     if (state === undefined) states.delete(uid);
@@ -142,4 +142,5 @@ test('what a pod held is given back when it is over or gone, not before', () => 
     if (state === 'terminating') expect(released).toEqual([]);
   }
   expect(released).toEqual([uid, uid]);
+  abort.abort();
 });

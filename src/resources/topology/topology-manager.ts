@@ -6,6 +6,7 @@ import { initAndRegularContainers } from '../../api/pod/find-container.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podUid } from '../../api/pod/pod-ref.ts';
 import type { Subscribable } from '../../base/channel.ts';
+import { type Component, on, reaction } from '../../base/component.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { HintProvider } from './hint-provider.ts';
 
@@ -26,6 +27,16 @@ export class TopologyManager {
     this.#providers = providers;
   }
 
+  /** Releases what a pod holds when the pod has ended or is gone. */
+  follow(lifecycles: PodEnds): Component {
+    return reaction('topology manager', [
+      on(lifecycles.changed, (uid) => {
+        const state = lifecycles.get(uid)?.state;
+        if (state !== 'syncing' && state !== 'terminating') this.#release(uid);
+      }),
+    ]);
+  }
+
   admit(pod: Pod): Refusal | undefined {
     try {
       for (const container of initAndRegularContainers(pod))
@@ -36,14 +47,6 @@ export class TopologyManager {
       const reason = err instanceof KubeletError ? err.reason : 'UnexpectedAdmissionError';
       return { reason, message: `Allocate failed due to ${describeError(err)}, which is unexpected` };
     }
-  }
-
-  /** Has what a pod held given back when the pod is over or gone. */
-  follow(lifecycles: PodEnds): void {
-    lifecycles.changed.subscribe((uid) => {
-      const state = lifecycles.get(uid)?.state;
-      if (state !== 'syncing' && state !== 'terminating') this.#release(uid);
-    });
   }
 
   #release(uid: PodUid): void {

@@ -158,10 +158,10 @@ test('while a hook runs, who asks learns of it', async () => {
   const scene = new Rig();
   const done = scene.run({ sleep: { seconds: 5 } });
   await scene.clock.advance(1_000);
-  expect(scene.activities.of('uid-p')).toEqual([
+  expect(scene.activities.activities('uid-p')).toEqual([
     { what: 'the postStart hook of container c runs', sinceMs: 0 },
   ]);
   await scene.clock.advance(4_000);
   await done;
-  expect(scene.activities.of('uid-p')).toEqual([]);
+  expect(scene.activities.activities('uid-p')).toEqual([]);
 });

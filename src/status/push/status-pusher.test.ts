@@ -6,6 +6,7 @@ import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import type { ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { asPodUid } from '../../api/pod/pod-ref.ts';
+import { Channel } from '../../base/channel.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/log/log.ts';
 import { StatusPusher } from './status-pusher.ts';
@@ -55,10 +56,18 @@ async function world(count = 1) {
     return work(known);
   };
   const pusher = new StatusPusher({
-    statuses: { get: (uid) => state.statuses.get(uid) },
-    lifecycles: { get: (uid) => state.lifecycles.get(uid) },
-    observed: { get: (uid) => state.observed.get(uid) },
-    target: (uid) => state.objects.get(uid),
+    stores: {
+      statuses: { get: (uid) => state.statuses.get(uid), changed: new Channel() },
+      lifecycles: { get: (uid) => state.lifecycles.get(uid), changed: new Channel() },
+      observed: { get: (uid) => state.observed.get(uid) },
+      desired: { get: () => undefined, all: () => [] },
+      apiPods: {
+        get: (uid) => state.objects.get(uid),
+        mirror: () => undefined,
+        changed: new Channel(),
+        mirrorChanged: new Channel(),
+      },
+    },
     api: {
       get: (pod) => call('get', pod, (known) => known),
       patchStatus: (pod, patch) =>

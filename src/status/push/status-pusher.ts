@@ -5,23 +5,24 @@
 // deleted once, by its UID, after its final status.
 import { laterObject } from '../../api/k8s/resource-version.ts';
 import { type JsonObject, strategicDiff } from '../../api/k8s/strategic-diff.ts';
-import type { Pod } from '../../api/k8s/types.ts';
+import type { Pod, PodStatus } from '../../api/k8s/types.ts';
 import { isTerminalPhase } from '../../api/pod/active-pod.ts';
 import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import type { PodLifecycle } from '../../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../../api/pod/pod-ref.ts';
 import { isMirrorPod } from '../../api/ports/pod-source.ts';
 import { untilAborted } from '../../base/abort/race-abort.ts';
+import type { Subscribable } from '../../base/channel.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Component } from '../../base/component.ts';
+import { type Component, on } from '../../base/component.ts';
 import { isKind } from '../../base/errors.ts';
 import { KeyedQueue } from '../../base/keyed-queue.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { Slots } from '../../base/slots.ts';
-import type { PodStatuses } from '../pod-statuses.ts';
+import { staticPodsNamed, statusTarget } from '../mirrors.ts';
 import { couldHaveRunningContainers, mergePodStatus } from './merge-status.ts';
 
-export interface PodStatusApi {
+interface PodStatusApi {
   get(pod: Pod, signal: AbortSignal): Promise<Pod>;
   /** A strategic merge patch of the status subresource. */
   patchStatus(pod: Pod, patch: JsonObject, signal: AbortSignal): Promise<Pod>;
@@ -29,12 +30,30 @@ export interface PodStatusApi {
   delete(pod: Pod, signal: AbortSignal): Promise<void>;
 }
 
-interface StatusPusherDeps {
-  readonly statuses: Pick<PodStatuses, 'get'>;
-  readonly lifecycles: { get(uid: PodUid): PodLifecycle | undefined };
+interface PusherStores {
+  readonly statuses: {
+    get(uid: PodUid): PodStatus | undefined;
+    readonly changed: Subscribable<PodUid>;
+  };
+  readonly lifecycles: {
+    get(uid: PodUid): PodLifecycle | undefined;
+    readonly changed: Subscribable<PodUid>;
+  };
   readonly observed: { get(uid: PodUid): ObservedPod | undefined };
-  /** The object that shows this pod: its own, or a static pod's mirror pod; undefined when there is none. */
-  readonly target: (uid: PodUid) => Pod | undefined;
+  readonly desired: {
+    get(uid: PodUid): { readonly pod: Pod; readonly source: string } | undefined;
+    all(): readonly { readonly uid: PodUid; readonly pod: Pod; readonly source: string }[];
+  };
+  readonly apiPods: {
+    get(uid: PodUid): Pod | undefined;
+    mirror(fullName: string): Pod | undefined;
+    readonly changed: Subscribable<PodUid>;
+    readonly mirrorChanged: Subscribable<string>;
+  };
+}
+
+interface StatusPusherDeps {
+  readonly stores: PusherStores;
   readonly api: PodStatusApi;
   /** How long a status waited until the API server had it. */
   readonly observe?: (seconds: number) => void;
@@ -93,6 +112,17 @@ export class StatusPusher implements Component {
     });
   }
 
+  get wakes() {
+    const { apiPods, desired, lifecycles, statuses } = this.#deps.stores;
+    const poke = (uid: PodUid): void => this.poke(uid);
+    return [
+      on(statuses.changed, poke),
+      on(lifecycles.changed, poke),
+      on(apiPods.changed, poke),
+      on(apiPods.mirrorChanged, (fullName) => staticPodsNamed(desired, fullName).forEach(poke)),
+    ];
+  }
+
   /** The pod's status, its worker's state or its object in the API may have changed. Cheap, idempotent, safe from anywhere. */
   poke(uid: PodUid): void {
     this.#queue.add(uid);
@@ -122,8 +152,9 @@ export class StatusPusher implements Component {
 
   /** What there is to do, by what is known now; undefined when that is nothing. */
   #work(uid: PodUid) {
-    const { clock, lifecycles, observed, statuses, target } = this.#deps;
-    const watched = target(uid);
+    const { clock } = this.#deps;
+    const { apiPods, desired, lifecycles, observed, statuses } = this.#deps.stores;
+    const watched = statusTarget(desired, apiPods, uid);
     const status = statuses.get(uid);
     if (watched === undefined) this.#sent.delete(uid);
     if (watched === undefined || status === undefined) return undefined;
@@ -184,7 +215,8 @@ export class StatusPusher implements Component {
 
   /** Takes what the API has now as the base; a pod of the same name that came after this one is none of its business. */
   async #reread(uid: PodUid, sent: Sent, signal: AbortSignal): Promise<void> {
-    const watched = this.#deps.target(uid);
+    const { apiPods, desired } = this.#deps.stores;
+    const watched = statusTarget(desired, apiPods, uid);
     if (watched === undefined) return;
     try {
       sent.written = await this.#deps.api.get(watched, signal);

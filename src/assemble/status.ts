@@ -1,0 +1,39 @@
+// The statuses of pods: generated from the stores, explained to people.
+
+import type { PodUid } from '../api/pod/pod-ref.ts';
+import type { Subscribable } from '../base/channel.ts';
+import type { HostIps } from '../node/host-ips.ts';
+import type { Pleg } from '../pleg/pleg.ts';
+import { StatusLoop, type StatusLoopDeps } from '../status/status-loop.ts';
+import type { AssembleInput } from './input.ts';
+import type { SharedStores } from './stores.ts';
+
+interface StatusRooms {
+  readonly stores: SharedStores;
+  /** Desired pods with the resources they were allocated. */
+  readonly allocated: StatusLoopDeps['stores']['desired'] & { readonly changed: Subscribable<PodUid> };
+  /** Observed pods without containers whose postStart hook has not finished. */
+  readonly reported: StatusLoopDeps['stores']['observed'];
+  readonly resizes: StatusLoopDeps['stores']['resizes'];
+  readonly pleg: Pleg;
+  readonly hostIps: HostIps;
+}
+
+export function assembleStatus(
+  { clock, gates, log }: Pick<AssembleInput, 'clock' | 'gates' | 'log'>,
+  { allocated, hostIps, pleg, reported, resizes, stores }: StatusRooms,
+): StatusLoop {
+  const { apiPods, lifecycles, probeResults, statuses } = stores;
+  return new StatusLoop({
+    stores: { desired: allocated, observed: reported, lifecycles, probes: probeResults, resizes, apiPods },
+    statuses,
+    node: {
+      hostIPs: () => hostIps.current(),
+      runtimeName: () => pleg.runtimeName(),
+      isInspected: (uid) => pleg.isInspected(uid),
+    },
+    gates,
+    clock,
+    log: log.with({ component: 'status' }),
+  });
+}

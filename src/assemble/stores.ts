@@ -1,0 +1,33 @@
+// The stores that several rooms share. Built before the loops, so that loops never hold each other.
+import { OwnNode } from '../node/own-node.ts';
+import { ObservedPods } from '../pleg/observed-pods.ts';
+import { ApiPods } from '../pods/api-pods.ts';
+import { DesiredPods } from '../pods/desired-pods.ts';
+import { sourceNames } from '../pods/source-names.ts';
+import { ProbeResults } from '../probes/probe-results.ts';
+import { PodStatuses } from '../status/pod-statuses.ts';
+import { PodLifecycles } from '../workers/pod-lifecycles.ts';
+import type { AssembleInput } from './input.ts';
+
+export interface SharedStores {
+  readonly desired: DesiredPods;
+  readonly observed: ObservedPods;
+  readonly lifecycles: PodLifecycles;
+  readonly statuses: PodStatuses;
+  readonly probeResults: ProbeResults;
+  /** The next two stay empty on a standalone node. */
+  readonly apiPods: ApiPods;
+  readonly ownNode: OwnNode;
+}
+
+export function createStores({ cluster, config }: Pick<AssembleInput, 'cluster' | 'config'>): SharedStores {
+  return {
+    desired: new DesiredPods({ sources: sourceNames({ ...config, hasApiServer: cluster !== undefined }) }),
+    observed: new ObservedPods(),
+    lifecycles: new PodLifecycles(),
+    statuses: new PodStatuses(),
+    probeResults: new ProbeResults(),
+    apiPods: new ApiPods(),
+    ownNode: new OwnNode(),
+  };
+}

@@ -1,0 +1,66 @@
+// Clients per API resource over one ApiClient: paths, bodies and the rate limiter each resource counts against.
+
+import { leaseNamespace } from '../../api/k8s/lease.ts';
+import type { JsonObject } from '../../api/k8s/strategic-diff.ts';
+import type { Event, Lease, Node, Pod } from '../../api/k8s/types.ts';
+import { type ApiClient, type ApiLimiter, apiPath } from '../../api/ports/api-client.ts';
+
+const heartbeat: { readonly limiter: ApiLimiter } = { limiter: 'heartbeats' };
+
+export function eventPost(client: ApiClient) {
+  const limiter = 'events';
+  const path = (namespace: string, ...name: readonly string[]): string =>
+    apiPath('api', 'v1', 'namespaces', namespace, 'events', ...name);
+  return {
+    create: (event: Event, signal: AbortSignal) =>
+      client.create(path(event.metadata?.namespace ?? 'default'), event, { signal, limiter }),
+    patch: (name: string, namespace: string, patch: object, signal: AbortSignal) =>
+      client.patch(path(namespace, name), 'strategic', patch, { signal, limiter }),
+  };
+}
+
+export function nodeApi(client: ApiClient, nodeName: string) {
+  const path = apiPath('api', 'v1', 'nodes', nodeName);
+  return {
+    get: (signal: AbortSignal) => client.get<Node>(path, { signal, ...heartbeat }),
+    create: (node: Node, signal: AbortSignal) => client.create<Node>('/api/v1/nodes', node, { signal }),
+    patchStatus: (patch: JsonObject, signal: AbortSignal) =>
+      client.patch<Node>(`${path}/status`, 'strategic', patch, { signal, ...heartbeat }),
+  };
+}
+
+export function leaseApi(client: ApiClient, nodeName: string) {
+  const leases = apiPath('apis', 'coordination.k8s.io', 'v1', 'namespaces', leaseNamespace, 'leases');
+  const path = leases + apiPath(nodeName);
+  return {
+    get: (signal: AbortSignal) => client.get<Lease>(path, { signal, ...heartbeat }),
+    create: (lease: Lease, signal: AbortSignal) =>
+      client.create<Lease>(leases, lease, { signal, ...heartbeat }),
+    update: (lease: Lease, signal: AbortSignal) =>
+      client.update<Lease>(path, lease, { signal, ...heartbeat }),
+    node: (signal: AbortSignal) =>
+      client.get<Node>(apiPath('api', 'v1', 'nodes', nodeName), { signal, ...heartbeat }),
+  };
+}
+
+export function podApi(client: ApiClient) {
+  return {
+    get: (pod: Pod, signal: AbortSignal) => client.get<Pod>(podPath(pod), { signal }),
+    create: (pod: Pod, signal: AbortSignal) => client.create<Pod>(podsPath(pod), pod, { signal }),
+    patchStatus: (pod: Pod, patch: JsonObject, signal: AbortSignal) =>
+      client.patch<Pod>(`${podPath(pod)}/status`, 'strategic', patch, { signal }),
+    delete: async (pod: Pod, signal: AbortSignal) => {
+      const uid = pod.metadata?.uid;
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await client.delete(podPath(pod), { gracePeriodSeconds: 0, ...preconditions }, { signal });
+    },
+  };
+}
+
+function podsPath({ metadata }: Pod): string {
+  return apiPath('api', 'v1', 'namespaces', metadata?.namespace ?? 'default', 'pods');
+}
+
+function podPath(pod: Pod): string {
+  return podsPath(pod) + apiPath(pod.metadata?.name ?? '');
+}

@@ -1,0 +1,106 @@
+// Gathers what the node's object shows from the host, the runtime and the other rooms. Upstream: the setters' inputs in
+// pkg/kubelet/kubelet_node_status.go. Keeps the runtime's last known version.
+// Invariant: no source is waited for longer than answerMs; a source that does not answer keeps its last value or is omitted.
+import type { CriImages, CriRuntime } from '../api/cri/runtime.ts';
+import { withDeadline } from '../base/abort/deadline.ts';
+import type { Subscribable } from '../base/channel.ts';
+import type { Clock } from '../base/clock.ts';
+import { isAbortOf } from '../base/errors.ts';
+import type { Logger } from '../base/log/log.ts';
+import type {
+  NodeFacts,
+  NodeIdentity,
+  NodeImage,
+  NodeNetwork,
+  NodePressure,
+  NodeResources,
+} from './node-facts.ts';
+import type { RuntimeState } from './runtime-state.ts';
+
+export interface NodeHost {
+  architecture(): string;
+  identity(): Promise<NodeIdentity>;
+  network(name: string): Promise<NodeNetwork>;
+}
+
+/** What other rooms contribute. */
+export interface NodeFeatureFacts {
+  readonly resources: NodeResources;
+  pressure?(): NodePressure;
+  /** Undefined until the volumes that an earlier process mounted are known. */
+  volumesInUse?(): readonly string[] | undefined;
+  /** Reasons for NotReady beyond runtime and network: storage, a shutdown in progress. */
+  problems?(): readonly string[];
+}
+
+interface GatherDeps {
+  readonly host: NodeHost;
+  readonly cri: Pick<CriRuntime, 'version'> & Pick<CriImages, 'listImages'>;
+  readonly runtime: Pick<RuntimeState, 'handlers' | 'features' | 'problems' | 'changed'>;
+  readonly features: NodeFeatureFacts;
+  readonly nodeName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const answerMs = 5_000;
+const noPressure: NodePressure = { memory: false, disk: false, pid: false };
+const noNetwork: NodeNetwork = { hostAddresses: [], nameAddresses: [], defaultAddresses: [] };
+
+export class NodeFactsGatherer {
+  readonly #deps: GatherDeps;
+  #runtimeVersion: NodeFacts['runtime'];
+
+  constructor(deps: GatherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Announced when the runtime turns ready or not ready. */
+  get changed(): Subscribable<void> {
+    return this.#deps.runtime.changed;
+  }
+
+  async gather(signal: AbortSignal): Promise<NodeFacts> {
+    const { cri, features, host, nodeName, runtime } = this.#deps;
+    const options = { signal, timeoutMs: answerMs };
+    const [identity, network, version, images] = await Promise.all([
+      host.identity(),
+      this.#orOmit("the node's addresses", signal, host.network(nodeName)),
+      this.#orOmit("the runtime's version", signal, cri.version({}, options)),
+      this.#orOmit('the list of images', signal, cri.listImages({}, options)),
+    ]);
+    if (version !== undefined)
+      this.#runtimeVersion = { name: version.runtimeName, version: version.runtimeVersion };
+    return {
+      identity,
+      network: network ?? noNetwork,
+      resources: features.resources,
+      runtime: this.#runtimeVersion,
+      images: images?.images.map(toNodeImage),
+      runtimeHandlers: runtime.handlers,
+      features: runtime.features,
+      problems: [...runtime.problems(), ...(features.problems?.() ?? [])],
+      pressure: features.pressure?.() ?? noPressure,
+      volumesInUse: features.volumesInUse?.(),
+    };
+  }
+
+  async #orOmit<T>(what: string, signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+    const { clock, log } = this.#deps;
+    try {
+      return await withDeadline({ clock, ms: answerMs, signal, what }, () => work);
+    } catch (err) {
+      if (isAbortOf(err, signal)) throw err;
+      log.v(2).info('Omitting a field from the node status', { what, err });
+      return undefined;
+    }
+  }
+}
+
+function toNodeImage(image: {
+  readonly repoDigests: readonly string[];
+  readonly repoTags: readonly string[];
+  readonly size: bigint;
+}): NodeImage {
+  return { digests: image.repoDigests, tags: image.repoTags, sizeBytes: Number(image.size) };
+}

@@ -1,0 +1,119 @@
+// The node's resources as one value: what it has, what is reserved, what is left for pods. Computed once, at start.
+// Upstream: GetCapacity, GetNodeAllocatableReservation and GetNodeAllocatableAbsolute of pkg/kubelet/cm.
+import { parseCpuList } from '../../api/quantity/cpu-list.ts';
+import { amountOf, formatAmounts, type ResourceAmounts } from '../../api/quantity/resource-amounts.ts';
+import {
+  allocatableOf,
+  capacityOf,
+  enforcedAllocatable,
+  internalCapacityOf,
+  kubeReserved,
+  type MachineCapacity,
+  podCapacity,
+  type ReservationSettings,
+  reservationOf,
+  systemReserved,
+} from './node-allocatable.ts';
+
+/** The fields of the configuration that decide about the node's resources. */
+export interface BudgetConfig extends Omit<ReservationSettings, 'reservedCpus'> {
+  readonly reservedSystemCPUs: string;
+  readonly maxPods: number;
+  readonly podsPerCore: number;
+  readonly enforceNodeAllocatable: readonly string[];
+  readonly systemReservedCgroup: string;
+  readonly kubeReservedCgroup: string;
+}
+
+/** A cgroup of the system or of Kubernetes daemons that gets what was reserved for it. */
+export interface ReservedCgroup {
+  /** `system-reserved`, for the event. */
+  readonly kind: string;
+  /** As the configuration names it. */
+  readonly cgroup: string;
+  readonly amounts: ResourceAmounts;
+  /** Only compressible resources: CPU. */
+  readonly compressible: boolean;
+}
+
+export class NodeBudget {
+  readonly #machine: MachineCapacity;
+  readonly #config: BudgetConfig;
+  readonly #settings: ReservationSettings;
+  readonly #capacity: ResourceAmounts;
+  readonly #reservation: ResourceAmounts;
+  readonly #allocatable: ResourceAmounts;
+  readonly #enforced: ResourceAmounts;
+
+  /** `ignoreEviction`: --experimental-allocatable-ignore-eviction. */
+  constructor(machine: MachineCapacity, config: BudgetConfig, ignoreEviction: boolean) {
+    const { evictionHard, reservedSystemCPUs } = config;
+    this.#machine = machine;
+    this.#config = config;
+    this.#settings = {
+      kubeReserved: config.kubeReserved,
+      systemReserved: config.systemReserved,
+      ...(reservedSystemCPUs === '' ? {} : { reservedCpus: parseCpuList(reservedSystemCPUs).length }),
+      evictionHard: ignoreEviction ? {} : evictionHard,
+    };
+    this.#capacity = capacityOf(machine);
+    this.#reservation = reservationOf(this.#capacity, this.#settings);
+    this.#allocatable = allocatableOf(this.#capacity, this.#reservation);
+    this.#enforced = enforcedAllocatable(this.#capacity, this.#settings);
+  }
+
+  /** As the node reports it, without the number of pods. */
+  capacity(): ResourceAmounts {
+    return this.#capacity;
+  }
+
+  /** The part of the capacity that is kept from scheduling. */
+  reservation(): ResourceAmounts {
+    return this.#reservation;
+  }
+
+  /** The part of the capacity that is left for pods. */
+  allocatable(): ResourceAmounts {
+    return this.#allocatable;
+  }
+
+  /** The same as quantities in text, by resource name. */
+  allocatableList(): Readonly<Record<string, string>> {
+    return formatAmounts(this.#allocatable);
+  }
+
+  /** The most that pods may ever use together: including what eviction keeps free and what lies in huge pages. */
+  mostForPods(): ResourceAmounts {
+    return this.#enforced;
+  }
+
+  mostMemoryBytes(): bigint {
+    return amountOf(this.#enforced, 'memory').value();
+  }
+
+  maxPods(): number {
+    return podCapacity(this.#machine.cpus, this.#config);
+  }
+
+  /** The limits of the cgroup of all pods, processes included; the whole machine unless `pods` is enforced. */
+  podsCgroupLimits(): ResourceAmounts {
+    const internal = internalCapacityOf(this.#machine);
+    return this.#config.enforceNodeAllocatable.includes('pods')
+      ? enforcedAllocatable(internal, this.#settings)
+      : internal;
+  }
+
+  /** The reserved cgroups that enforceNodeAllocatable names, whole ones first. */
+  reservedCgroups(): readonly ReservedCgroup[] {
+    const { enforceNodeAllocatable, kubeReservedCgroup, systemReservedCgroup } = this.#config;
+    const cgroups = {
+      'system-reserved': { cgroup: systemReservedCgroup, amounts: systemReserved(this.#settings) },
+      'kube-reserved': { cgroup: kubeReservedCgroup, amounts: kubeReserved(this.#settings) },
+    };
+    return [false, true].flatMap((compressible) =>
+      Object.entries(cgroups)
+        .filter(([kind]) => enforceNodeAllocatable.includes(compressible ? `${kind}-compressible` : kind))
+        .map(([kind, each]) => ({ kind, ...each, compressible })),
+    );
+  }
+}

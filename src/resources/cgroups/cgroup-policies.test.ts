@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { podsCgroup, podsCpus, qosPolicy } from './cgroup-policies.ts';
+
+const gates = { MemoryQoS: true, PodLevelResources: true, QOSReserved: true };
+const qos = (memory: string, over: Partial<typeof gates> = {}, version: 1 | 2 = 2) =>
+  qosPolicy(
+    { qosReserved: { memory }, allocatableMemoryBytes: 1n, hugePageSizes: [] },
+    { ...gates, ...over },
+    version,
+  );
+
+test('the cgroup of all pods lies below cgroupRoot', () => {
+  expect([podsCgroup('/'), podsCgroup('/a/b')]).toEqual([['kubepods'], ['a', 'b', 'kubepods']]);
+});
+
+test('memory is reserved by percent, and only with its gate', () => {
+  expect([
+    qos('50%').memoryReservePercent,
+    qos('50').memoryReservePercent,
+    qos('50%', { QOSReserved: false }).memoryReservePercent,
+  ]).toEqual([50n, undefined, undefined]);
+});
+
+test('MemoryQoS needs cgroup v2', () => {
+  expect([qos('').memoryQos, qos('', {}, 1).memoryQos]).toEqual([true, false]);
+});
+
+const cpus = [
+  ['systemd', 'none', 2, '0-3'],
+  ['systemd', 'static', 2, ''],
+  ['systemd', 'none', 1, ''],
+  ['cgroupfs', 'none', 2, ''],
+] as const;
+for (const [cgroupDriver, cpuManagerPolicy, version, want] of cpus) {
+  test(`${cgroupDriver}, CPU manager ${cpuManagerPolicy}, cgroup v${version}: names ${want === '' ? 'no CPUs' : want}`, () =>
+    expect(podsCpus({ cgroupDriver, cpuManagerPolicy }, version, '0-3')).toBe(want));
+}

@@ -1,0 +1,68 @@
+// What the configuration and the gates mean for the cgroups of pods and of QoS classes. Pure.
+// Upstream: NewContainerManager and NewQOSContainerManager in pkg/kubelet/cm.
+import type { CgroupName } from '../../api/ports/cgroups.ts';
+import type { PodCgroupPolicy } from './pod-cgroup-settings.ts';
+import type { QosPolicy } from './qos-cgroup-settings.ts';
+
+interface CgroupGates {
+  readonly MemoryQoS: boolean;
+  readonly PodLevelResources: boolean;
+  readonly QOSReserved: boolean;
+}
+
+/** The cgroup of all pods, below cgroupRoot. */
+export function podsCgroup(cgroupRoot: string): CgroupName {
+  return [...cgroupRoot.split('/').filter((part) => part !== ''), 'kubepods'];
+}
+
+export function podCgroupPolicy(
+  config: {
+    readonly cpuCFSQuota: boolean;
+    readonly cpuCFSQuotaPeriod: { readonly ns: bigint };
+    readonly podPidsLimit: number | bigint;
+  },
+  gates: CgroupGates,
+  cgroupVersion: 1 | 2,
+): PodCgroupPolicy {
+  return {
+    enforceCpuLimits: config.cpuCFSQuota,
+    cpuPeriodUs: config.cpuCFSQuotaPeriod.ns / 1_000n,
+    pidsLimit: BigInt(config.podPidsLimit),
+    memoryQos: gates.MemoryQoS && cgroupVersion === 2,
+    podLevelResources: gates.PodLevelResources,
+  };
+}
+
+export function qosPolicy(
+  input: {
+    readonly qosReserved: Readonly<Record<string, string>>;
+    readonly allocatableMemoryBytes: bigint;
+    readonly hugePageSizes: readonly string[];
+  },
+  gates: CgroupGates,
+  cgroupVersion: 1 | 2,
+): QosPolicy {
+  const percent = /^(\d+)%$/.exec(input.qosReserved['memory'] ?? '')?.[1];
+  return {
+    podLevelResources: gates.PodLevelResources,
+    memoryQos: gates.MemoryQoS && cgroupVersion === 2,
+    memoryReservePercent: gates.QOSReserved && percent !== undefined ? BigInt(percent) : undefined,
+    allocatableMemoryBytes: input.allocatableMemoryBytes,
+    hugePageSizes: input.hugePageSizes,
+  };
+}
+
+/**
+ * The CPUs that the cgroup of all pods names; empty if it names none. On cgroup v2 systemd disables the cpuset controller
+ * of slices that name no CPUs, and with the static policy the CPU manager names them.
+ * differs from upstream: otherwise no CPUs are named, so that a CPU that comes online later serves pods too.
+ */
+export function podsCpus(
+  config: { readonly cgroupDriver: string; readonly cpuManagerPolicy: string },
+  cgroupVersion: 1 | 2,
+  onlineCpus: string,
+): string {
+  const isNeeded =
+    cgroupVersion === 2 && config.cgroupDriver === 'systemd' && config.cpuManagerPolicy === 'none';
+  return isNeeded ? onlineCpus : '';
+}

@@ -1,0 +1,38 @@
+// Relates static pods to the mirror pods that show them in the API. Pure.
+// Upstream: GetMirrorPodByPod and TranslatePodUID in pkg/kubelet/pod (manager).
+import type { Pod } from '../api/k8s/types.ts';
+import { type PodUid, podFullName } from '../api/pod/pod-ref.ts';
+import { isMirrorOf } from '../api/ports/pod-source.ts';
+
+interface MirrorLookup {
+  mirror(fullName: string): Pod | undefined;
+}
+
+interface PodsBySource {
+  all(): readonly { readonly uid: PodUid; readonly pod: Pod; readonly source: string }[];
+}
+
+/** The mirror pod of this static pod. A mirror pod of an earlier manifest belongs to the pod that is still terminating. */
+export function findMirror(mirrors: MirrorLookup, pod: Pod): Pod | undefined {
+  const mirror = mirrors.mirror(podFullName(pod));
+  return mirror !== undefined && isMirrorOf(mirror, pod) ? mirror : undefined;
+}
+
+/** The static pods that a mirror pod of this full name may show. */
+export function staticPodsNamed(desired: PodsBySource, fullName: string): readonly PodUid[] {
+  return desired
+    .all()
+    .filter(({ pod, source }) => source !== 'api' && podFullName(pod) === fullName)
+    .map(({ uid }) => uid);
+}
+
+/** The API object that a pod's status is written to: the pod itself, or a static pod's mirror pod. */
+export function statusTarget(
+  desired: { get(uid: PodUid): { readonly pod: Pod; readonly source: string } | undefined },
+  apiPods: MirrorLookup & { get(uid: PodUid): Pod | undefined },
+  uid: PodUid,
+): Pod | undefined {
+  const wanted = desired.get(uid);
+  if (wanted === undefined || wanted.source === 'api') return apiPods.get(uid);
+  return findMirror(apiPods, wanted.pod);
+}
