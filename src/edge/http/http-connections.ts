@@ -1,24 +1,24 @@
-// Which connections a listener has, and what is under way on each. Invariant: a connection is known from its first byte to its
-// last, and so is every answer on it.
+// The connections of a listener and the in-flight exchanges on each. Invariant: every connection is tracked from its first byte
+// to its last, and so is every exchange on it.
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Aborted } from '../../base/errors.ts';
 
-/** HTTP/1.1 has one exchange at a time on its socket, HTTP/2 many on its session. */
+/** HTTP/1.1 has one exchange at a time per socket, HTTP/2 many per session. */
 export type Connection = Socket | ServerHttp2Session;
 
-/** One request from its arrival until its answer is complete or its client has gone. */
+/** One request from its arrival until its response is complete or its client has disconnected. */
 export interface Exchange {
   readonly abort: AbortController;
-  /** It may go on for as long as the client likes, so a server that closes does not wait for it. */
+  /** It may last as long as the client wants, so a server that closes does not wait for it. */
   streaming: boolean;
-  /** All of its answer was given to the connection. */
+  /** The whole response was written to the connection. */
   answered: boolean;
 }
 
 export class HttpConnections {
   readonly #exchanges = new Map<Connection, Set<Exchange>>();
-  /** What is not a connection yet, or carries one. */
+  /** Sockets without a connection yet, or that carry one. */
   readonly #sockets = new Set<Socket>();
   readonly #retired = new WeakSet<Connection>();
   #closing = false;
@@ -27,7 +27,7 @@ export class HttpConnections {
     return this.#closing;
   }
 
-  /** A socket on which a connection may come to be, to be destroyed with the rest in the end. */
+  /** Tracks a socket that may become a connection, so that endAll() destroys it. */
   track(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
@@ -38,13 +38,13 @@ export class HttpConnections {
     (connection as Socket).once('close', () => this.#exchanges.delete(connection));
   }
 
-  /** Whether nothing is under way on it. */
+  /** Whether no exchange is in flight on the connection. */
   isIdle(connection: Connection): boolean {
-    return this.underWay(connection) === 0;
+    return this.inFlight(connection) === 0;
   }
 
-  /** Requests that came on it and are not answered yet. */
-  underWay(connection: Connection): number {
+  /** The number of unanswered requests of the connection. */
+  inFlight(connection: Connection): number {
     return this.#exchanges.get(connection)?.size ?? 0;
   }
 
@@ -57,15 +57,15 @@ export class HttpConnections {
   end(connection: Connection, exchange: Exchange): void {
     this.#exchanges.get(connection)?.delete(exchange);
     if (this.#closing) this.#endIdle();
-    else if (this.#retired.has(connection) && this.isIdle(connection)) endSoon(connection);
+    else if (this.#retired.has(connection) && this.isIdle(connection)) endGracefully(connection);
   }
 
-  /** Whether the answer under way on it is to be the last. */
+  /** Whether the connection must end after its in-flight responses. */
   isLast(connection: Connection): boolean {
     return this.#closing || this.#retired.has(connection);
   }
 
-  /** These take no further requests; what is under way on them goes on to its end. */
+  /** Stops the matching connections from accepting requests; in-flight exchanges complete. */
   retire(which: (connection: Connection) => boolean): void {
     for (const connection of this.#exchanges.keys()) {
       if (!which(connection)) continue;
@@ -76,15 +76,15 @@ export class HttpConnections {
     }
   }
 
-  /** Idle connections end now, streams are asked to, answers under way may go on. */
+  /** Ends idle connections, aborts streams, and lets other in-flight responses complete. */
   close(): void {
     this.#closing = true;
-    for (const exchange of this.#all()) if (exchange.streaming) exchange.abort.abort(serverCloses());
+    for (const exchange of this.#all()) if (exchange.streaming) exchange.abort.abort(serverClosing());
     this.#endIdle();
   }
 
   endAll(): void {
-    for (const exchange of this.#all()) exchange.abort.abort(serverCloses());
+    for (const exchange of this.#all()) exchange.abort.abort(serverClosing());
     for (const connection of this.#exchanges.keys()) connection.destroy();
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -94,15 +94,16 @@ export class HttpConnections {
   }
 
   #endIdle(): void {
-    for (const [connection, exchanges] of this.#exchanges) if (exchanges.size === 0) endSoon(connection);
+    for (const [connection, exchanges] of this.#exchanges)
+      if (exchanges.size === 0) endGracefully(connection);
   }
 }
 
-function endSoon(connection: Connection): void {
+function endGracefully(connection: Connection): void {
   if ('destroySoon' in connection) connection.destroySoon();
   else connection.close();
 }
 
-function serverCloses(): Aborted {
-  return new Aborted('the server closes');
+function serverClosing(): Aborted {
+  return new Aborted('the server is closing');
 }

@@ -1,6 +1,6 @@
-// One request on one connection: read as data, handed to the handler, its answer written. Shared by the plain and the secure
-// listener. Invariants: a handler that throws becomes a 500 and is reported once; a stream is written no faster than its
-// client reads, and is returned when the client has gone; nothing cuts a stream off but its client and the server's end.
+// One request on one connection: parsed into data, passed to the handler, its response written. Shared by the plain and the
+// secure listener. Invariants: a handler that throws becomes a 500 and is reported once; a stream is written no faster than its
+// client reads, and is returned when the client disconnects; only its client and the end of the server cut a stream off.
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { constants, Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -22,8 +22,8 @@ import { peerOf } from './peer-address.ts';
 import type { PeerClient, PeerLimits, Refusal } from './peer-limits.ts';
 
 /**
- * Connects an upgraded client with another server: `head` is what the client sent already after its request. Owns the
- * socket from then on, and settles when the connection has ended. Must not write to the client before the other
+ * Connects an upgraded client with another server: `head` is what the client has already sent after its request. Owns the
+ * socket from then on and settles when the connection has ended. Must not write to the client before the other
  * server answered.
  */
 export type ProxyUpgrade = (
@@ -43,7 +43,7 @@ export interface ExchangeOptions {
   /** The client's certificate of a connection. */
   readonly certificateOf?: (connection: Connection) => ClientCertificate | undefined;
   readonly proxyUpgrade?: ProxyUpgrade | undefined;
-  /** Gets what a handler threw. */
+  /** Called with errors of handlers. */
   readonly onError?: ((err: unknown, request?: HttpRequest) => void) | undefined;
 }
 
@@ -58,11 +58,11 @@ const upgradeRequired: HttpResponse = {
   body: 'Upgrade request required\n',
 };
 
-/** Answers an ordinary request, at once or in its turn. */
+/** Answers an ordinary request, at once or when its turn comes. */
 export function answerRequest(options: ExchangeOptions, message: Message, response: Response): void {
   const { connections, limits, peers, turns } = options;
   const connection = connectionOf(message);
-  if (!(message instanceof Http2ServerRequest) && connections.underWay(connection) >= limits.pipelined) {
+  if (!(message instanceof Http2ServerRequest) && connections.inFlight(connection) >= limits.pipelined) {
     cutOff(message.socket);
     return;
   }
@@ -76,12 +76,12 @@ export function answerRequest(options: ExchangeOptions, message: Message, respon
   response.once('close', () => {
     connections.end(connection, exchange);
     if (client !== undefined) peers.endRequest(client);
-    if (!exchange.answered) exchange.abort.abort(new Aborted('the client went away'));
+    if (!exchange.answered) exchange.abort.abort(new Aborted('the client disconnected'));
   });
   const answer = (): void => {
     // A response of HTTP/2 has no `destroyed`.
     if (exchange.abort.signal.aborted) return;
-    // For example a header that cannot be sent. A rejection that nothing handles would end the kubelet.
+    // For example a header that cannot be sent. An unhandled rejection would end the kubelet.
     answerNow(options, message, response, exchange, client).catch((err: unknown) => {
       options.onError?.(err);
       response.destroy();
@@ -95,10 +95,10 @@ const refusals: Readonly<Record<Refusal, string>> = {
   'peer-requests': 'too many unauthenticated requests from this address\n',
   requests: 'too many unauthenticated requests\n',
   'in-flight': 'too many requests in flight\n',
-  memory: 'too many answers are waiting to be read\n',
+  memory: 'too many responses are waiting to be read\n',
 };
 
-/** An admitted client may come again; the connection of another one ends, so that each costs a handshake. */
+/** An admitted client keeps its connection; that of another one ends, so that each retry costs a handshake. */
 function refuse(message: Message, response: Response, client: PeerClient, refusal: Refusal): void {
   const answer = { status: 429, headers: { ...plainText, 'retry-after': '1' }, body: refusals[refusal] };
   response.on('error', () => undefined);
@@ -114,15 +114,15 @@ function refuse(message: Message, response: Response, client: PeerClient, refusa
   }
 }
 
-/** Ends an HTTP/1.1 connection together with the requests that were read from it already. */
+/** Ends an HTTP/1.1 connection, including requests that were already read from it. */
 function cutOff(socket: Socket): void {
   stopParsing(socket);
   socket.destroy();
 }
 
 /**
- * Without it Node would hand over every request of the chunk that it has read, thousands of them. Its parser stops at a request
- * that is answered with 2, which means another protocol to it.
+ * Without it, Node would deliver every request of the chunk that it has read, up to thousands. Its parser stops at a request
+ * for which onIncoming returns 2, which means a protocol upgrade.
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as { readonly parser?: { onIncoming?: () => number } | null };
@@ -143,20 +143,20 @@ async function answerNow(
     return;
   }
   if (message instanceof Http2ServerRequest) limitBody(message, limits.requestTimeoutMs);
-  // Until there is something to write, nobody is stalled: a handler may take its time.
+  // No timeout before there is something to write: a handler may take its time.
   response.setTimeout(0);
   const answer = await handle(options, message, exchange, false);
   discardBody(message, limits.bodyBytes);
   const result = 'proxyTo' in answer ? upgradeRequired : answer;
   const { body } = result;
-  // A response that is closed already will not close again, and its bytes would be held for ever.
+  // A closed response does not emit 'close' again, so its bytes would never be released.
   const isOpen = !exchange.abort.signal.aborted;
   if (isOpen && client !== undefined && (typeof body === 'string' || body instanceof Uint8Array))
     response.once('close', peers.holdBytes(client, body.length));
   await write(options, response, result, exchange, connections.isLast(connection));
 }
 
-/** Answers a request to speak another protocol: by handing the connection on, or with an answer that ends it. */
+/** Answers an upgrade request: by passing the connection on, or with a response that ends it. */
 export async function answerUpgrade(
   options: ExchangeOptions,
   message: IncomingMessage,
@@ -165,7 +165,7 @@ export async function answerUpgrade(
 ): Promise<void> {
   const { connections, peers, proxyUpgrade } = options;
   socket.on('error', () => socket.destroy());
-  // An earlier request still owns the socket: its answer would end up inside the other protocol.
+  // An earlier request still owns the socket: its response would end up inside the other protocol.
   if (!connections.isIdle(socket)) {
     socket.destroy();
     return;
@@ -178,7 +178,7 @@ export async function answerUpgrade(
   }
   const exchange = connections.begin(socket);
   const onClose = (): void => {
-    exchange.abort.abort(new Aborted('the client went away'));
+    exchange.abort.abort(new Aborted('the client disconnected'));
     if (client !== undefined) peers.endRequest(client);
   };
   socket.once('close', onClose);
@@ -186,7 +186,7 @@ export async function answerUpgrade(
   const answer = await handle(options, message, exchange, true);
   if ('proxyTo' in answer && proxyUpgrade !== undefined) {
     exchange.streaming = true;
-    if (connections.closing) exchange.abort.abort(new Aborted('the server closes'));
+    if (connections.closing) exchange.abort.abort(new Aborted('the server is closing'));
     try {
       await proxyUpgrade(message, socket, head, answer.proxyTo, exchange.abort.signal);
     } catch (err) {
@@ -238,7 +238,7 @@ function parseRequest(
   const target = message.url ?? '/';
   const at = target.indexOf('?');
   try {
-    // A proxy's client may give the whole URL.
+    // Clients of a proxy may send the whole URL.
     const rawPath = at < 0 ? target : target.slice(0, at);
     const path = rawPath.startsWith('/') ? rawPath : new URL(rawPath).pathname;
     return {
@@ -254,7 +254,7 @@ function parseRequest(
         const client = options.peers.clientOf(message.socket);
         if (client !== undefined) options.peers.admit(client);
       },
-      readBody: (mostBytes) => readBody(message, mostBytes, exchange.abort.signal),
+      readBody: (maxBytes) => readBody(message, maxBytes, exchange.abort.signal),
     };
   } catch {
     return undefined;
@@ -263,13 +263,13 @@ function parseRequest(
 
 const bodyTooLarge = 'RequestEntityTooLarge';
 
-async function readBody(message: Message, mostBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+async function readBody(message: Message, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const all = new Promise<Uint8Array>((resolve, reject) => {
     message.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= mostBytes) chunks.push(chunk);
+      if (bytes <= maxBytes) chunks.push(chunk);
       else reject(new KubeletError('invalid', bodyTooLarge, 'request body too large'));
     });
     message.once('end', () => resolve(Buffer.concat(chunks)));
@@ -282,27 +282,27 @@ function declaredBytes(message: Message): number {
   return Number(message.headers['content-length'] ?? 0);
 }
 
-/** What is left of a body is read past, and one that is too long ends the connection. */
-function discardBody(message: Message, most: number): void {
+/** Reads and discards the rest of a body; a body that is too long ends the connection. */
+function discardBody(message: Message, maxBytes: number): void {
   if (message.complete) return;
-  let seen = 0;
+  let bytes = 0;
   message.on('data', (chunk: Buffer) => {
-    seen += chunk.length;
-    if (seen > most) message.destroy();
+    bytes += chunk.length;
+    if (bytes > maxBytes) message.destroy();
   });
   message.once('error', () => undefined);
 }
 
 /**
- * A request whose end does not come would keep its connection for ever: it is over with its answer, or when its time is.
- * Of HTTP/1.1 Node sees to that.
+ * A request that never ends would keep its connection open: it is closed after its response, or when it times out.
+ * For HTTP/1.1, Node does this.
  */
-function limitBody(message: Http2ServerRequest, most: number): void {
+function limitBody(message: Http2ServerRequest, timeoutMs: number): void {
   const { stream } = message;
   if (stream.endAfterHeaders) return;
   const timer = setTimeout(() => {
     if (!message.complete) stream.close(constants.NGHTTP2_CANCEL);
-  }, most);
+  }, timeoutMs);
   stream.once('finish', () => {
     if (!message.complete) stream.close(constants.NGHTTP2_NO_ERROR);
   });
@@ -319,7 +319,7 @@ async function write(
   const { body } = result;
   const { stalledMs, streamStalledMs } = options.limits;
   if (typeof body === 'string' || body instanceof Uint8Array) {
-    // The socket's own time-out: nothing was taken for that long.
+    // The socket's timeout: the client has read nothing for that long.
     response.setTimeout(stalledMs, () => response.destroy());
     exchange.answered = true;
     send(response, { ...result, body }, last);
@@ -327,15 +327,15 @@ async function write(
   }
   exchange.streaming = true;
   const { signal } = exchange.abort;
-  if (options.connections.closing) exchange.abort.abort(new Aborted('the server closes'));
+  if (options.connections.closing) exchange.abort.abort(new Aborted('the server is closing'));
   try {
     await sendStream(response, { ...result, body }, signal, streamStalledMs, last);
     exchange.answered = true;
-    // The client has to read what is still buffered, too; nothing else limits how long that takes.
+    // The client must also read what is still buffered; nothing else limits how long that takes.
     response.setTimeout(streamStalledMs, () => response.destroy());
     response.end();
   } catch (err) {
-    // Cut off in the middle, so that nobody takes what came for the whole.
+    // Cut off, so that the client does not mistake the partial response for the whole.
     response.destroy();
     if (!signal.aborted && !isAbort(err)) options.onError?.(err);
   }
@@ -349,7 +349,7 @@ function send(
   if (response.destroyed || response.headersSent) return;
   const body = typeof result.body === 'string' ? Buffer.from(result.body) : result.body;
   writeHead(response, result, last, { 'content-length': String(body.byteLength) });
-  // The two kinds of response agree on this call, not on its type.
+  // Both kinds of response have this method, with different types.
   (response as ServerResponse).end(body);
 }
 
@@ -359,7 +359,7 @@ function writeHead(
   last: boolean,
   more: Readonly<Record<string, string>> = {},
 ): void {
-  // HTTP/2 knows no such header: there a connection ends by itself.
+  // HTTP/2 has no such header; its connections end by GOAWAY.
   const end = last && response instanceof ServerResponse ? { connection: 'close' } : {};
   (response as ServerResponse).writeHead(status, { ...headers, ...more, ...end });
 }
@@ -375,7 +375,7 @@ async function sendStream(
   try {
     if (response.destroyed || response.headersSent) return;
     writeHead(response, result, last);
-    // HTTP/2 has sent them already.
+    // HTTP/2 has already sent them.
     if (response instanceof ServerResponse) response.flushHeaders();
     for (;;) {
       const next = await raceAbort(Promise.resolve(chunks.next()), signal);
@@ -383,7 +383,7 @@ async function sendStream(
       if (!(response as ServerResponse).write(next.value)) await drained(response, signal, stalledMs);
     }
   } finally {
-    // Not waited for: a source that is stuck would keep the exchange open.
+    // Not awaited: a source that hangs would keep the exchange open.
     Promise.resolve(chunks.return?.()).catch(() => undefined);
   }
 }
@@ -391,13 +391,13 @@ async function sendStream(
 async function drained(response: Response, signal: AbortSignal, stalledMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   let onDrain = (): void => undefined;
-  const taken = new Promise<void>((resolve, reject) => {
+  const drain = new Promise<void>((resolve, reject) => {
     onDrain = resolve;
     response.once('drain', onDrain);
     timer = setTimeout(() => reject(new Aborted('the client does not read')), stalledMs);
   });
   try {
-    await raceAbort(taken, signal);
+    await raceAbort(drain, signal);
   } finally {
     clearTimeout(timer);
     response.off('drain', onDrain);

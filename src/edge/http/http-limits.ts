@@ -1,9 +1,9 @@
-// How much one client may take of the kubelet's ports. Upstream: the http.Server in pkg/kubelet/server.
+// Limits of the kubelet's ports per client. Upstream: the http.Server in pkg/kubelet/server.
 
 export interface HttpLimits {
   /** A request line with its headers. */
   readonly headerBytes: number;
-  /** A request's body that nobody asked for; it is read and thrown away. */
+  /** A request body that no handler reads; it is discarded. */
   readonly bodyBytes: number;
   /** From the first byte of a request to the last of its headers. */
   readonly headersTimeoutMs: number;
@@ -11,53 +11,53 @@ export interface HttpLimits {
   readonly requestTimeoutMs: number;
   /** Between two requests on one connection. */
   readonly idleMs: number;
-  /** Without a byte taken by a client for which there are some. */
+  /** How long a client may leave a pending response unread. */
   readonly stalledMs: number;
-  /** The same for a stream: somebody who reads a log may stop its output for a while. */
+  /** The same for a stream: a user who follows a log may pause its output for a while. */
   readonly streamStalledMs: number;
-  /** Altogether, admitted ones included; beyond it connections are closed as they are accepted. */
+  /** In total, including admitted clients; further connections are closed at once. */
   readonly connections: number;
-  /** How long answers under way may take when the server closes. */
+  /** How long in-flight responses may take when the server closes. */
   readonly closeMs: number;
 
-  // The rest is about clients that are not admitted yet, and on a port without authentication about all: see peer-limits.ts.
+  // The rest applies to clients that are not admitted, which on a port without authentication are all: see peer-limits.ts.
 
-  /** Connections at once of all of them, and of one address. */
+  /** Concurrent connections in total, and per address. */
   readonly unknownConnections: number;
   readonly unknownConnectionsPerPeer: number;
-  /** Of an address from which a client was admitted lately, these apart. */
+  /** Per address from which a client was admitted recently, not counting admitted connections. */
   readonly knownPeerConnections: number;
-  /** Between two requests, and until the first. */
+  /** Between two requests, and before the first. */
   readonly unknownIdleMs: number;
-  /** Everything a client may send before it is admitted. */
+  /** All bytes that a client may send before it is admitted. */
   readonly unknownBytes: number;
-  /** TLS handshakes of all addresses, of each, and of those that are known. */
+  /** TLS handshakes of unknown addresses in total, per unknown address, and of known addresses in total. */
   readonly handshakesPerSecond: number;
   readonly handshakesPerPeerPerSecond: number;
   readonly knownHandshakesPerSecond: number;
-  /** Handshakes that start together, of known addresses and of the others: each takes a millisecond of the event loop or more. */
+  /** Handshakes that start together, of known and of unknown addresses: each blocks the event loop for a millisecond or more. */
   readonly handshakesAtOnce: number;
   /** A client that sends more is disconnected. */
   readonly unknownRequestsPerSecond: number;
   readonly unknownRequestsPerPeerPerSecond: number;
   readonly unknownRequestsInFlight: number;
   readonly unknownRequestsInFlightPerPeer: number;
-  /** Answers they have yet to read. */
+  /** Responses that clients have not read yet. */
   readonly unknownHeldBytes: number;
-  /** On one HTTP/2 session. */
+  /** Per HTTP/2 session. */
   readonly unknownStreams: number;
   readonly admittedStreams: number;
-  /** PING and SETTINGS frames of one HTTP/2 session before it is admitted. */
+  /** PING and SETTINGS frames per HTTP/2 session before its client is admitted. */
   readonly unknownControlFrames: number;
-  /** Of admitted clients, altogether. */
+  /** Of all admitted clients together. */
   readonly requestsInFlight: number;
-  /** Requests on one HTTP/1.1 connection that were sent before the first of them was answered. */
+  /** Requests on one HTTP/1.1 connection that are sent before the first of them is answered. */
   readonly pipelined: number;
   /** The share of the event loop's time in which requests of clients that are not admitted are handled. */
   readonly unknownShare: number;
 }
 
-/** Generous for scrapers and people, tight for clients that only hold on. */
+/** Generous for scrapers and users, tight for clients that only hold resources. */
 export const defaultHttpLimits: HttpLimits = {
   headerBytes: 64 * 1024,
   bodyBytes: 1024 * 1024,

@@ -1,4 +1,4 @@
-// Hostile bytes on a plain port. The server has to survive, to close every connection and to go on answering.
+// Hostile bytes on a plain port. The server must survive, close every connection and keep answering.
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import * as fc from 'fast-check';
@@ -83,7 +83,7 @@ describe('the plain port', () => {
     expect(seen.length).toBeGreaterThan(20);
   });
 
-  test('takes no body for a request', async () => {
+  test('does not parse a body as a request', async () => {
     await exchangeAll(
       open,
       smuggling.flatMap(([, text]) => [
@@ -94,7 +94,7 @@ describe('the plain port', () => {
     expect(seen).not.toContain('/smuggled');
   });
 
-  test('closes a connection that asks for another protocol before its first request is answered', async () => {
+  test('closes a connection that requests an upgrade before its first request is answered', async () => {
     const upgrade = 'HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n';
     const results = await exchangeAll(
       open,
@@ -106,17 +106,17 @@ describe('the plain port', () => {
     expect(seen).toEqual(['/first', '/first']);
   });
 
-  test('frees the answer of a client that went away while it was made', async () => {
+  test('releases the response of a client that disconnected before it was complete', async () => {
     const socket = open();
     socket.write('GET /abandoned HTTP/1.1\r\nHost: x\r\n\r\n');
     await expect.poll(() => seen).toEqual(['/abandoned']);
     socket.destroy();
     await new Promise((resolve) => setTimeout(resolve, 100));
-    // The answer is larger than all that clients may leave unread: counted for ever, it would refuse everybody else.
+    // The response is larger than the limit of unread bytes: if it were never released, all other clients would be rejected.
     expect(await ask('/')).toBe(200);
   });
 
-  test('closes the connection of an answer that cannot be written, and reports it', async () => {
+  test('closes the connection of a response that cannot be written, and reports it', async () => {
     const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
     const results = await exchangeAll(
       open,

@@ -71,7 +71,7 @@ function ask(
   });
 }
 
-/** A client that says exactly this, and what it gets until the server hangs up. */
+/** Sends exactly this, and returns what the client receives until the server closes. */
 function raw(listener: HttpListener, text: string): { socket: Socket; end: Promise<string> } {
   const socket = connect(listener.port, listener.host);
   open.push({ close: () => void socket.destroy() });
@@ -96,8 +96,8 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve };
 }
 
-describe('requests and answers', () => {
-  test('a free port, the request as data, the answer with its length', async () => {
+describe('requests and responses', () => {
+  test('listens on a free port, passes the request as data and sends the response with its length', async () => {
     const listener = await listen();
     expect(listener.port).toBeGreaterThan(0);
     const answer = await ask(listener, '/a%20b?x=1&y=a+b&x=2');
@@ -111,23 +111,23 @@ describe('requests and answers', () => {
     ]);
   });
 
-  test('HEAD has the headers and no body', async () => {
+  test('answers HEAD with headers and no body', async () => {
     const answer = await ask(await listen(), '/x', { method: 'HEAD' });
     expect(answer).toMatchObject({ status: 200, body: '' });
     expect(answer.headers['content-length']).toBe('8');
   });
 
-  test('bytes are sent as they are', async () => {
+  test('sends bytes unchanged', async () => {
     const body = new TextEncoder().encode('grün');
     const listener = await listen({ handler: async () => ({ status: 201, headers: {}, body }) });
     expect(await ask(listener, '/')).toMatchObject({ status: 201, body: 'grün' });
   });
 
-  test('a path with two slashes is a path, not a host', async () => {
+  test('treats a path with two leading slashes as a path, not a host', async () => {
     expect(await ask(await listen(), '//healthz')).toMatchObject({ body: 'hello //healthz' });
   });
 
-  test("a whole URL is taken by its path, as a proxy's client sends it", async () => {
+  test('uses the path of a whole URL, as clients of a proxy send it', async () => {
     expect(await ask(await listen(), 'http://other/pods?x=1')).toMatchObject({ body: 'hello /pods' });
     expect(seen[0]?.query.get('x')).toBe('1');
   });
@@ -137,7 +137,7 @@ describe('requests and answers', () => {
     expect(seen).toEqual([]);
   });
 
-  test('a handler that throws is a 500 without its words, reported once', async () => {
+  test('answers 500 without details if a handler throws, and reports it once', async () => {
     const listener = await listen({
       handler: () => {
         throw new Error('secret');
@@ -148,14 +148,14 @@ describe('requests and answers', () => {
   });
 });
 
-describe('bodies of requests', () => {
+describe('request bodies', () => {
   const echo: ListenHttpOptions['handler'] = async (request) => ({
     status: 200,
     headers: {},
     body: await request.readBody(8),
   });
 
-  test('are read where a handler wants them', async () => {
+  test('are read by handlers that need them', async () => {
     expect(
       await ask(await listen({ handler: echo }), '/', { method: 'PUT', body: '12345678' }),
     ).toMatchObject({
@@ -165,7 +165,7 @@ describe('bodies of requests', () => {
     expect(await ask(await listen({ handler: echo }), '/')).toMatchObject({ status: 200, body: '' });
   });
 
-  test('are refused where they are too long for it', async () => {
+  test('are rejected if longer than the handler allows', async () => {
     const listener = await listen({ handler: echo });
     expect(await ask(listener, '/', { method: 'PUT', body: '123456789' })).toMatchObject({ status: 413 });
     expect(errors).toEqual([]);
@@ -178,7 +178,7 @@ describe('streams', () => {
     return () => ({ status: 200, headers: { 'content-type': 'text/plain' }, body });
   };
 
-  test('come in chunks, and silence between them does not end them', async () => {
+  test('are sent in chunks and survive silence in between', async () => {
     async function* slowly(): AsyncIterable<Uint8Array> {
       yield bytes('one ');
       await new Promise((resolve) => void setTimeout(resolve, 150));
@@ -190,7 +190,7 @@ describe('streams', () => {
     expect(answer.headers).toMatchObject({ 'transfer-encoding': 'chunked', 'content-type': 'text/plain' });
   });
 
-  test('have their headers sent before their first byte, and end with their client', async () => {
+  test('send their headers before the first byte, and end when the client disconnects', async () => {
     const returned = deferred();
     let signal: AbortSignal | undefined;
     const listener = await listen({
@@ -218,11 +218,11 @@ describe('streams', () => {
     expect(errors).toEqual([]);
   });
 
-  test('are read only as fast as they are taken, and not for ever', async () => {
-    let made = 0;
+  test('are produced only as fast as the client reads, and time out', async () => {
+    let produced = 0;
     async function* endless(): AsyncIterable<Uint8Array> {
       for (;;) {
-        made += 1;
+        produced += 1;
         yield new Uint8Array(1024 * 1024);
       }
     }
@@ -230,18 +230,18 @@ describe('streams', () => {
     const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     await new Promise((resolve) => void setTimeout(resolve, 300));
-    const after = made;
+    const after = produced;
     expect(after).toBeLessThan(50);
     socket.resume();
     await end;
-    expect(made).toBe(after);
+    expect(produced).toBe(after);
   });
 
-  test('wait for a client that pauses for longer than another answer may', async () => {
-    let made = 0;
+  test('wait longer than other responses for a client that pauses', async () => {
+    let produced = 0;
     async function* endless(): AsyncIterable<Uint8Array> {
       for (;;) {
-        made += 1;
+        produced += 1;
         yield new Uint8Array(1024 * 1024);
       }
     }
@@ -249,9 +249,9 @@ describe('streams', () => {
     const { socket, end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     socket.pause();
     await new Promise((resolve) => void setTimeout(resolve, 200));
-    const paused = made;
+    const paused = produced;
     socket.resume();
-    await expect.poll(() => made).toBeGreaterThan(paused + 20);
+    await expect.poll(() => produced).toBeGreaterThan(paused + 20);
     socket.destroy();
     await end;
   });
@@ -266,7 +266,7 @@ describe('streams', () => {
     expect(errors).toEqual([new Error('disk')]);
   });
 
-  test('do not hold up the end of the server', async () => {
+  test('do not delay the close of the server', async () => {
     const begun = deferred();
     async function* silent(signal: AbortSignal): AsyncIterable<Uint8Array> {
       yield bytes('begin');
@@ -284,10 +284,10 @@ describe('streams', () => {
   });
 });
 
-describe('another protocol', () => {
+describe('upgrades', () => {
   const hello = 'GET /exec HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: SPDY/3.1\r\n\r\n';
 
-  test('is spoken with whom the handler names', async () => {
+  test('are proxied to the URL that the handler returns', async () => {
     const asked: string[] = [];
     const listener = await listen({
       handler: ({ path, upgrade }) => ({ proxyTo: `http://runtime${path}?${upgrade}` }),
@@ -300,21 +300,21 @@ describe('another protocol', () => {
     expect(asked).toEqual(['GET 3 http://runtime/exec?true']);
   });
 
-  test('that is refused gets an answer, and no second one', async () => {
+  test('that are rejected get exactly one response', async () => {
     const listener = await listen({
       handler: () => ({ status: 403, headers: { 'content-type': 'text/plain' }, body: 'Forbidden' }),
-      proxyUpgrade: () => Promise.reject(new Error('not to be called')),
+      proxyUpgrade: () => Promise.reject(new Error('must not be called')),
     });
     const got = await raw(listener, `${hello}GET / HTTP/1.1\r\n\r\n`).end;
     expect(got).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n[^]*connection: close\r\n[^]*\r\n\r\nForbidden$/);
   });
 
-  test('cannot be spoken by who does not ask for it', async () => {
+  test('are not proxied without an upgrade request', async () => {
     const listener = await listen({ handler: () => ({ proxyTo: 'http://runtime/' }) });
     expect(await ask(listener, '/')).toMatchObject({ status: 500, body: 'Upgrade request required\n' });
   });
 
-  test('ends when the connection cannot be handed on', async () => {
+  test('end if the proxy rejects', async () => {
     const listener = await listen({
       handler: () => ({ proxyTo: 'http://runtime/' }),
       proxyUpgrade: () => Promise.reject(new Error('refused')),
@@ -325,25 +325,25 @@ describe('another protocol', () => {
 });
 
 describe('limits', () => {
-  test('headers that are too long', async () => {
+  test('rejects headers that are too long', async () => {
     const listener = await listen({ limits: { headerBytes: 2048 } });
     const { end } = raw(listener, `GET / HTTP/1.1\r\nhost: x\r\nx-long: ${'a'.repeat(4096)}\r\n\r\n`);
     expect(await end).toMatch(/^HTTP\/1\.1 431 /);
     expect(seen).toEqual([]);
   });
 
-  test('what is not HTTP', async () => {
+  test('rejects input that is not HTTP', async () => {
     const { end } = raw(await listen(), 'hello there\r\n\r\n');
     expect(await end).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\n400 Bad Request$/s);
   });
 
-  test('headers that do not come to an end', async () => {
+  test('times out headers that never end', async () => {
     const listener = await listen({ limits: { headersTimeoutMs: 50 } });
     const { end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n');
     expect(await end).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test('a body that does not come to an end', async () => {
+  test('times out a body that never ends', async () => {
     const listener = await listen({
       limits: { headersTimeoutMs: 50, requestTimeoutMs: 60 },
       handler: () => new Promise(() => undefined),
@@ -352,7 +352,7 @@ describe('limits', () => {
     expect(await end).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test('a body that is read past, and one that is said to be too long', async () => {
+  test('discards an unread body, and rejects one that is declared too long', async () => {
     const listener = await listen({ limits: { bodyBytes: 100 } });
     expect(await ask(listener, '/', { method: 'POST', body: 'a'.repeat(100) })).toMatchObject({
       status: 200,
@@ -361,7 +361,7 @@ describe('limits', () => {
     expect(await end).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  test('a body that grows too long after its answer', async () => {
+  test('closes the connection if a body grows too long after the response', async () => {
     const listener = await listen({ limits: { bodyBytes: 100 } });
     const chunk = `64\r\n${'a'.repeat(100)}\r\n`;
     const { end } = raw(
@@ -371,7 +371,7 @@ describe('limits', () => {
     await end;
   });
 
-  test('a client that does not read its answer', async () => {
+  test('disconnects a client that does not read its response', async () => {
     const body = new Uint8Array(32 * 1024 * 1024);
     const listener = await listen({
       limits: { stalledMs: 100 },
@@ -381,7 +381,7 @@ describe('limits', () => {
     socket.pause();
     const gone = new Promise<void>((resolve) => {
       const timer = setInterval(() => {
-        // A paused socket learns of its end only by writing.
+        // A paused socket notices its end only by writing.
         socket.write(' ', (err) => {
           if (!(err instanceof Error)) return;
           clearInterval(timer);
@@ -394,13 +394,13 @@ describe('limits', () => {
     expect((await end).length).toBeLessThan(body.length);
   });
 
-  test('a connection that is not used any more', async () => {
+  test('closes an idle connection', async () => {
     const listener = await listen({ limits: { idleMs: 50 } });
     const { end } = raw(listener, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(await end).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  test('too many connections', async () => {
+  test('closes connections above the limit', async () => {
     const listener = await listen({ limits: { connections: 1 } });
     const agent = new Agent({ keepAlive: true });
     open.push({ close: () => agent.destroy() });
@@ -410,14 +410,14 @@ describe('limits', () => {
 });
 
 describe('close', () => {
-  test('ends connections that wait: kept alive, silent, half way through a request', async () => {
+  test('ends idle connections: kept alive, silent, or within a request', async () => {
     const listener = await listen({ limits: { closeMs: 60_000 } });
     const agent = new Agent({ keepAlive: true });
     open.push({ close: () => agent.destroy() });
     await ask(listener, '/', { agent });
     const silent = raw(listener, '');
     const half = raw(listener, 'GET / HTTP/1.1\r\n');
-    // Both are known to the server once a later connection was served.
+    // The server has accepted both once it has served a later connection.
     await ask(listener, '/');
     await listener.close();
     expect(await silent.end).toBe('');
@@ -425,7 +425,7 @@ describe('close', () => {
     await expect(ask(listener, '/')).rejects.toThrow();
   });
 
-  test('lets an answer under way end, as the last of its connection', async () => {
+  test('lets an in-flight response complete as the last of its connection', async () => {
     const begun = deferred();
     const go = deferred();
     const listener = await listen({
@@ -447,7 +447,7 @@ describe('close', () => {
     await closed;
   });
 
-  test('does not wait for an answer that never comes', async () => {
+  test('does not wait for a response that never ends', async () => {
     const begun = deferred();
     const listener = await listen({
       limits: { closeMs: 50 },
@@ -463,15 +463,15 @@ describe('close', () => {
     await failed;
   });
 
-  test('may be called again', async () => {
+  test('may be called twice', async () => {
     const listener = await listen();
     await listener.close();
     await listener.close();
   });
 });
 
-describe('ports that cannot be had', () => {
-  test('one in use is named, with its flag', async () => {
+describe('ports that cannot be opened', () => {
+  test('reports a port in use with its flag', async () => {
     const { port } = await listen();
     await expect(listen({ port })).rejects.toMatchObject({
       name: 'KubeletError',
@@ -482,7 +482,7 @@ describe('ports that cannot be had', () => {
     });
   });
 
-  test('an address that is not ours', async () => {
+  test('reports an address that the machine does not have', async () => {
     await expect(listen({ host: '192.0.2.1' })).rejects.toMatchObject({
       kind: 'invalid',
       message: 'cannot listen on 192.0.2.1:0 (--healthz-port): this machine does not have the address',

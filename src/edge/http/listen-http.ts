@@ -1,6 +1,6 @@
-// Listens for HTTP/1.1 and hands each request to a handler as plain data. Upstream: the http.Server in pkg/kubelet/server.
+// Listens for HTTP/1.1 and passes each request to a handler as plain data. Upstream: the http.Server in pkg/kubelet/server.
 // Owns the listening socket and every connection on it. Invariants: no client can hold a connection open without sending
-// or reading; after close() nothing is left open.
+// or reading; after close() nothing stays open.
 import { createServer, type Server } from 'node:http';
 import type { Http2SecureServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,15 +15,15 @@ import { PeerLimits } from './peer-limits.ts';
 
 export interface ListenHttpOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** The flag that sets the port, for the message when it cannot be had. */
+  /** The flag that sets the port, for error messages. */
   readonly flag: string;
   readonly handler: HttpHandler;
   readonly limits?: Partial<HttpLimits>;
-  /** Gets what a handler threw, and without a request what befell the listening socket, which goes on. */
+  /** Called with errors of handlers, and without a request with errors of the listening socket, which keeps listening. */
   readonly onError?: (err: unknown, request?: HttpRequest) => void;
-  /** Where clients may ask for another protocol: who hands their connections on. */
+  /** Passes upgraded connections on, if the port allows upgrades. */
   readonly proxyUpgrade?: ProxyUpgrade;
 }
 
@@ -48,7 +48,7 @@ export async function listenHttp(options: ListenHttpOptions): Promise<HttpListen
   return listening(server, connections, peers, limits, options.onError);
 }
 
-/** Asks before the server begins with a connection. Everything that is done at its beginning must be registered by then. */
+/** Applies the limits before the server handles a connection. All 'connection' listeners must be registered by then. */
 export function limitPeers(server: Server | Http2SecureServer, peers: PeerLimits, handshake: boolean): void {
   const plain = server as Server;
   const begin = plain.listeners('connection') as ((this: Server, socket: Socket) => void)[];
@@ -69,7 +69,7 @@ export function serveRequests(server: Server | Http2SecureServer, options: Excha
       socket.destroy();
     });
   });
-  plain.on('clientError', refuseMalformed());
+  plain.on('clientError', rejectMalformed());
 }
 
 export function listening(
@@ -79,7 +79,7 @@ export function listening(
   limits: HttpLimits,
   onError: ListenHttpOptions['onError'],
 ): HttpListener {
-  // Too many open files, for example: one client is lost, not the kubelet.
+  // For example too many open files: one client is lost, not the kubelet.
   (server as Server).on('error', (err) => onError?.(err));
   const { address, port } = server.address() as AddressInfo;
   return { host: address, port, close: () => close(server, connections, peers, limits.closeMs) };
@@ -91,10 +91,10 @@ export function serverOptions(limits: HttpLimits) {
     headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: limits.idleMs,
-    // How often Node looks for requests that take too long.
+    // How often Node checks for requests that time out.
     connectionsCheckingInterval: Math.min(5_000, Math.max(10, limits.headersTimeoutMs / 2)),
     noDelay: true,
-    // A client that vanished without a word is noticed, also in the middle of a silent stream.
+    // Detects clients that vanished, also during a silent stream.
     keepAlive: true,
     keepAliveInitialDelay: 15_000,
   };
@@ -125,9 +125,9 @@ function listenError(
   err: NodeJS.ErrnoException,
   { host, port, flag }: Pick<ListenHttpOptions, 'host' | 'port' | 'flag'>,
 ): KubeletError {
-  const [kind, reason, words] = listenErrors[err.code ?? ''] ?? ['internal', 'ListenFailed', err.message];
+  const [kind, reason, text] = listenErrors[err.code ?? ''] ?? ['internal', 'ListenFailed', err.message];
   const at = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return new KubeletError(kind, reason, `cannot listen on ${at} (${flag}): ${words}`, {
+  return new KubeletError(kind, reason, `cannot listen on ${at} (${flag}): ${text}`, {
     cause: err,
     details: { address: at, flag },
   });
@@ -138,25 +138,25 @@ const clientErrors: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** How long a client has to read why it was refused: what it still sends would have the answer thrown away. */
-const refusalMs = 500;
+/** How long a client may read its rejection: closing at once could discard it if the client is still sending. */
+const rejectionMs = 500;
 
-/** What is no request gets one line and no second chance. */
-function refuseMalformed(): (err: NodeJS.ErrnoException, socket: Duplex) => void {
-  const refused = new WeakSet<Duplex>();
+/** Answers a malformed request with one line and closes the connection. */
+function rejectMalformed(): (err: NodeJS.ErrnoException, socket: Duplex) => void {
+  const rejected = new WeakSet<Duplex>();
   return (err, socket) => {
-    if (refused.has(socket)) return;
-    refused.add(socket);
-    // Who does not get through the handshake of TLS cannot be told anything.
-    const unheard = /^(ECONNRESET|EPROTO|ERR_TLS|ERR_SSL)/.test(err.code ?? '');
-    if (unheard || !socket.writable) {
+    if (rejected.has(socket)) return;
+    rejected.add(socket);
+    // A client that fails the TLS handshake cannot receive a response.
+    const isUnreachable = /^(ECONNRESET|EPROTO|ERR_TLS|ERR_SSL)/.test(err.code ?? '');
+    if (isUnreachable || !socket.writable) {
       socket.destroy();
       return;
     }
-    const words = clientErrors[err.code ?? ''] ?? '400 Bad Request';
-    const head = `HTTP/1.1 ${words}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n${words}`;
+    const status = clientErrors[err.code ?? ''] ?? '400 Bad Request';
+    const head = `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n${status}`;
     socket.end(head);
-    const timer = setTimeout(() => socket.destroy(), refusalMs);
+    const timer = setTimeout(() => socket.destroy(), rejectionMs);
     socket.once('close', () => clearTimeout(timer));
   };
 }

@@ -1,5 +1,5 @@
-// Hostile bytes on the secure port, before TLS and inside it, for HTTP/1.1 and HTTP/2. The server has to survive, to close
-// every connection and to go on answering.
+// Hostile bytes on the secure port, before TLS and inside it, for HTTP/1.1 and HTTP/2. The server must survive, close every
+// connection and keep answering.
 import { connect as connectHttp2 } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectTcp } from 'node:net';
@@ -33,7 +33,7 @@ let leaks: LeakCheck;
 let uncaught: ReturnType<typeof watchUncaught>;
 let listener: HttpListener;
 let seen: string[] = [];
-/** Requests that were handled although their client had gone already. */
+/** Requests that were handled although their client had already disconnected. */
 let late = 0;
 let errors: unknown[] = [];
 
@@ -118,7 +118,7 @@ const handshakes = [
 ];
 
 describe('the secure port', () => {
-  test('closes connections that do not shake hands', async () => {
+  test('closes connections that do not complete the handshake', async () => {
     const inputs = fc.sample(fc.oneof(randomBytes, pieced(mutated(handshakes))), {
       seed: fuzzSeed,
       numRuns: 64,
@@ -147,7 +147,7 @@ describe('the secure port', () => {
       openTls('h2'),
       inputs.map((each) => [each]),
     );
-    // A target that is no path is answered by the listener itself.
+    // The listener itself answers a target that is not a path.
     expect(seen.filter((path) => !path.startsWith('/') || path.includes('%'))).toEqual([]);
   });
 });

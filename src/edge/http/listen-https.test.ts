@@ -34,8 +34,8 @@ afterEach(async () => {
   await leaks.assertNone();
 });
 
-/** What a port shows and whom it trusts, to be changed by a test. */
-class Shown {
+/** The certificate of a port and the authorities that it trusts; tests change them. */
+class PortCertificates {
   pair: KeyPair | undefined = server;
   ca = authority.cert;
   readonly changed = new Channel<void>();
@@ -46,14 +46,17 @@ class Shown {
   readonly clientAuthorities = { pem: () => this.ca, changed: new Channel<void>() };
 }
 
-async function listen(shown: Shown, options: Partial<ListenHttpsOptions> = {}): Promise<HttpListener> {
+async function listen(
+  shown: PortCertificates,
+  options: Partial<ListenHttpsOptions> = {},
+): Promise<HttpListener> {
   const listener = await listenHttps({
     host: '127.0.0.1',
     port: 0,
     flag: '--port',
     handler: (request) => {
       seen.push(request);
-      return { status: 200, headers: {}, body: `hello ${request.certificate?.commonName ?? 'nobody'}` };
+      return { status: 200, headers: {}, body: `hello ${request.certificate?.commonName ?? 'anonymous'}` };
     },
     onError: (err) => void errors.push(err),
     certificate: shown.certificate,
@@ -119,9 +122,9 @@ async function askHttp2(listener: HttpListener, path: string, pair?: KeyPair): P
   }
 }
 
-describe('certificates of clients', () => {
-  test('are passed on with what they say', async () => {
-    const listener = await listen(new Shown());
+describe('client certificates', () => {
+  test('are passed to the handler with their fields', async () => {
+    const listener = await listen(new PortCertificates());
     expect(await ask(listener, '/', by(admin))).toEqual({ status: 200, body: 'hello admin' });
     expect(seen[0]?.certificate).toMatchObject({
       commonName: 'admin',
@@ -133,10 +136,10 @@ describe('certificates of clients', () => {
     expect(seen[0]?.certificate?.notAfterMs).toBeGreaterThan(Date.now());
   });
 
-  test('count when the whole chain of their authorities is among those that vouch', async () => {
+  test('are valid if the whole chain of authorities is trusted', async () => {
     const below = new TestAuthority({ issuer: authority });
     const client = below.issue({ commonName: 'below', usage: 'client' });
-    const shown = new Shown();
+    const shown = new PortCertificates();
     shown.ca = below.cert;
     await ask(await listen(shown), '/', by(client));
     shown.ca = below.cert + authority.cert;
@@ -145,46 +148,46 @@ describe('certificates of clients', () => {
     expect(problems).toEqual(['UNABLE_TO_GET_ISSUER_CERT', undefined]);
   });
 
-  test('need not be there', async () => {
-    const listener = await listen(new Shown());
-    expect(await ask(listener, '/')).toEqual({ status: 200, body: 'hello nobody' });
+  test('are optional', async () => {
+    const listener = await listen(new PortCertificates());
+    expect(await ask(listener, '/')).toEqual({ status: 200, body: 'hello anonymous' });
   });
 
   const hourMs = 3_600_000;
   const faults = [
-    ['of another authority', other.issue({ commonName: 'x', usage: 'client' }), 'CERT_SIGNATURE_FAILURE'],
-    ['for servers', authority.issue({ commonName: 'x', usage: 'server' }), 'INVALID_PURPOSE'],
+    ['another authority', other.issue({ commonName: 'x', usage: 'client' }), 'CERT_SIGNATURE_FAILURE'],
+    ['server usage only', authority.issue({ commonName: 'x', usage: 'server' }), 'INVALID_PURPOSE'],
     [
-      'that has expired',
+      'an expired validity',
       authority.issue({ commonName: 'x', usage: 'client', notBeforeMs: Date.now() - hourMs, seconds: 60 }),
       'CERT_HAS_EXPIRED',
     ],
     [
-      'of tomorrow',
+      'a future validity',
       authority.issue({ commonName: 'x', usage: 'client', notBeforeMs: Date.now() + hourMs }),
       'CERT_NOT_YET_VALID',
     ],
   ] as const;
   for (const [name, pair, problem] of faults) {
-    test(`one ${name} has a problem`, async () => {
-      await ask(await listen(new Shown()), '/', by(pair));
+    test(`with ${name} have a problem`, async () => {
+      await ask(await listen(new PortCertificates()), '/', by(pair));
       expect(seen[0]?.certificate?.problem).toBe(problem);
     });
   }
 
-  test('are not asked for where nobody vouches for them', async () => {
-    await ask(await listen(new Shown(), { clientAuthorities: undefined }), '/', by(admin));
+  test('are not requested without authorities', async () => {
+    await ask(await listen(new PortCertificates(), { clientAuthorities: undefined }), '/', by(admin));
     expect(seen[0]?.certificate).toBeUndefined();
   });
 });
 
 describe('HTTP/2', () => {
-  test('is spoken with who can, certificates and streams included', async () => {
+  test('is negotiated, with certificates and streams', async () => {
     async function* stream(): AsyncIterable<Uint8Array> {
       yield new TextEncoder().encode('one ');
       yield new TextEncoder().encode('two');
     }
-    const listener = await listen(new Shown(), {
+    const listener = await listen(new PortCertificates(), {
       handler: ({ certificate, path }) => ({
         status: 200,
         headers: {},
@@ -195,14 +198,14 @@ describe('HTTP/2', () => {
     expect(await askHttp2(listener, '/stream')).toEqual({ status: 200, body: 'one two' });
   });
 
-  test('a connection that is not used any more ends, one with a silent stream does not', async () => {
+  test('closes an idle connection, but not one with a silent stream', async () => {
     let ended = false;
     async function* silent(signal: AbortSignal): AsyncIterable<Uint8Array> {
       yield new TextEncoder().encode('begin');
       await untilAborted(signal);
       ended = true;
     }
-    const listener = await listen(new Shown(), {
+    const listener = await listen(new PortCertificates(), {
       limits: { idleMs: 50, stalledMs: 50 },
       handler: ({ path, signal }) => ({
         status: 200,
@@ -228,13 +231,16 @@ describe('HTTP/2', () => {
   });
 
   test.each([
-    ['nobody reads', async () => ({ status: 401, headers: {}, body: 'no' })],
+    ['no handler reads', async () => ({ status: 401, headers: {}, body: 'no' })],
     [
-      'is waited for',
+      'a handler waits for',
       async (request: HttpRequest) => ({ status: 200, headers: {}, body: await request.readBody(10) }),
     ],
-  ])('a body without an end that %s holds no connection', async (_, handler) => {
-    const listener = await listen(new Shown(), { handler, limits: { idleMs: 50, requestTimeoutMs: 50 } });
+  ])('a body that never ends and that %s does not hold the connection', async (_, handler) => {
+    const listener = await listen(new PortCertificates(), {
+      handler,
+      limits: { idleMs: 50, requestTimeoutMs: 50 },
+    });
     const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
     open.push({ close: () => session.destroy() });
     session.on('error', () => undefined);
@@ -246,8 +252,8 @@ describe('HTTP/2', () => {
     expect(errors).toEqual([]);
   });
 
-  test('who does not hang up is hung up on', async () => {
-    const listener = await listen(new Shown(), { limits: { idleMs: 50, closeMs: 50 } });
+  test('closes the connection of a client that does not close it', async () => {
+    const listener = await listen(new PortCertificates(), { limits: { idleMs: 50, closeMs: 50 } });
     const socket = connectTls({
       host: '127.0.0.1',
       port: listener.port,
@@ -260,20 +266,20 @@ describe('HTTP/2', () => {
       socket.on('error', () => resolve());
       socket.on('close', () => resolve());
     });
-    // The preface and empty settings, all that a client of HTTP/2 has to say.
+    // The preface and empty settings, all that an HTTP/2 client must send.
     socket.write(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(3)}\u0004${'\0'.repeat(5)}`);
     socket.resume();
     await new Promise<void>((resolve) => void socket.once('end', () => resolve()));
-    // A socket that stays open says nothing of its other end's until it is written to.
+    // An open socket notices the close of its peer only by writing.
     const timer = setInterval(() => socket.write('x'), 20);
     await broken;
     clearInterval(timer);
   });
 });
 
-describe('changes', () => {
-  test('a certificate is waited for, and may be replaced', async () => {
-    const shown = new Shown();
+describe('certificate changes', () => {
+  test('waits for the first certificate, and uses its replacement', async () => {
+    const shown = new PortCertificates();
     shown.pair = undefined;
     const listener = await listen(shown);
     await expect(ask(listener, '/')).rejects.toThrow();
@@ -286,8 +292,8 @@ describe('changes', () => {
     expect(await ask(listener, '/', { ca: other.cert })).toMatchObject({ status: 200 });
   });
 
-  test('one that cannot be used does not replace one that can', async () => {
-    const shown = new Shown();
+  test('keeps the previous certificate if the new one is invalid', async () => {
+    const shown = new PortCertificates();
     const listener = await listen(shown);
     shown.pair = { cert: 'nonsense', key: 'nonsense' };
     shown.changed.push();
@@ -295,8 +301,8 @@ describe('changes', () => {
     expect(errors).toHaveLength(1);
   });
 
-  test('authorities may change, and connections of then take no further requests', async () => {
-    const shown = new Shown();
+  test('stops accepting requests on connections verified by replaced authorities', async () => {
+    const shown = new PortCertificates();
     const listener = await listen(shown);
     const agent = new Agent({
       keepAlive: true,
@@ -327,8 +333,8 @@ describe('TLS', () => {
     ['TLSv1.2', 'TLSv1.1', false],
   ] as const;
   for (const [least, spoken, works] of versions) {
-    test(`a server of ${least} and a client of ${spoken}: ${works}`, async () => {
-      const listener = await listen(new Shown(), { minVersion: least });
+    test(`a server with minimum ${least} and a client with ${spoken} connect: ${works}`, async () => {
+      const listener = await listen(new PortCertificates(), { minVersion: least });
       const answer = ask(listener, '/', {
         minVersion: spoken,
         maxVersion: spoken,
@@ -339,8 +345,8 @@ describe('TLS', () => {
     });
   }
 
-  test('a handshake that does not come to an end', async () => {
-    const listener = await listen(new Shown(), { limits: { headersTimeoutMs: 50 } });
+  test('times out a handshake that never ends', async () => {
+    const listener = await listen(new PortCertificates(), { limits: { headersTimeoutMs: 50 } });
     const socket = connectTcp(listener.port, listener.host);
     await new Promise<void>((resolve) => {
       socket.on('error', () => undefined);
@@ -348,8 +354,8 @@ describe('TLS', () => {
     });
   });
 
-  test('headers that do not come to an end', async () => {
-    const listener = await listen(new Shown(), { limits: { headersTimeoutMs: 50 } });
+  test('times out headers that never end', async () => {
+    const listener = await listen(new PortCertificates(), { limits: { headersTimeoutMs: 50 } });
     const socket = connectTls(listener.port, listener.host, { ca: authority.cert });
     let got = '';
     socket.on('data', (chunk: Buffer) => {
@@ -360,15 +366,15 @@ describe('TLS', () => {
     expect(got).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  test('headers that are too long', async () => {
-    const listener = await listen(new Shown(), { limits: { headerBytes: 2048 } });
+  test('rejects headers that are too long', async () => {
+    const listener = await listen(new PortCertificates(), { limits: { headerBytes: 2048 } });
     expect(await ask(listener, '/', { headers: { 'x-long': 'a'.repeat(500_000) } })).toMatchObject({
       status: 431,
     });
   });
 
-  test('an upgraded connection is handed on', async () => {
-    const listener = await listen(new Shown(), {
+  test('proxies an upgraded connection', async () => {
+    const listener = await listen(new PortCertificates(), {
       handler: () => ({ proxyTo: 'http://runtime/x' }),
       proxyUpgrade: async (_request, socket, _head, url) => {
         socket.end(`HTTP/1.1 101 Switching Protocols\r\n\r\n${url}`);
@@ -384,8 +390,8 @@ describe('TLS', () => {
     expect(got).toMatch(/^HTTP\/1\.1 101 [^]*http:\/\/runtime\/x$/);
   });
 
-  test('closes at once when nothing is under way, silent clients included', async () => {
-    const listener = await listen(new Shown(), { limits: { closeMs: 100 } });
+  test('closes at once if nothing is in flight, including silent clients', async () => {
+    const listener = await listen(new PortCertificates(), { limits: { closeMs: 100 } });
     const silent = connectTcp(listener.port, listener.host);
     silent.on('error', () => undefined);
     await ask(listener, '/');
@@ -401,15 +407,15 @@ describe('addresses', () => {
     ['::1', '::1'],
     ['::', '127.0.0.1'],
     ['::', '::1'],
-  ])('listening on %s it is reached at %s', async (host, at) => {
-    const listener = await listen(new Shown(), { host });
+  ])('a listener on %s is reachable at %s', async (host, at) => {
+    const listener = await listen(new PortCertificates(), { host });
     const answer = await ask({ ...listener, host: at }, '/', { rejectUnauthorized: false });
     expect(answer).toMatchObject({ status: 200 });
   });
 
-  test('one in use is named, with its flag', async () => {
-    const { port } = await listen(new Shown());
-    await expect(listen(new Shown(), { port })).rejects.toMatchObject({
+  test('reports a port in use with its flag', async () => {
+    const { port } = await listen(new PortCertificates());
+    await expect(listen(new PortCertificates(), { port })).rejects.toMatchObject({
       kind: 'conflict',
       message: `cannot listen on 127.0.0.1:${port} (--port): the address is in use`,
     });

@@ -1,6 +1,6 @@
-// The secure port: HTTP/1.1 and HTTP/2 over TLS, with certificates that may change while it runs. Upstream: the http.Server
-// with TLSConfig in pkg/kubelet/server. Owns the listening socket and every connection on it. Invariants: those of
-// listen-http.ts; a connection made under authorities that have changed since takes no further requests.
+// Listens for HTTP/1.1 and HTTP/2 over TLS, with certificates that may change at run time. Upstream: the http.Server with
+// TLSConfig in pkg/kubelet/server. Owns the listening socket and every connection on it. Invariants: those of listen-http.ts; a
+// connection that was verified by authorities that have changed since accepts no further requests.
 import { constants as tls } from 'node:crypto';
 import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -23,12 +23,12 @@ import { PacedTurns } from './paced-turns.ts';
 import { type PeerClient, PeerLimits } from './peer-limits.ts';
 
 export interface ListenHttpsOptions extends ListenHttpOptions {
-  /** Without one nobody can connect. */
+  /** Without one, no client can connect. */
   readonly certificate: ServingCertificate;
-  /** Who vouches for clients; undefined where clients are not asked for certificates. */
+  /** The authorities for client certificates; undefined if the port does not request them. */
   readonly clientAuthorities: { pem(): string; readonly changed: Subscribable<void> } | undefined;
   readonly minVersion: 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
-  /** In OpenSSL's words. */
+  /** In OpenSSL's notation. */
   readonly ciphers: string;
 }
 
@@ -42,9 +42,9 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
     ...contextOptions(options),
     allowHTTP1: true,
     requestCert: options.clientAuthorities !== undefined,
-    // Who may come in is decided by request: a client without a certificate may have a token.
+    // Decided per request: a client without a certificate may have a token.
     rejectUnauthorized: false,
-    // Not read from until it is its turn to shake hands.
+    // Not read before it is its turn for the handshake.
     pauseOnConnect: true,
     handshakeTimeout: Math.min(limits.headersTimeoutMs, limits.unknownIdleMs),
     maxHeaderListPairs: 200,
@@ -54,11 +54,11 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
       enablePush: false,
     },
   });
-  // Of HTTP/1.1 on this kind of server, which takes them only so.
+  // The options of HTTP/1.1, which this kind of server accepts only as properties.
   Object.assign(server, serverOptions(limits));
   server.maxConnections = limits.connections;
   followTimeouts(server, connections, limits);
-  const know = (connection: Connection, socket: TLSSocket): void => {
+  const register = (connection: Connection, socket: TLSSocket): void => {
     const certificate = clientCertificate(socket);
     certificates.set(connection, certificate);
     connections.add(connection);
@@ -71,10 +71,10 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, serverOptions(limits).keepAliveInitialDelay);
-    if (socket.alpnProtocol === 'h2') hangUp(socket, limits.closeMs);
-    else know(socket, socket);
+    if (socket.alpnProtocol === 'h2') closeAfterFinish(socket, limits.closeMs);
+    else register(socket, socket);
   });
-  server.on('session', (session: ServerHttp2Session) => know(session, session.socket as TLSSocket));
+  server.on('session', (session: ServerHttp2Session) => register(session, session.socket as TLSSocket));
   const certificateOf = (connection: Connection): ClientCertificate | undefined =>
     certificates.get(connection);
   serveRequests(server, { ...options, limits, connections, peers, turns, certificateOf });
@@ -91,7 +91,7 @@ export async function listenHttps(options: ListenHttpsOptions): Promise<HttpList
   };
 }
 
-/** An HTTP/2 session has few streams and few frames that are no requests, until its client is admitted. */
+/** Limits an HTTP/2 session to few streams and few control frames until its client is admitted. */
 function limitSession(session: ServerHttp2Session, client: PeerClient, limits: HttpLimits): void {
   let frames = 0;
   const onFrame = (): void => {
@@ -114,7 +114,7 @@ function contextOptions(options: ListenHttpsOptions): SecureContextOptions {
     minVersion,
     ciphers,
     honorCipherOrder: true,
-    // A session that is resumed would bring along what was verified by authorities of then.
+    // A resumed session would keep the verification by earlier authorities.
     secureOptions: tls.SSL_OP_NO_TICKET,
     ...(pair === undefined ? {} : { cert: pair.certPem, key: pair.keyPem }),
     ...(clientAuthorities === undefined ? {} : { ca: clientAuthorities.pem() }),
@@ -132,12 +132,12 @@ function followCertificates(
       server.setSecureContext(contextOptions(options));
       return true;
     } catch (err) {
-      // What was there before stays in use.
+      // The previous certificates stay in use.
       options.onError?.(err);
       return false;
     }
   };
-  // There may be a certificate by now that was not there when the context was made.
+  // A certificate may have arrived since the context was created.
   renew();
   const unsubscribe = [
     options.certificate.changed.subscribe(() => void renew()),
@@ -151,12 +151,12 @@ function followCertificates(
 }
 
 /**
- * After a frame that violates the protocol, Node sends GOAWAY and reads no more: it neither ends the session nor notices that
- * the client has gone. Only an unanswered PING shows that.
+ * After a frame that violates the protocol, Node sends GOAWAY and stops reading: it neither ends the session nor notices that
+ * the client has disconnected. Only an unanswered PING shows that.
  */
-const mostUnansweredPings = 3;
+const maxUnansweredPings = 3;
 
-/** A silent stream is no idle connection; HTTP/2 counts by its session, HTTP/1.1 by its socket. */
+/** A connection with a silent stream is not idle; HTTP/2 times out per session, HTTP/1.1 per socket. */
 function followTimeouts(server: Http2SecureServer, connections: HttpConnections, limits: HttpLimits): void {
   server.setTimeout(limits.stalledMs);
   server.on('session', (session: ServerHttp2Session) => {
@@ -164,25 +164,25 @@ function followTimeouts(server: Http2SecureServer, connections: HttpConnections,
     session.setTimeout(limits.idleMs);
     session.on('timeout', () => {
       if (connections.isIdle(session)) session.close();
-      else if (unansweredPings >= mostUnansweredPings) session.destroy();
+      else if (unansweredPings >= maxUnansweredPings) session.destroy();
       else {
         unansweredPings++;
         session.ping((err) => {
           if (err === null) unansweredPings = 0;
         });
-        // What is under way may end without a byte, and then nothing would begin to count again.
+        // In-flight exchanges may end without a byte, which would not restart the timeout.
         session.setTimeout(limits.idleMs);
       }
     });
   });
-  // Tells of sessions too, but of each only once; without anybody who hears it, Node would end them.
+  // Also emitted for sessions, but only once each; without a listener, Node would end them.
   server.on('timeout', (connection: unknown) => {
     if ('destroySoon' in (connection as Connection)) (connection as Socket).destroy();
   });
 }
 
-/** A session that has said its last waits for its client to say so, too, and that not for ever. */
-function hangUp(socket: TLSSocket, withinMs: number): void {
+/** Limits how long a finished session waits for its client to close the connection. */
+function closeAfterFinish(socket: TLSSocket, withinMs: number): void {
   socket.once('finish', () => {
     const timer = setTimeout(() => socket.destroy(), withinMs);
     socket.once('close', () => clearTimeout(timer));

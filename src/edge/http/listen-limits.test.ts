@@ -97,7 +97,7 @@ function ask({ port }: HttpListener, pair?: KeyPair): Promise<number> {
   });
 }
 
-test('a peer that holds all of its connections idle loses none of another peerâ€™s room', async () => {
+test('a peer that fills its own share of connections does not affect another peer', async () => {
   const listener = await secure({ unknownConnections: 4, unknownConnectionsPerPeer: 4 });
   const idle = Array.from({ length: 4 }, () => tcp(listener, '127.0.0.2'));
   await expect.poll(() => idle.filter(({ socket }) => !socket.connecting).length).toBe(4);
@@ -105,7 +105,7 @@ test('a peer that holds all of its connections idle loses none of another peerâ€
   await expect.poll(() => idle.filter(({ closed }) => closed).length).toBe(1);
 });
 
-test('the oldest idle connection of a peer gives way to a new one once it is a second old', async () => {
+test('drops the oldest idle connection of a peer for a new one once it is a second old', async () => {
   const listener = await plain({ unknownConnectionsPerPeer: 2 });
   const first = tcp(listener);
   const second = tcp(listener);
@@ -121,7 +121,7 @@ test('the oldest idle connection of a peer gives way to a new one once it is a s
   expect([third.closed, fourth.closed]).toEqual([false, false]);
 });
 
-test('a client with a verified certificate gets in from an address without room, once it is known', async () => {
+test('accepts a client with a verified certificate from a full address once the address is known', async () => {
   const listener = await secure({ unknownConnectionsPerPeer: 2 });
   expect(await ask(listener, admin)).toBe(200);
   const idle = Array.from({ length: 6 }, () => tcp(listener));
@@ -130,7 +130,7 @@ test('a client with a verified certificate gets in from an address without room,
   expect(idle.filter(({ closed }) => closed)).toEqual([]);
 });
 
-test('a client with a verified certificate gets in beside a flood from its own address', async () => {
+test('accepts a client with a verified certificate during a flood from its own address', async () => {
   const listener = await secure({ knownPeerConnections: 8, knownHandshakesPerSecond: 4 });
   expect(await ask(listener, admin)).toBe(200);
   const idle = Array.from({ length: 100 }, () => tcp(listener));
@@ -138,7 +138,7 @@ test('a client with a verified certificate gets in beside a flood from its own a
   expect(await ask(listener, admin)).toBe(200);
 });
 
-test('handshakes are rationed and wait their turn; those of a known address are not held up', async () => {
+test('queues handshakes above the rate, but not those of a known address', async () => {
   const listener = await secure({ handshakesPerPeerPerSecond: 1 });
   const times = await Promise.all(
     [1, 2, 3, 4].map(async () => {
@@ -151,20 +151,20 @@ test('handshakes are rationed and wait their turn; those of a known address are 
   await ask(listener, admin);
   const beganMs = performance.now();
   await Promise.all(Array.from({ length: 12 }, () => ask(listener)));
-  // Rationed, they would take ten seconds.
+  // Rate-limited, they would take ten seconds.
   expect(performance.now() - beganMs).toBeLessThan(8_000);
 });
 
-test('an idle connection of a client that is not admitted ends soon, one with a certificate stays', async () => {
+test('closes idle connections of unknown clients soon, but not those with a certificate', async () => {
   const listener = await secure({ unknownIdleMs: 300 });
   const options = { host: '127.0.0.1', port: listener.port, ca: authority.cert };
-  const stranger = watch(connectTls(options));
+  const unknown = watch(connectTls(options));
   const known = watch(connectTls({ ...options, ...admin }));
-  await expect.poll(() => stranger.closed, { timeout: 5_000 }).toBe(true);
+  await expect.poll(() => unknown.closed, { timeout: 5_000 }).toBe(true);
   expect(known.closed).toBe(false);
 });
 
-test('pipelined requests beyond the limit end the connection without being handled', async () => {
+test('closes a connection with too many pipelined requests without handling them', async () => {
   const listener = await plain({ pipelined: 4 });
   const client = tcp(listener);
   client.socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(5_000));
@@ -172,11 +172,11 @@ test('pipelined requests beyond the limit end the connection without being handl
   expect(handled).toBeLessThanOrEqual(4);
 });
 
-// Node documents neither the parser's property that stops it nor another way; without it all of them become requests.
+// Node documents no way to stop its parser; without the undocumented property, all of them would become requests.
 test.each<[string, Partial<HttpLimits>]>([
   ['more pipelined requests than allowed', {}],
   ['more requests per second than allowed', { unknownRequestsPerPeerPerSecond: 1 }],
-])('Node stops parsing a burst that was sent at once: %s', async (_, limits) => {
+])('stops Node from parsing a burst: %s', async (_, limits) => {
   let parsed = 0;
   const onRequest = (): void => {
     parsed++;
@@ -192,7 +192,7 @@ test.each<[string, Partial<HttpLimits>]>([
   expect(handled).toBeLessThanOrEqual(4);
 });
 
-test('a peer that sends too many requests gets 429 and is disconnected', async () => {
+test('answers 429 and disconnects a peer that sends too many requests', async () => {
   const listener = await plain({ unknownRequestsPerPeerPerSecond: 1 });
   const answers: Client[] = [];
   for (let each = 0; each < 3; each++) {
@@ -206,7 +206,7 @@ test('a peer that sends too many requests gets 429 and is disconnected', async (
   expect(handled).toBe(2);
 });
 
-test('an HTTP/2 session has few streams until it is admitted', async () => {
+test('limits the streams of an HTTP/2 session until its client is admitted', async () => {
   const listener = await secure({ unknownStreams: 3, admittedStreams: 77 }, 'good');
   const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.cert });
   open.push({ close: () => session.destroy() });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PacedTurns } from './paced-turns.ts';
 
-/** What work has added to the clock: timers do not fire while it runs. */
+/** The time that work has added to the clock: timers do not fire while it runs. */
 let workedMs = 0;
 let began: [name: string, atMs: number][] = [];
 
@@ -30,7 +30,7 @@ test('runs the first piece at once', () => {
   expect(began).toEqual([['a', 0]]);
 });
 
-test('pauses after each piece in proportion to what it took', async () => {
+test('pauses after each piece in proportion to its duration', async () => {
   const turns = new PacedTurns(0.25);
   turns.run(work('a', 10));
   turns.run(work('b', 20));
@@ -45,7 +45,7 @@ test('pauses after each piece in proportion to what it took', async () => {
   ]);
 });
 
-test('runs the next piece at once when the pause is over', async () => {
+test('runs the next piece at once after the pause', async () => {
   const turns = new PacedTurns(0.25);
   turns.run(work('a', 10));
   await vi.advanceTimersByTimeAsync(29);
@@ -69,11 +69,11 @@ test('runs one piece per turn of the event loop, in order, however short they ar
   }
   await vi.runAllTimersAsync();
   expect(began.map(([name]) => name)).toEqual(['a', 'b', 'c', 'd']);
-  // Others had their turn between any two of them.
+  // Other work ran between any two of them.
   expect(seen).toEqual([2, 3, 4]);
 });
 
-test('keeps new work behind work that waits', async () => {
+test('queues new work behind waiting work', async () => {
   const turns = new PacedTurns(0.25);
   turns.run(work('a', 10));
   turns.run(work('b', 10));
@@ -85,7 +85,7 @@ test('keeps new work behind work that waits', async () => {
   expect(began.map(([name]) => name)).toEqual(['a', 'b', 'c']);
 });
 
-test('goes on after a piece that throws', async () => {
+test('continues after a piece that throws', async () => {
   const turns = new PacedTurns(0.25);
   turns.run(work('a', 10));
   turns.run(() => {

@@ -1,5 +1,5 @@
-// Runs work for clients that are not admitted in a bounded share of the event loop's time: one piece per turn of the loop, and
-// after each a pause in proportion to what it took. Work of everybody else runs in between. Callers bound how much waits.
+// Runs work for clients that are not admitted in a bounded share of the event loop's time: one piece per turn of the loop, each
+// followed by a pause in proportion to its duration. Other work runs in between. Callers bound the queue.
 
 export class PacedTurns {
   readonly #share: number;
@@ -11,7 +11,7 @@ export class PacedTurns {
     this.#share = share;
   }
 
-  /** Calls `work` now, or in its turn. Only what it does before it first waits counts. */
+  /** Calls `work` now or when its turn comes. Only its synchronous part is measured. */
   run(work: () => void): void {
     if (this.#scheduled || performance.now() < this.#dueMs) {
       this.#queue.push(work);

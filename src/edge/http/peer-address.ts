@@ -1,6 +1,6 @@
-// Which clients count as one peer: an IPv4 address, or the /64 that a site gives to one IPv6 link. Pure.
+// Maps client addresses to peers: an IPv4 address, or the /64 prefix of an IPv6 link. Pure.
 
-/** `address` as the socket reports it; undefined for one that has gone. */
+/** `address` as the socket reports it; undefined for a closed socket. */
 export function peerOf(address: string | undefined): string {
   if (address === undefined) return '';
   if (!address.includes(':')) return address;

@@ -43,7 +43,7 @@ test('starts few handshakes at once, even if many addresses connect together', (
   expect(started).toBeLessThanOrEqual(70);
 });
 
-test('starts the handshake of a new address before those of addresses that have waited, whose clients may have gone', () => {
+test('starts the handshake of a new address before those of waiting addresses, whose clients may have disconnected', () => {
   for (let each = 0; each < 100; each++) connect(`10.0.0.${each}`);
   let isStarted = false;
   connect('10.0.1.1', () => {

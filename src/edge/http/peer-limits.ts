@@ -1,39 +1,39 @@
-// How much of a port its clients may use before they are admitted: connections, TLS handshakes, requests, memory. On a port
+// Limits what clients may use of a port before they are admitted: connections, TLS handshakes, requests, memory. On a port
 // without authentication no client is ever admitted. Upstream has no such limits.
-// Owns no socket but those that wait for their turn, and ends those that it drops. Invariants: a client that is not admitted
-// never holds more than its peer's share, nor all of them together more than theirs; an admitted client is not limited by what
-// the others do, and neither is a new connection of an address from which a client was admitted lately; among the rest the
-// peer with the most connections gives way first, and of its connections the oldest idle one.
+// Owns only sockets that wait for their handshake, and closes those that it drops. Invariants: a client that is not admitted
+// never uses more than its peer's share, nor all of them together more than theirs; an admitted client is not limited by the
+// others, and neither is a new connection from an address from which a client was admitted recently; among the rest, the peer
+// with the most connections loses one first, its oldest idle one.
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { HttpLimits } from './http-limits.ts';
 import { peerOf } from './peer-address.ts';
 
 interface Peer {
-  /** Not admitted ones, the oldest first. */
+  /** Clients that are not admitted, oldest first. */
   readonly clients: Set<PeerClient>;
   readonly handshakes: Rate;
   readonly requests: Rate;
-  /** When one of its connections last began its handshake. */
+  /** When one of its connections last started a handshake. */
   startedMs: number;
-  /** A client from there was admitted; until then its connections have their own share. */
+  /** Until when the address is known because a client was admitted from it; its connections have their own share. */
   knownUntilMs: number;
   requestsInFlight: number;
 }
 
-/** One connection, from its acceptance to its end. */
+/** One connection, from accept to close. */
 export interface PeerClient {
   readonly socket: Socket;
   readonly peer: Peer;
   readonly openedMs: number;
-  /** Whether it is one of the connections that peers who are not known have together. */
+  /** Whether it counts towards the connections of all unknown peers. */
   shared: boolean;
   admitted: boolean;
-  /** Called when it is admitted, to lift limits that are kept elsewhere. */
+  /** Called on admission, to lift the limits of the HTTP/2 session. */
   onAdmitted: (() => void) | undefined;
   requestsInFlight: number;
   idleSinceMs: number;
-  /** While it waits for its handshake. */
+  /** Set while it waits for its handshake. */
   start: (() => void) | undefined;
 }
 
@@ -41,9 +41,9 @@ export type Refusal = 'peer-requests' | 'requests' | 'in-flight' | 'memory';
 
 /** How long an address stays known after its last admitted request. */
 const knownMs = 3_600_000;
-/** Peers that have no connection now, kept for their rates. */
-const mostGonePeers = 2_048;
-/** A younger connection of an address that is not known is not dropped for another one of the same address. */
+/** Peers without a connection, kept for their rate limits. */
+const maxDisconnectedPeers = 2_048;
+/** A younger connection of an unknown address is not dropped for another one of the same address. */
 const youngMs = 1_000;
 const pumpMs = 20;
 const sweepMs = 500;
@@ -51,7 +51,7 @@ const sweepMs = 500;
 export class PeerLimits {
   readonly #limits: HttpLimits;
   readonly #peers = new Map<string, Peer>();
-  readonly #gone = new LRUCache<string, Peer>({ max: mostGonePeers });
+  readonly #disconnected = new LRUCache<string, Peer>({ max: maxDisconnectedPeers });
   readonly #clients = new Map<string, PeerClient>();
   readonly #waiting = new Set<PeerClient>();
   readonly #handshakes: Rate;
@@ -72,18 +72,18 @@ export class PeerLimits {
   }
 
   /**
-   * A client has connected. `start` begins to read from it, at once or later; a client for which there is no room is cut off.
-   * `handshake`: beginning costs a TLS handshake, which is rationed.
+   * Accepts a connection. `start` is called to begin reading from it, at once or later; a client above the limits is
+   * disconnected. `handshake`: starting costs a TLS handshake, which is rate-limited.
    */
   enter(socket: Socket, handshake: boolean, start: () => void): void {
     const key = addressKey(socket);
     const name = peerOf(socket.remoteAddress);
-    const peer = this.#peers.get(name) ?? this.#gone.get(name) ?? this.#newPeer();
+    const peer = this.#peers.get(name) ?? this.#disconnected.get(name) ?? this.#newPeer();
     if (!this.#hasRoom(peer)) {
       socket.destroy();
       return;
     }
-    this.#gone.delete(name);
+    this.#disconnected.delete(name);
     this.#peers.set(name, peer);
     const nowMs = performance.now();
     const client: PeerClient = {
@@ -99,19 +99,19 @@ export class PeerLimits {
     };
     this.#clients.set(key, client);
     this.#count(client, 1);
-    socket.once('close', () => this.#leave(key, name, client));
+    socket.once('close', () => this.#remove(key, name, client));
     socket.on('error', () => socket.destroy());
     this.#sweepTimer ??= setInterval(() => this.#sweep(), sweepMs).unref();
     if (!handshake || this.#mayStart(client)) this.#start(client);
     else this.#wait(client);
   }
 
-  /** Of a connection, be it plain or what TLS has made of it. */
+  /** The client of a connection, plain or TLS. */
   clientOf(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): PeerClient | undefined {
     return this.#clients.get(addressKey(socket));
   }
 
-  /** The client has proved who it is and may do what it asks: the limits of strangers are over for it. */
+  /** The client is authenticated and authorized: lifts the limits of unknown clients for it. */
   admit(client: PeerClient): void {
     client.peer.knownUntilMs = performance.now() + knownMs;
     if (client.admitted) return;
@@ -123,7 +123,7 @@ export class PeerLimits {
     client.onAdmitted?.();
   }
 
-  /** A request begins; a refusal says why it may not. */
+  /** Starts a request; returns which limit it exceeds, if any. */
   beginRequest(client: PeerClient): Refusal | undefined {
     const limits = this.#limits;
     const { peer } = client;
@@ -145,7 +145,7 @@ export class PeerLimits {
     return undefined;
   }
 
-  /** To be called once for each request that began. */
+  /** Call once for each started request. */
   endRequest(client: PeerClient): void {
     client.requestsInFlight--;
     client.idleSinceMs = performance.now();
@@ -156,7 +156,7 @@ export class PeerLimits {
     }
   }
 
-  /** Bytes of an answer that a client has yet to read; returns what gives them back. */
+  /** Counts bytes of a response that the client has not read yet; returns the function that releases them. */
   holdBytes(client: PeerClient, bytes: number): () => void {
     if (client.admitted) return () => undefined;
     this.#heldBytes += bytes;
@@ -165,7 +165,7 @@ export class PeerLimits {
     };
   }
 
-  /** Cuts off who waits. */
+  /** Disconnects clients that wait for their handshake. */
   close(): void {
     clearTimeout(this.#pumpTimer);
     clearInterval(this.#sweepTimer);
@@ -185,13 +185,13 @@ export class PeerLimits {
     };
   }
 
-  /** Makes room, if need be by dropping another connection. */
+  /** Whether the peer may connect, if needed after dropping another connection. */
   #hasRoom(peer: Peer): boolean {
     const limits = this.#limits;
     const known = isKnown(peer);
-    const most = known ? limits.knownPeerConnections : limits.unknownConnectionsPerPeer;
-    // A known address may be that of the API server and of a flood at once, so its new connections always get in.
-    if (peer.clients.size >= most) return this.#drop(peer, known ? 0 : youngMs);
+    const maxConnections = known ? limits.knownPeerConnections : limits.unknownConnectionsPerPeer;
+    // A known address may be that of the API server and of a flood at once, so its new connections are always accepted.
+    if (peer.clients.size >= maxConnections) return this.#drop(peer, known ? 0 : youngMs);
     if (known || this.#unknownConnections < limits.unknownConnections) return true;
     let largest = peer;
     for (const each of this.#peers.values())
@@ -199,21 +199,21 @@ export class PeerLimits {
     return this.#drop(largest, largest === peer ? youngMs : 0);
   }
 
-  /** The peer's oldest idle connection, unless all are younger than that. */
+  /** Drops the peer's oldest idle connection, unless all are younger than `youngestMs`. */
   #drop(peer: Peer, youngestMs: number): boolean {
     const before = performance.now() - youngestMs;
     for (const client of peer.clients) {
       if (client.openedMs > before) return false;
       if (client.requestsInFlight > 0) continue;
       client.socket.destroy();
-      // Its close comes later; its room is free now.
+      // It closes later, but no longer counts now.
       this.#count(client, -1);
       return true;
     }
     return false;
   }
 
-  /** Takes it in among those that are not admitted (1), or out (-1). Again: without effect. */
+  /** Adds the client to those that are not admitted (1) or removes it (-1). Idempotent. */
   #count(client: PeerClient, by: 1 | -1): void {
     const { clients } = client.peer;
     if (clients.has(client) === (by === 1)) return;
@@ -221,17 +221,17 @@ export class PeerLimits {
       clients.add(client);
       client.shared = !isKnown(client.peer);
     } else clients.delete(client);
-    // An address may have become known in between.
+    // The address may have become known in between.
     if (client.shared) this.#unknownConnections += by;
   }
 
-  #leave(key: string, name: string, client: PeerClient): void {
+  #remove(key: string, name: string, client: PeerClient): void {
     this.#count(client, -1);
     this.#waiting.delete(client);
     if (this.#clients.get(key) === client) this.#clients.delete(key);
     if (client.peer.clients.size === 0 && this.#peers.get(name) === client.peer) {
       this.#peers.delete(name);
-      this.#gone.set(name, client.peer);
+      this.#disconnected.set(name, client.peer);
     }
     if (this.#clients.size > 0) return;
     clearInterval(this.#sweepTimer);
@@ -258,8 +258,8 @@ export class PeerLimits {
   }
 
   /**
-   * Lets clients begin while there are handshakes left: those of known peers first, then of the peer that waits longest. Of known
-   * peers the newest first: under a flood an older one is dropped before its turn would come.
+   * Starts waiting clients while handshakes are available: those of known peers first, then of the peer that waits longest. Of
+   * known peers the newest first: under a flood, an older one is dropped before its turn.
    */
   #pump(): void {
     this.#pumpTimer = undefined;
@@ -280,14 +280,14 @@ export class PeerLimits {
     for (const client of this.#waiting) {
       const { peer } = client;
       if (isKnown(peer) || !peer.handshakes.has()) continue;
-      // Of peers that have never started, the newest: a socket that waits is not read, so the clients of the oldest may have gone.
+      // Of peers that never started, the newest: a waiting socket is not read, so the oldest clients may have disconnected.
       const isNewer = peer !== next?.peer && peer.startedMs === next?.peer.startedMs;
       if (next === undefined || peer.startedMs < next.peer.startedMs || isNewer) next = client;
     }
     return next;
   }
 
-  /** Ends connections that are not admitted and have been idle for too long, or have sent too much. */
+  /** Closes connections that are not admitted and have been idle for too long or have sent too much. */
   #sweep(): void {
     const { unknownBytes, unknownIdleMs } = this.#limits;
     const nowMs = performance.now();
@@ -307,7 +307,7 @@ function addressKey({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' 
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** A token bucket that can be looked into, with a burst of two seconds' tokens unless set. */
+/** A token bucket that can be checked without taking, with a burst of two seconds' tokens by default. */
 class Rate {
   readonly #perSecond: number;
   readonly #burst: number;

@@ -1,10 +1,15 @@
-// What of a request's headers goes on to the server that it is passed to. Pure.
-// Invariant: order, spelling and repetition stay (clients offer protocols one header each); who asked is for us alone.
-// Upstream: apimachinery/pkg/util/proxy, and the authenticators that take the token off the request.
+// The headers of a proxied upgrade request. Pure.
+// Invariant: order, spelling and repetition are kept (clients offer protocols in one header each); credentials are removed.
+// Upstream: apimachinery/pkg/util/proxy, and the authenticators that remove the token from the request.
 import type { IncomingMessage } from 'node:http';
 
-/** Hop by hop, or about who asks. The body of an upgrade is empty. */
-const kept: ReadonlySet<string> = new Set(['authorization', 'transfer-encoding', 'content-length', 'expect']);
+/** Credentials and hop-by-hop headers, which are not forwarded. The body of an upgrade is empty. */
+const removed: ReadonlySet<string> = new Set([
+  'authorization',
+  'transfer-encoding',
+  'content-length',
+  'expect',
+]);
 /** How browsers, which cannot set headers, send a token. */
 const tokenProtocol = 'base64url.bearer.authorization.k8s.io.';
 
@@ -12,7 +17,7 @@ type Request = Pick<IncomingMessage, 'rawHeaders' | 'method'> & {
   readonly socket: { readonly remoteAddress?: string | undefined };
 };
 
-/** Names and values in turn, as Node takes them. */
+/** Alternating names and values, as Node takes them. */
 export function forwardedHeaders(request: Request): string[] {
   const { rawHeaders } = request;
   const headers: string[] = [];
@@ -22,12 +27,12 @@ export function forwardedHeaders(request: Request): string[] {
     const lower = name.toLowerCase();
     if (lower === 'x-forwarded-for') forwardedFor.push(value);
     else if (lower === 'sec-websocket-protocol') addProtocols(headers, name, value);
-    else if (!kept.has(lower)) headers.push(name, value);
+    else if (!removed.has(lower)) headers.push(name, value);
   }
   const { remoteAddress } = request.socket;
   if (remoteAddress !== undefined) forwardedFor.push(remoteAddress.replace(/^::ffff:/, ''));
   if (forwardedFor.length > 0) headers.push('X-Forwarded-For', forwardedFor.join(', '));
-  // Whatever the client said of a body: none is passed on. Without it Node would announce one in chunks.
+  // No body is forwarded. Without this header, Node would announce a chunked one.
   if (request.method !== 'GET') headers.push('Content-Length', '0');
   return headers;
 }

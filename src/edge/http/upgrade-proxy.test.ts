@@ -33,26 +33,26 @@ async function listening(server: Server | ReturnType<typeof createTcp>): Promise
   return (server.address() as AddressInfo).port;
 }
 
-/** Taken by sockets of both kinds, and known to the types of one. */
+/** Accepted by both kinds of sockets, but typed for one only. */
 const halfOpen: object = { allowHalfOpen: true };
 
 interface Front {
   readonly port: number;
   readonly proxy: UpgradeProxy;
-  /** Every tunnel that there was. */
+  /** All tunnels so far. */
   readonly tunnels: Promise<void>[];
-  /** As when the kubelet stops. */
+  /** Aborted to simulate a stop of the kubelet. */
   readonly close: () => void;
 }
 
-/** A port that passes every upgrade on to `url`. */
+/** A port that proxies every upgrade to `url`. */
 async function front(
   url: string,
   options: Partial<UpgradeProxyOptions> & { readonly secure?: boolean } = {},
 ): Promise<Front> {
   const proxy = new UpgradeProxy({ idleMs: 0, onError: (err) => void errors.push(err.message), ...options });
   const server = options.secure ? createHttps({ cert: certificate, key }) : createHttp();
-  // As the kubelet's ports have it: what is silent for so long is closed, unless it is a stream.
+  // As on the kubelet's ports: silent connections are closed, unless they are streams.
   server.timeout = 300;
   const tunnels: Promise<void>[] = [];
   const abort = new AbortController();
@@ -71,7 +71,7 @@ interface Backend {
   readonly sockets: Socket[];
 }
 
-/** Reads a request's head, switches, and leaves the rest to `then`. */
+/** Reads the head of a request, switches protocols and leaves the rest to `then`. */
 async function backend(then: (socket: Socket, rest: Buffer) => void, answer = switching): Promise<Backend> {
   const requests: string[] = [];
   const sockets: Socket[] = [];
@@ -115,7 +115,7 @@ function client(port: number, allowHalfOpen = false): Socket {
   return socket;
 }
 
-/** All that comes, leaving the other direction open. */
+/** Reads to the end, leaving the other direction open. */
 async function readAll(socket: Socket): Promise<string> {
   let got = '';
   socket.on('data', (chunk: Buffer) => {
@@ -128,7 +128,7 @@ async function readAll(socket: Socket): Promise<string> {
   return got;
 }
 
-/** What the client gets until the end. */
+/** What the client receives until the end. */
 async function exchange(port: number, say: string | Buffer): Promise<string> {
   const socket = client(port, true);
   socket.write(say);
@@ -143,7 +143,7 @@ const echo = (socket: Socket, rest: Buffer): void => {
 };
 
 describe('UpgradeProxy', () => {
-  test('passes the request on: path of the URL, headers as they came, without who asked', async () => {
+  test("forwards the request with the URL's path and the headers as received, without credentials", async () => {
     const to = await backend((socket) => socket.end());
     const { port } = await front(to.url);
     const answer = await exchange(
@@ -170,7 +170,7 @@ describe('UpgradeProxy', () => {
     ]);
   });
 
-  test('announces no body, whatever the client says', async () => {
+  test('announces no body, whatever the client sends', async () => {
     const to = await backend((socket) => socket.end());
     const { port } = await front(to.url);
     expect(await exchange(port, `${ask(['Content-Length: 5'])}hello`)).toBe(switching);
@@ -179,7 +179,7 @@ describe('UpgradeProxy', () => {
     ]);
   });
 
-  test('what comes along with the request and with the answer is not lost', async () => {
+  test('loses no bytes sent along with the request and the response', async () => {
     const to = await backend((socket, rest) => {
       socket.write('early;');
       echo(socket, rest);
@@ -192,7 +192,7 @@ describe('UpgradeProxy', () => {
     expect(await readAll(socket)).toBe(`${switching}early;first second`);
   });
 
-  test('the last words of a server that hangs up on a client who goes on talking are not lost', async () => {
+  test('delivers the final bytes of a server that closes while the client is still sending', async () => {
     const to = await backend(() => undefined);
     const got: Buffer[] = [];
     const talker = new Duplex({
@@ -211,18 +211,18 @@ describe('UpgradeProxy', () => {
     });
     client(await listening(server)).write(ask());
     while (got.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    // All in one go: what is written next fails before anybody could have read.
-    to.sockets[0]?.write('last words');
+    // Synchronously: the next write fails before anything is read.
+    to.sockets[0]?.write('final bytes');
     to.sockets[0]?.resetAndDestroy();
     talker.push('and another thing');
     await once(talker, 'finish');
-    expect(Buffer.concat(got).toString()).toBe(`${switching}last words`);
+    expect(Buffer.concat(got).toString()).toBe(`${switching}final bytes`);
     talker.push(null);
     talker.destroy();
     await tunnel;
   });
 
-  test('a half-closed client still gets its answer, and so does a half-closed server', async () => {
+  test('a half-closed client still receives, and so does a half-closed server', async () => {
     const afterEnd = await backend((socket) => {
       let seen = '';
       socket.on('data', (chunk: Buffer) => {
@@ -258,7 +258,7 @@ describe('UpgradeProxy', () => {
   });
 
   test.each([false, true])(
-    'large data both ways at once, intact (TLS towards the client: %s)',
+    'transfers large data intact in both directions at once (TLS towards the client: %s)',
     async (secure) => {
       const to = await backend(echo);
       const { port, tunnels } = await front(to.url, { secure });
@@ -281,7 +281,7 @@ describe('UpgradeProxy', () => {
     },
   );
 
-  test('who does not read stops who writes', async () => {
+  test('applies backpressure in both directions', async () => {
     let written = 0;
     const chunk = Buffer.alloc(64 * 1024);
     const most = 64 * 1024 * 1024;
@@ -297,7 +297,7 @@ describe('UpgradeProxy', () => {
     socket.write(ask());
     await once(socket, 'data');
     socket.pause();
-    // Until nothing moves any more: the buffers of two connections are full.
+    // Until the buffers of both connections are full.
     let before = -1;
     while (before !== written) {
       before = written;
@@ -309,24 +309,24 @@ describe('UpgradeProxy', () => {
     expect(proxy.open).toBe(0);
   });
 
-  test.each(['client', 'server'] as const)('a %s that vanishes takes the other side along', async (who) => {
+  test.each(['client', 'server'] as const)('closes both sides if the %s vanishes', async (side) => {
     const to = await backend(echo);
     const { port, proxy, tunnels } = await front(to.url);
     const socket = client(port);
     socket.write(`${ask()}hello`);
     await once(socket, 'data');
     expect(proxy.open).toBe(1);
-    if (who === 'client') socket.resetAndDestroy();
+    if (side === 'client') socket.resetAndDestroy();
     else to.sockets[0]?.resetAndDestroy();
     await Promise.all(tunnels);
     expect(proxy.open).toBe(0);
     if (!socket.closed) await once(socket, 'close');
   });
 
-  test('a refusal of the server is the answer', async () => {
+  test('relays an error response of the server', async () => {
     const body = 'unable to upgrade: missing upgrade headers';
     const refusal = `HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-    // It keeps the connection, as Go does: the length tells the end.
+    // It keeps the connection open, as Go does: the content length marks the end.
     const to = await backend(() => undefined, refusal);
     const { port, tunnels } = await front(to.url);
     expect(await exchange(port, ask())).toBe(
@@ -337,12 +337,12 @@ describe('UpgradeProxy', () => {
 
   test.each([
     [
-      'nobody listens',
+      'a refused connection',
       'http://127.0.0.1:1/x',
       'error dialing backend: dial tcp 127.0.0.1:1: connect: connection refused',
     ],
     ['another scheme', 'unix:///run/x', 'error dialing backend: unknown scheme: unix'],
-  ])('%s: 500 and why', async (_name, url, why) => {
+  ])('answers 500 with the reason for %s', async (_name, url, why) => {
     const { port, tunnels } = await front(url);
     const answer = await exchange(port, ask());
     expect(answer).toMatch(/^HTTP\/1\.1 500 Internal Server Error\r\n/);
@@ -352,14 +352,14 @@ describe('UpgradeProxy', () => {
   });
 
   test.each([
-    ['hangs up instead of answering', '', /unexpected EOF\n$/],
+    ['closes instead of responding', '', /unexpected EOF\n$/],
     [
       'does not upgrade',
       'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
       /invalid upgrade response: status code 200\n$/,
     ],
-    ['speaks another language', 'SSH-2.0-OpenSSH\r\n', /\n$/],
-  ])('a server that %s: 500', async (_name, answer, why) => {
+    ['speaks another protocol', 'SSH-2.0-OpenSSH\r\n', /\n$/],
+  ])('answers 500 for a server that %s', async (_name, answer, why) => {
     const to = await backend((socket) => socket.end(), answer);
     const { port, tunnels } = await front(to.url);
     const got = await exchange(port, ask());
@@ -368,14 +368,14 @@ describe('UpgradeProxy', () => {
     await Promise.all(tunnels);
   });
 
-  test('a server that never answers is given up', async () => {
+  test('times out a server that never responds', async () => {
     const to = await backend(() => undefined, '');
     const { port, tunnels } = await front(to.url, { answerMs: 50 });
-    expect(await exchange(port, ask())).toMatch(/no answer in time\n$/);
+    expect(await exchange(port, ask())).toMatch(/the server did not respond in time\n$/);
     await Promise.all(tunnels);
   });
 
-  test('a client that goes while the server makes up its mind leaves nothing', async () => {
+  test('leaves nothing open if the client disconnects before the server responds', async () => {
     const to = await backend(() => undefined, '');
     const { port, proxy, tunnels } = await front(to.url);
     const socket = client(port);
@@ -387,7 +387,7 @@ describe('UpgradeProxy', () => {
     expect(errors).toEqual([]);
   });
 
-  test('idle: closed after its time, and not while something passes; the port’s own limits do not count', async () => {
+  test("closes idle connections after the timeout only; the port's timeouts do not apply", async () => {
     const to = await backend(echo);
     const { port, tunnels } = await front(to.url, { idleMs: 1_000 });
     const socket = client(port);
@@ -403,7 +403,7 @@ describe('UpgradeProxy', () => {
     await Promise.all(tunnels);
   });
 
-  test('after one side’s end a silent other side is not waited for without end', async () => {
+  test('closes the connection if one side has ended and the other stays silent', async () => {
     const to = await backend(() => undefined);
     const { port, tunnels } = await front(to.url, { lingerMs: 50 });
     const socket = client(port, true);
@@ -412,7 +412,7 @@ describe('UpgradeProxy', () => {
     await Promise.all(tunnels);
   });
 
-  test('the server’s end is the end of every connection', async () => {
+  test('closes every connection when the server closes', async () => {
     const to = await backend(echo);
     const { close, port, proxy, tunnels } = await front(to.url);
     const sockets = [client(port), client(port)];
@@ -445,13 +445,13 @@ describe('UpgradeProxy', () => {
       return data.toString();
     };
 
-    test('a certificate that is trusted', async () => {
+    test('accepts a trusted certificate', async () => {
       const { port, tunnels } = await front(await secureEcho(), { tls: { ca: certificate } });
       expect(await say(port)).toBe('hello');
       await Promise.all(tunnels);
     });
 
-    test('one that is not: 500', async () => {
+    test('answers 500 for an untrusted certificate', async () => {
       const { port, tunnels } = await front(await secureEcho());
       expect(await exchange(port, ask())).toMatch(
         /error dialing backend: tls: failed to verify certificate: self-signed certificate\n$/,

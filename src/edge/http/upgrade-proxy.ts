@@ -1,8 +1,8 @@
-// Passes an upgraded connection (SPDY, WebSocket) on to another server, byte for byte: exec, attach and port-forward are
-// spoken between the client and the runtime's streaming server, and nobody in between understands them.
-// Owns the connections to those servers, and from the hand-over on the clients'. Invariants: no byte is lost, those that came
-// along with the request included; who reads slowly slows down who writes; when either side has gone both are closed; a
-// request that cannot be passed on gets one answer; once it settles, nothing is left open.
+// Proxies an upgraded connection (SPDY, WebSocket) to another server, byte for byte: exec, attach and port-forward are spoken
+// between the client and the runtime's streaming server.
+// Owns the connections to those servers, and the client's from the hand-over on. Invariants: no byte is lost, including those
+// sent along with the request; backpressure is passed on in both directions; when either side closes, both are closed; a request
+// that cannot be proxied gets one response; once proxy() settles, nothing stays open.
 // Upstream: apimachinery/pkg/util/proxy (UpgradeAwareHandler) as pkg/kubelet/server uses it.
 import { type ClientRequest, request as httpRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,25 +14,25 @@ import { keepReading } from './keep-reading.ts';
 import { forwardedHeaders } from './upgrade-headers.ts';
 
 export interface UpgradeProxyOptions {
-  /** Without a byte in either direction for so long, a connection is closed; 0: never. */
+  /** A connection without a byte in either direction for this long is closed; 0: never. */
   readonly idleMs: number;
-  /** How long the other server may take to answer the request. */
+  /** How long the other server may take to respond. */
   readonly answerMs?: number;
-  /** Once one side has said its last, how long the other may be silent. */
+  /** Once one side has ended, how long the other may be silent. */
   readonly lingerMs?: number;
-  /** How to talk TLS; by default as any client, with what the machine trusts. */
+  /** Options for TLS; by default the machine's trusted roots and no client certificate. */
   readonly tls?: DialTls;
-  /** What the client gets when its request could not be passed on; by default upstream's 500 with the error's text. */
+  /** The response to a request that cannot be proxied; by default upstream's 500 with the error's text. */
   readonly answer?: (err: KubeletError) => string;
-  /** Told of every request that could not be passed on. */
+  /** Called for every request that cannot be proxied. */
   readonly onError?: (err: KubeletError) => void;
 }
 
-/** A timer cannot be longer. */
-const longestMs = 2 ** 31 - 1;
+/** Node's limit for timers. */
+const maxTimerMs = 2 ** 31 - 1;
 const keepAliveMs = 15_000;
-/** Who has not taken the last bytes by then does not want them. */
-const partMs = 10_000;
+/** Grace period for the client to drain its last bytes. */
+const drainMs = 10_000;
 
 export class UpgradeProxy {
   readonly #options: UpgradeProxyOptions;
@@ -42,14 +42,14 @@ export class UpgradeProxy {
     this.#options = options;
   }
 
-  /** Connections that are being passed on now. */
+  /** The number of connections that are being proxied. */
   get open(): number {
     return this.#open;
   }
 
   /**
-   * Takes the client's socket over; settles when both sides are closed, and never rejects. `head` is what the client sent
-   * already after its request; aborting closes both.
+   * Takes over the client's socket; settles when both sides are closed, and never rejects. `head` is what the client has
+   * already sent after its request; aborting closes both.
    */
   async proxy(
     request: IncomingMessage,
@@ -75,16 +75,16 @@ export class UpgradeProxy {
 class Tunnel {
   readonly #options: UpgradeProxyOptions;
   readonly #client: Duplex;
-  readonly #gone: Promise<void>;
+  readonly #clientClosed: Promise<void>;
   #outgoing: ClientRequest | undefined;
   #backend: Duplex | undefined;
 
   constructor(options: UpgradeProxyOptions, client: Duplex) {
     this.#options = options;
     this.#client = client;
-    // A client that breaks off is no failure of ours; its close tells.
+    // An error of the client is not reported; its 'close' event follows.
     client.on('error', () => client.destroy());
-    this.#gone = new Promise((resolve) => {
+    this.#clientClosed = new Promise((resolve) => {
       if (client.destroyed) resolve();
       else client.once('close', () => resolve());
     });
@@ -92,19 +92,19 @@ class Tunnel {
 
   async run(request: IncomingMessage, head: Buffer, url: string): Promise<void> {
     const client = this.#client as Partial<Socket>;
-    // The limits of a port that answers requests are not those of a stream.
+    // The port's timeouts do not apply to a stream.
     client.setTimeout?.(0);
     client.setKeepAlive?.(true, keepAliveMs);
     client.setNoDelay?.(true);
-    // Its last word is not ours.
+    // The client may end its side while it still receives.
     this.#client.allowHalfOpen = true;
-    void this.#gone.then(() => this.destroy());
+    void this.#clientClosed.then(() => this.destroy());
     try {
       await this.#connect(request, head, new URL(url));
     } catch (err) {
-      this.#refuse(asRefusal(err));
+      this.#fail(asKubeletError(err));
     }
-    await this.#gone;
+    await this.#clientClosed;
     const backend = this.#backend;
     if (backend !== undefined && !backend.closed) {
       await new Promise<void>((resolve) => {
@@ -133,7 +133,7 @@ class Tunnel {
       });
       this.#outgoing = outgoing;
       const timer = setTimeout(
-        () => outgoing.destroy(new Error('no answer in time')),
+        () => outgoing.destroy(new Error('the server did not respond in time')),
         this.#options.answerMs ?? 30_000,
       );
       const settle = (then: () => void): void => {
@@ -141,7 +141,7 @@ class Tunnel {
         then();
       };
       outgoing.once('close', () => settle(resolve));
-      // For good: a connection that breaks later must not go unheard.
+      // Permanent: an error after the upgrade must not be uncaught.
       outgoing.on('error', (err) => settle(() => reject(sendError(err, url))));
       outgoing.once('upgrade', (response, socket, firstBytes) =>
         settle(() => {
@@ -167,53 +167,53 @@ class Tunnel {
     if (firstBytes.length > 0) client.write(firstBytes);
     if (head.length > 0) backend.write(head);
     const { idleMs, lingerMs = 30_000 } = this.#options;
-    // Whatever passes, passes here, in either direction.
+    // The backend's socket carries both directions.
     this.#limitIdle(backend);
     const onEnd = (): void => {
       (backend as Socket).setTimeout(idleMs === 0 ? lingerMs : Math.min(idleMs, lingerMs));
     };
-    // A client may have said its last before anybody read.
+    // The client may have ended before the pipe was set up.
     if (client.readableEnded) onEnd();
     for (const side of [client, backend]) side.once('end', onEnd);
     keepReading(backend);
     backend.on('error', () => backend.destroy());
     backend.once('close', () => {
-      // Also when it broke off: what it has said before is the client's.
+      // Also on an error: the client gets everything that was received before.
       if (!backend.readableEnded) client.end();
-      this.#part();
+      this.#drain();
     });
     client.pipe(backend);
     backend.pipe(client);
   }
 
-  /** The other server's own refusal, as it is. */
+  /** Relays the other server's error response unchanged. */
   #relay(response: IncomingMessage): void {
     const client = this.#client;
     client.write(headText(response, ['connection', 'keep-alive', 'transfer-encoding']));
     response.on('error', () => client.destroy());
     response.pipe(client);
-    this.#part();
+    this.#drain();
   }
 
-  #refuse(err: KubeletError): void {
+  #fail(err: KubeletError): void {
     this.#outgoing?.destroy();
     this.#backend?.destroy();
     if (this.#client.destroyed) return;
     this.#options.onError?.(err);
-    this.#client.end((this.#options.answer ?? plainAnswer)(err));
-    this.#part();
+    this.#client.end((this.#options.answer ?? plainError)(err));
+    this.#drain();
   }
 
   /**
-   * Lets the client take what is still on its way. What it sends is read past until it closes: a socket that is closed with
-   * something unread in it takes back what it has sent.
+   * Lets the client read the remaining bytes. What it sends is discarded until it closes: a socket that is closed with
+   * unread data resets the connection, which discards what was sent.
    */
-  #part(): void {
+  #drain(): void {
     const client = this.#client;
     if (client.destroyed) return;
     let timer: NodeJS.Timeout | undefined;
     const onWritten = (): void => {
-      timer = setTimeout(() => client.destroy(), partMs);
+      timer = setTimeout(() => client.destroy(), drainMs);
     };
     client.once('close', () => clearTimeout(timer));
     if (client.writableFinished) onWritten();
@@ -223,25 +223,25 @@ class Tunnel {
   }
 
   #limitIdle(socket: Duplex): void {
-    // Apart from the time: with a time of 0 Node would forget who listens.
+    // Registered separately: with a timeout of 0, setTimeout() would remove the listener.
     socket.once('timeout', () => this.destroy());
-    (socket as Partial<Socket>).setTimeout?.(Math.min(this.#options.idleMs, longestMs));
+    (socket as Partial<Socket>).setTimeout?.(Math.min(this.#options.idleMs, maxTimerMs));
   }
 }
 
 function sendError(err: Error, url: URL): KubeletError {
-  // Go's word for a server that hangs up instead of answering.
+  // Go's message for a server that closes the connection instead of responding.
   const text = codeOf(err) === 'ECONNRESET' ? 'unexpected EOF' : err.message;
   return new KubeletError('unavailable', 'UpgradeFailed', text, { cause: err, details: { host: url.host } });
 }
 
-function asRefusal(err: unknown): KubeletError {
+function asKubeletError(err: unknown): KubeletError {
   if (err instanceof KubeletError) return err;
   const text = err instanceof Error ? err.message : String(err);
   return new KubeletError('internal', 'UpgradeFailed', text, { cause: err });
 }
 
-/** A status line with its headers as they came. */
+/** A status line with its headers as received. */
 function headText(response: IncomingMessage, without: readonly string[] = []): string {
   const { rawHeaders, statusCode = 502, statusMessage = '' } = response;
   const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
@@ -253,8 +253,8 @@ function headText(response: IncomingMessage, without: readonly string[] = []): s
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
 
-/** As http.Error writes it. */
-function plainAnswer({ message }: KubeletError): string {
+/** In the format of Go's http.Error. */
+function plainError({ message }: KubeletError): string {
   const body = `${message}\n`;
   const lines = [
     `HTTP/1.1 500 ${STATUS_CODES[500]}`,
