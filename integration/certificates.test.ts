@@ -86,7 +86,7 @@ describeOnRig('certificates', () => {
     expect([existsSync(kubeconfig), existsSync(link('client'))]).toEqual([false, false]);
     expect(statSync(join(kubelet.certDir, 'kubelet-client.key.tmp')).mode & 0o777).toBe(0o600);
     await kubelet.start();
-    await kubelet.log.waitForLine(/Found the certificate signing request that was made before/);
+    await kubelet.log.waitForLine(/Adopted the existing certificate signing request/);
     expect(requests(clientSigner)).toHaveLength(1);
   });
 

@@ -30,7 +30,7 @@ async function failure(over: Parameters<typeof input>[0]): Promise<string> {
   return await opened.then(() => 'no error', describeError);
 }
 
-test('a kubeconfig that is not there is named, be it the one to join with', async () => {
+test('the error names the missing kubeconfig or bootstrap kubeconfig', async () => {
   const kubeconfig = '/nonexistent/kubelet.conf';
   expect(await failure({ kubeconfig })).toMatch(
     /cannot read the kubeconfig \/nonexistent\/kubelet.conf: ENOENT/,
@@ -40,13 +40,13 @@ test('a kubeconfig that is not there is named, be it the one to join with', asyn
   );
 });
 
-test('a server that does not answer is no reason not to begin', async () => {
+test('an API server that does not answer does not prevent the start', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'kubeconfig-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const kubeconfig = join(directory, 'kubelet.conf');
   writeFileSync(kubeconfig, kubeconfigText({ front: { url: 'https://127.0.0.1:9' }, token: 'none' }));
   const open = await loadCluster(input({ kubeconfig }));
-  const nobody = (): undefined => undefined;
-  const api = open({ request: nobody, responded: nobody, waited: nobody, retried: nobody }, new Metrics());
+  const ignore = (): undefined => undefined;
+  const api = open({ request: ignore, responded: ignore, waited: ignore, retried: ignore }, new Metrics());
   api.close();
 });

@@ -1,7 +1,7 @@
-// Keeps one certificate: asks for it when there is none, replaces it when most of its life is over or when it should say
-// something else. Upstream: client-go/util/certificate/certificate_manager.go, pkg/kubelet/certificate/transport.go.
-// Owns the pair in its store (sole writer). Invariants: the pair is on the disk before anybody is told of it; a pair that works
-// is kept until the next one is there.
+// Manages one certificate: requests it when it is missing, rotates it when most of its lifetime is over or its template changes.
+// Upstream: client-go/util/certificate/certificate_manager.go, pkg/kubelet/certificate/transport.go.
+// Owns the pair in its store (sole writer). Invariants: a pair is on disk before it is announced; a usable pair is kept until
+// its replacement is stored.
 import type { CertificatePair, CertificateTemplate, ServingCertificate } from '../api/ports/certificates.ts';
 import { raceAbort, untilAborted } from '../base/abort/race-abort.ts';
 import { Channel, type Subscribable } from '../base/channel.ts';
@@ -13,19 +13,19 @@ import type { Secret } from '../base/log/secret.ts';
 import { requestName, sameTemplate, usagesOf } from './certificate-request.ts';
 import type { CsrApi } from './csr-api.ts';
 import { type CertificateView, servingView } from './current-certificate.ts';
-import { answersHealthily, askForCertificate } from './request-certificate.ts';
+import { hasServerAnswered, requestCertificate } from './request-certificate.ts';
 import { computeRotation, doubtClock, isExpired } from './rotation.ts';
 
 export interface PairStore {
-  /** Undefined when there is none; rejects when what is there cannot be used. */
+  /** Undefined when nothing is stored; rejects when the stored pair cannot be used. */
   current(): Promise<CertificatePair | undefined>;
-  /** Rejects, and changes nothing, when the two do not belong together. */
+  /** Rejects and changes nothing when key and certificate do not match. */
   update(certPem: string, key: Secret): Promise<CertificatePair>;
 }
 
-/** A key that is kept on disk until its certificate is there. */
+/** A key that is kept on disk until its certificate is issued. */
 export interface PendingKey {
-  /** The one that is there, or a new one. */
+  /** The stored key, or a new one. */
   take(): Promise<Secret>;
   drop(): Promise<void>;
 }
@@ -46,51 +46,51 @@ export interface CertificateManagerDeps {
   readonly templateChanged?: Subscribable<void> | undefined;
   readonly store: PairStore;
   readonly maker: CertificateMaker;
-  /** For a first certificate. */
+  /** For the first certificate. */
   readonly pendingKey: PendingKey | undefined;
-  /** Whom to ask, given that there is a certificate to ask with or not. */
+  /** The API with this certificate's identity, or with other credentials while there is no usable certificate. */
   readonly api: (hasCertificate: boolean) => Promise<CsrApi>;
-  /** False: only a first certificate is asked for. */
+  /** False: only the first certificate is requested. */
   readonly rotate: boolean;
-  /** So long without a certificate, while the server refuses us: then the kubelet ends, so that a next one begins anew. */
+  /** Without a usable certificate for this long, while the API server answers, the kubelet exits to be restarted. */
   readonly exitAfterMs: number | undefined;
   readonly random: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** How long an approval may take before the request is made anew. */
+/** How long an approval may take before another request is made. */
 const approvalMs = 15 * 60_000;
-/** Timers do not notice when the wall clock steps. */
+/** Timers do not fire early when the wall clock steps. */
 const recheckMs = 10 * 60_000;
-const delaysMs = [2_000, 4_000, 8_000, 16_000] as const;
-const longestDelayMs = 32_000;
-const delayJitter = 0.1;
+const backoffMs = [2_000, 4_000, 8_000, 16_000] as const;
+const maxBackoffMs = 32_000;
+const backoffJitter = 0.1;
 
 export class CertificateManager implements Component, ServingCertificate {
   readonly wakes;
   readonly changed = new Channel<void>();
-  /** With the life of the one before, in seconds; undefined when there was none. */
+  /** Carries the age of the previous certificate in seconds; undefined when there was none. */
   readonly renewed = new Channel<number | undefined>();
   readonly failed = new Channel<void>();
   readonly #deps: CertificateManagerDeps;
   #pair: CertificatePair | undefined;
-  #chance = 0;
-  #loaded = false;
+  #jitter = 0;
+  #isLoaded = false;
   #mustRotate = false;
-  #serverAnswers = false;
+  #hasServerAnswered = false;
   #availableMs = 0;
   #failures = 0;
   #lastFailure = '';
   #wake: () => void = () => undefined;
-  /** What was last thought of asking for. */
-  #wanted: CertificateTemplate | undefined;
-  /** What is being asked for now. */
-  #asking: AbortController | undefined;
+  /** The template of the last step. */
+  #lastTemplate: CertificateTemplate | undefined;
+  /** Cancels the request in flight. */
+  #inFlight: AbortController | undefined;
 
   constructor(deps: CertificateManagerDeps) {
     this.#deps = deps;
-    this.#chance = deps.random();
+    this.#jitter = deps.random();
     this.wakes = deps.templateChanged === undefined ? [] : [on(deps.templateChanged, () => this.poke())];
   }
 
@@ -98,10 +98,10 @@ export class CertificateManager implements Component, ServingCertificate {
     return `${this.#deps.name} certificate`;
   }
 
-  /** Takes what the last life left, or what is given where that left nothing. Whoever needs it early calls this early. */
+  /** Loads the stored pair, or else `initial`. start() does so too, if this was not called before. */
   async load(initial?: CertificatePair): Promise<void> {
     const { clock, log, store } = this.#deps;
-    this.#loaded = true;
+    this.#isLoaded = true;
     this.#availableMs = clock.monotonic();
     const found = await this.#stored();
     if (found !== undefined && !isExpired(found.facts, clock.now())) {
@@ -112,20 +112,20 @@ export class CertificateManager implements Component, ServingCertificate {
     }
     if (found !== undefined) {
       const notAfter = new Date(found.facts.notAfterMs).toISOString();
-      log.warn('Certificate has expired, asking for another one', { certificate: this.#deps.name, notAfter });
+      log.warn('Certificate has expired, requesting another one', { certificate: this.#deps.name, notAfter });
     }
     if (initial === undefined) return;
-    // What a kubeconfig holds may be another's, with more rights than a node needs: it is replaced as soon as possible.
+    // The certificate of a kubeconfig may be that of an administrator, with more rights than a node needs: replace it at once.
     this.#pair = initial;
     this.#mustRotate = true;
     try {
       await store.update(initial.certPem, initial.key);
     } catch (err) {
-      log.error('Certificate of the kubeconfig cannot be kept', { err });
+      log.error('Failed to store the certificate of the kubeconfig', { err });
     }
   }
 
-  /** The latest there is, expired or not: that is for the other side to say, whose clock may be another. */
+  /** The latest pair, even if expired: the peer decides, and its clock may differ. */
   pair(): CertificatePair | undefined {
     return this.#pair;
   }
@@ -134,23 +134,23 @@ export class CertificateManager implements Component, ServingCertificate {
     return servingView(this.#usable());
   }
 
-  /** Seconds until it ends, negative when it has; Infinity without one. */
+  /** Seconds until it expires, negative afterwards; Infinity without a certificate. */
   ttlSeconds(): number {
     if (this.#pair === undefined) return Number.POSITIVE_INFINITY;
     return Math.trunc((this.#pair.facts.notAfterMs - this.#deps.clock.now()) / 1000);
   }
 
-  /** What should be asked for may have changed. */
+  /** The template may have changed: cancels a request in flight for another one. */
   poke(): void {
-    if (sameTemplate(this.#wanted, this.#deps.template())) return;
-    this.#asking?.abort(
-      new KubeletError('conflict', templateChanged, 'another certificate is needed by now'),
+    if (sameTemplate(this.#lastTemplate, this.#deps.template())) return;
+    this.#inFlight?.abort(
+      new KubeletError('conflict', templateChanged, 'the certificate template has changed'),
     );
     this.#wake();
   }
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
-    if (!this.#loaded) await this.load();
+    if (!this.#isLoaded) await this.load();
     return { stopped: this.#run(signal) };
   }
 
@@ -160,11 +160,11 @@ export class CertificateManager implements Component, ServingCertificate {
         await this.#step(signal);
       } catch (err) {
         if (isAbortOf(err, signal)) return;
-        // What is asked for by now is asked for at once.
+        // Request the new template without backoff.
         if (isTemplateChange(err)) continue;
         this.#failed(err);
-        this.#exitWhenHopeless();
-        await this.#pause(this.#delayMs(), signal);
+        this.#exitIfHopeless();
+        await this.#pause(this.#backoffMs(), signal);
       }
     }
   }
@@ -173,16 +173,16 @@ export class CertificateManager implements Component, ServingCertificate {
     const { clock, rotate } = this.#deps;
     if (!rotate && this.#pair !== undefined) return await untilAborted(signal);
     const template = this.#deps.template();
-    this.#wanted = template;
+    this.#lastTemplate = template;
     if (template === undefined) return await this.#pause(Number.POSITIVE_INFINITY, signal);
     const nowMs = clock.now();
     const usable = this.#usable();
     if (usable !== undefined && !this.#mustRotate) {
-      const rotation = computeRotation({ facts: usable.facts, template, chance: this.#chance, nowMs });
+      const rotation = computeRotation({ facts: usable.facts, template, jitter: this.#jitter, nowMs });
       if (rotation.rotate === 'later') {
         return await this.#pause(Math.min(rotation.atMs - nowMs, recheckMs), signal);
       }
-      this.#deps.log.v(2).info('Rotating certificates', { why: rotation.why });
+      this.#deps.log.v(2).info('Rotating certificates', { reason: rotation.reason });
     }
     await this.#renew(template, usable, signal);
   }
@@ -193,16 +193,16 @@ export class CertificateManager implements Component, ServingCertificate {
     signal: AbortSignal,
   ): Promise<void> {
     const { clock, maker, signerName, store } = this.#deps;
-    // A first one's key and name are the same in every life until it is there; later ones are new each time.
+    // The key and name of the first request survive restarts until the certificate is issued; a rotation uses a new key.
     const pending = usable === undefined ? this.#deps.pendingKey : undefined;
     const key = await (pending ?? { take: () => maker.newKey() }).take();
     const usages = usagesOf(signerName, maker.keyKind(key));
     const abort = new AbortController();
-    this.#asking = abort;
+    this.#inFlight = abort;
     try {
-      const certPem = await askForCertificate(
+      const certPem = await requestCertificate(
         {
-          // Another node's certificate, from before this one was renamed, cannot ask for this node's.
+          // A certificate from before the node was renamed is not authorized to request this node's.
           api: await this.#deps.api(usable?.facts.commonName === template.commonName),
           request: maker.request(key, template),
           name: pending && requestName(maker.publicKeyDer(key), template, usages),
@@ -214,48 +214,48 @@ export class CertificateManager implements Component, ServingCertificate {
         },
         AbortSignal.any([signal, abort.signal]),
       );
-      this.#keep(await store.update(certPem, key), usable);
+      this.#adopt(await store.update(certPem, key), usable);
       await pending?.drop();
     } catch (err) {
-      // Its answer will not change: the next try asks anew, with another key.
+      // The request's outcome is final: the next attempt makes another one with a new key.
       if (err instanceof KubeletError && isFinal(err)) await pending?.drop();
       throw err;
     } finally {
-      this.#asking = undefined;
+      this.#inFlight = undefined;
     }
     this.renewed.push(usable && (clock.now() - usable.facts.notBeforeMs) / 1000);
     this.changed.push();
-    this.#checkGain();
+    this.#checkUsefulness();
   }
 
-  /** No longer than the certificate with which it is asked can be used. */
+  /** Not beyond the expiry of the certificate that authenticates the request. */
   #waitMs(usable: CertificatePair | undefined): number {
     if (usable === undefined) return approvalMs;
     const leftMs = usable.facts.notAfterMs - this.#deps.clock.now() + 1_000;
     return Math.min(approvalMs, leftMs);
   }
 
-  #keep(pair: CertificatePair, before: CertificatePair | undefined): void {
+  #adopt(pair: CertificatePair, before: CertificatePair | undefined): void {
     const { clock, log, name, random } = this.#deps;
     this.#pair = pair;
     this.#mustRotate = false;
-    this.#serverAnswers = true;
+    this.#hasServerAnswered = true;
     this.#availableMs = clock.monotonic();
-    this.#chance = random();
+    this.#jitter = random();
     this.#lastFailure = '';
     const notAfter = new Date(pair.facts.notAfterMs).toISOString();
     const message = before === undefined ? 'Certificate was issued' : 'Certificate was rotated';
     log.info(message, { certificate: name, notAfter });
   }
 
-  /** A new certificate that would have to be replaced at once would be asked for again and again without a pause. */
-  #checkGain(): void {
+  /** Throws for a new certificate that is due for rotation already, so that the next request backs off. */
+  #checkUsefulness(): void {
     const { clock } = this.#deps;
     const pair = this.#pair;
     if (pair === undefined) return;
     const nowMs = clock.now();
     if (doubtClock(pair.facts, nowMs) !== undefined) this.#warnOfClock(pair);
-    const rotation = computeRotation({ facts: pair.facts, template: undefined, chance: this.#chance, nowMs });
+    const rotation = computeRotation({ facts: pair.facts, template: undefined, jitter: this.#jitter, nowMs });
     if (rotation.rotate === 'later') {
       this.#failures = 0;
       return;
@@ -263,14 +263,14 @@ export class CertificateManager implements Component, ServingCertificate {
     throw new KubeletError(
       'invalid',
       'UselessCertificate',
-      `the new certificate is to be replaced already: ${rotation.why}`,
+      `the new certificate is due for rotation already: ${rotation.reason}`,
     );
   }
 
   #warnOfClock({ facts }: CertificatePair): void {
     const { clock, log, name } = this.#deps;
     const date = (ms: number): string => new Date(ms).toISOString();
-    log.error("Certificate is not valid by this machine's clock: is the clock right?", {
+    log.error('Certificate is not valid by the clock of this machine, which may be wrong', {
       certificate: name,
       now: date(clock.now()),
       notBefore: date(facts.notBeforeMs),
@@ -288,8 +288,8 @@ export class CertificateManager implements Component, ServingCertificate {
     try {
       return await store.current();
     } catch (err) {
-      // differs from upstream, which does not start with a file that it cannot read.
-      log.error('Certificate cannot be read, asking for another one', { certificate: name, err });
+      // differs from upstream, which fails to start when the file cannot be read.
+      log.error('Failed to read the certificate, requesting another one', { certificate: name, err });
       return undefined;
     }
   }
@@ -298,32 +298,33 @@ export class CertificateManager implements Component, ServingCertificate {
     const { log, name } = this.#deps;
     this.failed.push();
     this.#failures++;
-    this.#serverAnswers = answersHealthily(err) ?? this.#serverAnswers;
+    this.#hasServerAnswered = hasServerAnswered(err) ?? this.#hasServerAnswered;
     const text = describeError(err);
-    const message = 'No certificate was issued, trying again';
+    const message = 'Failed to obtain a certificate, retrying';
     if (text === this.#lastFailure) log.v(2).info(message, { certificate: name, err });
     else log.error(message, { certificate: name, err });
     this.#lastFailure = text;
   }
 
-  #delayMs(): number {
-    const plainMs = delaysMs[this.#failures - 1] ?? longestDelayMs;
-    return plainMs * (1 + delayJitter * this.#deps.random());
+  #backoffMs(): number {
+    const plainMs = backoffMs[this.#failures - 1] ?? maxBackoffMs;
+    return plainMs * (1 + backoffJitter * this.#deps.random());
   }
 
-  #exitWhenHopeless(): void {
+  #exitIfHopeless(): void {
     const { clock, exitAfterMs, name } = this.#deps;
     const nowMs = clock.monotonic();
     if (this.#usable() !== undefined) this.#availableMs = nowMs;
-    if (exitAfterMs === undefined || !this.#serverAnswers || nowMs - this.#availableMs <= exitAfterMs) return;
+    if (exitAfterMs === undefined || !this.#hasServerAnswered || nowMs - this.#availableMs <= exitAfterMs)
+      return;
     throw new KubeletError(
       'forbidden',
       'NoClientCertificate',
-      `no valid ${name} certificate for ${Math.round((nowMs - this.#availableMs) / 1000)} s, and the API server refuses to issue one`,
+      `no valid ${name} certificate for ${Math.round((nowMs - this.#availableMs) / 1000)} s, and the API server does not issue one`,
     );
   }
 
-  /** Until the time is over, or what is to be asked for has changed. */
+  /** Sleeps until the time is over or the template has changed. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const woken = new Promise<void>((resolve) => {
       this.#wake = resolve;
@@ -345,7 +346,7 @@ function isTemplateChange(err: unknown): boolean {
   return err instanceof KubeletError && err.reason === templateChanged;
 }
 
-/** Denied, failed, replaced, or a name that is somebody else's. */
+/** Denied, failed or replaced, or its name is taken by a different request. */
 function isFinal({ reason }: KubeletError): boolean {
   return reason.startsWith('Certificate') || reason === 'InvalidCertificate';
 }

@@ -1,4 +1,4 @@
-// What is measured of certificates. Upstream: pkg/kubelet/certificate/kubelet.go, cmd/kubelet/app/server.go.
+// Metrics of the certificate managers. Upstream: pkg/kubelet/certificate/kubelet.go, cmd/kubelet/app/server.go.
 import type { Metrics } from '../base/metrics.ts';
 import type { CertificateManager } from './certificate-manager.ts';
 

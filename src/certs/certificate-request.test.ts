@@ -13,16 +13,16 @@ import {
 } from './certificate-request.ts';
 
 const templates = [
-  ['nothing known yet', [], false, undefined],
-  ['only a name', [{ type: 'Hostname', address: 'n' }], false, undefined],
+  ['none without addresses', [], false, undefined],
+  ['none with only a DNS name', [{ type: 'Hostname', address: 'n' }], false, undefined],
   [
-    'only a name, and that is enough',
+    'only a DNS name if that is allowed',
     [{ type: 'Hostname', address: 'n' }],
     true,
     { dnsNames: ['n'], ips: [] },
   ],
   [
-    'addresses and names, each once, in order',
+    'addresses and names, deduplicated and sorted',
     [
       { type: 'InternalIP', address: '192.0.2.2' },
       { type: 'ExternalIP', address: '192.0.2.2' },
@@ -35,13 +35,13 @@ const templates = [
     { dnsNames: ['a.example', 'b.example', 'n'], ips: ['192.0.2.2', '2001:db8::1'] },
   ],
   [
-    'a host name that is an address',
+    'a host name that is an IP address',
     [{ type: 'Hostname', address: '192.0.2.2' }],
     false,
     { dnsNames: [], ips: ['192.0.2.2'] },
   ],
   [
-    'what is empty or no address',
+    'none with empty or invalid addresses',
     [
       { type: 'InternalIP', address: '' },
       { type: 'ExternalIP', address: 'x' },
@@ -57,13 +57,13 @@ for (const [name, addresses, dnsOnly, want] of templates)
     expect(template).toEqual(want && { ...clientTemplate('n'), ...want });
   });
 
-test('usages: with an RSA key keys may be encrypted, too', () => {
+test('usagesOf: adds key encipherment for RSA keys', () => {
   expect(usagesOf(clientSigner, 'ec')).toEqual(['digital signature', 'client auth']);
   expect(usagesOf(clientSigner, 'rsa')).toEqual(['digital signature', 'client auth', 'key encipherment']);
   expect(usagesOf(servingSigner, 'ec')).toEqual(['digital signature', 'server auth']);
 });
 
-test('requestName: the same for the same, another for any difference', () => {
+test('requestName: depends on key, subject and usages', () => {
   const key = Buffer.from('key');
   const usages = usagesOf(clientSigner, 'ec');
   const name = requestName(key, clientTemplate('n'), usages);
@@ -87,13 +87,17 @@ function csr(status: CertificateSigningRequest['status'], uid = 'u'): Certificat
 
 const condition = (type: string) => ({ type, status: 'True', reason: 'R', message: 'M' });
 const verdicts = [
-  ['new', csr({}), { is: 'waiting', approved: false }],
-  ['approved, not issued', csr({ conditions: [condition('Approved')] }), { is: 'waiting', approved: true }],
-  ['issued, not approved', csr({ certificate: 'Yw==' }), { is: 'waiting', approved: false }],
+  ['new', csr({}), { state: 'pending', approved: false }],
+  [
+    'approved, not issued',
+    csr({ conditions: [condition('Approved')] }),
+    { state: 'pending', approved: true },
+  ],
+  ['issued, not approved', csr({ certificate: 'Yw==' }), { state: 'pending', approved: false }],
   [
     'issued',
     csr({ conditions: [condition('Approved')], certificate: 'Yw==' }),
-    { is: 'issued', certPem: 'c' },
+    { state: 'issued', certPem: 'c' },
   ],
   ['denied', csr({ conditions: [condition('Denied')] }), /csr-1 is denied, reason: R, message: M$/],
   [
@@ -101,24 +105,24 @@ const verdicts = [
     csr({ conditions: [condition('Approved'), condition('Failed')] }),
     /csr-1 failed, reason: R, message: M$/,
   ],
-  ['another of the same name', csr({}, 'v'), /was replaced/],
+  ['replaced by another of the same name', csr({}, 'v'), /was replaced/],
 ] as const;
 
 for (const [name, object, want] of verdicts)
   test(`judgeRequest: ${name}`, () => {
     const verdict = judgeRequest(object, 'u');
     if (want instanceof RegExp)
-      expect(verdict).toMatchObject({ is: 'refused', err: { message: expect.stringMatching(want) } });
+      expect(verdict).toMatchObject({ state: 'rejected', err: { message: expect.stringMatching(want) } });
     else expect(verdict).toEqual(want);
   });
 
-test('a request that is there already is ours when it asks for the same', () => {
+test('isSameRequest: compares signer and usages', () => {
   const same = { signerName: clientSigner, usages: ['digital signature', 'client auth'] };
   expect(isSameRequest(csr({}), same)).toBe(true);
   expect(isSameRequest(csr({}), { ...same, signerName: servingSigner })).toBe(false);
   expect(isSameRequest(csr({}), { ...same, usages: ['client auth'] })).toBe(false);
 });
 
-test('the server’s clock shows in what it made', () => {
+test('clockSkewSeconds: is derived from the creation timestamp', () => {
   expect(clockSkewSeconds(csr({}), Date.UTC(2026, 10, 17, 2, 0, 0))).toBe(10);
 });

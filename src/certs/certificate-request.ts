@@ -1,4 +1,4 @@
-// What a kubelet asks the cluster to sign, and what the answer means. Pure.
+// The contents of a certificate signing request, and the meaning of its status. Pure.
 // Upstream: pkg/kubelet/certificate/kubelet.go, pkg/kubelet/certificate/bootstrap, client-go/util/certificate/csr.
 import { createHash } from 'node:crypto';
 import { parseIp } from '../api/k8s/ip-address.ts';
@@ -18,7 +18,7 @@ export function clientTemplate(nodeName: string): CertificateTemplate {
   };
 }
 
-/** Undefined while there is no address to ask for; with `dnsOnly` a name is enough. */
+/** Undefined while the node has no IP address; with `dnsOnly` a DNS name is enough. */
 export function servingTemplate(
   nodeName: string,
   addresses: readonly NodeAddress[],
@@ -36,15 +36,15 @@ export function servingTemplate(
   return { ...clientTemplate(nodeName), dnsNames: [...dnsNames].toSorted(), ips: [...ips].toSorted() };
 }
 
-/** With an RSA key the session's key may be encrypted with it; with others nothing ever is. */
+/** Key encipherment applies to RSA keys only. */
 export function usagesOf(signerName: string, keyKind: 'ec' | 'rsa'): readonly string[] {
   const purpose = signerName === servingSigner ? 'server auth' : 'client auth';
   return ['digital signature', purpose, ...(keyKind === 'rsa' ? ['key encipherment'] : [])];
 }
 
 /**
- * The name of a bootstrap request, from all that it asks for: a kubelet that starts again while its request waits for
- * approval finds that request instead of making another one.
+ * The name of a bootstrap request, derived from its contents: a kubelet that restarts while its request is pending finds that
+ * request instead of creating another one.
  */
 export function requestName(
   publicKeyDer: Uint8Array,
@@ -65,33 +65,33 @@ export function sameTemplate(
 }
 
 type Verdict =
-  | { readonly is: 'waiting'; readonly approved: boolean }
-  | { readonly is: 'issued'; readonly certPem: string }
-  | { readonly is: 'refused'; readonly err: KubeletError };
+  | { readonly state: 'pending'; readonly approved: boolean }
+  | { readonly state: 'issued'; readonly certPem: string }
+  | { readonly state: 'rejected'; readonly err: KubeletError };
 
-/** What has become of the request that was made with this UID. */
+/** The state of the request that was created with this UID. */
 export function judgeRequest(csr: CertificateSigningRequest, uid: string | undefined): Verdict {
   const name = csr.metadata?.name ?? '';
   if (csr.metadata?.uid !== uid) {
-    return refused(
+    return rejected(
       'CertificateRequestReplaced',
       `certificate signing request ${name} was replaced by another`,
     );
   }
   const conditions = csr.status?.conditions ?? [];
   for (const { type, reason, message } of conditions) {
-    const why = `reason: ${reason ?? ''}, message: ${message ?? ''}`;
+    const details = `reason: ${reason ?? ''}, message: ${message ?? ''}`;
     if (type === 'Denied') {
-      return refused('CertificateDenied', `certificate signing request ${name} is denied, ${why}`);
+      return rejected('CertificateDenied', `certificate signing request ${name} is denied, ${details}`);
     }
     if (type === 'Failed') {
-      return refused('CertificateFailed', `certificate signing request ${name} failed, ${why}`);
+      return rejected('CertificateFailed', `certificate signing request ${name} failed, ${details}`);
     }
   }
   const approved = conditions.some(({ type }) => type === 'Approved');
   const issued = csr.status?.certificate;
-  if (!approved || issued === undefined || issued === '') return { is: 'waiting', approved };
-  return { is: 'issued', certPem: Buffer.from(issued, 'base64').toString('utf8') };
+  if (!approved || issued === undefined || issued === '') return { state: 'pending', approved };
+  return { state: 'issued', certPem: Buffer.from(issued, 'base64').toString('utf8') };
 }
 
 export function requestGone(name: string): KubeletError {
@@ -102,25 +102,25 @@ export function requestGone(name: string): KubeletError {
   );
 }
 
-function refused(reason: string, message: string): Verdict {
-  return { is: 'refused', err: new KubeletError('forbidden', reason, message) };
+function rejected(reason: string, message: string): Verdict {
+  return { state: 'rejected', err: new KubeletError('forbidden', reason, message) };
 }
 
-/** How far the server's clock is ahead of ours, in seconds, by when it says that it made the object. */
+/** How far the API server's clock is ahead of this machine's, in seconds, judged by the creation timestamp. */
 export function clockSkewSeconds(csr: CertificateSigningRequest, nowMs: number): number {
-  const made = csr.metadata?.creationTimestamp;
-  return made === undefined ? 0 : Math.round((Date.parse(made) - nowMs) / 1000);
+  const created = csr.metadata?.creationTimestamp;
+  return created === undefined ? 0 : Math.round((Date.parse(created) - nowMs) / 1000);
 }
 
-/** Whether a request with our name, found on the server, asks for what we would ask for. */
+/** Whether an existing request with the same name has the same signer and usages. */
 export function isSameRequest(
   found: CertificateSigningRequest,
   { signerName, usages }: { readonly signerName: string; readonly usages: readonly string[] },
 ): boolean {
-  const theirs: readonly string[] = found.spec.usages ?? [];
+  const existing: readonly string[] = found.spec.usages ?? [];
   return (
     found.spec.signerName === signerName &&
-    theirs.length === usages.length &&
-    usages.every((usage) => theirs.includes(usage))
+    existing.length === usages.length &&
+    usages.every((usage) => existing.includes(usage))
   );
 }

@@ -1,4 +1,4 @@
-// A pair as a TLS server takes it.
+// A certificate pair in the form that a TLS server takes.
 import type { CertificatePair } from '../api/ports/certificates.ts';
 
 export interface CertificateView {

@@ -1,5 +1,5 @@
-// Has one certificate signed: makes the request, or finds the one that an earlier life made, and waits for the answer.
-// Upstream: client-go/util/certificate/csr. Invariant: nothing is left running when it settles.
+// Requests one certificate: creates the CertificateSigningRequest, or adopts the one from before a restart, and waits until it is
+// issued. Upstream: client-go/util/certificate/csr. Invariant: nothing is left running when it settles.
 import type { CertificateSigningRequest } from '../api/k8s/types.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
 import type { Clock } from '../base/clock.ts';
@@ -8,11 +8,11 @@ import type { Logger } from '../base/log/log.ts';
 import { clockSkewSeconds, isSameRequest, judgeRequest, requestGone } from './certificate-request.ts';
 import type { CsrApi } from './csr-api.ts';
 
-interface AskInput {
+interface RequestInput {
   readonly api: CsrApi;
   /** PKCS #10 in PEM. */
   readonly request: string;
-  /** Undefined: the server chooses one. */
+  /** Undefined: the API server generates one. */
   readonly name: string | undefined;
   readonly signerName: string;
   readonly usages: readonly string[];
@@ -21,25 +21,25 @@ interface AskInput {
   readonly log: Logger;
 }
 
-/** Clocks that differ by less cannot spoil a certificate: signers begin its life five minutes in the past. */
+/** A smaller skew does not invalidate a certificate: signers backdate notBefore by five minutes. */
 const tolerableSkewSeconds = 60;
 
-/** The certificate in PEM. */
-export async function askForCertificate(input: AskInput, signal: AbortSignal): Promise<string> {
+/** Returns the certificate in PEM. Rejects when the request is denied, fails, is deleted, or is not issued within `waitMs`. */
+export async function requestCertificate(input: RequestInput, signal: AbortSignal): Promise<string> {
   const { clock, log, waitMs } = input;
-  const { csr: made, isNew } = await makeOrFind(input, signal);
-  const name = made.metadata?.name ?? '';
-  const skewSeconds = clockSkewSeconds(made, clock.now());
+  const { csr, isNew } = await createOrAdopt(input, signal);
+  const name = csr.metadata?.name ?? '';
+  const skewSeconds = clockSkewSeconds(csr, clock.now());
   if (Math.abs(skewSeconds) > tolerableSkewSeconds && isNew) {
-    log.warn("This machine's clock differs from the API server's", { serverAheadSeconds: skewSeconds });
+    log.warn("The clock of this machine differs from the API server's", { serverAheadSeconds: skewSeconds });
   }
-  log.info('Waiting for a certificate to be issued', { csr: name, signer: input.signerName });
+  log.info('Waiting for the certificate to be issued', { csr: name, signer: input.signerName });
   const what = `certificate signing request ${name}`;
-  return await withDeadline({ clock, ms: waitMs, signal, what }, (within) => issued(input, made, within));
+  return await withDeadline({ clock, ms: waitMs, signal, what }, (within) => untilIssued(input, csr, within));
 }
 
-async function makeOrFind(
-  { api, log, name, request, signerName, usages }: AskInput,
+async function createOrAdopt(
+  { api, log, name, request, signerName, usages }: RequestInput,
   signal: AbortSignal,
 ): Promise<{ readonly csr: CertificateSigningRequest; readonly isNew: boolean }> {
   const csr: CertificateSigningRequest = {
@@ -55,45 +55,45 @@ async function makeOrFind(
   }
   const found = await api.get(name, signal);
   if (!isSameRequest(found, { signerName, usages })) {
-    const message = `certificate signing request ${name} is there already and asks for something else`;
+    const message = `certificate signing request ${name} already exists with another signer or other usages`;
     throw new KubeletError('conflict', 'CertificateRequestDiffers', message);
   }
-  log.info('Found the certificate signing request that was made before', { csr: name });
+  log.info('Adopted the existing certificate signing request', { csr: name });
   return { csr: found, isNew: false };
 }
 
-async function issued(
-  { api, log }: AskInput,
-  made: CertificateSigningRequest,
+async function untilIssued(
+  { api, log }: RequestInput,
+  created: CertificateSigningRequest,
   signal: AbortSignal,
 ): Promise<string> {
-  const { name = '', uid } = made.metadata ?? {};
+  const { name = '', uid } = created.metadata ?? {};
   const done = new AbortController();
-  const both = AbortSignal.any([signal, done.signal]);
+  const either = AbortSignal.any([signal, done.signal]);
   let wasApproved = false;
   const answer = new Promise<string>((resolve, reject) => {
     const confirmGone = async (): Promise<void> => {
       try {
-        tell(await api.get(name, both));
+        judge(await api.get(name, either));
       } catch (err) {
         if (isKind(err, 'not-found')) reject(requestGone(name));
       }
     };
-    const tell = (csr: CertificateSigningRequest | undefined): void => {
+    const judge = (csr: CertificateSigningRequest | undefined): void => {
       if (csr === undefined) {
-        // A list from the server's memory may be older than the request.
+        // A list from the API server's watch cache may be older than the request.
         void confirmGone();
         return;
       }
       const verdict = judgeRequest(csr, uid);
-      if (verdict.is === 'issued') resolve(verdict.certPem);
-      if (verdict.is === 'refused') reject(verdict.err);
-      if (verdict.is !== 'waiting' || !verdict.approved || wasApproved) return;
+      if (verdict.state === 'issued') resolve(verdict.certPem);
+      if (verdict.state === 'rejected') reject(verdict.err);
+      if (verdict.state !== 'pending' || !verdict.approved || wasApproved) return;
       wasApproved = true;
-      log.v(2).info('Certificate signing request is approved, waiting to be issued', { csr: name });
+      log.v(2).info('Certificate signing request was approved, waiting for the certificate', { csr: name });
     };
-    tell(made);
-    void api.follow(name, tell, both).then(() => reject(signal.reason as Error));
+    judge(created);
+    void api.follow(name, judge, either).then(() => reject(signal.reason as Error));
   });
   try {
     return await answer;
@@ -103,10 +103,10 @@ async function issued(
 }
 
 /**
- * Whether the server has answered, be it that it refuses us: then a restart with other credentials may help. Undefined: this
- * failure says nothing about it.
+ * Whether the API server answered, even if it rejected the request: then a restart with other credentials may help. Undefined when
+ * the error does not show it.
  */
-export function answersHealthily(err: unknown): boolean | undefined {
+export function hasServerAnswered(err: unknown): boolean | undefined {
   if (!(err instanceof KubeletError)) return undefined;
   if (err.kind === 'unavailable' || err.kind === 'timeout') return false;
   const { code } = err.details;

@@ -1,43 +1,43 @@
-// Decides when a certificate is to be replaced, and whether it can still be used. Pure: time and chance are brought along.
+// Decides when a certificate is rotated and whether it has expired. Pure: time and jitter are parameters.
 // Upstream: client-go/util/certificate/certificate_manager.go (nextRotationDeadline, certSatisfiesTemplate).
 import type { CertificateFacts, CertificateTemplate } from '../api/ports/certificates.ts';
 
 type Rotation =
-  | { readonly rotate: 'now'; readonly why: string }
+  | { readonly rotate: 'now'; readonly reason: string }
   | { readonly rotate: 'later'; readonly atMs: number };
 
-/** Of the lifetime: not all nodes that were made together are to ask together. */
+/** Rotation happens after 70 to 90 % of the lifetime, so that nodes that joined together do not rotate together. */
 const earliest = 0.7;
-const spreadOver = 0.2;
+const spread = 0.2;
 
 interface RotationInput {
   readonly facts: CertificateFacts | undefined;
-  /** What would be asked for; undefined while that is not known. */
+  /** What would be requested; undefined while it is unknown. */
   readonly template: CertificateTemplate | undefined;
-  /** 0 to 1: where in the span this certificate's moment lies. Drawn once per certificate. */
-  readonly chance: number;
+  /** 0 to 1: where in the rotation window this certificate is rotated. Drawn once per certificate. */
+  readonly jitter: number;
   readonly nowMs: number;
 }
 
-export function computeRotation({ facts, template, chance, nowMs }: RotationInput): Rotation {
-  if (facts === undefined) return { rotate: 'now', why: 'there is no certificate' };
-  const lacking = template === undefined ? undefined : whatLacks(facts, template);
-  if (lacking !== undefined) return { rotate: 'now', why: lacking };
-  const atMs = rotationMs(facts, chance);
-  return atMs > nowMs ? { rotate: 'later', atMs } : { rotate: 'now', why: 'most of its lifetime is over' };
+export function computeRotation({ facts, template, jitter, nowMs }: RotationInput): Rotation {
+  if (facts === undefined) return { rotate: 'now', reason: 'there is no certificate' };
+  const mismatch = template === undefined ? undefined : templateMismatch(facts, template);
+  if (mismatch !== undefined) return { rotate: 'now', reason: mismatch };
+  const atMs = rotationMs(facts, jitter);
+  return atMs > nowMs ? { rotate: 'later', atMs } : { rotate: 'now', reason: 'most of its lifetime is over' };
 }
 
-function rotationMs({ notAfterMs, notBeforeMs }: CertificateFacts, chance: number): number {
-  return notBeforeMs + (notAfterMs - notBeforeMs) * (earliest + spreadOver * chance);
+function rotationMs({ notAfterMs, notBeforeMs }: CertificateFacts, jitter: number): number {
+  return notBeforeMs + (notAfterMs - notBeforeMs) * (earliest + spread * jitter);
 }
 
-/** What the template wants and the certificate does not say. That it says more is no reason to replace it. */
-export function whatLacks(facts: CertificateFacts, template: CertificateTemplate): string | undefined {
+/** What the template has and the certificate lacks. Additional names in the certificate are accepted. */
+export function templateMismatch(facts: CertificateFacts, template: CertificateTemplate): string | undefined {
   if (facts.commonName !== template.commonName) {
     return `it is for ${facts.commonName}, not for ${template.commonName}`;
   }
-  const missing = (have: readonly string[], want: readonly string[]): string =>
-    want.filter((each) => !have.includes(each)).join(', ');
+  const missing = (actual: readonly string[], required: readonly string[]): string =>
+    required.filter((each) => !actual.includes(each)).join(', ');
   const lists = [
     ['the DNS name', missing(facts.dnsNames, template.dnsNames)],
     ['the address', missing(facts.ips, template.ips)],
@@ -47,14 +47,14 @@ export function whatLacks(facts: CertificateFacts, template: CertificateTemplate
   return found && `it lacks ${found[0]} ${found[1]}`;
 }
 
-/** A certificate that is not valid yet counts: a clock that is behind comes right before a new one would help. */
+/** A certificate that is not valid yet has not expired: a slow clock is corrected sooner than a new certificate would help. */
 export function isExpired({ notAfterMs }: CertificateFacts, nowMs: number): boolean {
   return nowMs > notAfterMs;
 }
 
 type ClockDoubt = 'not-yet-valid' | 'expired-when-issued';
 
-/** Why a certificate that was just issued cannot be right by this machine's clock. */
+/** Why a certificate that was just issued is not valid by the clock of this machine. */
 export function doubtClock(facts: CertificateFacts, nowMs: number): ClockDoubt | undefined {
   if (nowMs < facts.notBeforeMs) return 'not-yet-valid';
   return isExpired(facts, nowMs) ? 'expired-when-issued' : undefined;

@@ -1,33 +1,37 @@
-// Decides what becomes of the pair in --cert-dir that nobody named. Pure. Upstream: InitializeTLS in cmd/kubelet/app/server.go.
+// Decides whether the self-signed pair in --cert-dir is used or replaced. Pure. Upstream: InitializeTLS in cmd/kubelet/app/server.go.
 import type { CertificateFacts } from '../api/ports/certificates.ts';
 import { computeRotation, isExpired } from './rotation.ts';
 
 type SelfSignedStep =
-  | { readonly do: 'make'; readonly why: string }
-  /** `renewAtMs` is undefined for a pair that somebody else put there. */
+  | { readonly do: 'create'; readonly reason: string }
+  /** `renewAtMs` is undefined for a pair that the kubelet did not create. */
   | { readonly do: 'use'; readonly renewAtMs: number | undefined };
 
 export interface FoundPair {
-  /** Undefined when there is none, or none that can be used. */
+  /** Undefined when there is no usable pair; `problem` says why. */
   readonly facts: CertificateFacts | undefined;
-  readonly why: string;
+  readonly problem: string;
 }
 
 /**
- * differs from upstream, which goes on with an expired pair and does not start when only one file of it is there, as a crash
- * between the two leaves it.
+ * differs from upstream, which keeps serving an expired pair, and fails to start when only one of the two files exists, as after
+ * a crash between writing them.
  */
-export function computeSelfSigned({ facts, why }: FoundPair, chance: number, nowMs: number): SelfSignedStep {
-  if (facts === undefined) return { do: 'make', why };
-  if (!isOwnMake(facts)) return { do: 'use', renewAtMs: undefined };
-  if (isExpired(facts, nowMs)) return { do: 'make', why: 'it has expired' };
-  const rotation = computeRotation({ facts, template: undefined, chance, nowMs });
+export function computeSelfSigned(
+  { facts, problem }: FoundPair,
+  jitter: number,
+  nowMs: number,
+): SelfSignedStep {
+  if (facts === undefined) return { do: 'create', reason: problem };
+  if (!isSelfSigned(facts)) return { do: 'use', renewAtMs: undefined };
+  if (isExpired(facts, nowMs)) return { do: 'create', reason: 'it has expired' };
+  const rotation = computeRotation({ facts, template: undefined, jitter, nowMs });
   return rotation.rotate === 'now'
-    ? { do: 'make', why: rotation.why }
+    ? { do: 'create', reason: rotation.reason }
     : { do: 'use', renewAtMs: rotation.atMs };
 }
 
-/** As kubelets name the certificates they sign themselves: the host, its authority, and the second of their making. */
-function isOwnMake({ commonName, issuer }: CertificateFacts): boolean {
+/** By the names that kubelets give to self-signed certificates: the host, its CA, and the second of their creation. */
+function isSelfSigned({ commonName, issuer }: CertificateFacts): boolean {
   return /@\d+$/.test(commonName) && /-ca@\d+$/.test(issuer);
 }

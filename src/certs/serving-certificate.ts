@@ -83,7 +83,7 @@ function fromFiles({ clock, host, log, node, random, settings }: ServingDeps): S
   const { certFile, keyFile, reload, selfSigned } = settings;
   return new ServingFiles({
     files: host.servingFiles({ certFile, keyFile }),
-    make: selfSigned
+    create: selfSigned
       ? (nowMs) => host.selfSigned({ host: node.name, ips: node.hostAddresses, nowMs })
       : undefined,
     reload,

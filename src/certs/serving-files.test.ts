@@ -19,7 +19,7 @@ function world({ own = true, reload = true } = {}) {
   const build = (): ServingFiles =>
     new ServingFiles({
       files,
-      make: own ? (nowMs) => host.selfSigned({ host: 'n', ips, nowMs }) : undefined,
+      create: own ? (nowMs) => host.selfSigned({ host: 'n', ips, nowMs }) : undefined,
       reload,
       random: () => 0.5,
       clock,
@@ -39,11 +39,11 @@ function world({ own = true, reload = true } = {}) {
   return { clock, host, files, lines, start, build };
 }
 
-function shown(serving: ServingFiles): string | undefined {
+function served(serving: ServingFiles): string | undefined {
   return serving.current()?.certPem;
 }
 
-test('nothing there: a pair is made, and the next life uses it', async () => {
+test('creates a pair when there is none, and uses it again after a restart', async () => {
   const { host, start } = world();
   const first = await start();
   expect(first.serving.current()).toEqual({
@@ -53,77 +53,77 @@ test('nothing there: a pair is made, and the next life uses it', async () => {
   expect(host.pairs.get(certFile)?.facts).toMatchObject({ dnsNames: ['n'], ips: ['192.0.2.2'] });
   await first.stop();
   const second = await start();
-  expect(shown(second.serving)).toBe('certificate of self-signed 1');
+  expect(served(second.serving)).toBe('certificate of self-signed 1');
 });
 
-test('half of a pair, as a crash leaves it, is replaced', async () => {
+test('replaces half of a pair, as left by a crash', async () => {
   const { host, start } = world();
   const first = await start();
   await first.stop();
   host.pairs.delete(certFile);
   const second = await start();
-  expect(shown(second.serving)).toBe('certificate of self-signed 2');
+  expect(served(second.serving)).toBe('certificate of self-signed 2');
 });
 
-test('its own pair is made anew at 80 % of the year, and who listens is told', async () => {
+test('renews its own pair at 80 % of the year and announces it', async () => {
   const { clock, start } = world();
   const { serving } = await start();
-  let told = 0;
-  serving.changed.subscribe(() => told++);
+  let changes = 0;
+  serving.changed.subscribe(() => changes++);
   await clock.advance(291 * dayMs);
-  expect([shown(serving), told]).toEqual(['certificate of self-signed 1', 0]);
+  expect([served(serving), changes]).toEqual(['certificate of self-signed 1', 0]);
   await clock.advance(2 * dayMs);
-  expect([shown(serving), told]).toEqual(['certificate of self-signed 2', 1]);
+  expect([served(serving), changes]).toEqual(['certificate of self-signed 2', 1]);
 });
 
-test('the clock is set a year ahead: the expired pair is replaced within ten minutes, and only once', async () => {
+test('replaces the expired pair once within ten minutes when the clock is set a year ahead', async () => {
   const { clock, start } = world();
   const { serving } = await start();
   clock.stepWall(400 * dayMs);
   await clock.advance(dayMs);
-  expect(shown(serving)).toBe('certificate of self-signed 2');
+  expect(served(serving)).toBe('certificate of self-signed 2');
 });
 
-test('a pair that somebody else put there stays, expired or not', async () => {
+test('keeps a pair that it did not create, expired or not', async () => {
   const { clock, host, start } = world();
-  const foreign = memoryPair('theirs', { notBeforeMs: 0, notAfterMs: clock.now() - 1 });
+  const foreign = memoryPair('foreign', { notBeforeMs: 0, notAfterMs: clock.now() - 1 });
   host.put(certFile, foreign);
   const { serving } = await start();
   await clock.advance(400 * dayMs);
-  expect(shown(serving)).toBe('certificate of theirs');
+  expect(served(serving)).toBe('certificate of foreign');
 });
 
-test('files that are named: read, taken over when they change, kept when they break', async () => {
+test('reloads configured files when they change and keeps the current pair when they break', async () => {
   const { clock, host, files, lines, start } = world({ own: false });
   host.put(certFile, memoryPair('a', {}));
   const { serving } = await start();
-  expect(shown(serving)).toBe('certificate of a');
+  expect(served(serving)).toBe('certificate of a');
   host.put(certFile, memoryPair('b', {}));
   await clock.advance(10);
-  expect(shown(serving)).toBe('certificate of b');
+  expect(served(serving)).toBe('certificate of b');
   host.pairs.delete(certFile);
   await files.write(memoryPair('b', {}));
   host.pairs.delete(certFile);
   await clock.advance(10);
-  expect(shown(serving)).toBe('certificate of b');
-  expect(lines.some((line) => line.includes('keeping the one before'))).toBe(true);
+  expect(served(serving)).toBe('certificate of b');
+  expect(lines.some((line) => line.includes('keeping the current one'))).toBe(true);
 });
 
-test('files that are named and missing: the kubelet does not start', async () => {
+test('fails to start when a configured file is missing', async () => {
   const { build } = world({ own: false });
   await expect(build().start(new AbortController().signal)).rejects.toThrow(/cannot read/);
 });
 
-test('without ReloadKubeletServerCertificateFile a change waits for a restart', async () => {
+test('ignores changes until a restart without ReloadKubeletServerCertificateFile', async () => {
   const { clock, host, start } = world({ own: false, reload: false });
   host.put(certFile, memoryPair('a', {}));
   const { serving } = await start();
   host.put(certFile, memoryPair('b', {}));
   await clock.advance(60_000);
-  expect(shown(serving)).toBe('certificate of a');
+  expect(served(serving)).toBe('certificate of a');
 });
 
-test('the second file comes while the first change is being read: both are taken over', async () => {
+test('reads again when the second file changes during the read of the first', async () => {
   const { clock, host, files, start } = world({ own: false });
   host.put(certFile, memoryPair('a', {}));
   const { serving } = await start();
@@ -143,29 +143,29 @@ test('the second file comes while the first change is being read: both are taken
   await clock.advance(10);
   halfRead();
   await clock.advance(10);
-  expect(shown(serving)).toBe('certificate of b');
+  expect(served(serving)).toBe('certificate of b');
 });
 
-test('while somebody replaces the files in the default place, their half is not written over', async () => {
+test('does not overwrite half of a pair that another process is replacing in the default place', async () => {
   const { clock, host, lines, start } = world();
-  host.put(certFile, memoryPair('theirs', {}));
+  host.put(certFile, memoryPair('foreign', {}));
   const { serving } = await start();
   host.spoil(certFile);
   await clock.advance(dayMs);
-  expect([shown(serving), host.pairs.has(certFile)]).toEqual(['certificate of theirs', false]);
-  expect(lines.filter((line) => line.includes('keeping the one before'))).toHaveLength(1);
-  host.put(certFile, memoryPair('their next', {}));
+  expect([served(serving), host.pairs.has(certFile)]).toEqual(['certificate of foreign', false]);
+  expect(lines.filter((line) => line.includes('keeping the current one'))).toHaveLength(1);
+  host.put(certFile, memoryPair('foreign next', {}));
   await clock.advance(10);
-  expect(shown(serving)).toBe('certificate of their next');
+  expect(served(serving)).toBe('certificate of foreign next');
 });
 
-test('its own pair whose files went is made anew only when its time has come', async () => {
+test('recreates its own deleted pair only when it is due for renewal', async () => {
   const { clock, host, start } = world();
   const { serving } = await start();
   host.spoil(certFile);
   await clock.advance(dayMs);
-  expect([shown(serving), host.pairs.has(certFile)]).toEqual(['certificate of self-signed 1', false]);
+  expect([served(serving), host.pairs.has(certFile)]).toEqual(['certificate of self-signed 1', false]);
   clock.stepWall(300 * dayMs);
   await clock.advance(3_600_000);
-  expect([shown(serving), host.pairs.has(certFile)]).toEqual(['certificate of self-signed 2', true]);
+  expect([served(serving), host.pairs.has(certFile)]).toEqual(['certificate of self-signed 2', true]);
 });

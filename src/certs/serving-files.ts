@@ -1,6 +1,6 @@
-// The serving certificate from two files: those the configuration names, or a self-signed pair that is made when it is not
-// there. Upstream: InitializeTLS in cmd/kubelet/app/server.go and NewKubeletServerCertificateDynamicFileManager.
-// Owns what the secure port shows. Invariant: what cannot be used never replaces what could.
+// Serves the certificate of two files: those the configuration names, or a self-signed pair that is created when it is missing.
+// Upstream: InitializeTLS in cmd/kubelet/app/server.go and NewKubeletServerCertificateDynamicFileManager.
+// Owns the serving certificate. Invariant: files that cannot be used never replace a usable pair.
 import type { CertificatePair, ServingCertificate } from '../api/ports/certificates.ts';
 import { raceAbort } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
@@ -20,34 +20,34 @@ export interface ServingPairFiles {
 
 interface ServingFilesDeps {
   readonly files: ServingPairFiles;
-  /** Makes a pair for this host; undefined when the files are somebody else's. */
-  readonly make: ((nowMs: number) => Promise<CertificatePair>) | undefined;
-  /** Whether changes of the files are taken over. */
+  /** Creates a pair for this host; undefined when the files are configured and not the kubelet's own. */
+  readonly create: ((nowMs: number) => Promise<CertificatePair>) | undefined;
+  /** Whether changes of the files are picked up. */
   readonly reload: boolean;
   readonly random: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Timers do not notice when the wall clock steps. */
+/** Timers do not fire early when the wall clock steps. */
 const recheckMs = 10 * 60_000;
 
 export class ServingFiles implements ServingCertificate, Component {
   readonly name = 'serving certificate';
   readonly changed = new Channel<void>();
   readonly #deps: ServingFilesDeps;
-  readonly #chance: number;
+  readonly #jitter: number;
   #pair: CertificatePair | undefined;
   #renewAtMs: number | undefined;
-  /** Something changed, or its time has come, since the files were last looked at. */
-  #mustLook = false;
-  /** Why the files cannot be used, so that it is said once. */
-  #fault = '';
+  /** The files changed, or a renewal became due, since the last read. */
+  #isDirty = false;
+  /** The last failure to read the files, which is logged once. */
+  #lastFailure = '';
   #wake: () => void = () => undefined;
 
   constructor(deps: ServingFilesDeps) {
     this.#deps = deps;
-    this.#chance = deps.random();
+    this.#jitter = deps.random();
   }
 
   current(): CertificateView | undefined {
@@ -58,7 +58,7 @@ export class ServingFiles implements ServingCertificate, Component {
     return this.#pair;
   }
 
-  /** Rejects when the files that were named cannot be used: as upstream, the kubelet does not start then. */
+  /** Rejects when configured files cannot be used; as upstream, the kubelet then fails to start. */
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     await this.#load();
     return { stopped: this.#follow(signal) };
@@ -68,8 +68,8 @@ export class ServingFiles implements ServingCertificate, Component {
     const { clock, files, log, reload } = this.#deps;
     const watch = reload
       ? files.watch(
-          () => this.#look(),
-          (err) => log.v(2).info('Serving certificate cannot be watched, trying again', { err }),
+          () => this.#markDirty(),
+          (err) => log.v(2).info('Failed to watch the serving certificate, retrying', { err }),
         )
       : undefined;
     try {
@@ -77,16 +77,16 @@ export class ServingFiles implements ServingCertificate, Component {
         const changed = new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
-        const timer = clock.setTimer(this.#untilCheckMs(), () => this.#look());
+        const timer = clock.setTimer(this.#untilCheckMs(), () => this.#markDirty());
         try {
-          if (!this.#mustLook) await raceAbort(changed, signal);
+          if (!this.#isDirty) await raceAbort(changed, signal);
         } catch {
-          // Asked to stop, which the loop sees.
+          // Stopped.
           break;
         } finally {
           timer.cancel();
         }
-        this.#mustLook = false;
+        this.#isDirty = false;
         await this.#reload();
       }
     } finally {
@@ -94,9 +94,9 @@ export class ServingFiles implements ServingCertificate, Component {
     }
   }
 
-  /** The other file of a pair may change while the first one is read: that must not be missed. */
-  #look(): void {
-    this.#mustLook = true;
+  /** A flag, not only a wake-up: the second file of the pair may change while the first is read. */
+  #markDirty(): void {
+    this.#isDirty = true;
     this.#wake();
   }
 
@@ -109,64 +109,67 @@ export class ServingFiles implements ServingCertificate, Component {
     try {
       await this.#load();
     } catch (err) {
-      this.#keepBefore(err);
+      this.#keepCurrent(err);
     }
   }
 
   async #read(): Promise<CertificatePair> {
     const pair = await this.#deps.files.read();
-    this.#fault = '';
+    this.#lastFailure = '';
     return pair;
   }
 
-  #keepBefore(err: unknown): void {
-    const fault = describeError(err);
-    if (fault === this.#fault) return;
-    this.#fault = fault;
-    this.#deps.log.error('Serving certificate cannot be read, keeping the one before', { err });
+  #keepCurrent(err: unknown): void {
+    const failure = describeError(err);
+    if (failure === this.#lastFailure) return;
+    this.#lastFailure = failure;
+    this.#deps.log.error('Failed to read the serving certificate, keeping the current one', { err });
   }
 
   async #load(): Promise<void> {
-    const { clock, files, log, make } = this.#deps;
-    if (make === undefined) {
-      this.#keep(await this.#read());
+    const { clock, create, files, log } = this.#deps;
+    if (create === undefined) {
+      this.#adopt(await this.#read());
       return;
     }
     const found = await this.#find();
-    const step = computeSelfSigned(found, this.#chance, clock.now());
+    const step = computeSelfSigned(found, this.#jitter, clock.now());
     if (step.do === 'use') {
       this.#renewAtMs = step.renewAtMs;
-      this.#keep(found.pair);
+      this.#adopt(found.pair);
       return;
     }
-    const pair = await make(clock.now());
+    const pair = await create(clock.now());
     await files.write(pair);
-    log.info('Made a self-signed serving certificate', { why: step.why, name: pair.facts.commonName });
-    const next = computeSelfSigned({ facts: pair.facts, why: '' }, this.#chance, clock.now());
-    // One that is over as soon as it is made comes of a clock that jumps; it is looked at again later, not at once.
+    log.info('Created a self-signed serving certificate', {
+      reason: step.reason,
+      name: pair.facts.commonName,
+    });
+    const next = computeSelfSigned({ facts: pair.facts, problem: '' }, this.#jitter, clock.now());
+    // A pair that is due for renewal at once results from a clock step; check again later instead of looping.
     this.#renewAtMs = next.do === 'use' ? next.renewAtMs : clock.now() + recheckMs;
-    this.#keep(pair);
+    this.#adopt(pair);
   }
 
   /**
-   * What the files hold; in the middle of a life, when they cannot be read, what is shown already: somebody may be replacing
-   * them, and has done one of the two.
+   * The pair in the files, or the current pair when they cannot be read: another process may be replacing them and have
+   * written only one of the two.
    */
   async #find(): Promise<FoundPair & { readonly pair: CertificatePair | undefined }> {
     try {
       const pair = await this.#read();
-      return { pair, facts: pair.facts, why: '' };
+      return { pair, facts: pair.facts, problem: '' };
     } catch (err) {
-      if (this.#pair !== undefined) this.#keepBefore(err);
-      return { pair: this.#pair, facts: this.#pair?.facts, why: describeError(err) };
+      if (this.#pair !== undefined) this.#keepCurrent(err);
+      return { pair: this.#pair, facts: this.#pair?.facts, problem: describeError(err) };
     }
   }
 
-  #keep(pair: CertificatePair | undefined): void {
+  #adopt(pair: CertificatePair | undefined): void {
     const before = this.#pair;
     this.#pair = pair;
     if (before?.certPem === pair?.certPem && before?.key.reveal() === pair?.key.reveal()) return;
-    if (before !== undefined) this.#deps.log.info('Serving certificate has changed');
+    if (before !== undefined) this.#deps.log.info('Serving certificate changed');
     this.changed.push();
   }
 }

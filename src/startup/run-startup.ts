@@ -24,7 +24,7 @@ interface StartedUp<Cluster> extends StartupFacts<Cluster> {
   close(): void;
 }
 
-/** `stopped`: the kubelet was told to stop during start-up and has nothing to undo; it exits with 0. */
+/** `stopped`: the kubelet was stopped during start-up and has nothing to undo; it exits with 0. */
 export type StartupOutcome<Cluster> = StartedUp<Cluster> | { readonly kind: 'stopped' };
 
 export async function runStartup<Cluster>(

@@ -22,7 +22,7 @@ test('only a kubeconfig with a client certificate that has not expired makes boo
     if (text !== undefined) writeFileSync(kubeconfig, text);
     return await bootstrapReason(kubeconfig, nowMs);
   };
-  expect(await reason(undefined)).toMatch(/^there is no /);
+  expect(await reason(undefined)).toMatch(/kubelet\.conf does not exist$/);
   expect(await reason('{')).toMatch(/neither YAML nor JSON/);
   expect(await reason(kubeconfigText({ front, authority, token: 't' }))).toMatch(
     /names no client certificate/,
@@ -31,7 +31,7 @@ test('only a kubeconfig with a client certificate that has not expired makes boo
   expect(await reason(kubeconfigText({ front, authority, client }))).toBeUndefined();
   expect(await reason(undefined, Date.now() + 2 * 365 * 24 * 3_600_000)).toMatch(/has expired at/);
   expect(await reason(kubeconfigText({ front, authority, client: { cert: 'x', key: 'x' } }))).toMatch(
-    /no certificate where/,
+    /client certificate of .* is empty/,
   );
   const pattern = /"client-certificate-data":"[^"]*","client-key-data":"[^"]*"/;
   const files = '"client-certificate":"/gone.pem","client-key":"/gone.pem"';

@@ -1,4 +1,4 @@
-// The kubeconfig that a kubelet writes for itself when it has joined, and whether the one that is there can still be used.
+// Writes the kubeconfig of a kubelet that has joined, and checks whether an existing one can still be used.
 // Upstream: pkg/kubelet/certificate/bootstrap (writeKubeconfigFromBootstrapping, isClientConfigStillValid).
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
@@ -7,11 +7,11 @@ import { describeError, KubeletError } from '../../base/errors.ts';
 import { readKubeconfig } from '../apiserver/open-api-server.ts';
 import { isMissing } from '../files/pod-files.ts';
 import { factsOf, readCertificates } from './read-x509.ts';
-import { writeWhole } from './serving-pair-files.ts';
+import { writeAtomically } from './serving-pair-files.ts';
 
 /**
  * The cluster of the bootstrap kubeconfig, with the certificate instead of the token.
- * differs from upstream: proxy-url and tls-server-name, without which the server cannot be reached, are kept.
+ * differs from upstream: proxy-url and tls-server-name are kept, without which the API server may be unreachable.
  */
 function joinedKubeconfig(bootstrap: ClusterAccess, pemPath: string): string {
   const { ca, insecureSkipTlsVerify, proxyUrl, server, tlsServerName } = bootstrap;
@@ -42,26 +42,27 @@ export async function writeJoinedKubeconfig(
   bootstrap: ClusterAccess,
   pemPath: string,
 ): Promise<void> {
-  await writeWhole(path, joinedKubeconfig(bootstrap, pemPath), 0o600);
+  await writeAtomically(path, joinedKubeconfig(bootstrap, pemPath), 0o600);
 }
 
-/** Why a certificate has to be asked for with the bootstrap kubeconfig; undefined when this one can still be used. */
+/** Why the kubelet has to bootstrap; undefined when this kubeconfig has a client certificate that has not expired. */
 export async function bootstrapReason(path: string, nowMs: number): Promise<string | undefined> {
   let access: ClusterAccess;
   try {
     access = await readKubeconfig(path);
   } catch (err) {
     const missing = err instanceof KubeletError && isMissing(err.cause);
-    return missing ? `there is no ${path}` : describeError(err);
+    return missing ? `${path} does not exist` : describeError(err);
   }
   const material = access.clientCertificate?.cert;
   if (material === undefined) return `${path} names no client certificate`;
   try {
     const facts = readCertificates(await readMaterial(material)).map((each) => factsOf(each));
-    if (facts.length === 0) return `there is no certificate where ${path} says`;
-    const ended = facts.find(({ notAfterMs }) => nowMs > notAfterMs);
+    if (facts.length === 0) return `the client certificate of ${path} is empty`;
+    const expired = facts.find(({ notAfterMs }) => nowMs > notAfterMs);
     return (
-      ended && `the client certificate of ${path} has expired at ${new Date(ended.notAfterMs).toISOString()}`
+      expired &&
+      `the client certificate of ${path} has expired at ${new Date(expired.notAfterMs).toISOString()}`
     );
   } catch (err) {
     return `the client certificate of ${path} cannot be read: ${describeError(err)}`;

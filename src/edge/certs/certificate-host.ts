@@ -1,4 +1,4 @@
-// What certificates need of the outside: keys and requests made, pairs read and kept on disk.
+// Keys, certificate requests and pairs on this machine, as src/certs uses them.
 import { createPublicKey } from 'node:crypto';
 import type { CertificatePair } from '../../api/ports/certificates.ts';
 import type { Clock } from '../../base/clock.ts';

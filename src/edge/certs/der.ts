@@ -1,4 +1,4 @@
-// Just enough ASN.1 to make certificate requests and certificates: DER is written here, never read. Pure.
+// Encodes the ASN.1 that certificates and certificate requests need, in DER. Never decodes. Pure.
 // Why not a library: docs/decisions/0005-certificates-by-hand.md.
 
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
@@ -36,7 +36,7 @@ export function oid(dotted: string): Buffer {
   return der(0x06, Buffer.from(bytes));
 }
 
-/** Of a certificate (RFC 5280): two digits of the year up to 2049, four from then on. */
+/** As in certificates (RFC 5280): a two-digit year until 2049, a four-digit one from then on. */
 export function time(ms: number): Buffer {
   const text = new Date(ms).toISOString().replace(/[-:T]|\.\d{3}/g, '');
   return text < '2050' ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text));

@@ -1,5 +1,5 @@
-// Makes keys, certificate requests and self-signed certificates. Upstream: client-go/util/cert (MakeCSRFromTemplate,
-// GenerateSelfSignedCertKey). Invariant: keys are P-256, made off the event loop, and leave only as Secrets.
+// Creates keys, certificate requests and self-signed certificates. Upstream: client-go/util/cert (MakeCSRFromTemplate,
+// GenerateSelfSignedCertKey). Invariant: keys are P-256, are generated off the event loop, and are returned as Secrets only.
 import {
   createPrivateKey,
   createPublicKey,
@@ -28,7 +28,7 @@ const ids = {
 export const serverAuth = '1.3.6.1.5.5.7.3.1';
 export const clientAuth = '1.3.6.1.5.5.7.3.2';
 const version3 = der(0xa0, integer(Buffer.from([2])));
-/** digitalSignature, and keyCertSign for what signs. */
+/** digitalSignature; for the authority also keyCertSign. */
 const leafUse = der(0x03, Buffer.from([7, 0x80]));
 const authorityUse = der(0x03, Buffer.from([2, 0x84]));
 
@@ -46,7 +46,7 @@ export function makeRequest(key: Secret, template: CertificateTemplate): string 
     integer(Buffer.from([0])),
     distinguishedName(template),
     publicKeyOf(privateKey),
-    // Without names there is an empty set of attributes, not none.
+    // Without names the attribute set is empty, not absent.
     names === undefined ? der(0xa0) : der(0xa0, sequence(oid(ids.extensionRequest), set(sequence(names)))),
   );
   return toPem('CERTIFICATE REQUEST', signed(info, privateKey));
@@ -62,9 +62,9 @@ const hourMs = 3_600_000;
 const yearMs = 365 * 24 * hourMs;
 
 /**
- * A certificate for the host, signed by an authority that is made for it alone and whose key is forgotten. Valid a year,
- * from an hour ago, so that clocks may differ.
- * differs from upstream: P-256 instead of RSA 2048, which takes a hundred times as long to make.
+ * A certificate for the host, signed by a CA that is created for it alone and whose key is discarded. Valid for a year,
+ * backdated by an hour to allow for clock skew.
+ * differs from upstream: P-256 instead of RSA 2048, which takes a hundred times as long to generate.
  */
 export async function makeSelfSigned({
   host,
@@ -131,7 +131,7 @@ export function distinguishedName({
   );
 }
 
-/** The extension; undefined when there is no name to put into it. */
+/** The extension; undefined without names. */
 export function alternativeNames({
   dnsNames,
   ips,
@@ -150,7 +150,7 @@ function publicKeyOf(privateKey: KeyObject): Buffer {
   return createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
 }
 
-/** What every signed thing looks like. A bootstrap key from elsewhere may be an RSA key. */
+/** Body, algorithm and signature. A pending key that another tool created may be an RSA key. */
 function signed(body: Buffer, key: KeyObject): Buffer {
   const algorithm = key.asymmetricKeyType === 'rsa' ? sha256WithRsa : ecdsaWithSha256;
   return sequence(body, algorithm, bits(sign('sha256', body, key)));

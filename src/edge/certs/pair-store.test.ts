@@ -32,7 +32,7 @@ async function nameIn(store: PairStore): Promise<string | undefined> {
   return (await store.current())?.facts.dnsNames[0];
 }
 
-test('a pair is one file, the kubelet’s alone, and the link leads to the latest', async () => {
+test('stores each pair in one file that only the kubelet can read, and links to the latest', async () => {
   const { directory, link, store } = place();
   expect(await store.current()).toBeUndefined();
   const one = await make('one');
@@ -50,7 +50,7 @@ test('a pair is one file, the kubelet’s alone, and the link leads to the lates
   expect(await nameIn(store)).toBe('two');
 });
 
-test('what does not belong together is refused and changes nothing', async () => {
+test('rejects a mismatched pair and changes nothing', async () => {
   const { directory, store } = place();
   const [one, two] = [await make('one'), await make('two')];
   await store.update(one.certPem, one.key);
@@ -60,21 +60,21 @@ test('what does not belong together is refused and changes nothing', async () =>
   expect(readdirSync(directory)).toHaveLength(2);
 });
 
-test('a crash between file and link, and between the two links', async () => {
+test('recovers from a crash between file and symlink, and between the two symlinks', async () => {
   const { directory, link, open, store } = place();
   const one = await make('one');
   await store.update(one.certPem, one.key);
-  // The file of a second one is there, its link is not.
+  // A second file without its symlink.
   writeFileSync(join(directory, 'kubelet-client-2026-11-17-02-09-00.pem'), 'half a file');
   expect(await nameIn(open())).toBe('one');
-  // As upstream leaves it: the old link is removed, the new one not yet renamed.
+  // As upstream leaves it: the old symlink is removed, the new one not yet renamed.
   symlinkSync(readlinkSync(link), join(directory, 'kubelet-client-updated.pem'));
   rmSync(link);
   expect(await nameIn(open())).toBe('one');
   expect(lstatSync(link).isSymbolicLink()).toBe(true);
 });
 
-test('a link to nothing is no certificate; a broken file is an error with its path; both are replaced', async () => {
+test('treats a dangling symlink as no certificate, reports a broken file with its path, and replaces both', async () => {
   const { directory, link, store } = place();
   symlinkSync(join(directory, 'gone.pem'), link);
   expect(await store.current()).toBeUndefined();
@@ -88,7 +88,7 @@ test('a link to nothing is no certificate; a broken file is an error with its pa
   expect(await nameIn(store)).toBe('two');
 });
 
-test('a file where the link should be is left alone', async () => {
+test('keeps a regular file in place of the symlink', async () => {
   const { link, store } = place();
   writeFileSync(link, 'mine');
   const one = await make('one');
@@ -98,7 +98,7 @@ test('a file where the link should be is left alone', async () => {
   expect(readFileSync(link, 'utf8')).toBe('mine');
 });
 
-test('without a link: the files that are named, then those of older kubelets', async () => {
+test('reads the configured files, or else those of older kubelets, when there is no symlink', async () => {
   const { directory, open } = place();
   const [named, older] = [await make('named'), await make('older')];
   const write = (name: string, pair: typeof named): void => {
@@ -116,7 +116,7 @@ test('without a link: the files that are named, then those of older kubelets', a
   expect(await nameIn(open({ certFile: combined, keyFile: combined }))).toBe('named');
 });
 
-test('a key that waits is the same in every life until it is dropped; a broken one is replaced', async () => {
+test('keeps a pending key over restarts until it is dropped, and replaces a broken one', async () => {
   const { directory } = place();
   const path = join(directory, 'kubelet-client.key.tmp');
   const open = () => new PendingKeyFile(path, newKey, isKey);

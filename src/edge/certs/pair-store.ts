@@ -1,7 +1,7 @@
-// Certificates with their keys on the disk: a file per pair, and a link to the one that holds. Upstream:
-// client-go/util/certificate/certificate_store.go, whose names these are.
-// Invariants: files are the kubelet's alone; at any instant the link leads to a whole pair or there is none; a pair is on the
-// disk before the link leads to it.
+// Stores certificate pairs on disk: one file per pair, and a symlink to the current one.
+// Upstream: client-go/util/certificate/certificate_store.go, with the same file names.
+// Invariants: only the kubelet can read the files; at any instant the symlink leads to a whole pair or does not exist; a pair is
+// synced to disk before the symlink leads to it.
 import { lstat, open, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { CertificatePair } from '../../api/ports/certificates.ts';
@@ -9,13 +9,13 @@ import { KubeletError } from '../../base/errors.ts';
 import { Secret } from '../../base/log/secret.ts';
 import { isMissing } from '../files/pod-files.ts';
 import { readCombined, readPair } from './read-x509.ts';
-import { writeWhole } from './serving-pair-files.ts';
+import { writeAtomically } from './serving-pair-files.ts';
 
 export interface PairStoreOptions {
   readonly directory: string;
   /** `kubelet-client`, `kubelet-server` */
   readonly prefix: string;
-  /** Looked at when there is no link: a pair that somebody else keeps. */
+  /** A configured pair, read when there is no symlink. */
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly now: () => Date;
@@ -23,7 +23,7 @@ export interface PairStoreOptions {
 
 export class PairStore {
   readonly #options: PairStoreOptions;
-  /** The link. */
+  /** The symlink. */
   readonly currentPath: string;
   readonly #updatedPath: string;
 
@@ -37,17 +37,17 @@ export class PairStore {
   async current(): Promise<CertificatePair | undefined> {
     const { certFile, directory, keyFile, prefix } = this.#options;
     await this.#recover();
-    const combined = await textOf(this.currentPath);
-    if (combined !== undefined) return named(this.currentPath, () => readCombined(combined));
-    const places = [
+    const combined = await readIfExists(this.currentPath);
+    if (combined !== undefined) return withPath(this.currentPath, () => readCombined(combined));
+    const candidates = [
       [certFile, keyFile],
       [join(directory, `${prefix}.crt`), join(directory, `${prefix}.key`)],
     ] as const;
-    for (const [certPath, keyPath] of places) {
+    for (const [certPath, keyPath] of candidates) {
       if (certPath === undefined || keyPath === undefined || certPath === '') continue;
-      const [cert, key] = [await textOf(certPath), await textOf(keyPath)];
+      const [cert, key] = [await readIfExists(certPath), await readIfExists(keyPath)];
       if (cert !== undefined && key !== undefined)
-        return named(certPath, () =>
+        return withPath(certPath, () =>
           certPath === keyPath ? readCombined(cert) : readPair(cert, new Secret(key)),
         );
     }
@@ -60,12 +60,12 @@ export class PairStore {
     const path = join(dirname(this.currentPath), `${prefix}-${timeStamp(now())}.pem`);
     const text = withNewline(certPem) + withNewline(key.reveal());
     await this.#mustBeLink(this.currentPath);
-    await writeWhole(path, text, 0o600);
+    await writeAtomically(path, text, 0o600);
     await this.#linkTo(path);
     return pair;
   }
 
-  /** Of a rotation that a crash interrupted between the two links. */
+  /** Completes a rotation that a crash interrupted between removing the old symlink and renaming the new one. */
   async #recover(): Promise<void> {
     if ((await kindOf(this.currentPath)) !== undefined || (await kindOf(this.#updatedPath)) !== 'link')
       return;
@@ -77,11 +77,11 @@ export class PairStore {
     try {
       await rm(this.#updatedPath, { force: true });
       await symlink(path, this.#updatedPath);
-      // differs from upstream, which removes the old link first: in one step, there is always a certificate.
+      // differs from upstream, which removes the old symlink first: an atomic rename always leaves a certificate.
       await rename(this.#updatedPath, this.currentPath);
       await syncDirectory(dirname(path));
     } catch (cause) {
-      const message = `cannot make ${this.currentPath} lead to ${path}`;
+      const message = `cannot link ${this.currentPath} to ${path}`;
       throw new KubeletError('internal', 'FailedLink', message, { cause });
     }
   }
@@ -92,7 +92,7 @@ export class PairStore {
   }
 }
 
-/** A private key in a file of its own, kept until the certificate for it is there. Upstream: kubelet-client.key.tmp. */
+/** A private key in a file, kept until its certificate is issued. Upstream: kubelet-client.key.tmp. */
 export class PendingKeyFile {
   readonly #path: string;
   readonly #newKey: () => Promise<Secret>;
@@ -105,10 +105,10 @@ export class PendingKeyFile {
   }
 
   async take(): Promise<Secret> {
-    const text = await textOf(this.#path);
+    const text = await readIfExists(this.#path);
     if (text !== undefined && this.#isKey(text)) return new Secret(text);
     const key = await this.#newKey();
-    await writeWhole(this.#path, key.reveal(), 0o600);
+    await writeAtomically(this.#path, key.reveal(), 0o600);
     return key;
   }
 
@@ -117,7 +117,7 @@ export class PendingKeyFile {
   }
 }
 
-function named(path: string, read: () => CertificatePair): CertificatePair {
+function withPath(path: string, read: () => CertificatePair): CertificatePair {
   try {
     return read();
   } catch (cause) {
@@ -125,8 +125,8 @@ function named(path: string, read: () => CertificatePair): CertificatePair {
   }
 }
 
-/** Undefined when it is not there, or is a link that leads to nothing. */
-async function textOf(path: string): Promise<string | undefined> {
+/** Undefined when the file does not exist, or is a dangling symlink. */
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
@@ -140,7 +140,7 @@ async function kindOf(path: string): Promise<'link' | 'other' | undefined> {
     return (await lstat(path)).isSymbolicLink() ? 'link' : 'other';
   } catch (cause) {
     if (isMissing(cause)) return undefined;
-    throw new KubeletError('internal', 'FailedRead', `cannot look at ${path}`, { cause });
+    throw new KubeletError('internal', 'FailedRead', `cannot stat ${path}`, { cause });
   }
 }
 
@@ -157,7 +157,7 @@ function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
 }
 
-/** Local time, as upstream has it: 2026-11-17-02-45-06. */
+/** In local time, as upstream: 2026-11-17-02-45-06. */
 function timeStamp(date: Date): string {
   const parts = [
     date.getFullYear(),

@@ -17,7 +17,7 @@ function place() {
 
 const make = (host: string) => selfSigned({ host, ips: [], nowMs: Date.now() });
 
-test('what is written is read again; the key is the kubelet’s alone', async () => {
+test('reads what it wrote, with a key that only the kubelet can read', async () => {
   const { dir, files, paths } = place();
   await expect(files.read()).rejects.toThrow(/cannot read/);
   const pair = await make('a');
@@ -28,7 +28,7 @@ test('what is written is read again; the key is the kubelet’s alone', async ()
   expect(readdirSync(join(dir, 'pki')).toSorted()).toEqual(['kubelet.crt', 'kubelet.key']);
 });
 
-test('a crash between the two files leaves what is refused', async () => {
+test('rejects the mismatched files that a crash leaves', async () => {
   const { files, paths } = place();
   await files.write(await make('a'));
   writeFileSync(paths.keyFile, (await make('b')).key.reveal());
@@ -37,18 +37,18 @@ test('a crash between the two files leaves what is refused', async () => {
   await expect(files.read()).rejects.toThrow(/kubelet\.key/);
 });
 
-test('a change of either file is told', async () => {
+test('reports a change of either file', async () => {
   const { files } = place();
   await files.write(await make('a'));
-  let tell: () => void = () => undefined;
+  let onChange: () => void = () => undefined;
   const watch = files.watch(
-    () => tell(),
+    () => onChange(),
     () => undefined,
   );
   onTestFinished(() => watch.close());
-  const told = new Promise<void>((resolve) => {
-    tell = resolve;
+  const changed = new Promise<void>((resolve) => {
+    onChange = resolve;
   });
   await files.write(await make('b'));
-  await told;
+  await changed;
 });

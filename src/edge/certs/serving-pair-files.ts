@@ -1,6 +1,6 @@
 // The two files of a serving certificate. Upstream: certutil.WriteCert, keyutil.WriteKey.
-// Invariants: the key is readable by the kubelet only, from its first byte; each file is replaced as a whole, the key first,
-// so that a crash between the two leaves a pair that does not belong together, which read() refuses.
+// Invariants: only the kubelet can read the key, from its first byte on; each file is replaced atomically, the key first, so that
+// a crash in between leaves a mismatched pair, which read() rejects.
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { CertificatePair } from '../../api/ports/certificates.ts';
@@ -38,8 +38,8 @@ export class ServingPairFiles {
 
   async write({ certPem, key }: CertificatePair): Promise<void> {
     const { certFile, keyFile } = this.#paths;
-    await writeWhole(keyFile, key.reveal(), 0o600);
-    await writeWhole(certFile, certPem, 0o644);
+    await writeAtomically(keyFile, key.reveal(), 0o600);
+    await writeAtomically(certFile, certPem, 0o644);
   }
 
   watch(onChange: () => void, onError: (err: unknown) => void): { close(): void } {
@@ -62,16 +62,16 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Whole or not at all, and on the disk when it resolves. */
-export async function writeWhole(path: string, text: string, mode: number): Promise<void> {
+/** Replaces the file atomically; it is synced to disk when this resolves. */
+export async function writeAtomically(path: string, text: string, mode: number): Promise<void> {
   const temporary = `${path}.new`;
   try {
-    const made = await mkdir(dirname(path), { recursive: true, mode: 0o755 });
-    // Whatever the umask.
-    if (made !== undefined) await setDirectoryMode(dirname(path), 0o755);
+    const created = await mkdir(dirname(path), { recursive: true, mode: 0o755 });
+    // mkdir applies the umask.
+    if (created !== undefined) await setDirectoryMode(dirname(path), 0o755);
     const file = await open(temporary, 'w', mode);
     try {
-      // One that a crash has left there keeps its mode otherwise.
+      // A leftover from a crash would keep its mode otherwise.
       await file.chmod(mode);
       await file.writeFile(text);
       await file.sync();

@@ -1,4 +1,4 @@
-// What is made here is read by Node's own parser and, where there is one, by openssl.
+// Checks the created certificates and requests with the parser of Node.js and, if installed, with openssl.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createPrivateKey, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { connect, createServer } from 'node:tls';
@@ -16,28 +16,31 @@ const template = {
 };
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-const why = hasOpenssl ? '' : ' (there is no openssl on this machine)';
+const skipNote = hasOpenssl ? '' : ' (openssl is not installed)';
 
 function openssl(input: string, ...args: readonly string[]): string {
   return execFileSync('openssl', args, { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-test('a key is a P-256 key in SEC 1', async () => {
+test('creates P-256 keys in SEC 1', async () => {
   const key = await newKey();
   expect(key.reveal()).toMatch(/^-----BEGIN EC PRIVATE KEY-----\n/);
   expect(createPrivateKey(key.reveal()).asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
   expect([isKey(key.reveal()), isKey('none')]).toEqual([true, false]);
 });
 
-test.skipIf(!hasOpenssl)(`a request: subject, names and signature as openssl reads them${why}`, async () => {
-  const text = openssl(makeRequest(await newKey(), template), 'req', '-noout', '-text', '-verify');
-  expect(text).toMatch(/Subject: O ?= ?system:nodes, CN ?= ?system:node:n1\n/);
-  expect(text).toContain('DNS:n1, DNS:n1.example, IP Address:192.0.2.2, IP Address:2001:DB8:0:0:0:0:0:1');
-  expect(text).toContain('Signature Algorithm: ecdsa-with-SHA256');
-  expect(text).toContain('ASN1 OID: prime256v1');
-});
+test.skipIf(!hasOpenssl)(
+  `creates a request whose subject, names and signature openssl accepts${skipNote}`,
+  async () => {
+    const text = openssl(makeRequest(await newKey(), template), 'req', '-noout', '-text', '-verify');
+    expect(text).toMatch(/Subject: O ?= ?system:nodes, CN ?= ?system:node:n1\n/);
+    expect(text).toContain('DNS:n1, DNS:n1.example, IP Address:192.0.2.2, IP Address:2001:DB8:0:0:0:0:0:1');
+    expect(text).toContain('Signature Algorithm: ecdsa-with-SHA256');
+    expect(text).toContain('ASN1 OID: prime256v1');
+  },
+);
 
-test.skipIf(!hasOpenssl)(`a request without names, and one with an RSA key${why}`, () => {
+test.skipIf(!hasOpenssl)(`creates a request without names, and one with an RSA key${skipNote}`, () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const key = new Secret(privateKey.export({ type: 'pkcs1', format: 'pem' }) as string);
   const request = makeRequest(key, { ...template, dnsNames: [], ips: [] });
@@ -46,7 +49,7 @@ test.skipIf(!hasOpenssl)(`a request without names, and one with an RSA key${why}
   expect(text).toContain('sha256WithRSAEncryption');
 });
 
-test('a self-signed pair: a leaf for the host and its addresses, and the authority that signed it', async () => {
+test('creates a self-signed pair: a leaf for the host and its addresses, and the CA that signed it', async () => {
   const { certPem, key } = await makeSelfSigned({ host: 'n1', ips: ['192.0.2.2'], nowMs });
   const { facts } = readPair(certPem, key);
   const seconds = nowMs / 1000;
@@ -66,18 +69,18 @@ test('a self-signed pair: a leaf for the host and its addresses, and the authori
   expect(leaf?.keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
 });
 
-test('of a host that is an address the certificate is for the address', async () => {
+test('uses a host that is an IP address as such', async () => {
   const { certPem } = await makeSelfSigned({ host: '192.0.2.7', ips: ['192.0.2.7'], nowMs });
   expect(factsOf(new X509Certificate(certPem))).toMatchObject({ dnsNames: [], ips: ['192.0.2.7'] });
 });
 
-test('TLS takes the pair, and a client that trusts its authority takes the server', async () => {
+test('creates a pair that TLS accepts, and a client that trusts its CA', async () => {
   const { certPem, key } = await makeSelfSigned({ host: 'localhost', ips: [], nowMs: Date.now() });
   const server = createServer({ cert: certPem, key: key.reveal() }, (socket) => socket.end('hello'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
   const ca = certPem.slice(certPem.lastIndexOf('-----BEGIN'));
-  const said = await new Promise<string>((resolve, reject) => {
+  const received = await new Promise<string>((resolve, reject) => {
     let text = '';
     const socket = connect({ host: '127.0.0.1', port, servername: 'localhost', ca });
     socket.on('data', (chunk) => {
@@ -87,19 +90,19 @@ test('TLS takes the pair, and a client that trusts its authority takes the serve
     socket.once('error', reject);
   });
   server.close();
-  expect(said).toBe('hello');
+  expect(received).toBe('hello');
 });
 
-test('what is no pair is refused, and why is said without the key', async () => {
+test('rejects an invalid pair with a message that does not contain the key', async () => {
   const one = await makeSelfSigned({ host: 'a', ips: [], nowMs });
   const other = await makeSelfSigned({ host: 'b', ips: [], nowMs });
   const cases = [
     [() => readPair(one.certPem, other.key), /belongs to another/],
-    [() => readPair('', one.key), /no certificate/],
+    [() => readPair('', one.key), /contains no certificate/],
     [() => readPair(one.certPem.replace(/\nM/, '\n###'), one.key), /cannot be read/],
     [() => readPair(one.certPem, new Secret('secret words')), /private key cannot be read/],
-    [() => readCombined(one.certPem), /no private key/],
-    [() => readCombined(`${one.certPem}${one.key.reveal().slice(0, 60)}`), /no private key/],
+    [() => readCombined(one.certPem), /contains no private key/],
+    [() => readCombined(`${one.certPem}${one.key.reveal().slice(0, 60)}`), /contains no private key/],
   ] as const;
   for (const [read, reason] of cases) {
     expect(read).toThrow(reason);

@@ -246,7 +246,7 @@ test('expired at the start, and what cannot be read: both are replaced', async (
   await world.clock.advance(2 * hourSeconds * 1000);
   const { manager, stop } = await world.start();
   expect(manager.pair()).not.toBe(old);
-  expect(world.lines.join('')).toContain('Certificate has expired, asking for another one');
+  expect(world.lines.join('')).toContain('Certificate has expired, requesting another one');
   await stop();
   const unreadable = {
     current: () => Promise.reject(new Error('x')),
@@ -254,7 +254,7 @@ test('expired at the start, and what cannot be read: both are replaced', async (
   };
   const third = await world.start({ store: unreadable });
   expect(third.manager.pair()).toBeDefined();
-  expect(world.lines.join('')).toContain('Certificate cannot be read, asking for another one');
+  expect(world.lines.join('')).toContain('Failed to read the certificate, requesting another one');
 });
 
 test('a clock that is a day ahead: a certificate that is over when it comes is not asked for without a pause', async () => {
@@ -263,7 +263,7 @@ test('a clock that is a day ahead: a certificate that is over when it comes is n
   const { manager } = await world.start({ exitAfterMs: undefined });
   await world.clock.advance(10 * minuteMs);
   expect(world.requests().length).toBeLessThan(25);
-  expect(world.lines.join('')).toContain("not valid by this machine's clock");
+  expect(world.lines.join('')).toContain('not valid by the clock of this machine');
   // The server may know better: it is shown what there is.
   expect(manager.pair()).toBeDefined();
   world.authority.skewMs = 0;
@@ -276,7 +276,7 @@ test('a clock that is behind: the certificate is used, and the doubt is told', a
   world.authority.skewMs = 10 * minuteMs;
   const { manager } = await world.start();
   expect(manager.current()).toBeDefined();
-  expect(world.lines.join('')).toContain('is the clock right?');
+  expect(world.lines.join('')).toContain('not valid by the clock of this machine');
 });
 
 test('refused for five minutes without a certificate: the kubelet ends, so that a next one begins anew', async () => {

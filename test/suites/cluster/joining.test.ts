@@ -1,4 +1,5 @@
-// From a bootstrap token to a certificate and on, over HTTPS to the double, with real files and keys.
+// Joining a cluster with a bootstrap token and rotating the client certificate, over HTTPS to the API server double, with real
+// files and keys.
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,8 +21,8 @@ import { kubeconfigText, nodeCertificate } from '../../api-server/kubeconfig-tex
 import { TestAuthority } from '../../api-server/pki.ts';
 
 const token = 'abcdef.0123456789abcdef';
-const nobody = (): undefined => undefined;
-const observer = { request: nobody, answered: nobody, waited: nobody, retried: nobody };
+const ignore = (): undefined => undefined;
+const observer = { request: ignore, answered: ignore, waited: ignore, retried: ignore };
 
 async function world(certificates: CertificateOptions = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'joining-'));
@@ -38,8 +39,8 @@ async function world(certificates: CertificateOptions = {}) {
   const bootstrap = join(directory, 'bootstrap.conf');
   writeFileSync(bootstrap, kubeconfigText({ front, authority, token }));
   const certDir = join(directory, 'pki');
-  /** A life: the way to the API server, and the manager running beside it. */
-  const live = async (rotateCertificates: boolean, bootstrapKubeconfig = bootstrap) => {
+  /** Starts one run of the kubelet's connection to the API server, with the certificate manager. */
+  const start = async (rotateCertificates: boolean, bootstrapKubeconfig = bootstrap) => {
     const flags = { ...defaultsOf(kubeletFlags), kubeconfig, bootstrapKubeconfig, certDir };
     const config = { ...legacyConfiguration({}), rotateCertificates };
     const metrics = new Metrics();
@@ -68,14 +69,14 @@ async function world(certificates: CertificateOptions = {}) {
     return { api, stop, node, metrics, signal: abort.signal };
   };
   const requests = () => double.objects.list('certificatesigningrequests');
-  return { authority, certDir, double, front, kubeconfig, live, requests };
+  return { authority, certDir, double, front, kubeconfig, start, requests };
 }
 
 for (const rotates of [true, false])
-  test(`joins with a token, rotation ${rotates ? 'on' : 'off'}: what is asked for waits for the certificate`, async () => {
-    const { certDir, double, kubeconfig, live, requests } = await world();
-    const life = await live(rotates);
-    expect((await life.node()).metadata?.name).toBe('n');
+  test(`joins with a token, and requests wait for the certificate, with rotation ${rotates ? 'on' : 'off'}`, async () => {
+    const { certDir, double, kubeconfig, start, requests } = await world();
+    const run = await start(rotates);
+    expect((await run.node()).metadata?.name).toBe('n');
     expect(double.requests.filter(({ resource }) => resource === 'nodes')).toMatchObject([
       { user: 'system:node:n' },
     ]);
@@ -92,22 +93,22 @@ for (const rotates of [true, false])
       clientCertificate: { cert: { file: link }, key: { file: link } },
       token: undefined,
     });
-    await life.stop();
-    // The next life uses what is there.
-    const next = await live(rotates);
+    await run.stop();
+    // A restart uses the stored certificate.
+    const next = await start(rotates);
     await next.api.client.get('/api/v1/nodes/n', { signal: next.signal });
     expect(requests()).toHaveLength(1);
   });
 
-test('waits for an approval by hand, and asks for nothing twice over restarts', async () => {
-  const { certDir, double, kubeconfig, live, requests } = await world({ decide: () => 'wait' });
-  const first = await live(true);
+test('waits for manual approval and creates only one request over restarts', async () => {
+  const { certDir, double, kubeconfig, start, requests } = await world({ decide: () => 'wait' });
+  const first = await start(true);
   await until(() => requests().length === 1);
   await first.stop();
   expect(readdirSync(certDir)).toEqual(['kubelet-client.key.tmp']);
   expect(() => statSync(kubeconfig)).toThrow();
-  const second = await live(true);
-  const made = second.node();
+  const second = await start(true);
+  const created = second.node();
   const [csr] = requests();
   const conditions = [{ type: 'Approved', status: 'True', reason: 'Kubectl', message: '' }];
   double.objects.patch(
@@ -117,52 +118,52 @@ test('waits for an approval by hand, and asks for nothing twice over restarts', 
     { status: { conditions } },
     'approval',
   );
-  await made;
+  await created;
   expect(requests()).toHaveLength(1);
 });
 
-test('rotation: the new certificate is used at once, on new connections', async () => {
-  const { authority, certDir, double, front, live, requests } = await world({ seconds: 3_600 });
-  // The first one is signed as if most of its hour were over.
+test('uses a rotated certificate at once, on new connections', async () => {
+  const { authority, certDir, double, front, start, requests } = await world({ seconds: 3_600 });
+  // Sign the first one as if most of its hour were over.
   authority.skewMs = -57 * 60_000;
-  const life = await live(true);
-  await life.node();
+  const run = await start(true);
+  await run.node();
   authority.skewMs = 0;
   const link = join(certDir, 'kubelet-client-current.pem');
   const before = readlinkSync(link);
   const connections = front.connections.total;
   await until(() => requests().length >= 2 && readlinkSync(link) !== before);
   while (front.connections.total === connections) {
-    await life.api.client.get('/api/v1/nodes/n', { signal: life.signal });
+    await run.api.client.get('/api/v1/nodes/n', { signal: run.signal });
   }
   const [second] = requests().filter(({ metadata }) => metadata?.name?.startsWith('csr-'));
   expect(second?.spec.username).toBe('system:node:n');
   expect(double.requests.filter(({ code }) => code >= 400)).toEqual([]);
-  expect(life.metrics.render()).toMatch(/^kubelet_certificate_manager_client_ttl_seconds 35\d\d$/m);
+  expect(run.metrics.render()).toMatch(/^kubelet_certificate_manager_client_ttl_seconds 35\d\d$/m);
 });
 
-test('a kubeconfig with a certificate in it, as on the first node of a control plane, is replaced at once', async () => {
-  const { authority, front, kubeconfig, live, requests } = await world();
+test('replaces at once a certificate embedded in the kubeconfig, as on the first control-plane node', async () => {
+  const { authority, front, kubeconfig, start, requests } = await world();
   writeFileSync(kubeconfig, kubeconfigText({ front, authority, client: nodeCertificate(authority, 'n') }));
-  const life = await live(true, '');
+  const run = await start(true, '');
   await until(() => requests().length === 1);
   expect(requests()[0]?.spec.username).toBe('system:node:n');
-  await life.node();
+  await run.node();
 });
 
-async function until(is: () => boolean): Promise<void> {
-  while (!is()) await new Promise((resolve) => setTimeout(resolve, 20));
+async function until(isDone: () => boolean): Promise<void> {
+  while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-test('the node was renamed and the bootstrap kubeconfig is gone: it asks with what it has', async () => {
-  const { authority, double, front, kubeconfig, live } = await world();
+test('requests with its old certificate when the node was renamed and the bootstrap kubeconfig is gone', async () => {
+  const { authority, double, front, kubeconfig, start } = await world();
   writeFileSync(
     kubeconfig,
     kubeconfigText({ front, authority, client: nodeCertificate(authority, 'before') }),
   );
-  await live(true, `${kubeconfig}.gone`);
+  await start(true, `${kubeconfig}.gone`);
   await vi.waitFor(() => {
-    const asked = double.requests.filter(({ resource }) => resource === 'certificatesigningrequests');
-    expect(asked).toContainEqual(expect.objectContaining({ user: 'system:node:before' }));
+    const requested = double.requests.filter(({ resource }) => resource === 'certificatesigningrequests');
+    expect(requested).toContainEqual(expect.objectContaining({ user: 'system:node:before' }));
   });
 });
