@@ -15,7 +15,7 @@ import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/machine/machine.ts';
 import type { RealEdges } from '../edge/real-edges.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
-import type { OwnFiguresSource } from '../metrics/process-metrics.ts';
+import type { ProcessFiguresSource } from '../metrics/process-metrics.ts';
 import type { NodeHost } from '../node/gather-node-facts.ts';
 import type { MachineCapacity } from '../resources/allocatable/node-allocatable.ts';
 import type { RuntimeFiles } from '../runtime/runtime-deps.ts';
@@ -33,7 +33,7 @@ export interface StatsEdge {
     ownCgroup(version: 1 | 2): string | undefined;
     topology(): Promise<CpuTopology>;
   };
-  readonly own: OwnFiguresSource & { close(): void };
+  readonly own: ProcessFiguresSource & { close(): void };
   /** When the machine booted, by the wall clock; 0 if unknown. */
   readonly bootedAtMs: number;
   pause(): Promise<void>;

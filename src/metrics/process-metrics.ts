@@ -1,17 +1,17 @@
 // What the kubelet's own process uses, and how Node does. Upstream: the process collector of prometheus/client_golang, with
 // its names; Node's figures stand in for go_*, under the names that Node's own clients use.
-import type { OwnFigures } from '../api/ports/own-figures.ts';
+import type { ProcessFigures } from '../api/ports/process-figures.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
 import type { Metrics } from '../base/metrics.ts';
 
-export interface OwnFiguresSource {
+export interface ProcessFiguresSource {
   readonly version: string;
-  read(): OwnFigures;
+  read(): ProcessFigures;
   watchCollections(seen: (kind: string, seconds: number) => void): void;
 }
 
-const counters: Readonly<Record<string, readonly [string, (figures: OwnFigures) => number]>> = {
+const counters: Readonly<Record<string, readonly [string, (figures: ProcessFigures) => number]>> = {
   process_cpu_seconds_total: ['CPU time of the kubelet.', (own) => own.cpuSeconds],
   process_network_receive_bytes_total: [
     "Bytes received over the kubelet's network.",
@@ -20,7 +20,7 @@ const counters: Readonly<Record<string, readonly [string, (figures: OwnFigures) 
   process_network_transmit_bytes_total: ["Bytes sent over the kubelet's network.", (own) => own.sentBytes],
 };
 
-const gauges: Readonly<Record<string, readonly [string, (figures: OwnFigures) => number | undefined]>> = {
+const gauges: Readonly<Record<string, readonly [string, (figures: ProcessFigures) => number | undefined]>> = {
   process_max_fds: ['Most files the kubelet may have open.', (own) => own.maxFiles],
   process_open_fds: ['Files the kubelet has open.', (own) => own.openFiles],
   process_resident_memory_bytes: ['Resident memory of the kubelet.', (own) => own.residentBytes],
@@ -56,14 +56,14 @@ const gauges: Readonly<Record<string, readonly [string, (figures: OwnFigures) =>
 };
 
 /** The component closes the source when it stops. */
-export function processMetrics(registry: Metrics, own: OwnFiguresSource & { close(): void }): Component {
+export function processMetrics(registry: Metrics, own: ProcessFiguresSource & { close(): void }): Component {
   const counted = Object.entries(counters).map(([name, [help, pick]]) => {
     const counter = registry.counter({ name, help });
-    return (figures: OwnFigures) => counter.raiseTo({}, pick(figures));
+    return (figures: ProcessFigures) => counter.raiseTo({}, pick(figures));
   });
   const measured = Object.entries(gauges).map(([name, [help, pick]]) => {
     const gauge = registry.gauge({ name, help });
-    return (figures: OwnFigures) => {
+    return (figures: ProcessFigures) => {
       const value = pick(figures);
       if (value !== undefined) gauge.set({}, value);
     };

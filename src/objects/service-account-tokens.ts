@@ -3,7 +3,7 @@
 // never is; tokens are kept in memory only and never logged.
 
 import type { TokenRequest } from '../api/k8s/types.ts';
-import { afterRefusalMs } from '../api/ports/authorizer-lag.ts';
+import { forbiddenRetryMs } from '../api/ports/authorizer-lag.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, isKind, KubeletError } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -101,7 +101,7 @@ export class ServiceAccountTokens {
   // to fail for that.
   async #create(...args: Parameters<ServiceAccountTokensDeps['create']>): Promise<TokenRequest> {
     const { clock, create } = this.#deps;
-    for (const waitMs of afterRefusalMs) {
+    for (const waitMs of forbiddenRetryMs) {
       try {
         return await create(...args);
       } catch (err) {

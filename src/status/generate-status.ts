@@ -13,7 +13,7 @@ import type {
   ResourceRequirements,
 } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
-import { firstTakenUpMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
+import { firstSeenMs, isDown, type ObservedPod } from '../api/pod/observed.ts';
 import { computePodAddresses } from '../api/pod/pod-ips.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { podQosClass } from '../api/pod/qos.ts';
@@ -233,5 +233,5 @@ function startTime(input: StatusInput, old: PodStatus): string {
   if (old.startTime !== undefined && old.startTime !== null) return old.startTime;
   // differs from upstream: without an API server to remember it, a restarted kubelet takes it from the oldest sandbox.
   const { startedAtMs } = input.lifecycle;
-  return apiTime(Math.min(startedAtMs, firstTakenUpMs(input.observed) ?? startedAtMs));
+  return apiTime(Math.min(startedAtMs, firstSeenMs(input.observed) ?? startedAtMs));
 }

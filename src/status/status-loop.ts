@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod, PodStatus, ResourceRequirements } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
-import { type ObservedPod, startWasCut } from '../api/pod/observed.ts';
+import { type ObservedPod, startWasInterrupted } from '../api/pod/observed.ts';
 import type { PodLifecycle } from '../api/pod/pod-lifecycle.ts';
 import { type PodUid, podRef } from '../api/pod/pod-ref.ts';
 import { isStaticPod } from '../api/ports/pod-source.ts';
@@ -237,6 +237,9 @@ export class StatusLoop implements Component {
 
 /** A start that was cut off is made again: for the reader the container is still being made. */
 function withoutCutStarts(observed: ObservedPod | undefined): ObservedPod | undefined {
-  if (observed === undefined || !observed.containers.some(startWasCut)) return observed;
-  return { ...observed, containers: observed.containers.filter((container) => !startWasCut(container)) };
+  if (observed === undefined || !observed.containers.some(startWasInterrupted)) return observed;
+  return {
+    ...observed,
+    containers: observed.containers.filter((container) => !startWasInterrupted(container)),
+  };
 }

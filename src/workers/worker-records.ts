@@ -2,7 +2,7 @@
 // Invariants: a pod has a record from its first step that acts until it is forgotten; a pod without a worker is not published.
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
-import { firstTakenUpMs } from '../api/pod/observed.ts';
+import { firstSeenMs } from '../api/pod/observed.ts';
 import type { PodLifecycle, WaitingReason } from '../api/pod/pod-lifecycle.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { Clock } from '../base/clock.ts';
@@ -137,6 +137,6 @@ export class WorkerRecords {
     const recorded = [pod?.metadata?.annotations?.[seenAnnotation], pod?.status?.startTime]
       .map((text) => Date.parse(text ?? ''))
       .filter((ms) => !Number.isNaN(ms));
-    return Math.min(nowMs, ...recorded, firstTakenUpMs(observed.get(uid)) ?? nowMs);
+    return Math.min(nowMs, ...recorded, firstSeenMs(observed.get(uid)) ?? nowMs);
   }
 }

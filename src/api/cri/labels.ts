@@ -1,5 +1,6 @@
-// The labels and annotations by which a kubelet knows its sandboxes and containers again. Upstream: pkg/kubelet/types/labels.go
-// and kuberuntime/labels.go. Invariant: these spellings never change; a node's running containers carry them.
+// The labels and annotations by which a kubelet recognises its sandboxes and containers.
+// Invariant: these names never change, since running containers carry them.
+// Upstream: pkg/kubelet/types/labels.go and kuberuntime/labels.go.
 export const criLabels = {
   podName: 'io.kubernetes.pod.name',
   podNamespace: 'io.kubernetes.pod.namespace',
@@ -18,5 +19,5 @@ export const criAnnotations = {
   terminationGracePeriod: 'io.kubernetes.pod.terminationGracePeriod',
 } as const;
 
-/** On pods, and so on their sandboxes: when the source that brought the pod first saw it. */
+/** On pods and, copied, on their sandboxes: when the pod's source first saw it. */
 export const seenAnnotation = 'kubernetes.io/config.seen';

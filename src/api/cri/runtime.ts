@@ -1,19 +1,19 @@
-// The two services of a container runtime as the rest of the code sees them. Upstream: staging/src/k8s.io/cri-api.
-// Invariant: both types are derived from the generated definitions, so no RPC can be missing or
-// differ from the .proto; whoever implements them (the socket client, the fake) fails to compile when one is added.
+// The two CRI services as features call them. Upstream: staging/src/k8s.io/cri-api.
+// Invariant: both types are derived from the generated definitions, so no RPC can be missing or differ from the .proto; an
+// implementation (the socket client, the fake) fails to compile when an RPC is added.
 import { KubeletError } from '../../base/errors.ts';
 import type { ImageServiceDefinition, RuntimeServiceDefinition } from './generated/runtime/v1/api.ts';
 
 export interface CallOptions {
   /** Aborting rejects with the signal's reason and cancels the call at the runtime. */
   readonly signal?: AbortSignal;
-  /** Replaces the deadline that the call has by default. */
+  /** Overrides the default deadline of the call. */
   readonly timeoutMs?: number;
-  /** Of a unary call: how many bytes of each field of the answer are kept. The rest is dropped while it arrives. */
+  /** Of a unary call: how many bytes of each field of the response are kept. The excess is dropped on arrival. */
   readonly keepBytes?: number;
 }
 
-/** What a request may look like before defaults are filled in: any part may be absent or undefined, lists may be readonly. */
+/** A request before defaulting: any part may be absent or undefined, lists may be readonly. */
 export type CriRequest<T> = T extends bigint
   ? bigint | number | string
   : T extends Uint8Array
@@ -48,7 +48,7 @@ type CriService<D extends { readonly methods: Readonly<Record<string, CriMethod>
   readonly [K in keyof D['methods']]: CriCall<D['methods'][K]>;
 };
 
-/** RuntimeService: sandboxes, containers, events, usage. */
+/** RuntimeService: sandboxes, containers, events, stats. */
 export type CriRuntime = CriService<RuntimeServiceDefinition>;
 
 /** ImageService: pull, list, remove. */
@@ -57,7 +57,7 @@ export type CriImages = CriService<ImageServiceDefinition>;
 export type CriRuntimeMethod = keyof CriRuntime;
 export type CriImagesMethod = keyof CriImages;
 
-/** The gRPC status codes but OK, in the order of their numbers from 1; with Go's names, as they appear in texts that users know. */
+/** The gRPC status codes from 1 (without OK) in numeric order, with the Go names that users know from error messages. */
 const goCodeNames = {
   CANCELLED: 'Canceled',
   UNKNOWN: 'Unknown',
@@ -79,29 +79,29 @@ const goCodeNames = {
 
 export type RpcFailureCode = keyof typeof goCodeNames;
 
-/** By number, less one. */
+/** Indexed by status code - 1. */
 export const rpcFailureCodes = Object.keys(goCodeNames) as readonly RpcFailureCode[];
 
-/** Undefined when this is not the name of a code. */
+/** Undefined if `code` is not a gRPC status code. */
 export function goCodeName(code: string): string | undefined {
   return (goCodeNames as Readonly<Record<string, string>>)[code];
 }
 
 /**
- * What a runtime's refusal looks like where upstream shows it unshortened (failed pulls, for one):
- * `rpc error: code = NotFound desc = …`. The message of any other error stays as it is.
+ * A runtime's error where upstream prints it in full, for example for failed pulls:
+ * `rpc error: code = NotFound desc = …`. The message of any other error is returned unchanged.
  */
 export function rpcErrorText(err: KubeletError): string {
   const code = goCodeName(err.reason);
   return code === undefined ? err.message : `rpc error: code = ${code} desc = ${err.message}`;
 }
 
-/** Whether the runtime does not know this call: older ones lack container events, metrics and runtime config. */
+/** Whether the runtime does not implement this RPC: older ones lack container events, metrics and runtime config. */
 export function isUnimplemented(err: unknown): boolean {
   return err instanceof KubeletError && err.reason === 'UNIMPLEMENTED';
 }
 
-/** Whether ExecSync failed since the command ran longer than it was allowed to, the runtime itself being well. */
+/** Whether ExecSync failed because the command timed out, not because the runtime failed. */
 export function isCommandTimeout(err: unknown): boolean {
   return err instanceof KubeletError && err.kind === 'timeout' && err.details['commandTimedOut'] === true;
 }

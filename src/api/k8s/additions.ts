@@ -1,11 +1,11 @@
-// What Kubernetes 1.31 to 1.34 added to the core API and kubernetes-types 1.30 does not know yet. Types only.
+// Additions of Kubernetes 1.31 to 1.34 to the core API that kubernetes-types 1.30 lacks. Types only.
 // Invariant: every field here exists in k8s.io/api/core/v1 of 1.34 under the same JSON name.
 // Upstream: staging/src/k8s.io/api/core/v1; certificates/v1beta1 for trust bundles.
 import type { ObjectMeta } from 'kubernetes-types/meta/v1.d.ts';
 
-/** One rule that can overrule a container's restart policy when it exits. The first that matches decides. */
+/** A rule that overrides a container's restart policy on exit. The first match decides. */
 export interface ContainerRestartRule {
-  /** Only `Restart` exists. */
+  /** Always `Restart`. */
   action: string;
   exitCodes?: ContainerRestartRuleOnExitCodes;
 }
@@ -22,8 +22,7 @@ export interface ImageVolumeSource {
   pullPolicy?: string;
 }
 
-/** A private key and certificate chain that the kubelet requests and renews for the pod. */
-/** certificates.k8s.io, v1beta1 and v1alpha1 alike. */
+/** certificates.k8s.io, v1beta1 and v1alpha1. */
 export interface ClusterTrustBundle {
   apiVersion?: string;
   kind?: string;
@@ -31,6 +30,7 @@ export interface ClusterTrustBundle {
   spec?: { signerName?: string; trustBundle?: string };
 }
 
+/** A private key and certificate chain that the kubelet requests and renews for the pod. */
 export interface PodCertificateProjection {
   signerName: string;
   keyType: string;
@@ -40,7 +40,7 @@ export interface PodCertificateProjection {
   certificateChainPath?: string;
 }
 
-/** A key of an env file that lies in an emptyDir volume of the pod. */
+/** A key of an env file in an emptyDir volume of the pod. */
 interface FileKeySelector {
   volumeName: string;
   path: string;
@@ -48,7 +48,7 @@ interface FileKeySelector {
   optional?: boolean;
 }
 
-/** The user a container's first process really runs as. */
+/** The actual user of a container's first process. */
 export interface ContainerUser {
   linux?: LinuxContainerUser;
 }
@@ -59,7 +59,7 @@ interface LinuxContainerUser {
   supplementalGroups?: Array<number>;
 }
 
-/** The health of the devices that were given to a container for one resource name. */
+/** The health of the devices allocated to a container for one resource name. */
 interface ResourceStatus {
   name: string;
   resources?: Array<ResourceHealth>;
@@ -71,7 +71,7 @@ interface ResourceHealth {
   health?: string;
 }
 
-/** The resource claim that stands behind extended resources which DRA serves. */
+/** The resource claim behind extended resources that are served by DRA. */
 interface PodExtendedResourceClaimStatus {
   requestMappings: Array<ContainerExtendedResourceRequest>;
   resourceClaimName: string;

@@ -45,14 +45,14 @@ describe('parseDuration', () => {
     ['1h2m3s4ms5us6ns', h + 2n * m + 3n * s + 4n * ms + 5n * us + 6n],
     ['39h9m14.425s', 39n * h + 9n * m + 14425n * ms],
     ['52763797000ns', 52763797000n],
-    // Ends in the middle of a nanosecond.
+    // Not a whole number of nanoseconds.
     ['0.1ns', 0n],
     ['1.9ns', 1n],
     ['0.3333333333333333333h', 20n * m],
     ['0.100000000000000000000h', 6n * m],
     ['0.9223372036854775807h', 55n * m + 20n * s + 413933267n],
     ['0.830103483285477580700h', 49n * m + 48n * s + 372539827n],
-    // The ends of 64 bits.
+    // The limits of int64.
     ['9007199254740993ns', 9007199254740993n],
     ['9223372036854775807ns', max],
     ['9223372036854775.807us', max],
@@ -78,7 +78,7 @@ describe('parseDuration', () => {
     '9223372036854ms775us808ns',
     `${'9'.repeat(300)}h`,
   ];
-  test.each([...missing, ...unknown, ...tooLong])('%j is none', (text) => {
+  test.each([...missing, ...unknown, ...tooLong])('rejects %j', (text) => {
     let caught: unknown;
     try {
       parseDuration(text);
@@ -111,14 +111,14 @@ describe('formatDuration', () => {
     [24n * h, '24h0m0s'],
     [max, '2562047h47m16.854775807s'],
   ];
-  test.each(cases)('%d is %s', (ns, want) => {
+  test.each(cases)('formats %d as %s', (ns, want) => {
     expect(formatDuration(ns)).toBe(want);
     if (ns !== 0n) expect(formatDuration(-ns)).toBe(`-${want}`);
   });
-  test('the most negative', () => {
+  test('formats the smallest int64', () => {
     expect(formatDuration(-max - 1n)).toBe('-2562047h47m16.854775808s');
   });
-  test('reads back equal', () => {
+  test('parses its own output', () => {
     fc.assert(
       fc.property(fc.bigInt(-max - 1n, max), (ns) => {
         expect(parseDuration(formatDuration(ns))).toBe(ns);
@@ -132,7 +132,7 @@ describe('formatDuration', () => {
   });
 });
 
-test('milliseconds', () => {
+test('converts milliseconds', () => {
   expect(['1m30s', '1.5s', '1500us', '-1s'].map((text) => durationMs(text))).toEqual([
     90000, 1500, 1.5, -1000,
   ]);

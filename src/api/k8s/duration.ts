@@ -1,4 +1,4 @@
-// Durations in Go's spelling, as flags, config files and the API have them: "1m30s", "100ms", "-1.5h".
+// Durations in Go's format, as in flags, config files and the API: "1m30s", "100ms", "-1.5h".
 // Invariant: parseDuration(formatDuration(d)) = d for every int64 number of nanoseconds. Upstream: Go's time.Duration.
 import { KubeletError } from '../../base/errors.ts';
 
@@ -23,7 +23,7 @@ function invalid(text: string, why: string): KubeletError {
   return new KubeletError('invalid', 'InvalidDuration', `duration ${JSON.stringify(shown)} ${why}`);
 }
 
-/** Reads a duration into nanoseconds. Throws `invalid` when the text is none or does not fit 64 bits. */
+/** Parses a duration into nanoseconds. Throws `invalid` on malformed text and on int64 overflow. */
 export function parseDuration(text: string): bigint {
   if (text.length > maxTextLength) throw invalid(text, `is longer than ${maxTextLength} characters`);
   const unsigned = text.replace(/^[+-]/, '');
@@ -44,9 +44,9 @@ export function parseDuration(text: string): bigint {
   return signed;
 }
 
-/** A fraction of a unit in floating point: Go does it so, and the last nanosecond must agree. */
+/** A fraction of a unit in floating point, as Go computes it: the last nanosecond must agree. */
 function fractionOf(digits: string, size: bigint): bigint {
-  // The digits that an int64 holds; Go ignores what follows.
+  // As many digits as fit an int64; Go ignores the others.
   let value = 0n;
   let scale = 1;
   for (const digit of digits) {
@@ -58,7 +58,7 @@ function fractionOf(digits: string, size: bigint): bigint {
   return BigInt(Math.trunc(Number(value) * (Number(size) / scale)));
 }
 
-/** Nanoseconds in the form Go prints: the largest unit below a second, else hours, minutes and seconds. */
+/** Formats nanoseconds as Go does: the largest unit below a second, otherwise hours, minutes and seconds. */
 export function formatDuration(ns: bigint): string {
   if (ns === 0n) return '0s';
   const sign = ns < 0n ? '-' : '';
@@ -73,7 +73,7 @@ export function formatDuration(ns: bigint): string {
   return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
 }
 
-/** `value` ÷ 10^`places`, without zeros at the end. */
+/** `value` ÷ 10^`places`, without trailing zeros. */
 function decimal(value: bigint, places: number): string {
   const text = value.toString().padStart(places + 1, '0');
   // regex-bound: 9, digits of a fraction of a second
@@ -81,12 +81,12 @@ function decimal(value: bigint, places: number): string {
   return fraction === '' ? text.slice(0, -places) : `${text.slice(0, -places)}.${fraction}`;
 }
 
-/** A duration in milliseconds, for timers; less than a millisecond stays a fraction. */
+/** A duration in milliseconds, for timers; may be fractional. */
 export function durationMs(duration: string | bigint): number {
   return Number(typeof duration === 'string' ? parseDuration(duration) : duration) / nsPerMs;
 }
 
-/** Milliseconds in Go's spelling. */
+/** Milliseconds in Go's format. */
 export function formatDurationMs(ms: number): string {
   return formatDuration(BigInt(Math.round(ms * nsPerMs)));
 }

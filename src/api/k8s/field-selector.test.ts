@@ -50,7 +50,7 @@ describe('parseFieldSelector', () => {
     'k=\\',
     'k=\\😀',
   ];
-  test.each(wrong)('%j is none', (text) => {
+  test.each(wrong)('rejects %j', (text) => {
     expect(() => parseFieldSelector(text)).toThrow(/^field selector is not valid: /);
   });
 });
@@ -59,15 +59,18 @@ describe('matchesFields', () => {
   const fields = { foo: 'bar', baz: 'blah', complex: '=value\\,\\' };
   const right = ['', 'foo=bar', 'foo=bar,baz=blah', 'foo!=x', 'absent=', 'absent!=x', 'toString='];
   const escaped = 'foo=bar,complex=\\=value\\\\\\,\\\\';
-  test.each([...right, escaped])('%j holds', (text) => {
+  test.each([...right, escaped])('%j matches', (text) => {
     expect(matchesFields(parseFieldSelector(text), fields)).toBe(true);
   });
-  test.each(['foo=blah', 'baz=bar', 'foo=bar,foobar=bar', 'foo!=bar', 'absent!='])('%j does not', (text) => {
-    expect(matchesFields(parseFieldSelector(text), fields)).toBe(false);
-  });
+  test.each(['foo=blah', 'baz=bar', 'foo=bar,foobar=bar', 'foo!=bar', 'absent!='])(
+    '%j does not match',
+    (text) => {
+      expect(matchesFields(parseFieldSelector(text), fields)).toBe(false);
+    },
+  );
 });
 
-test('what is written parses into the same', () => {
+test('parses its own output', () => {
   const value = fc.string({ unit: fc.constantFrom('a', '\\', ',', '=', '!', ' ', '한') });
   const requirement = fc.record({
     field: fc.stringMatching(/^[a-z.]{1,6}$/),
@@ -84,7 +87,7 @@ test('what is written parses into the same', () => {
   );
 });
 
-test('escapes', () => {
+test('escapes values', () => {
   expect(['', 'a', '=', ',', '\\', '\\=\\,\\'].map(escapeFieldValue)).toEqual([
     '',
     'a',

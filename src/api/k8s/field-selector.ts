@@ -1,5 +1,5 @@
-// Selecting objects by their fields: `spec.nodeName=n1,status.phase!=Failed`, with `\` before `,`, `=` and `\` in values.
-// Invariant: what formatFieldSelector writes parses into equal requirements. Upstream: apimachinery/pkg/fields.
+// Field selectors: `spec.nodeName=n1,status.phase!=Failed`, with `\` before `,`, `=` and `\` in values.
+// Invariant: the output of formatFieldSelector parses into equal requirements. Upstream: apimachinery/pkg/fields.
 import { KubeletError } from '../../base/errors.ts';
 
 export interface FieldRequirement {
@@ -8,7 +8,7 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
-/** The text comes from whoever asks; of a long one the beginning says enough. */
+/** The text comes from the client: bounded in errors. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
 }
@@ -17,7 +17,7 @@ function invalid(why: string): KubeletError {
   return new KubeletError('invalid', 'InvalidSelector', `field selector is not valid: ${why}`);
 }
 
-/** Commas separate, unless a backslash stands before them. */
+/** Splits at commas that are not escaped. */
 function splitTerms(text: string): string[] {
   return text.match(/(?:\\.|[^\\,]|\\$)+/gsu) ?? [];
 }
@@ -34,7 +34,7 @@ export function escapeFieldValue(value: string): string {
   return value.replace(/[\\,=]/g, '\\$&');
 }
 
-/** Reads a selector's text into requirements in the order of their texts. Throws `invalid`. */
+/** Parses a selector into requirements, sorted by their text. Throws `invalid`. */
 export function parseFieldSelector(text: string): readonly FieldRequirement[] {
   return splitTerms(text)
     .sort()
@@ -52,7 +52,7 @@ export function formatFieldSelector(requirements: readonly FieldRequirement[]): 
     .join(',');
 }
 
-/** Whether all requirements hold. A field that is not there counts as empty. */
+/** Whether all requirements hold. A missing field counts as empty. */
 export function matchesFields(
   requirements: readonly FieldRequirement[],
   fields: Readonly<Record<string, string>>,

@@ -9,7 +9,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\u2029': '\\u2029',
 };
 
-/** A JSON string literal with its quotes. Half a surrogate pair becomes U+FFFD, since Go's strings cannot hold one. */
+/** A JSON string literal with its quotes. A lone surrogate becomes U+FFFD, since Go's strings cannot hold one. */
 export function goJsonString(text: string): string {
   return goJson(text.replace(/[\ud800-\udfff]/gu, '\ufffd'));
 }

@@ -55,12 +55,12 @@ const refused = [
 
 describe('parseIp', () => {
   for (const [text, want] of canonical) {
-    test(`${text} is ${want}`, () => {
+    test(`parses ${text} as ${want}`, () => {
       expect(parseIp(text)).toMatchObject({ text: want, family: want.includes(':') ? 6 : 4 });
     });
   }
   for (const text of refused) {
-    test(`"${text}" is no address`, () => {
+    test(`rejects "${text}"`, () => {
       expect(parseIp(text)).toBeUndefined();
     });
   }

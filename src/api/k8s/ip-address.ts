@@ -1,6 +1,6 @@
-// Reads IP addresses as the API's oldest parsers do and writes them in their one canonical form. Pure.
+// Parses IP addresses as leniently as the API's legacy parsers and formats them canonically. Pure.
 // Upstream: k8s.io/utils/net (ParseIPSloppy) and Go's net.IP. Invariants: an IPv4 part with leading zeros is decimal;
-// an IPv4 address written as IPv6 (::ffff:1.2.3.4) is the IPv4 address; a zone (fe80::1%eth0) is no address.
+// an IPv4-mapped IPv6 address (::ffff:1.2.3.4) is the IPv4 address; an address with a zone (fe80::1%eth0) is invalid.
 
 interface IpAddress {
   readonly family: 4 | 6;
@@ -50,11 +50,11 @@ function parseIpv6(text: string): readonly number[] | undefined {
   );
   const missing = 16 - head.length - tail.length;
   if (halves.length === 1) return missing === 0 ? head : undefined;
-  // The double colon stands for at least one group.
+  // The double colon replaces at least one group.
   return missing >= 2 ? [...head, ...Array.from({ length: missing }, () => 0), ...tail] : undefined;
 }
 
-/** Longer than any address, so that what contains it is refused. */
+/** Longer than any address, so that the result is rejected. */
 const invalid: readonly number[] = Array.from({ length: 32 }, () => 0);
 
 function parseGroups(text: string, mayEndInIpv4: boolean): readonly number[] | undefined {
@@ -87,7 +87,7 @@ function formatIpv6(bytes: readonly number[]): string {
   return zeros === undefined ? hex(0, 8) : `${hex(0, zeros.from)}::${hex(zeros.to, 8)}`;
 }
 
-/** The first of the longest runs of two zero groups or more. */
+/** The first of the longest runs of at least two zero groups. */
 function longestZeros(groups: readonly number[]): { readonly from: number; readonly to: number } | undefined {
   let longest: { from: number; to: number } | undefined;
   for (let from = 0; from < groups.length; from++) {

@@ -71,11 +71,11 @@ describe('parseLabelSelector', () => {
   ];
   const more = ['a (', '(', ')', '=a', 'x=a||y=b', 'x=a b', 'x=(a)', 'x = = a', 'x exists'];
   const values = ['x<a', 'x>', 'x>1.5', '-x', 'x=-a', 'a/b/c'];
-  test.each([...syntax, ...unfinished, ...more, ...values])('%j is none', (text) => {
+  test.each([...syntax, ...unfinished, ...more, ...values])('rejects %j', (text) => {
     expect(() => parseLabelSelector(text)).toThrow(/^selector is not valid: /);
   });
 
-  test('says what it found and what it wanted', () => {
+  test('reports the unexpected token and what was expected', () => {
     expect(() => parseLabelSelector('x,')).toThrow('found the end where a key should be');
     expect(() => parseLabelSelector('x ~ y')).toThrow(
       'found "~" where one of = == != in notin > < should be',
@@ -107,11 +107,11 @@ describe('formatLabelSelector', () => {
     ],
     [[req('x', '>', '2'), req('y', '<', '8')], 'x>2,y<8'],
   ];
-  test.each(cases)('%j is %s', (requirements, want) => {
+  test.each(cases)('formats %j as %s', (requirements, want) => {
     expect(formatLabelSelector(requirements)).toBe(want);
   });
 
-  test('what is written parses into the same', () => {
+  test('parses its own output', () => {
     const word = fc.stringMatching(/^[a-z0-9]([a-z0-9_.-]{0,5}[a-z0-9])?$/);
     const number = fc.integer({ min: 0, max: 1000 }).map(String);
     const any = fc.oneof(

@@ -1,5 +1,5 @@
-// Label selectors as kubectl and the API's query parameters write them: `a=b,c in (d,e),!f,g>1`.
-// Invariant: what formatLabelSelector writes parses into equal requirements. Upstream: apimachinery/pkg/labels (Parse).
+// Label selectors in the text form of kubectl and of the API's query parameters: `a=b,c in (d,e),!f,g>1`.
+// Invariant: the output of formatLabelSelector parses into equal requirements. Upstream: apimachinery/pkg/labels (Parse).
 import {
   invalidSelector,
   type LabelOperator,
@@ -55,7 +55,7 @@ class Reader {
     return found;
   }
 
-  /** Takes the symbol if it comes next. */
+  /** Consumes the symbol if it is next. */
   take(symbol: string): boolean {
     const found = this.peek();
     if (found === undefined || found.isWord || found.text !== symbol) return false;
@@ -90,7 +90,7 @@ function readTerm(reader: Reader): LabelRequirement {
   if (operator.text === 'in' || operator.text === 'notin') {
     return labelRequirement(key, operator.text, readSet(reader));
   }
-  // Nothing after the operator means the empty value.
+  // Without a value after the operator, the value is empty.
   return labelRequirement(key, operator.text, [endsTerm(reader.peek()) ? '' : reader.word('a value')]);
 }
 
@@ -98,7 +98,7 @@ function isBinary(text: string): text is LabelOperator {
   return binaryOperators.has(text);
 }
 
-/** `(a,b)`, where a place between commas may stay empty and means the empty value. */
+/** `(a,b)`; nothing between commas is the empty value. */
 function readSet(reader: Reader): readonly string[] {
   if (!reader.take('(')) throw unexpected(reader.peek(), "'('");
   const values = new Set<string>();
@@ -109,7 +109,7 @@ function readSet(reader: Reader): readonly string[] {
   return [...values].sort();
 }
 
-/** Reads a selector's text into requirements in the order of their keys. Throws `invalid`. */
+/** Parses a selector into requirements, sorted by key. Throws `invalid`. */
 export function parseLabelSelector(text: string): LabelRequirements {
   const reader = new Reader(tokenize(text));
   const requirements: LabelRequirement[] = [];

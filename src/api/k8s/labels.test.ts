@@ -27,7 +27,7 @@ describe('labelRequirement', () => {
     ['a.b/c', '=', ['']],
     ['x', '!=', ['a']],
   ];
-  test.each(right)('%s %s %j is right', (key, operator, values) => {
+  test.each(right)('accepts %s %s %j', (key, operator, values) => {
     expect(labelRequirement(key, operator, values)).toEqual({ key, operator, values });
   });
 
@@ -47,15 +47,15 @@ describe('labelRequirement', () => {
     ['x', '=', ['a b'], /value "a b": must be/],
     ['', 'exists', [], /name must not be empty/],
   ];
-  test.each(wrong)('%s %s %j is wrong', (key, operator, values, message) => {
+  test.each(wrong)('rejects %s %s %j', (key, operator, values, message) => {
     expect(() => labelRequirement(key, operator, values)).toThrow(message);
   });
 });
 
 describe('matchesLabels', () => {
   const cases: ReadonlyArray<readonly [string, LabelRequirement[], Labels | undefined, boolean]> = [
-    ['nothing is required', [], { x: 'y' }, true],
-    ['no labels at all', [], undefined, true],
+    ['no requirements', [], { x: 'y' }, true],
+    ['no labels', [], undefined, true],
     ['equal', [req('x', '=', 'y')], { x: 'y' }, true],
     ['doubly equal', [req('x', '==', 'y')], { x: 'y' }, true],
     ['another value', [req('x', '=', 'y')], { x: 'z' }, false],
@@ -63,27 +63,37 @@ describe('matchesLabels', () => {
     ['not equal', [req('x', '!=', 'y')], { x: 'z' }, true],
     ['absent is not equal', [req('x', '!=', 'y')], {}, true],
     ['one of several', [req('x', 'in', 'foo', 'bar')], { x: 'bar' }, true],
-    ['absent is in no set', [req('x', 'in', '')], { y: 'baz' }, false],
-    ['absent is in none', [req('x', 'notin', '')], { y: '' }, true],
-    ['in the set that it must not', [req('x', 'notin', 'a')], { x: 'a' }, false],
+    ['an absent label is in no set', [req('x', 'in', '')], { y: 'baz' }, false],
+    ['an absent label satisfies notin', [req('x', 'notin', '')], { y: '' }, true],
+    ['a value in the excluded set', [req('x', 'notin', 'a')], { x: 'a' }, false],
     ['there', [req('x', 'exists')], { x: '' }, true],
-    ['not there', [req('x', 'exists')], { y: '' }, false],
-    ['must not be there', [req('x', '!')], { x: '' }, false],
-    ['is not there', [req('x', '!')], {}, true],
+    ['an absent label does not exist', [req('x', 'exists')], { y: '' }, false],
+    ['a present label violates !', [req('x', '!')], { x: '' }, false],
+    ['an absent label satisfies !', [req('x', '!')], {}, true],
     ['more', [req('z', '>', '1')], { z: '2' }, true],
-    ['as much is not more', [req('z', '>', '2')], { z: '2' }, false],
+    ['an equal number is not greater', [req('z', '>', '2')], { z: '2' }, false],
     ['less', [req('z', '<', '1')], { z: '-1' }, true],
     ['not a number', [req('z', '>', '1')], { z: 'v2' }, false],
-    ['absent is not less', [req('z', '<', '1')], {}, false],
+    ['an absent label is not less', [req('z', '<', '1')], {}, false],
     [
-      'beyond what floating point tells apart',
+      'integers beyond the precision of a double',
       [req('z', '>', '9007199254740992')],
       { z: '9007199254740993' },
       true,
     ],
-    ['all must hold', [req('x', 'in', 'foo'), req('y', 'in', 'alpha')], { x: 'foo', y: 'baz' }, false],
-    ['all hold', [req('x', 'in', 'foo'), req('y', 'notin', 'alpha')], { x: 'foo', y: 'baz' }, true],
-    ['a name every object has', [req('constructor', 'exists')], {}, false],
+    [
+      'one of two requirements fails',
+      [req('x', 'in', 'foo'), req('y', 'in', 'alpha')],
+      { x: 'foo', y: 'baz' },
+      false,
+    ],
+    [
+      'both requirements hold',
+      [req('x', 'in', 'foo'), req('y', 'notin', 'alpha')],
+      { x: 'foo', y: 'baz' },
+      true,
+    ],
+    ['a name on the object prototype', [req('constructor', 'exists')], {}, false],
   ];
   test.each(cases)('%s', (_name, requirements, labels, want) => {
     expect(matchesLabels(requirements, labels)).toBe(want);
@@ -92,10 +102,10 @@ describe('matchesLabels', () => {
 
 describe('API selectors', () => {
   const cases: ReadonlyArray<readonly [string, LabelSelector | undefined, Labels, boolean]> = [
-    ['absent selects nothing', undefined, {}, false],
-    ['empty selects everything', {}, { a: 'b' }, true],
-    ['labels and expressions, both must hold', both(['v']), { a: 'b', k: 'v' }, true],
-    ['one of them does not hold', both(['w']), { a: 'b', k: 'v' }, false],
+    ['an absent selector selects nothing', undefined, {}, false],
+    ['an empty selector selects everything', {}, { a: 'b' }, true],
+    ['labels and expressions both hold', both(['v']), { a: 'b', k: 'v' }, true],
+    ['an expression does not hold', both(['w']), { a: 'b', k: 'v' }, false],
     ['NotIn', expression('NotIn', ['v']), {}, true],
     ['Exists', expression('Exists'), { k: '' }, true],
     ['DoesNotExist', expression('DoesNotExist'), { k: '' }, false],
@@ -110,7 +120,7 @@ describe('API selectors', () => {
     expect(selectorMatches(selector, labels)).toBe(want);
   });
 
-  test('come out in the order of their keys', () => {
+  test('are sorted by key', () => {
     const selector = {
       matchLabels: { c: '1', a: '2' },
       matchExpressions: [{ key: 'b', operator: 'Exists' }],
@@ -119,7 +129,7 @@ describe('API selectors', () => {
     expect(requirementsOfLabels({ z: '1', app: 'x' }).map(({ key }) => key)).toEqual(['app', 'z']);
   });
 
-  test('only node selectors compare numbers', () => {
+  test('only node selectors have Gt and Lt', () => {
     const more = { key: 'cpus', operator: 'Gt', values: ['4'] };
     const fewer = { key: 'cpus', operator: 'Lt', values: ['9'] };
     const requirements = requirementsOfNodeSelector([more, fewer]);
@@ -129,7 +139,7 @@ describe('API selectors', () => {
     expect(() => requirementsOfSelector({ matchExpressions: [more] })).toThrow(/unknown operator "Gt"/);
   });
 
-  test.each(['', 'in', 'toString'])('%j is no operator', (operator) => {
+  test.each(['', 'in', 'toString'])('rejects the operator %j', (operator) => {
     expect(() => selectorMatches(expression(operator), {})).toThrow(/unknown operator/);
   });
 });

@@ -1,5 +1,5 @@
-// Selecting objects by their labels: requirements, how they match, and where the API's objects state them.
-// Invariant: a requirement that was made here is valid, so matching never fails.
+// Label selectors: requirements, matching, and the conversion from API objects.
+// Invariant: a requirement built here is valid, so matching never fails.
 // Upstream: apimachinery/pkg/labels and LabelSelectorAsSelector. The text form is in label-selector-text.ts.
 import { KubeletError } from '../../base/errors.ts';
 import { isLabelValue, isQualifiedName } from './names.ts';
@@ -13,7 +13,7 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** All must hold; none selects everything. */
+/** All must hold; an empty list selects everything. */
 export type LabelRequirements = readonly LabelRequirement[];
 
 export type Labels = Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ const operators: Readonly<Record<LabelOperator, Operator>> = {
   '<': { count: one, holds: comparing((have, want) => have < want) },
 };
 
-/** Makes a requirement. Throws `invalid` when key, values or their number are not what the operator needs. */
+/** Builds a requirement. Throws `invalid` if the key, the values or their number do not fit the operator. */
 export function labelRequirement(
   key: string,
   operator: LabelOperator,
@@ -84,7 +84,7 @@ export function labelRequirement(
 }
 
 export function invalidSelector(why: string): KubeletError {
-  // It quotes what was given, which has no limit of its own.
+  // It quotes the input, whose length is not limited.
   const shown = why.length > longestReason ? `${why.slice(0, longestReason)}…` : why;
   return new KubeletError('invalid', 'InvalidSelector', `selector is not valid: ${shown}`);
 }
@@ -99,7 +99,7 @@ export function sortedByKey(requirements: readonly LabelRequirement[]): LabelReq
   return [...requirements].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }
 
-/** Every label must be there with this very value. */
+/** Requires every label with exactly this value. */
 export function requirementsOfLabels(labels: Labels): LabelRequirements {
   return sortedByKey(Object.entries(labels).map(([key, value]) => labelRequirement(key, '=', [value])));
 }
@@ -130,8 +130,8 @@ function ofExpressions(
 }
 
 /**
- * The requirements of an API selector. An empty selector selects everything; an absent one selects nothing, for which
- * the answer is undefined. Throws `invalid`.
+ * The requirements of an API selector. An empty selector selects everything. An absent one selects nothing: undefined.
+ * Throws `invalid`.
  */
 export function requirementsOfSelector(selector: LabelSelector | undefined): LabelRequirements | undefined {
   if (selector === undefined) return undefined;
@@ -141,7 +141,7 @@ export function requirementsOfSelector(selector: LabelSelector | undefined): Lab
   ]);
 }
 
-/** The requirements of a node selector term's expressions, which may also compare numbers. Throws `invalid`. */
+/** The requirements of a node selector term's expressions, including Gt and Lt. Throws `invalid`. */
 export function requirementsOfNodeSelector(
   expressions: readonly NodeSelectorRequirement[],
 ): LabelRequirements {

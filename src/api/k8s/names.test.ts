@@ -134,35 +134,35 @@ const tables: ReadonlyArray<readonly [string, Check, readonly string[], readonly
 
 for (const [name, check, good, bad] of tables) {
   describe(name, () => {
-    test.each(good)('%j is right', (value) => {
+    test.each(good)('accepts %j', (value) => {
       expect(check(value)).toEqual([]);
     });
-    test.each(bad)('%j is wrong', (value) => {
+    test.each(bad)('rejects %j', (value) => {
       expect(check(value)).not.toEqual([]);
     });
   });
 }
 
 describe('numbers', () => {
-  test.each([1, 2, 1000, 65535])('port %d is right', (value) => {
+  test.each([1, 2, 1000, 65535])('accepts the port %d', (value) => {
     expect(isPortNumber(value)).toEqual([]);
   });
-  test.each([0, -1, 65536, 1.5, Number.NaN])('port %d is wrong', (value) => {
+  test.each([0, -1, 65536, 1.5, Number.NaN])('rejects the port %d', (value) => {
     expect(isPortNumber(value)).toHaveLength(1);
   });
-  test.each([0, 1, 65535, 2147483647])('user %d is right', (value) => {
+  test.each([0, 1, 65535, 2147483647])('accepts the user ID %d', (value) => {
     expect(isUserOrGroupId(value)).toEqual([]);
   });
-  test.each([-1, 2147483648, 0.5])('user %d is wrong', (value) => {
+  test.each([-1, 2147483648, 0.5])('rejects the user ID %d', (value) => {
     expect(isUserOrGroupId(value)).toHaveLength(1);
   });
 });
 
-describe('the answer says what is wrong', () => {
+describe('error messages', () => {
   const cases: ReadonlyArray<readonly [string, string[], string[]]> = [
     ['dots in a label', isDns1123Label('a.b'), ["must not have a '.'"]],
     ['too long', isDns1123Subdomain(a(254)), ['must be no longer than 253 characters']],
-    ['a port with letters missing', isPortName('1'), ['must have at least one letter']],
+    ['a port name without letters', isPortName('1'), ['must have at least one letter']],
     ['a range', isPortNumber(0), ['must be between 1 and 65535']],
     ['an empty prefix', isQualifiedName('/a'), ['prefix must not be empty']],
     ['upwards', isConfigMapKey('..'), ["must not be '..'"]],
@@ -170,7 +170,7 @@ describe('the answer says what is wrong', () => {
   test.each(cases)('%s', (_name, got, want) => {
     expect(got).toEqual(want);
   });
-  test('the pattern is in the message', () => {
+  test('contain the pattern', () => {
     expect(isDns1123Label('A')[0]).toContain('[a-z0-9]([-a-z0-9]*[a-z0-9])?');
   });
 });

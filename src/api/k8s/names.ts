@@ -1,5 +1,5 @@
-// The rules that names in the API must follow. Each check answers with what is wrong; nothing is wrong when the list
-// is empty. Patterns and lengths are the API's and accept exactly what the API server accepts.
+// Validation of names in the API. Each check returns a list of errors, empty for a valid name. Patterns and lengths are the
+// API's: they accept exactly what the API server accepts.
 // Upstream: apimachinery/pkg/util/validation.
 
 const labelLength = 63;
@@ -81,7 +81,7 @@ export function isDns1123Subdomain(value: string): string[] {
   return [...atMost(value, subdomainLength), ...matching(value, patterns.subdomain)];
 }
 
-/** As a label, but never with a digit first: names of services. */
+/** As a DNS-1123 label, but not starting with a digit: names of services. */
 export function isDns1035Label(value: string): string[] {
   return [...atMost(value, labelLength), ...matching(value, patterns.label1035)];
 }
@@ -114,18 +114,18 @@ export function isCIdentifier(value: string): string[] {
   return matching(value, patterns.identifier);
 }
 
-/** The strict form of a variable's name. */
+/** The strict form of an environment variable name. */
 export function isEnvVarName(value: string): string[] {
   return [...matching(value, patterns.envName), ...notUpwards(value)];
 }
 
-/** The form that is accepted today: anything printable in ASCII except `=`. */
+/** The relaxed form: printable ASCII except `=`. */
 export function isRelaxedEnvVarName(value: string): string[] {
   if (value === '') return ['must not be empty'];
   return /^[ -<>-~]*$/.test(value) ? [] : ["must be printable ASCII characters without '='"];
 }
 
-/** A key of a ConfigMap or Secret, which is also a file name. */
+/** A key of a ConfigMap or Secret, which also is a file name. */
 export function isConfigMapKey(value: string): string[] {
   return [...atMost(value, subdomainLength), ...matching(value, patterns.configKey), ...notUpwards(value)];
 }
@@ -148,7 +148,7 @@ export function isPortNumber(value: number): string[] {
   return Number.isInteger(value) ? between(value, 1, 65535) : ['must be a whole number'];
 }
 
-/** A numeric user or group. */
+/** A numeric user or group ID. */
 export function isUserOrGroupId(value: number): string[] {
   return Number.isInteger(value) ? between(value, 0, maxId) : ['must be a whole number'];
 }

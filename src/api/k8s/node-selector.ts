@@ -1,10 +1,10 @@
-// Whether a node is among those that a node selector's terms name. Pure.
+// Matches a node against node selector terms. Pure.
 // Upstream: component-helpers/scheduling/corev1/nodeaffinity.
 import { isKind } from '../../base/errors.ts';
 import { matchesLabels, requirementsOfNodeSelector } from './labels.ts';
 import type { Node, NodeSelectorTerm } from './types.ts';
 
-/** One term is enough. One that asks for nothing, or that cannot be understood, matches nothing. */
+/** One matching term suffices. An empty or invalid term matches nothing. */
 export function matchesNodeTerms(terms: readonly NodeSelectorTerm[], node: Node): boolean {
   return terms.some((term) => {
     try {

@@ -4,12 +4,12 @@ import { laterObject } from './resource-version.ts';
 const at = (resourceVersion: string, uid = 'u') => ({ metadata: { uid, resourceVersion } });
 
 const cases = [
-  ['nothing written: the watch', at('5'), undefined, '5'],
-  ['written later', at('9'), at('10'), '10'],
+  ['without a write: the watched one', at('5'), undefined, '5'],
+  ['the write is later', at('9'), at('10'), '10'],
   ['the watch has caught up', at('10'), at('10'), '10'],
-  ['somebody wrote after us', at('11'), at('10'), '11'],
+  ['another client wrote later', at('11'), at('10'), '11'],
   ['another object of the same name', at('3', 'v'), at('10'), '3'],
-  ['versions that are no numbers: the watch', at('a'), at('b'), 'a'],
+  ['versions that are not numbers: the watched one', at('a'), at('b'), 'a'],
 ] as const;
 
 for (const [name, watched, written, want] of cases)

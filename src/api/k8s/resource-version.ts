@@ -1,12 +1,12 @@
-// Which of two states of one object is the later one. Pure. A kubelet that has just written knows the answer before its watch
-// does, and must not take the watch's older state for somebody else's change.
+// Picks the later of two states of an object. Pure. After a write, the kubelet has the new state before its watch delivers it,
+// and must not mistake the older state of the watch for a change by another client.
 import type { ObjectMeta } from './types.ts';
 
 interface Versioned {
   readonly metadata?: Pick<ObjectMeta, 'uid' | 'resourceVersion'>;
 }
 
-/** The later of what the watch has and what our own last write was answered with; the watch's when that cannot be told. */
+/** The later of the watched state and the response to the last write; the watched one if they cannot be compared. */
 export function laterObject<T extends Versioned>(watched: T, written: T | undefined): T {
   if (written === undefined || written.metadata?.uid !== watched.metadata?.uid) return watched;
   const [ours, theirs] = [versionOf(written), versionOf(watched)];

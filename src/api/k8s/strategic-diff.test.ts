@@ -6,33 +6,33 @@ const ready = { type: 'Ready', status: 'True', lastProbeTime: null };
 const foreign = { type: 'example.com/x', status: 'True' };
 
 const cases: readonly (readonly [string, object, object, object | undefined])[] = [
-  ['the same: nothing', { status: { a: 1 } }, { status: { a: 1 } }, undefined],
-  ['a field that changed', { status: { a: 1, b: 2 } }, { status: { a: 1, b: 3 } }, { status: { b: 3 } }],
-  ['a field that is gone', { status: { a: 1, b: 2 } }, { status: { a: 1 } }, { status: { b: null } }],
-  ['undefined is not there', { a: 1 }, { a: 1, b: undefined }, undefined],
-  ['null was not there before', { a: null }, {}, undefined],
-  ['nothing becomes null', {}, { a: null }, undefined],
+  ['equal objects: no patch', { status: { a: 1 } }, { status: { a: 1 } }, undefined],
+  ['a changed field', { status: { a: 1, b: 2 } }, { status: { a: 1, b: 3 } }, { status: { b: 3 } }],
+  ['a removed field', { status: { a: 1, b: 2 } }, { status: { a: 1 } }, { status: { b: null } }],
+  ['undefined equals absent', { a: 1 }, { a: 1, b: undefined }, undefined],
+  ['null equals absent', { a: null }, {}, undefined],
+  ['absent becomes null', {}, { a: null }, undefined],
   [
-    'keyed elements that differ in nothing',
+    'equal elements with a merge key',
     { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
     { status: { conditions: [ready] } },
     undefined,
   ],
   [
-    'a plain list whose elements differ only in times that never were',
+    'a plain list whose elements differ only in null times',
     { l: [{ name: 'c', state: { terminated: { exitCode: 137 } }, lastState: {} }] },
     { l: [{ name: 'c', state: { terminated: { exitCode: 137, startedAt: null } }, lastState: {} }] },
     undefined,
   ],
   [
-    'a plain list with one element that lost a time',
+    'a plain list whose element lost a time',
     { l: [{ name: 'c', startedAt: 'then' }] },
     { l: [{ name: 'c', startedAt: null }] },
     { l: [{ name: 'c', startedAt: null }] },
   ],
   ['a plain list is replaced', { l: [1, 2] }, { l: [2] }, { l: [2] }],
   [
-    'a keyed element that changed leaves the others alone',
+    'a changed element with a merge key: only it is in the patch',
     { status: { conditions: [foreign, { ...ready, status: 'False', reason: 'R' }] } },
     { status: { conditions: [foreign, ready] } },
     {
@@ -43,7 +43,7 @@ const cases: readonly (readonly [string, object, object, object | undefined])[] 
     },
   ],
   [
-    'a keyed element that is gone is deleted by its key',
+    'a removed element with a merge key is deleted by its key',
     { status: { conditions: [foreign, ready] } },
     { status: { conditions: [ready] } },
     {
@@ -54,7 +54,7 @@ const cases: readonly (readonly [string, object, object, object | undefined])[] 
     },
   ],
   [
-    'a first list goes as it is',
+    'a new list is sent as a whole',
     { status: {} },
     { status: { conditions: [ready] } },
     { status: { conditions: [ready] } },

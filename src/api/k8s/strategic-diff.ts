@@ -1,15 +1,16 @@
-// What to send so that an object of the API becomes another one: a strategic merge patch, made of their difference. Pure.
-// Upstream: apimachinery/pkg/util/strategicpatch (CreateTwoWayMergePatch). Invariants: what both have alike is not in the
-// patch, so that what others wrote meanwhile stays; an element of a list with a key is named by that key, never by its place.
+// Computes the strategic merge patch between two states of an API object. Pure.
+// Upstream: apimachinery/pkg/util/strategicpatch (CreateTwoWayMergePatch).
+// Invariants: equal fields are not in the patch, so that concurrent writes of others survive; an element of a list with a merge
+// key is identified by that key, never by its index.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../base/guards.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** By the path of a list ("status.conditions"), the field that names its elements. Any other list is replaced as a whole. */
+/** The merge key by path of the list ("status.conditions"). Other lists are replaced as a whole. */
 type MergeKeys = Readonly<Record<string, string>>;
 
-/** Undefined when there is nothing to change. */
+/** Undefined if nothing differs. */
 export function strategicDiff(before: object, after: object, keys: MergeKeys): JsonObject | undefined {
   const patch = diffObjects(before as JsonObject, after as JsonObject, keys, '');
   return Object.keys(patch).length === 0 ? undefined : patch;
@@ -28,7 +29,7 @@ function diffObjects(before: JsonObject, after: JsonObject, keys: MergeKeys, pat
 }
 
 function diffField(name: string, had: unknown, wanted: unknown, keys: MergeKeys, path: string): JsonObject {
-  if (isAlike(had, wanted)) return {};
+  if (isEquivalent(had, wanted)) return {};
   const key = keys[path];
   if (key !== undefined && isObjectList(had) && isObjectList(wanted))
     return diffList(name, had, wanted, key, keys, path);
@@ -39,15 +40,15 @@ function diffField(name: string, had: unknown, wanted: unknown, keys: MergeKeys,
   return { [name]: wanted };
 }
 
-/** A time that never was is null, or not there at all, as the server likes: also deep in a list that is replaced as a whole. */
-function isAlike(had: unknown, wanted: unknown): boolean {
+/** The server may send an unset time as null or omit it, also deep in a list that is replaced as a whole. */
+function isEquivalent(had: unknown, wanted: unknown): boolean {
   if (isDeepStrictEqual(had, wanted) || (wanted === null && had === undefined)) return true;
   if (Array.isArray(had) && Array.isArray(wanted)) {
-    return had.length === wanted.length && had.every((each, at) => isAlike(each, wanted[at]));
+    return had.length === wanted.length && had.every((each, at) => isEquivalent(each, wanted[at]));
   }
   if (!isObject(had) || !isObject(wanted)) return false;
   const names = new Set([...Object.keys(had), ...Object.keys(wanted)]);
-  return [...names].every((name) => isAlike(had[name] ?? undefined, wanted[name] ?? undefined));
+  return [...names].every((name) => isEquivalent(had[name] ?? undefined, wanted[name] ?? undefined));
 }
 
 function diffList(

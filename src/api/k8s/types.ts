@@ -1,5 +1,5 @@
-// The Kubernetes API objects as JSON has them: timestamps, quantities and enumerations are strings. Types only.
-// The one place that knows where the types come from; everyone else imports the plain names from here.
+// The Kubernetes API objects in their JSON form: timestamps, quantities and enumerations are strings. Types only.
+// The only file that imports kubernetes-types; all others import from here.
 // Upstream: staging/src/k8s.io/api and apimachinery/pkg/apis/meta/v1.
 export type { TokenRequest, TokenReview } from 'kubernetes-types/authentication/v1.d.ts';
 export type { SubjectAccessReview } from 'kubernetes-types/authorization/v1.d.ts';
@@ -18,5 +18,5 @@ export type {
   PodCertificateProjection,
 } from './additions.ts';
 
-/** Amounts by resource name, each as a quantity's text. */
+/** Quantities in text form, by resource name. */
 export type ResourceList = Record<string, string>;

@@ -1,11 +1,11 @@
-// Which AppArmor profile a container asks for. Pure. Upstream: GetProfile in pkg/security/apparmor.
-// Invariant: the field of the container, then its annotation (static pods may have no more), then the field of the pod.
+// The AppArmor profile of a container. Pure. Upstream: GetProfile in pkg/security/apparmor.
+// Invariant: the container's field wins over its annotation (static pods may only have that), which wins over the pod's field.
 import type { AppArmorProfile, Container, Pod } from '../k8s/types.ts';
 
 const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/';
 export const localhostPrefix = 'localhost/';
 
-export function askedAppArmorProfile(pod: Pod, container: Container): AppArmorProfile | undefined {
+export function requestedAppArmorProfile(pod: Pod, container: Container): AppArmorProfile | undefined {
   return (
     container.securityContext?.appArmorProfile ??
     annotated(pod.metadata?.annotations?.[`${annotationPrefix}${container.name}`]) ??
@@ -13,7 +13,7 @@ export function askedAppArmorProfile(pod: Pod, container: Container): AppArmorPr
   );
 }
 
-/** An annotation that says nothing known counts as none. */
+/** An unknown value of the annotation is ignored. */
 function annotated(value: string | undefined): AppArmorProfile | undefined {
   if (value === 'runtime/default') return { type: 'RuntimeDefault' };
   if (value === 'unconfined') return { type: 'Unconfined' };

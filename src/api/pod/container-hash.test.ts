@@ -4,7 +4,7 @@ import { containerHash, containerHashText } from './container-hash.ts';
 import { fnv1a32 } from './fnv.ts';
 
 describe('containerHashText', () => {
-  // Seen on containers that the Go kubelet made.
+  // Recorded on containers of the Go kubelet.
   const known = [
     ['test_container', 'foo/image:v1', '8e45cbd0'],
     ['foo', 'bar', '11a6d6d6'],
@@ -21,12 +21,12 @@ describe('containerHashText', () => {
     expect(containerHashText({ name, image })).toBe(want);
   });
 
-  test('everything but name and image is ignored', () => {
+  test('ignores all fields but name and image', () => {
     const spec = { name: 'app', image: 'a:1', command: ['sleep'], env: [{ name: 'A' }] };
     expect(containerHash(spec)).toBe(containerHash({ name: 'app', image: 'a:1' }));
   });
 
-  test('a missing image counts as an empty one', () => {
+  test('treats a missing image as empty', () => {
     expect(containerHash({ name: 'app' })).toBe(containerHash({ name: 'app', image: '' }));
     expect(containerHash({ name: 'app' })).not.toBe(containerHash({ name: 'app', image: 'a' }));
   });
@@ -39,9 +39,9 @@ describe('goJsonString', () => {
     ['HTML', '<a&b>', '"\\u003ca\\u0026b\\u003e"'],
     ['line separators', 'a\u2028b\u2029', '"a\\u2028b\\u2029"'],
     ['control characters', '\b\f\n\r\t\u0001\u001f', '"\\b\\f\\n\\r\\t\\u0001\\u001f"'],
-    ['delete is plain', '\u007f', '"\u007f"'],
-    ['other scripts are plain', 'é漢😀', '"é漢😀"'],
-    ['half a surrogate pair', 'a\ud800b', '"a\ufffdb"'],
+    ['DEL is not escaped', '\u007f', '"\u007f"'],
+    ['non-ASCII letters are not escaped', 'é漢😀', '"é漢😀"'],
+    ['a lone surrogate', 'a\ud800b', '"a\ufffdb"'],
   ] as const;
   test.each(cases)('%s', (_name, text, want) => {
     expect(goJsonString(text)).toBe(want);
@@ -59,7 +59,7 @@ describe('fnv1a32', () => {
     expect(fnv1a32(new TextEncoder().encode(text))).toBe(want);
   });
 
-  test('piece by piece', () => {
+  test('hashes in pieces', () => {
     expect(fnv1a32('bar', fnv1a32('foo'))).toBe(fnv1a32('foobar'));
   });
 });

@@ -1,4 +1,5 @@
-// Which pods the node itself needs, and whom they may push aside. Pure. Upstream: IsCriticalPod and Preemptable in pkg/kubelet/types/pod_update.go.
+// Critical pods, and which pods they may preempt. Pure.
+// Upstream: IsCriticalPod and Preemptable in pkg/kubelet/types/pod_update.go.
 import type { Pod } from '../k8s/types.ts';
 import { isMirrorPod, isStaticPod } from '../ports/pod-source.ts';
 

@@ -1,15 +1,15 @@
 // `$(NAME)` in commands, arguments and values. Pure. Upstream: third_party/forked/golang/expansion.
-// Invariants: `$$` is a literal `$`; a name that is not known stays as it was written; one pass over the text, and the result
-// is bounded while it is made, since values that refer to each other multiply.
+// Invariants: `$$` is a literal `$`; an unknown reference stays unchanged; one pass over the text; the result is bounded while
+// it is built, since nested references multiply.
 import { KubeletError } from '../../base/errors.ts';
 
 /**
- * differs from upstream: the environment, the command and the arguments of a container may expand to this much together.
- * A larger request no runtime accepts, and a larger command no kernel runs.
+ * differs from upstream: limits the expanded environment, command and arguments of a container together.
+ * No runtime accepts a larger request, and no kernel runs a larger command.
  */
 export const expansionLimitBytes = 16 * 1024 * 1024;
 
-/** The text with each reference replaced. Throws `tooLarge` where the values it takes have more than `limitBytes`. */
+/** Replaces each reference. Throws `tooLarge` if the values exceed `limitBytes`. */
 export function expandVariables(
   text: string,
   values: { get(name: string): string | undefined },
@@ -20,7 +20,7 @@ export function expandVariables(
   let copied = 0;
   let left = limitBytes;
   let dollar = text.indexOf('$');
-  // Once there is no closing parenthesis, there is none for any later reference, and none is looked for.
+  // Without a closing parenthesis here there is none for any later reference either: do not search again.
   let isClosed = true;
   while (dollar >= 0 && dollar + 1 < text.length) {
     const next = text[dollar + 1];

@@ -1,5 +1,5 @@
-// What the runtime was seen to hold for one pod: sandboxes and containers, newest first. Pure data.
-// Upstream: pkg/kubelet/container (PodStatus, Status). Written by pleg only; everyone else reads.
+// The observed state of one pod on the runtime: sandboxes and containers, newest first. Pure data; pleg is the only writer.
+// Upstream: pkg/kubelet/container (PodStatus, Status).
 import type { LifecycleHandler } from '../k8s/types.ts';
 import type { ContainerId, PodUid, SandboxId } from './pod-ref.ts';
 
@@ -8,15 +8,15 @@ export interface ObservedSandbox {
   readonly attempt: number;
   readonly ready: boolean;
   readonly createdAtMs: number;
-  /** When the kubelet that made it had first seen the pod; absent on sandboxes that do not carry it. */
+  /** When the kubelet that created it first saw the pod; absent on sandboxes without the annotation. */
   readonly seenAtMs?: number;
-  /** The pod's own addresses, primary first; empty for host network and while the network is being made. */
+  /** The pod's own addresses, primary first; empty with host network and until the network is set up. */
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
   readonly runtimeHandler: string;
 }
 
-/** What the runtime has set for a container; absent where it does not say or has set nothing. */
+/** The resources that the runtime reports for a container; absent where unset or not reported. */
 export interface ObservedResources {
   readonly cpuLimitMilli?: bigint;
   readonly cpuRequestMilli?: bigint;
@@ -37,36 +37,36 @@ export interface ObservedContainer {
   readonly sandboxId: SandboxId;
   readonly state: ObservedContainerState;
   readonly createdAtMs: number;
-  /** 0 when it never started. */
+  /** 0 if it never started. */
   readonly startedAtMs: number;
-  /** 0 while it has not ended. */
+  /** 0 until it has exited. */
   readonly finishedAtMs: number;
   readonly exitCode: number;
-  /** The runtime's word: Completed, Error, OOMKilled, StartError, ContainerCannotRun … */
+  /** The runtime's reason: Completed, Error, OOMKilled, StartError, ContainerCannotRun … */
   readonly reason: string;
-  /** The runtime's own message. */
+  /** The runtime's message. */
   readonly message: string;
-  /** Image as the runtime names it, and the reference it resolves to. */
+  /** The runtime's name of the image, and the reference it resolves to. */
   readonly image: string;
   readonly imageRef: string;
   readonly imageId: string;
   /** From annotations: the container hash, the restart count. */
   readonly hash: string;
   readonly restartCount: number;
-  /** As the runtime counts: no two containers of a pod share name and attempt. The restart count as a rule. */
+  /** The CRI attempt, unique per container name of a pod. Usually equal to the restart count. */
   readonly attempt: number;
   readonly logPath: string;
-  /** Seconds, from annotations written at creation; undefined when absent. */
+  /** In seconds, from annotations written at creation; undefined if absent. */
   readonly terminationGraceSeconds: number | undefined;
   readonly deletionGraceSeconds: number | undefined;
-  /** Only from runtimes that tell it. */
+  /** Only from runtimes that report it. */
   readonly resources?: ObservedResources;
   readonly user?: ObservedUser;
-  /** Paths in the container at which the runtime mounted read-only with everything below. */
+  /** Paths in the container of recursive read-only mounts. */
   readonly recursiveReadOnly?: readonly string[];
-  /** SIGTERM, SIGUSR1 …: what ends it. */
+  /** SIGTERM, SIGUSR1 … */
   readonly stopSignal?: string;
-  /** From an annotation: what is to be run before it ends, when nobody has its spec any more. */
+  /** The preStop hook from an annotation, for a container whose spec is gone. */
   readonly preStop?: LifecycleHandler;
 }
 
@@ -76,19 +76,19 @@ export interface ObservedPod {
   readonly namespace: string;
   /** Newest attempt first. */
   readonly sandboxes: readonly ObservedSandbox[];
-  /** Newest first; several per name while dead ones are kept. */
+  /** Newest first; several per name until dead ones are garbage-collected. */
   readonly containers: readonly ObservedContainer[];
-  /** Clock.now() just before the runtime was asked. */
+  /** Clock.now() just before the inspection. */
   readonly observedAtMs: number;
 }
 
-/** The newest container of that name, as the pod's current one. */
+/** The newest container of this name. */
 export function latestContainer(pod: ObservedPod | undefined, name: string): ObservedContainer | undefined {
   return pod?.containers.find((container) => container.name === name);
 }
 
-/** When a kubelet first took this pod up, as far as its sandboxes remember; undefined without any. */
-export function firstTakenUpMs(pod: ObservedPod | undefined): number | undefined {
+/** When a kubelet first saw this pod, according to its sandboxes; undefined without any. */
+export function firstSeenMs(pod: ObservedPod | undefined): number | undefined {
   const times = (pod?.sandboxes ?? [])
     .map((sandbox) => sandbox.seenAtMs ?? sandbox.createdAtMs)
     .filter((ms) => ms > 0);
@@ -99,7 +99,7 @@ export function readySandbox(pod: ObservedPod | undefined): ObservedSandbox | un
   return pod?.sandboxes.find((sandbox) => sandbox.ready);
 }
 
-/** Nothing of this pod runs: every container ended and no sandbox is ready. */
+/** Whether nothing of this pod runs: every container has exited and no sandbox is ready. */
 export function isDown(pod: ObservedPod | undefined): boolean {
   return (
     pod === undefined ||
@@ -109,17 +109,16 @@ export function isDown(pod: ObservedPod | undefined): boolean {
 }
 
 /**
- * What runtimes report of a start that was not allowed to run its course: its caller went away in the middle of it, or the
- * sandbox had died before it.
+ * The messages of runtimes for a start that was interrupted: its caller disconnected, or the sandbox had died before it.
  */
 const cutMessage =
   /context canceled|context deadline exceeded|signal: killed|^sandbox container "[^"]*" is not running|^sandbox "[^"]*" not found/;
 
 /**
- * Whether this container's start was cut off by the end of the kubelet that asked for it, by its giving up or by the end of
- * the sandbox: it never ran, so its end is no end of the workload's.
+ * Whether the start of this container was interrupted: the kubelet stopped or gave up, or the sandbox died. The container
+ * never ran, so its exit is not an exit of the workload.
  */
-export function startWasCut(container: ObservedContainer): boolean {
+export function startWasInterrupted(container: ObservedContainer): boolean {
   return (
     container.state === 'exited' &&
     container.reason === 'StartError' &&
@@ -128,7 +127,7 @@ export function startWasCut(container: ObservedContainer): boolean {
   );
 }
 
-/** Made, but nothing of it has ever run: its restart count and name can be used again. */
+/** Whether it was created but never ran, so that its restart count and name can be reused. */
 export function neverRan(container: ObservedContainer): boolean {
-  return container.state === 'created' || startWasCut(container);
+  return container.state === 'created' || startWasInterrupted(container);
 }

@@ -33,7 +33,7 @@ for (const [path, want] of fields)
   test(`podFieldText: ${path}`, () => expect(podFieldText(pod, path)).toBe(want));
 
 for (const path of ['spec.nodeName', 'metadata.generation', "metadata.labels['a'", ''])
-  test(`podFieldText: ${path || 'nothing'} is refused`, () =>
+  test(`podFieldText: rejects ${path || 'an empty path'}`, () =>
     expect(() => podFieldText(pod, path)).toThrow(`unsupported fieldPath: ${path}`));
 
 const allocatable = { cpu: '4', memory: '8Gi', 'ephemeral-storage': '20Gi' };
@@ -56,7 +56,7 @@ for (const [container, resource, divisor, want] of resources)
     expect(containerResourceText(pod, selector, container, allocatable)).toBe(want);
   });
 
-test('containerResourceText: what is not there is named', () => {
+test('containerResourceText: names the missing container or resource', () => {
   expect(() => containerResourceText(pod, { resource: 'limits.cpu' }, 'x', {})).toThrow(
     'container x not found',
   );

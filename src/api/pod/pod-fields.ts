@@ -1,4 +1,4 @@
-// What a pod tells about itself as text: its fields and its containers' resources. Pure.
+// The downward API: a pod's fields and its containers' resources as text. Pure.
 // Upstream: pkg/fieldpath (ExtractFieldPathAsString) and pkg/api/v1/resource (ExtractResourceValueByContainerName…).
 import { KubeletError } from '../../base/errors.ts';
 import { goQuote } from '../../base/log/log-value.ts';
@@ -7,7 +7,7 @@ import { isHugePages } from '../quantity/huge-pages.ts';
 import { Quantity } from '../quantity/quantity.ts';
 import { initAndRegularContainers } from './find-container.ts';
 
-/** A field that volumes and variables may ask for. Throws `invalid` for any other. */
+/** The text of a field that volumes and environment variables may refer to. Throws `invalid` for any other. */
 export function podFieldText(pod: Pod, fieldPath: string): string {
   const { metadata = {} } = pod;
   const subscript = /^metadata\.(labels|annotations)\['([^']*)'\]$/.exec(fieldPath);
@@ -37,12 +37,12 @@ function formatMap(map: Readonly<Record<string, string>>): string {
   return keys.map((key) => `${key}=${goQuote(map[key] ?? '')}`).join('\n');
 }
 
-/** What a node gives to pods, by resource name, for containers without a limit of their own. */
+/** The node's allocatable by resource name, for containers without a limit. */
 export type Allocatable = Readonly<Record<string, string>>;
 
 /**
- * A container's request or limit in multiples of the divisor, rounded up. A limit of CPU, memory or local storage that is
- * not set is what the node has for pods. Throws `invalid` when there is no such container or resource.
+ * A container's request or limit in multiples of the divisor, rounded up. A limit of CPU, memory or ephemeral storage defaults
+ * to the node's allocatable. Throws `invalid` if there is no such container or resource.
  */
 export function containerResourceText(
   pod: Pod,

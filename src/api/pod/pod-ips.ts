@@ -27,7 +27,7 @@ export function computePodAddresses(
   };
 }
 
-/** Those of the present sandbox; a pod whose sandboxes have all stopped keeps the last it had. */
+/** The addresses of the current sandbox; a pod without a ready sandbox keeps its last ones. */
 function seenIPs(observed: ObservedPod | undefined, before: PodStatus): readonly string[] {
   const sandboxes = observed?.sandboxes ?? [];
   const [newest] = sandboxes;
@@ -44,7 +44,7 @@ function preferred(ips: readonly string[], ipv6First: boolean): string[] {
   return [first, second].filter((ip) => ip !== undefined);
 }
 
-/** A pod on the host's network has the node's addresses. Once set they stay; a second family may still join. */
+/** A pod with host network has the node's addresses. Once set they are kept; a second family may be added. */
 function withNodeIPs(own: readonly string[], nodeIPs: readonly string[]): readonly string[] {
   const ips = own.length === 0 ? nodeIPs.slice(0, 1) : own;
   const [first] = ips;
@@ -57,7 +57,7 @@ function isIPv6(ip: string): boolean {
   return ip.includes(':');
 }
 
-/** Runtimes spell addresses freely; the API wants the one canonical text. Undefined for what is no address. */
+/** Normalizes a runtime's address to its canonical form; undefined if it is not an address. */
 function canonical(ip: string): string | undefined {
   if (!isIPv6(ip)) {
     const parts = ip.split('.');

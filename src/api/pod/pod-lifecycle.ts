@@ -1,23 +1,23 @@
-// The pod worker's state as data, read by status, server and housekeeping. Written by workers only.
+// The state of a pod's worker, read by status, server and housekeeping. workers/ is the only writer.
 // Upstream: pkg/kubelet/pod_workers.go keeps this as a dozen booleans; here it is one tagged union.
 import type { PodKill } from '../ports/pod-kill.ts';
 
-/** Why a container is not running, as its status shows it (`state.waiting`). */
+/** `state.waiting` of a container's status. */
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
-  /** When it is tried again although nothing changes, by the wall clock. */
+  /** Time of the next retry, by the wall clock. */
   readonly untilMs?: number;
 }
 
 export type PodLifecycle =
   | {
       readonly state: 'syncing';
-      /** When this kubelet first worked on the pod; becomes status.startTime. */
+      /** When this kubelet first synced the pod; becomes status.startTime. */
       readonly startedAtMs: number;
-      /** By container name: what the last start attempt stumbled over. Cleared by success. */
+      /** By container name: why the last start attempt failed. Cleared on success. */
       readonly waiting: Readonly<Record<string, WaitingReason>>;
-      /** What the worker waits for now, in one sentence, and since when. */
+      /** What the worker is waiting for, as a sentence, and since when. */
       readonly explain: string;
       readonly explainSinceMs: number;
     }
@@ -28,7 +28,7 @@ export type PodLifecycle =
       readonly sinceMs: number;
       readonly why: string;
       readonly explain: string;
-      /** Set when it ends although its source still wants it: eviction, preemption, a deadline. */
+      /** Set if the kubelet itself terminates the pod: eviction, preemption, active deadline. */
       readonly kill?: PodKill;
     }
   | {
@@ -36,11 +36,11 @@ export type PodLifecycle =
       readonly startedAtMs: number;
       readonly atMs: number;
       readonly kill?: PodKill;
-      /** Containers stopped and volumes unmounted: nothing is left that the pod's API object has to wait for. */
+      /** Containers stopped and volumes unmounted: the API object can be deleted. */
       readonly cleaned: boolean;
     }
   | {
-      /** Admission refused it: reported as Failed with this reason, never started. */
+      /** Admission rejected it: reported as Failed with this reason, never started. */
       readonly state: 'rejected';
       readonly startedAtMs: number;
       readonly reason: string;

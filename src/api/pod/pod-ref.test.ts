@@ -11,27 +11,27 @@ import {
 
 describe('pod names', () => {
   const pod: Pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u-1' } };
-  test('of a whole pod', () => {
+  test('of a pod with metadata', () => {
     expect([podRef(pod), podFullName(pod), podUid(pod)]).toEqual(['shop/web', 'web_shop', 'u-1']);
   });
   test('without a namespace', () => {
     expect(podRef({ metadata: { name: 'web' } })).toBe('web');
   });
-  test('of nothing', () => {
+  test('of an empty object', () => {
     expect([podRef({}), podFullName({}), podUid({})]).toEqual(['', '_', '']);
   });
 });
 
-describe('container identities', () => {
-  test('there and back', () => {
+describe('container IDs', () => {
+  test('formats and parses', () => {
     const text = formatContainerId('containerd', asContainerId('abc'));
     expect(text).toBe('containerd://abc');
     expect(parseContainerId(text)).toEqual({ runtime: 'containerd', id: 'abc' });
   });
-  test('quoted, as old statuses have it', () => {
+  test('parses the quoted form of old statuses', () => {
     expect(parseContainerId('"docker://x"')).toEqual({ runtime: 'docker', id: 'x' });
   });
-  test.each(['', 'abc', '://abc', 'containerd://'])('%j has no identity', (text) => {
+  test.each(['', 'abc', '://abc', 'containerd://'])('rejects %j', (text) => {
     expect(parseContainerId(text)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
-// Names for pods and containers: branded identifiers and the spellings that logs, labels and paths use.
-// Invariant: a PodUid, SandboxId or ContainerId is only made here, so a plain string cannot slip in where an identity is meant.
+// Identifiers of pods and containers: branded types, and their forms in logs, labels and paths.
+// Invariant: a PodUid, SandboxId or ContainerId is created only here, so that a plain string cannot pass for one.
 // Upstream: pkg/kubelet/container (GetPodFullName, ContainerID) and k8s.io/klog's object references.
 import type { ObjectMeta } from '../k8s/types.ts';
 
@@ -7,13 +7,13 @@ declare const podUidBrand: unique symbol;
 declare const sandboxIdBrand: unique symbol;
 declare const containerIdBrand: unique symbol;
 
-/** The identity of one pod object. For a static pod the kubelet's own, not the mirror pod's. */
+/** The UID of a pod. For a static pod it is the kubelet's own, not the mirror pod's. */
 export type PodUid = string & { readonly [podUidBrand]: true };
 
-/** The runtime's identity of one pod sandbox. */
+/** The runtime's ID of a pod sandbox. */
 export type SandboxId = string & { readonly [sandboxIdBrand]: true };
 
-/** The runtime's identity of one container, without a `containerd://` scheme. */
+/** The runtime's ID of a container, without a `containerd://` scheme. */
 export type ContainerId = string & { readonly [containerIdBrand]: true };
 
 interface PodLike {
@@ -32,29 +32,29 @@ export function asContainerId(text: string): ContainerId {
   return text as ContainerId;
 }
 
-/** The pod's UID; empty while the object has none. */
+/** The pod's UID; empty if the object has none yet. */
 export function podUid(pod: PodLike): PodUid {
   return asPodUid(pod.metadata?.uid ?? '');
 }
 
-/** `namespace/name`, the way logs and messages name a pod. Without a namespace only the name. */
+/** `namespace/name`, as in logs and messages; only the name without a namespace. */
 export function podRef(pod: PodLike): string {
   const name = pod.metadata?.name ?? '';
   const namespace = pod.metadata?.namespace ?? '';
   return namespace === '' ? name : `${namespace}/${name}`;
 }
 
-/** `name_namespace`: unique among the pods of a node at one time, and stable across a static pod's rebirths. */
+/** `name_namespace`: unique on a node at any time, and stable when a static pod is recreated. */
 export function podFullName(pod: PodLike): string {
   return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}`;
 }
 
-/** `containerd://<id>`: a container's identity as the pod's status shows it. */
+/** `containerd://<id>`, the containerID of a container status. */
 export function formatContainerId(runtime: string, id: ContainerId): string {
   return `${runtime}://${id}`;
 }
 
-/** Takes `containerd://<id>` apart; undefined when the text has another shape. */
+/** Parses `containerd://<id>`; undefined for any other form. */
 export function parseContainerId(text: string): { runtime: string; id: ContainerId } | undefined {
   const unquoted = text.replace(/^"|"$/g, '');
   const at = unquoted.indexOf('://');

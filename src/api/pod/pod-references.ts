@@ -1,4 +1,4 @@
-// The objects that a pod refers to, by resource: what binds them to the pod's node. Pure.
+// The names of the API objects that a pod refers to, by resource: its node may read them. Pure.
 // Upstream: pkg/api/v1/pod (VisitPodSecretNames, VisitPodConfigmapNames) and the graph of the Node authorizer.
 import type { Container, Pod, Volume } from '../k8s/types.ts';
 import { allContainers } from './find-container.ts';

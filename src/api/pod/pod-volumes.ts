@@ -1,4 +1,4 @@
-// What a pod's start and end ask of its volumes. Types only; volumes implements it, runtime and workers use it.
+// The volumes of a pod as runtime and workers use them. Types only; volumes/ implements it.
 // Upstream: pkg/kubelet/volumemanager (WaitForAttachAndMount, WaitForUnmount) and makeMounts in kubelet_pods.go.
 
 import type { Device, Mount } from '../cri/generated/runtime/v1/api.ts';
@@ -13,17 +13,17 @@ export interface ContainerMounts {
 
 export interface PodVolumes {
   /**
-   * Resolves when every volume that containers of the pod mount is there; cheap when it is already. Rejects with a
-   * KubeletError that names the volume and the reason; FailedMount events are told by volumes itself.
+   * Resolves when every volume that the pod's containers use is mounted; cheap if they are already. Rejects with a
+   * KubeletError that names the volume and the reason. volumes/ emits the FailedMount events.
    */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The mounts of one container, sub-paths resolved safely. `expand` fills in `$(VAR)` of subPathExpr. */
+  /** The mounts of one container, with sub-paths resolved safely. `expand` expands `$(VAR)` in subPathExpr. */
   containerMounts(
     pod: Pod,
     container: Container,
     options: { readonly restartCount: number; readonly expand: (text: string) => string },
     signal: AbortSignal,
   ): Promise<ContainerMounts>;
-  /** Unmounts and removes all volumes of a pod whose containers have ended; resolves when nothing of them is left. */
+  /** Unmounts and removes all volumes of a pod whose containers have exited. Resolves when nothing is left of them. */
   unmount(uid: PodUid, signal: AbortSignal): Promise<void>;
 }

@@ -30,19 +30,23 @@ describe('computePodQosClass', () => {
     ['no spec', {}, 'BestEffort'],
     ['resources absent', { spec: { containers: [{ name: 'c' }] } }, 'BestEffort'],
     ['requests equal limits', pod([fixed]), 'Guaranteed'],
-    ['equal in another spelling', pod([needs(list('0.1', '1Gi'), list('100m', '1024Mi'))]), 'Guaranteed'],
+    [
+      'equal amounts in another spelling',
+      pod([needs(list('0.1', '1Gi'), list('100m', '1024Mi'))]),
+      'Guaranteed',
+    ],
     ['for both containers', pod([fixed, fixed]), 'Guaranteed'],
     ['for init containers too', pod([fixed], [fixed]), 'Guaranteed'],
-    ['nobody needs anything', pod([nothing, nothing]), 'BestEffort'],
-    ['one needs a little', pod([nothing, needs(list('1', ''), list('2', ''))]), 'Burstable'],
-    ['one is fixed, one needs nothing', pod([nothing, fixed]), 'Burstable'],
-    ['one is fixed, an init container needs nothing', pod([fixed], [nothing]), 'Burstable'],
+    ['no requests and limits', pod([nothing, nothing]), 'BestEffort'],
+    ['one container with requests', pod([nothing, needs(list('1', ''), list('2', ''))]), 'Burstable'],
+    ['one Guaranteed container, one without resources', pod([nothing, fixed]), 'Burstable'],
+    ['a Guaranteed container, an init container without resources', pod([fixed], [nothing]), 'Burstable'],
     ['memory only', pod([needs(list('', '100Mi'), list('', '100Mi'))]), 'Burstable'],
     ['no limits', pod([needs(list('100m', '100Mi'), {})]), 'Burstable'],
     ['limits only', pod([needs({}, list('100m', '100Mi'))]), 'Burstable'],
-    ['one elastic, one fixed', pod([elastic, fixed]), 'Burstable'],
+    ['one Burstable and one Guaranteed container', pod([elastic, fixed]), 'Burstable'],
     [
-      'sums that are equal by chance',
+      'sums that happen to be equal',
       pod([needs(list('100m', '100Mi'), list('200m', '200Mi')), needs(list('100m', '100Mi'), {})]),
       'Burstable',
     ],
@@ -55,20 +59,24 @@ describe('computePodQosClass', () => {
       ]),
       'BestEffort',
     ],
-    ['an init container needs something', pod([nothing], [elastic]), 'Burstable'],
-    ['a fixed pod', pod([nothing], [], fixed), 'Guaranteed'],
-    ['a fixed pod of elastic containers', pod([elastic], [], fixed), 'Guaranteed'],
-    ['an elastic pod', pod([nothing], [], elastic), 'Burstable'],
-    ['an elastic pod of fixed containers', pod([fixed], [], elastic), 'Burstable'],
-    ['a pod with requests only', pod([elastic], [], needs(list('10m', '10Mi'), {})), 'Burstable'],
-    ['a pod that limits one only', pod([fixed], [], needs(list('5m', '10Mi'), list('5m', ''))), 'Burstable'],
-    ['a pod that needs nothing', pod([fixed], [], nothing), 'BestEffort'],
+    ['an init container with requests', pod([nothing], [elastic]), 'Burstable'],
+    ['pod-level requests equal limits', pod([nothing], [], fixed), 'Guaranteed'],
+    ['pod-level requests equal limits, Burstable containers', pod([elastic], [], fixed), 'Guaranteed'],
+    ['pod-level requests below limits', pod([nothing], [], elastic), 'Burstable'],
+    ['pod-level requests below limits, Guaranteed containers', pod([fixed], [], elastic), 'Burstable'],
+    ['pod-level requests only', pod([elastic], [], needs(list('10m', '10Mi'), {})), 'Burstable'],
+    [
+      'a pod-level limit of CPU only',
+      pod([fixed], [], needs(list('5m', '10Mi'), list('5m', ''))),
+      'Burstable',
+    ],
+    ['empty pod-level resources', pod([fixed], [], nothing), 'BestEffort'],
   ];
   test.each(cases)('%s', (_name, given, want) => {
     expect(computePodQosClass(given)).toBe(want);
   });
 
-  test('without pod-level resources the containers decide', () => {
+  test('uses the containers without the gate PodLevelResources', () => {
     const skip = { skipPodLevelResources: true };
     expect(computePodQosClass(pod([nothing], [], fixed), skip)).toBe('BestEffort');
     expect(computePodQosClass(pod([fixed], [], elastic), skip)).toBe('Guaranteed');
@@ -76,10 +84,10 @@ describe('computePodQosClass', () => {
 });
 
 describe('podQosClass', () => {
-  test('the status decides', () => {
+  test('prefers the class in the status', () => {
     expect(podQosClass({ ...pod([nothing]), status: { qosClass: 'Guaranteed' } })).toBe('Guaranteed');
   });
-  test.each([undefined, '', 'Other'])('a status of %j does not', (qosClass) => {
+  test.each([undefined, '', 'Other'])('ignores the class %j in the status', (qosClass) => {
     expect(podQosClass({ ...pod([fixed]), status: qosClass === undefined ? {} : { qosClass } })).toBe(
       'Guaranteed',
     );

@@ -1,5 +1,5 @@
-// A pod's quality of service class, which decides its cgroup, its OOM score and its place in the order of eviction.
-// Pure; must agree with what the API server computed. Upstream: pkg/apis/core/v1/helper/qos.
+// A pod's QoS class, which determines its cgroup, its OOM score and its order of eviction.
+// Pure; must agree with the API server. Upstream: pkg/apis/core/v1/helper/qos.
 import type { Pod, ResourceRequirements } from '../k8s/types.ts';
 import {
   addAmounts,
@@ -20,7 +20,7 @@ interface QosOptions {
 
 const countedResources = ['cpu', 'memory'] as const;
 
-/** CPU and memory, where they are more than nothing. */
+/** CPU and memory amounts above zero. */
 function counted(list: ResourceRequirements['limits']): ResourceAmounts {
   const amounts = parseAmounts(list);
   return new Map(
@@ -31,15 +31,15 @@ function counted(list: ResourceRequirements['limits']): ResourceAmounts {
   );
 }
 
-/** The class of the pod as its status has it, else as its spec gives it. The API server's word is never doubted. */
+/** The class in the pod's status, which comes from the API server, otherwise the one of its spec. */
 export function podQosClass(pod: Pod, options: QosOptions = {}): QosClass {
   const known = qosClasses.find((name) => name === pod.status?.qosClass);
   return known ?? computePodQosClass(pod, options);
 }
 
 /**
- * Guaranteed: every container limits CPU and memory, and the pod's requests equal its limits. BestEffort: nobody
- * requests or limits anything. Burstable: the rest. Init containers count like others; ephemeral ones have no resources.
+ * Guaranteed: every container limits CPU and memory, and the pod's requests equal its limits. BestEffort: no container has
+ * requests or limits. Burstable: all others. Init containers count, ephemeral ones have no resources.
  */
 export function computePodQosClass(pod: Pod, options: QosOptions = {}): QosClass {
   const own = options.skipPodLevelResources === true ? undefined : pod.spec?.resources;

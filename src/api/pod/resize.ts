@@ -1,10 +1,10 @@
-// What of a container can be changed while it runs: CPU and memory, asked for and at most. Pure.
+// The amounts that an in-place resize can change: requests and limits of CPU and memory. Pure.
 // Upstream: containerResourcesFromRequirements in kuberuntime_manager.go and IsResizableContainer in pkg/kubelet/allocation.
 import type { ResourceList, ResourceRequirements } from '../k8s/types.ts';
 import { Quantity } from '../quantity/quantity.ts';
 import { equalAmounts, parseAmounts } from '../quantity/resource-amounts.ts';
 
-/** 0: nothing was said. */
+/** 0: unset. */
 export interface ResizeAmounts {
   readonly cpuRequestMilli: bigint;
   readonly cpuLimitMilli: bigint;
@@ -31,7 +31,7 @@ export function sameResizeAmounts(a: ResizeAmounts, b: ResizeAmounts): boolean {
   );
 }
 
-/** The same requirements with these amounts in place of their own; what else they name stays. */
+/** The requirements with these amounts; other resources stay unchanged. */
 export function withResizeAmounts(
   resources: ResourceRequirements | undefined,
   amounts: ResizeAmounts,
@@ -45,7 +45,7 @@ export function withResizeAmounts(
   };
 }
 
-/** Equal amounts, however they are written; nothing and an empty list are the same. */
+/** Compares by value; an absent list equals an empty one. */
 export function equalRequirements(
   a: ResourceRequirements | undefined,
   b: ResourceRequirements | undefined,

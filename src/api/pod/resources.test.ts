@@ -15,7 +15,7 @@ import {
 
 type Part = Pick<Container, 'resources' | 'restartPolicy'>;
 
-/** A container that requests and limits the same, so that both sums can be checked with one table. */
+/** A container with equal requests and limits, so that one table checks both sums. */
 const both = (list: ResourceList): Part => ({ resources: { requests: list, limits: list } });
 const cpu = (amount: string): Part => both({ cpu: amount });
 const sidecar = (amount: string): Part => ({ ...cpu(amount), restartPolicy: 'Always' });
@@ -34,23 +34,27 @@ describe('pod sums', () => {
   const cases: ReadonlyArray<readonly [string, Pod, ResourceList, ResourceList?]> = [
     ['no spec', {}, {}],
     ['no containers', pod([]), {}],
-    ['nobody says anything', pod([{}, {}], [{}]), {}],
+    ['no requests and limits', pod([{}, {}], [{}]), {}],
     [
       'containers add up',
       pod([both({ cpu: '1', memory: '5' }), both({ cpu: '4', memory: '12' })]),
       { cpu: '5', memory: '17' },
     ],
-    ['one says nothing', pod([both({ cpu: '2', memory: '2Gi' }), {}]), { cpu: '2', memory: '2Gi' }],
+    [
+      'one container without resources',
+      pod([both({ cpu: '2', memory: '2Gi' }), {}]),
+      { cpu: '2', memory: '2Gi' },
+    ],
     ['a larger init container', pod([cpu('1')], [cpu('4')]), { cpu: '4' }],
     ['the largest init container', pod([cpu('1'), cpu('4')], [cpu('1'), cpu('40')]), { cpu: '40' }],
     ['larger containers', pod([cpu('2'), cpu('3')], [cpu('2')]), { cpu: '5' }],
     [
-      'resource by resource',
+      'per resource',
       pod([both({ cpu: '5', memory: '1' })], [both({ cpu: '1', memory: '9' })]),
       { cpu: '5', memory: '9' },
     ],
     [
-      'an init container alone has it',
+      'a resource of an init container only',
       pod([cpu('1')], [both({ memory: '1Gi' }), {}]),
       { cpu: '1', memory: '1Gi' },
     ],
@@ -67,7 +71,7 @@ describe('pod sums', () => {
       { cpu: '8' },
     ],
     [
-      'the same in another order',
+      'sidecars and init container in another order',
       pod([cpu('1')], [cpu('5'), cpu('5'), sidecar('1'), sidecar('2'), sidecar('3')]),
       { cpu: '7' },
     ],
@@ -95,15 +99,19 @@ describe('pod sums', () => {
       }),
       { memory: '6Mi', cpu: '8m' },
     ],
-    ['even a smaller one', pod([cpu('9')], [], { resources: cpu('1').resources ?? {} }), { cpu: '1' }],
     [
-      'the rest still adds up',
+      'even a smaller pod-level amount',
+      pod([cpu('9')], [], { resources: cpu('1').resources ?? {} }),
+      { cpu: '1' },
+    ],
+    [
+      'other resources still add up',
       pod([cpu('2m')], [], { resources: { requests: { memory: '2Mi' } } }),
       { cpu: '2m', memory: '2Mi' },
       { cpu: '2m' },
     ],
     [
-      'a pod-level amount of another kind does not count',
+      'an unsupported pod-level resource is ignored',
       pod([both({ storage: '3Mi' })], [], { resources: both({ storage: '2Mi' }).resources ?? {} }),
       { storage: '3Mi' },
     ],
@@ -129,7 +137,7 @@ describe('pod sums', () => {
     });
   }
 
-  test('without overhead and pod-level amounts', () => {
+  test('containerRequests and containerLimits exclude overhead and pod-level resources', () => {
     const given = pod([cpu('2'), cpu('3')], [cpu('4')], { overhead, resources: cpu('9').resources ?? {} });
     const sums = (options: PodResourcesOptions): ResourceList[] =>
       [podRequests(given, options), podLimits(given, options)].map(formatAmounts);
@@ -141,12 +149,12 @@ describe('pod sums', () => {
     ]);
   });
 
-  test('an amount that is no quantity', () => {
+  test('rejects a malformed quantity', () => {
     expect(() => podRequests(pod([cpu('two')]))).toThrow(/^quantity "two"/);
   });
 });
 
-describe('under in-place resize', () => {
+describe('during an in-place resize', () => {
   const infeasible: PodStatus = {
     conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' }],
   };
@@ -179,14 +187,14 @@ describe('under in-place resize', () => {
       { cpu: '2' },
     ],
     [
-      'infeasible while another is on its way',
+      'infeasible while another resize is in progress',
       asks('6'),
       { ...infeasible, ...status(has('c0', { cpu: '2' }, { cpu: '4' })) },
       { cpu: '4' },
       { cpu: '2' },
     ],
     [
-      'the most of three, resource by resource',
+      'the maximum of three, per resource',
       pod([both({ cpu: '30m', memory: '20M', storage: '10G' })]),
       status(
         has(
@@ -207,7 +215,7 @@ describe('under in-place resize', () => {
       { cpu: '4' },
     ],
     [
-      'nothing asked, something there',
+      'no requests in the spec, some in the status',
       pod([{}]),
       status(has('c0', { cpu: '2' })),
       { cpu: '2' },
@@ -244,16 +252,19 @@ describe('under in-place resize', () => {
 });
 
 describe('pod-level resources', () => {
-  test.each(['cpu', 'memory', 'hugepages-2Mi', 'hugepages-1Gi'])('%s can be', (name) => {
+  test.each(['cpu', 'memory', 'hugepages-2Mi', 'hugepages-1Gi'])('%s is supported', (name) => {
     expect(isPodLevelResource(name)).toBe(true);
   });
-  test.each(['ephemeral-storage', 'storage', 'example.com/gpu', 'hugepages'])('%s cannot', (name) => {
-    expect(isPodLevelResource(name)).toBe(false);
-  });
+  test.each(['ephemeral-storage', 'storage', 'example.com/gpu', 'hugepages'])(
+    '%s is not supported',
+    (name) => {
+      expect(isPodLevelResource(name)).toBe(false);
+    },
+  );
   const cases: ReadonlyArray<readonly [string, PodSpec['resources'], boolean]> = [
     ['absent', undefined, false],
     ['empty', {}, false],
-    ['of another kind', both({ 'ephemeral-storage': '1Mi' }).resources, false],
+    ['an unsupported resource', both({ 'ephemeral-storage': '1Mi' }).resources, false],
     ['requests', { requests: { 'ephemeral-storage': '1Mi', cpu: '1m' } }, true],
     ['limits', { limits: { memory: '1m' } }, true],
   ];
@@ -262,7 +273,7 @@ describe('pod-level resources', () => {
   });
 });
 
-test('limits container by container', () => {
+test('limitsByContainer lists the limits per container', () => {
   const given = pod([cpu('1'), {}], [sidecar('1'), cpu('5'), sidecar('2')]);
   const seen = limitsByContainer(given).map(({ kind, amounts }) => [kind, formatAmounts(amounts)]);
   expect(seen).toEqual([
@@ -274,14 +285,14 @@ test('limits container by container', () => {
   ]);
 });
 
-test('the sum is never less than any moment of the pod needs', () => {
+test('podRequests covers every moment of the pod', () => {
   const amount = fc.integer({ min: 0, max: 5000 }).map((milli) => `${milli}m`);
   const init = fc.tuple(amount, fc.boolean()).map(([text, side]) => (side ? sidecar(text) : cpu(text)));
   const milli = (amounts: ResourceAmounts): bigint => amounts.get('cpu')?.milliValue() ?? 0n;
   const of = (part: Part): bigint => BigInt((part.resources?.requests?.['cpu'] ?? '0m').slice(0, -1));
   fc.assert(
     fc.property(fc.array(amount.map(cpu)), fc.array(init), (containers, inits) => {
-      // Walks through the pod's life: each init container with the sidecars before it, then everyone.
+      // Each init container with the sidecars before it, then all long-running containers.
       let sidecars = 0n;
       let peak = 0n;
       for (const part of inits) {

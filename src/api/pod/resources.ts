@@ -1,6 +1,6 @@
-// What a pod as a whole requests and may use: containers together, init containers one after the other, sidecars from
-// their start on, overhead on top, pod-level amounts instead. Pure. Scheduler and kubelet must come to the same sums, or
-// a pod that was placed here is refused here. Upstream: component-helpers/resource (PodRequests, PodLimits).
+// The requests and limits of a whole pod: the sum of its containers, the maximum over its init containers, sidecars from their
+// start on, overhead on top; pod-level resources take precedence. Pure. Must agree with the scheduler, or the kubelet rejects
+// pods that were scheduled here. Upstream: component-helpers/resource (PodRequests, PodLimits).
 import type { Container, ContainerStatus, Pod } from '../k8s/types.ts';
 import { isHugePages } from '../quantity/huge-pages.ts';
 import {
@@ -15,14 +15,14 @@ import {
 import { isSidecar } from './restart-policy.ts';
 
 export interface PodResourcesOptions {
-  /** Ignore spec.resources, as without the PodLevelResources feature. */
+  /** Ignore spec.resources, as without the gate PodLevelResources. */
   readonly skipPodLevelResources?: boolean;
   readonly excludeOverhead?: boolean;
-  /** Count what a container under in-place resize really has or was allocated, where that is more than it asks for. */
+  /** During an in-place resize, count the actual or allocated resources of a container if they exceed its spec. */
   readonly useStatusResources?: boolean;
 }
 
-/** What the pod needs while this container starts or runs; for an init container with the sidecars before it. */
+/** The pod's need while this container runs; for an init container including the sidecars before it. */
 interface ContainerAmounts {
   readonly kind: 'container' | 'init-container';
   readonly amounts: ResourceAmounts;
@@ -38,7 +38,7 @@ function podLevelAmounts(pod: Pod, which: Which): ResourceAmounts {
   return filterAmounts(parseAmounts(pod.spec?.resources?.[which]), isPodLevelResource);
 }
 
-/** Whether the pod states amounts for itself as a whole. */
+/** Whether the pod has pod-level resources. */
 export function hasPodLevelResources(pod: Pod): boolean {
   return podLevelAmounts(pod, 'requests').size + podLevelAmounts(pod, 'limits').size > 0;
 }
@@ -53,7 +53,7 @@ function statusesByName(pod: Pod): ReadonlyMap<string, ContainerStatus> {
   return new Map([...containerStatuses, ...initContainerStatuses].map((status) => [status.name, status]));
 }
 
-/** The amounts a container counts with: its spec's, or under resize the most of spec, status and allocation. */
+/** The amounts of a container: those of its spec, or during a resize the maximum of spec, status and allocation. */
 function amountsReader(
   pod: Pod,
   which: Which,
@@ -68,7 +68,7 @@ function amountsReader(
     const actual = parseAmounts(status.resources[which]);
     const allocated = which === 'requests' ? parseAmounts(status.allocatedResources) : noAmounts;
     const granted = maxAmounts(actual, allocated);
-    // What can never be granted does not count.
+    // An infeasible request does not count.
     return infeasible ? granted : maxAmounts(asked, granted);
   };
 }
@@ -99,7 +99,7 @@ function sumContainers(pod: Pod, which: Which, options: PodResourcesOptions): Su
       sidecars = addAmounts(sidecars, own);
       amounts = sidecars;
     } else {
-      // Only what keeps running can be resized.
+      // Plain init containers are not resized.
       amounts = addAmounts(readSpec(container), sidecars);
     }
     starting = maxAmounts(starting, amounts);
@@ -108,17 +108,17 @@ function sumContainers(pod: Pod, which: Which, options: PodResourcesOptions): Su
   return { total: maxAmounts(running, starting), each };
 }
 
-/** What the containers request together, without pod-level amounts and overhead. */
+/** The containers' requests, without pod-level resources and overhead. */
 export function containerRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceAmounts {
   return sumContainers(pod, 'requests', options).total;
 }
 
-/** What the containers may use together, without pod-level amounts and overhead. */
+/** The containers' limits, without pod-level resources and overhead. */
 export function containerLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceAmounts {
   return sumContainers(pod, 'limits', options).total;
 }
 
-/** The limits container by container; a resource that one of them lacks is not limited for the pod. */
+/** Limits per container. A resource that one of them does not limit is unlimited for the pod. */
 export function limitsByContainer(pod: Pod, options: PodResourcesOptions = {}): readonly ContainerAmounts[] {
   return sumContainers(pod, 'limits', options).each;
 }
@@ -129,14 +129,14 @@ function withPodLevel(pod: Pod, which: Which, options: PodResourcesOptions): Res
   return overrideAmounts(containers, podLevelAmounts(pod, which));
 }
 
-/** What the pod requests, overhead included. */
+/** The pod's requests, including overhead. */
 export function podRequests(pod: Pod, options: PodResourcesOptions = {}): ResourceAmounts {
   const requests = withPodLevel(pod, 'requests', options);
   if (options.excludeOverhead === true) return requests;
   return addAmounts(requests, parseAmounts(pod.spec?.overhead));
 }
 
-/** What the pod may use. Overhead is added only to what is limited at all. */
+/** The pod's limits. Overhead is added only to limited resources. */
 export function podLimits(pod: Pod, options: PodResourcesOptions = {}): ResourceAmounts {
   const limits = withPodLevel(pod, 'limits', options);
   if (options.excludeOverhead === true) return limits;

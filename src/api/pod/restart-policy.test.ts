@@ -7,9 +7,9 @@ const rule = (operator: string, ...values: number[]): RestartSpec['restartPolicy
 
 type Row = readonly [string, string | undefined, RestartSpec, readonly number[]];
 
-/** With the gate: which of the exit codes 0, 1 and 42 restart. */
+/** With the gate: which of the exit codes 0, 1 and 42 cause a restart. */
 const rows: readonly Row[] = [
-  ['no policy at all', undefined, {}, [0, 1, 42]],
+  ['no policy', undefined, {}, [0, 1, 42]],
   ['the pod: Always', 'Always', {}, [0, 1, 42]],
   ['the pod: OnFailure', 'OnFailure', {}, [1, 42]],
   ['the pod: Never', 'Never', {}, []],
@@ -28,14 +28,9 @@ const rows: readonly Row[] = [
     { restartPolicy: 'Never', restartPolicyRules: rule('NotIn', 42) ?? [] },
     [0, 1],
   ],
+  ['a rule without a container policy is ignored', 'Never', { restartPolicyRules: rule('In', 42) ?? [] }, []],
   [
-    'a rule without a policy of its own does not count',
-    'Never',
-    { restartPolicyRules: rule('In', 42) ?? [] },
-    [],
-  ],
-  [
-    'an operator from the future fits nothing',
+    'an unknown operator matches nothing',
     'Always',
     { restartPolicy: 'Never', restartPolicyRules: rule('Above', 1) ?? [] },
     [],
@@ -47,7 +42,7 @@ test.each(rows)('restartsAfter: %s', (_, podPolicy, container, want) => {
   expect(got).toEqual(want);
 });
 
-test('restartsAfter: without the gate only the pod decides', () => {
+test('restartsAfter: without the gate only the pod policy counts', () => {
   const container = { restartPolicy: 'Always' };
   expect(restartsAfter({ podPolicy: 'Never', rules: false }, container, 1)).toBe(false);
 });

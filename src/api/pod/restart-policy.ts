@@ -1,11 +1,11 @@
-// Whether a container that has ended is to start again. Pure. Upstream: pkg/api/v1/pod (ContainerShouldRestart) and
+// Whether an exited container restarts. Pure. Upstream: pkg/api/v1/pod (ContainerShouldRestart) and
 // pkg/kubelet/container (ShouldContainerBeRestarted).
 import type { Container } from '../k8s/types.ts';
 
 export interface RestartView {
-  /** The pod's; unset means Always. */
+  /** The pod's restartPolicy. Default: Always. */
   readonly podPolicy: string | undefined;
-  /** The gate ContainerRestartRules: containers may have a policy and rules of their own. */
+  /** The gate ContainerRestartRules: containers may have their own policy and rules. */
   readonly rules: boolean;
 }
 
@@ -21,7 +21,7 @@ function policyRestarts(policy: string | undefined, exitCode: number): boolean {
   return policy !== 'OnFailure' || exitCode !== 0;
 }
 
-/** The first rule that fits decides; Restart is all that a rule can ask for. */
+/** The first matching rule decides; its only action is Restart. */
 function ruleRestarts(container: RestartSpec, exitCode: number): boolean {
   const rule = (container.restartPolicyRules ?? []).find(({ exitCodes }) => {
     if (exitCodes === undefined) return false;
@@ -31,13 +31,13 @@ function ruleRestarts(container: RestartSpec, exitCode: number): boolean {
   return rule?.action === 'Restart';
 }
 
-/** For a container that the kubelet ends itself: there is no exit code yet on which a rule could be asked. */
+/** For a container that the kubelet kills: without an exit code, no rule applies. */
 export function restartsAfterKill(view: RestartView, container: RestartSpec): boolean {
   const policy = view.rules ? (container.restartPolicy ?? view.podPolicy) : view.podPolicy;
   return policy !== 'Never';
 }
 
-/** An init container that keeps running beside the others. */
+/** A restartable init container. */
 export function isSidecar(container: Pick<Container, 'restartPolicy'>): boolean {
   return container.restartPolicy === 'Always';
 }

@@ -1,15 +1,14 @@
-// The API server as features ask for it. Types only: edge/apiserver implements them, the composition root plugs it in, and
-// testing/api-server has a double behind the same client. Errors are KubeletErrors whose `reason` is that of the server's
-// Status (NotFound, AlreadyExists, Conflict, Expired …) and whose details carry `code`, the HTTP status, when there was one.
+// The API client as features use it. Types only: edge/apiserver implements it, and test/api-server is a server double behind
+// the same client. Errors are KubeletErrors with the `reason` of the server's Status (NotFound, AlreadyExists, Conflict,
+// Expired …) and, after a response, its HTTP status as the detail `code`.
 // Upstream: staging/src/k8s.io/client-go (rest, tools/cache/reflector.go).
 import type { ObjectMeta } from '../k8s/types.ts';
 
 type ApiMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * Whose rate limit a request counts against: kubeAPIQPS, eventRecordQPS, or none, so that a node that is busy stays alive.
- * Reviews have budgets of their own, since clients of the kubelet's ports cause them.
- * Heartbeats have a timeout of their own.
+ * The rate limit of a request: kubeAPIQPS, eventRecordQPS, or none for heartbeats, so that a busy node stays Ready.
+ * Reviews have separate limits, since clients of the kubelet's ports cause them. Heartbeats have a separate timeout.
  */
 export type ApiLimiter = 'requests' | 'events' | 'heartbeats' | 'token-reviews' | 'access-reviews';
 
@@ -18,18 +17,18 @@ export type ApiQuery = Readonly<Record<string, string | number | boolean | undef
 export interface ApiCallOptions {
   readonly signal: AbortSignal;
   readonly query?: ApiQuery;
-  /** The whole call, waiting for the rate limit and retries included; a default of the client unless told. */
+  /** For the whole call, including the rate limit and retries. Default: the client's. */
   readonly timeoutMs?: number;
-  /** `requests` unless told. */
+  /** Default: `requests`. */
   readonly limiter?: ApiLimiter;
 }
 
 export interface ApiRequest extends ApiCallOptions {
   readonly method: ApiMethod;
-  /** From the server's root: `/api/v1/nodes/n1/status`; segments escaped where needed (see apiPath). */
+  /** Absolute, with escaped segments (see apiPath): `/api/v1/nodes/n1/status`. */
   readonly path: string;
   readonly body?: unknown;
-  /** `application/json` unless told. */
+  /** Default: `application/json`. */
   readonly contentType?: string;
 }
 
@@ -58,24 +57,24 @@ export interface KubeList<T> {
 
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
-  /** Nothing has changed up to this resource version. */
+  /** All changes up to this resource version were delivered. */
   | { readonly type: 'BOOKMARK'; readonly object: KubeObject };
 
 export interface ApiClient {
   request<T>(request: ApiRequest): Promise<T>;
   get<T>(path: string, options: ApiCallOptions): Promise<T>;
-  /** One page, as the query has it. */
+  /** One page, according to the query. */
   list<T>(path: string, options: ApiCallOptions): Promise<KubeList<T>>;
   create<T>(path: string, body: unknown, options: ApiCallOptions): Promise<T>;
   update<T>(path: string, body: unknown, options: ApiCallOptions): Promise<T>;
   patch<T>(path: string, kind: PatchKind, body: unknown, options: ApiCallOptions): Promise<T>;
   delete<T>(path: string, body: DeleteOptions, options: ApiCallOptions): Promise<T>;
   /**
-   * Ends when the server ends it; throws when it breaks or the server reports an error, for example `Expired` (410).
-   * Has no deadline but the `timeoutSeconds` of the query, and the signal. Leaving the loop closes the stream.
+   * Ends when the server ends it; throws if the connection breaks or the server reports an error such as `Expired` (410).
+   * Its only deadlines are the `timeoutSeconds` of the query and the signal. Leaving the loop closes the stream.
    */
   watch<T>(path: string, query: ApiQuery, signal: AbortSignal): AsyncIterable<WatchEvent<T>>;
-  /** Lets go of every connection, for when heartbeats fail again and again: the next request makes a new one. */
+  /** Closes every connection, after repeated heartbeat failures: the next request opens a new one. */
   closeConnections(): void;
 }
 
@@ -86,25 +85,25 @@ export interface WatchTarget {
   readonly labelSelector?: string;
 }
 
-/** What is told of a collection. Calls come one after the other and must not throw. */
+/** Receives the state of a watched collection. Calls are sequential and must not throw. */
 export interface WatchSink<T> {
-  /** All objects there are, after every list: what is not among them has gone. */
+  /** The complete collection, after every list. Objects that are missing from it were deleted. */
   replace(objects: readonly T[]): void;
   upsert(object: T): void;
   /** With the object's last state. */
   remove(object: T): void;
-  /** A list or watch failed and is tried again after a while; for logs and health, nothing needs to be done. */
+  /** A list or watch failed and will be retried. For logs and health only. */
   failed?(err: unknown): void;
 }
 
-/** Follows a collection until the signal is aborted: lists, watches, resumes, lists again when it must. Never rejects. */
+/** The reflector: lists, watches, resumes and relists a collection until the signal is aborted. Never rejects. */
 export type Follow = <T extends KubeObject>(
   target: WatchTarget,
   sink: WatchSink<T>,
   signal: AbortSignal,
 ) => Promise<void>;
 
-/** Joins path segments, escaping what a name may bring: `apiPath('api', 'v1', 'namespaces', ns, 'pods', name)`. */
+/** Joins and escapes path segments: `apiPath('api', 'v1', 'namespaces', ns, 'pods', name)`. */
 export function apiPath(...segments: readonly string[]): string {
   return segments.map((segment) => `/${encodeURIComponent(segment)}`).join('');
 }

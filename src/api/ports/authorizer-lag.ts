@@ -1,5 +1,5 @@
-// What a refusal of the API server means right after a pod was bound to this node: its authorizer learns of the pod by a
-// watch of its own, and may be behind us. A moment later it grants what it has just refused.
+// Retries of a forbidden request right after a pod was bound to this node: the API server's Node authorizer learns of the pod
+// by a watch of its own, may lag behind, and grants the request a moment later.
 
-/** Waits before asking again for what was refused; then it counts as refused. */
-export const afterRefusalMs = [50, 100, 200, 400] as const;
+/** Delays before each retry of a forbidden request. After the last one the error is final. */
+export const forbiddenRetryMs = [50, 100, 200, 400] as const;

@@ -1,18 +1,18 @@
-// Certificates as features speak of them: what one says, what one is asked for, and the pair that proves it. Types only.
-// Invariant: a key is a Secret wherever it is not about to be given to TLS or to a file.
+// Certificates as features use them: request template, parsed content, and the pair with its key. Types only.
+// Invariant: a key is a Secret except where it is handed to TLS or written to a file.
 import type { Channel } from '../../base/channel.ts';
 import type { Secret } from '../../base/log/secret.ts';
 
-/** What is asked for. */
+/** The content of a certificate signing request. */
 export interface CertificateTemplate {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];
-  /** In their canonical form. */
+  /** In canonical form. */
   readonly ips: readonly string[];
 }
 
-/** What a certificate says. */
+/** The content of a certificate. */
 export interface CertificateFacts extends CertificateTemplate {
   readonly issuer: string;
   readonly notBeforeMs: number;
@@ -20,16 +20,16 @@ export interface CertificateFacts extends CertificateTemplate {
 }
 
 export interface CertificatePair {
-  /** The certificate first, then those that lead to its authority. */
+  /** The leaf certificate, followed by its intermediates. */
   readonly certPem: string;
   readonly key: Secret;
   readonly facts: CertificateFacts;
 }
 
-/** What a TLS server shows of itself, as it is now. */
+/** The current certificate of a TLS server. */
 export interface ServingCertificate {
-  /** Undefined while there is none: then nobody can connect. */
+  /** Undefined while there is none: TLS handshakes fail until then. */
   current(): { readonly certPem: string; readonly keyPem: string } | undefined;
-  /** There is another one, for connections from now on. */
+  /** Announces a new certificate, for new connections. */
   readonly changed: Pick<Channel<void>, 'subscribe'>;
 }

@@ -1,16 +1,16 @@
-// What a control group uses and is allowed, whatever version the kernel has. Types only; edge/stats reads it.
+// Usage and limits of a cgroup, independent of the cgroup version. Types only; edge/stats reads them.
 // Upstream: cadvisor's ContainerStats and ContainerSpec over opencontainers/cgroups.
 
-/** One line of a pressure file: how long tasks have waited. */
+/** One line of a PSI file: how long tasks were stalled. */
 export interface PressureLine {
   readonly totalUs: number;
-  /** In per cent of the last 10, 60 and 300 seconds. */
+  /** Percentage of the last 10, 60 and 300 seconds. */
   readonly avg10: number;
   readonly avg60: number;
   readonly avg300: number;
 }
 
-/** Some: at least one task waited. Full: none could go on. */
+/** Some: at least one task was stalled. Full: all were. */
 export interface Pressure {
   readonly some: PressureLine;
   readonly full: PressureLine;
@@ -18,7 +18,7 @@ export interface Pressure {
 
 export interface MemoryUsage {
   readonly usageBytes: number;
-  /** Without file pages that nobody has looked at lately: what cannot be had back at once. */
+  /** Usage without inactive file pages, which the kernel can reclaim at once. */
   readonly workingSetBytes: number;
   readonly rssBytes: number;
   readonly cacheBytes: number;
@@ -26,30 +26,30 @@ export interface MemoryUsage {
   readonly activeFileBytes: number;
   readonly inactiveFileBytes: number;
   readonly swapBytes: number;
-  /** With what lies below it. */
+  /** Including descendants. */
   readonly pageFaults: number;
   readonly majorPageFaults: number;
-  /** Infinity: none. */
+  /** Infinity: no limit. */
   readonly limitBytes: number;
-  /** Of swap alone. Infinity: none; undefined: the kernel does not count swap. */
+  /** Swap only. Infinity: no limit; undefined: the kernel does not account swap. */
   readonly swapLimitBytes: number | undefined;
 }
 
-/** What is looked at on every collection: few files. */
+/** The figures of every collection, which need few files. */
 export interface CgroupUsage {
-  /** From the top of the hierarchy, `/` being the machine. */
+  /** From the root of the hierarchy; `/` is the machine. */
   readonly path: string;
   readonly atMs: number;
   readonly cpuNs: number | undefined;
   readonly memory: MemoryUsage | undefined;
-  /** Undefined where the kernel does not tell it of this cgroup. */
+  /** Undefined if the kernel has no PSI for this cgroup. */
   readonly pressure: { readonly cpu: Pressure; readonly memory: Pressure; readonly io: Pressure } | undefined;
-  /** In it, without those in cgroups below. */
+  /** Without descendants. */
   readonly processes: number;
 }
 
 export interface DeviceIo {
-  /** `/dev/vda`; empty when no disk has these numbers any more. */
+  /** `/dev/vda`; empty if no disk has these device numbers any longer. */
   readonly device: string;
   readonly major: number;
   readonly minor: number;
@@ -59,7 +59,7 @@ export interface DeviceIo {
   readonly writes: number;
 }
 
-/** The rest, for who wants every series. */
+/** Further figures, for /metrics/cadvisor only. */
 export interface CgroupDetails {
   readonly createdAtMs: number;
   readonly cpuUserNs: number;
@@ -67,17 +67,17 @@ export interface CgroupDetails {
   readonly periods: number;
   readonly throttledPeriods: number;
   readonly throttledNs: number;
-  /** In cgroup v1's measure. */
+  /** In units of cgroup v1. */
   readonly cpuShares: number;
   readonly cpuPeriodUs: number;
   /** Undefined: no limit. */
   readonly cpuQuotaUs: number | undefined;
   readonly maxMemoryBytes: number;
-  /** How often the limit was run into. */
+  /** How often the limit was hit. */
   readonly memoryFailures: number;
   readonly kernelMemoryBytes: number;
   readonly memoryReservationBytes: number;
-  /** As the kernel has it: on v1 with memory, on v2 without. Infinity: none. */
+  /** The kernel's value: memory plus swap on v1, swap only on v2. Infinity: no limit. */
   readonly rawSwapLimitBytes: number;
   readonly oomKills: number;
   readonly threads: number;
@@ -86,15 +86,15 @@ export interface CgroupDetails {
   readonly io: readonly DeviceIo[];
 }
 
-/** Reads synchronously: these are the kernel's own tables. Who reads many pauses in between. */
+/** Reads synchronously, since these are files in memory. Callers that read many yield in between. */
 export interface CgroupReader {
   readonly version: 1 | 2;
-  /** Undefined: it is not there, or not any more. */
+  /** Undefined if the cgroup does not exist. */
   usage(path: string): CgroupUsage | undefined;
   details(path: string): CgroupDetails | undefined;
-  /** Paths of the cgroups directly below. */
+  /** Paths of the direct children. */
   children(path: string): readonly string[];
   processes(path: string): readonly number[];
-  /** When it was made, as far as the kernel remembers; undefined when it is not there. */
+  /** Creation time, as far as the kernel keeps it; undefined if the cgroup does not exist. */
   createdAtMs(path: string): number | undefined;
 }

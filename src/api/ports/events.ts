@@ -1,4 +1,4 @@
-// What happened to a pod or to the node, as `kubectl describe` shows it. Types only; whoever reports takes an EventSink.
+// Events on pods and the node, as `kubectl describe` shows them. A component that emits events takes an EventSink.
 // Upstream: client-go/tools/record (EventRecorder) and pkg/kubelet/container (FilterEventRecorder).
 import type { Pod } from '../k8s/types.ts';
 
@@ -11,17 +11,17 @@ export interface EventText {
   readonly message: string;
 }
 
-/** Never blocks, never throws: an event that cannot be told is lost, not waited for. */
+/** Never blocks and never throws: an event that cannot be sent is dropped. */
 export interface EventSink {
-  /** `fieldPath` names the part that is meant: `spec.containers{name}`. */
+  /** `fieldPath` of the involved object: `spec.containers{name}`. */
   pod(pod: Pod, event: EventText, fieldPath?: string): void;
   node(event: EventText): void;
 }
 
-/** For who has nobody to tell. */
+/** Drops all events. */
 export const noEvents: EventSink = { pod: () => undefined, node: () => undefined };
 
-/** `spec.initContainers{name}`, by the list in which the pod has the container; undefined when it has none of this name. */
+/** The field path of a container, such as `spec.initContainers{name}`; undefined if the pod has none of this name. */
 export function containerFieldPath(pod: Pod, name: string): string | undefined {
   const { spec } = pod;
   for (const list of ['initContainers', 'containers', 'ephemeralContainers'] as const) {

@@ -1,4 +1,4 @@
-// What the machine itself and its processes use. Types only; edge/stats reads it. Upstream: cadvisor's machine, fs and
+// Usage of the machine and its processes. Types only; edge/stats reads it. Upstream: cadvisor's machine, fs and
 // libcontainer packages, pkg/kubelet/stats/pidlimit.
 
 export interface InterfaceUsage {
@@ -13,7 +13,7 @@ export interface InterfaceUsage {
   readonly txDropped: number;
 }
 
-/** What a process, or several, hold open. */
+/** Open descriptors of one or several processes. */
 export interface ProcessDetails {
   readonly descriptors: number;
   readonly sockets: number;
@@ -44,7 +44,7 @@ export interface DeviceFileSystem {
 }
 
 export interface TaskCounts {
-  /** The kernel's bound on tasks of the whole machine. */
+  /** The kernel's limit for the whole machine. */
   readonly max: number | undefined;
   readonly current: number | undefined;
 }
@@ -55,7 +55,7 @@ export interface CpuTopology {
   readonly sockets: number;
 }
 
-/** Files of one directory, without those below. */
+/** Files of one directory, without sub-directories. */
 export interface FilesUsage {
   readonly bytes: number;
   readonly inodes: number;

@@ -1,5 +1,5 @@
-// A request to one of the kubelet's ports and its answer, as plain data: features decide, the edge that owns the socket reads
-// and writes (edge/host/listen-http.ts, edge/host/listen-https.ts). Types only.
+// Requests to the kubelet's ports and their responses, as plain data: features decide, and edge/http owns the sockets
+// (listen-http.ts, listen-https.ts). Types only.
 
 export interface HttpRequest {
   readonly method: string;
@@ -8,45 +8,45 @@ export interface HttpRequest {
   readonly query: URLSearchParams;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Aborted when the client goes away before its answer is complete, and when the server closes. */
+  /** Aborted if the client disconnects before the response is complete, and when the server closes. */
   readonly signal: AbortSignal;
-  /** Whether the client asks to speak another protocol on this connection (SPDY, WebSocket). */
+  /** Whether the client requests a protocol upgrade (SPDY, WebSocket). */
   readonly upgrade: boolean;
-  /** The client's TLS certificate; undefined where it gave none. */
+  /** The client's TLS certificate, if it sent one. */
   readonly certificate: ClientCertificate | undefined;
-  /** The address it came from, or the network that counts as one client; see edge/host/peer-address.ts. */
+  /** The remote address, or the network that counts as one client; see edge/http/peer-address.ts. */
   readonly peer?: string;
-  /** To be called once the client is known and may do what it asks: it is no longer limited as a stranger. */
+  /** Call it once the client is authenticated and authorized: lifts the limits of unauthenticated clients. */
   admitted?(): void;
-  /** The whole body, at most `mostBytes` long. A body that nobody asks for is read past. */
+  /** The whole body, of at most `mostBytes`. An unread body is discarded. */
   readBody(mostBytes: number): Promise<Uint8Array>;
 }
 
-/** A client's certificate as TLS checked it against the authorities the server trusts for clients. */
+/** A client certificate, verified against the server's client CAs. */
 export interface ClientCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** What the certificate's subject names by the OID of Kubernetes' UIDs; empty where it does not. */
+  /** The subject's value for the OID of Kubernetes' UIDs; empty without one. */
   readonly uid: string;
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
-  /** SHA-256 over the whole certificate, lower-case hex. */
+  /** SHA-256 of the whole certificate, in lower-case hex. */
   readonly sha256: string;
-  /** Why it proves nothing: no authority vouches for it, it is not for clients, it has expired; undefined when it does. */
+  /** Why verification failed: unknown authority, wrong key usage, expired. Undefined if the certificate is valid. */
   readonly problem: string | undefined;
 }
 
-/** What a client gets, bit by bit: one chunk is asked for when the one before was taken. */
+/** A streamed body. The next chunk is pulled when the client has taken the previous one. */
 export type HttpStream = AsyncIterable<Uint8Array>;
 
 export interface HttpResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** A stream's headers are sent at once, and its iterator is returned when the client goes away. */
+  /** The headers of a stream are sent at once; its iterator is returned when the client disconnects. */
   readonly body: string | Uint8Array | HttpStream;
 }
 
-/** Instead of an answer: connect this client with the server at that URL, which speaks the protocol it asks for. */
+/** Instead of a response: proxy the upgraded connection to the server at this URL. */
 interface ProxyAnswer {
   readonly proxyTo: string;
 }

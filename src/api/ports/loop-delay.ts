@@ -1,11 +1,11 @@
-// How long the event loop kept callers waiting. Types only; edge/host/loop-delay.ts measures it.
+// The delay of the event loop. Types only; an edge measures it.
 
 export interface LoopDelay {
-  /** Measures from now on for at least this long; without it nothing is measured. */
+  /** Measures for at least this long. Nothing is measured otherwise. */
   watch(forMs: number): void;
   /**
-   * The longest delay in milliseconds since that moment of the monotonic clock, a delay still in progress included.
-   * Looks back one minute at most, in steps of a quarter of a second.
+   * The longest delay in milliseconds since that moment of the monotonic clock, including one in progress.
+   * Covers at most the last minute, in steps of 250 ms.
    */
   maxSinceMs(sinceMs: number): number;
 }

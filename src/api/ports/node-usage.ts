@@ -1,5 +1,5 @@
-// What the node and its pods use, as narrow as who decides by it needs it: eviction, and who admits pods. Types only; stats tell it.
-// Upstream: the statistics that pkg/kubelet/eviction takes from the summary.
+// Usage of the node and its pods, reduced to what eviction and admission need. Types only; stats/ provides it.
+// Upstream: the part of the summary that pkg/kubelet/eviction reads.
 import type { PodUid } from '../pod/pod-ref.ts';
 import type { VolumeUsage } from './volume-stats.ts';
 
@@ -13,7 +13,7 @@ export interface DiskRoom {
 export interface ContainerLoad {
   readonly name: string;
   readonly workingSetBytes: number | undefined;
-  /** What it has written into its own layer, and its logs. */
+  /** Of its writable layer. */
   readonly writtenBytes: number | undefined;
   readonly writtenInodes: number | undefined;
   readonly logBytes: number;
@@ -22,7 +22,7 @@ export interface ContainerLoad {
 export interface PodLoad {
   readonly uid: PodUid;
   readonly workingSetBytes: number | undefined;
-  /** All that goes with it and lies on the node's disk. */
+  /** Local ephemeral storage: writable layers, logs and local volumes. */
   readonly ephemeralBytes: number;
   readonly ephemeralInodes: number;
   readonly processes: number | undefined;
@@ -30,13 +30,13 @@ export interface PodLoad {
   readonly volumes: readonly VolumeUsage[];
 }
 
-/** What could not be learnt is undefined, never 0: nobody is evicted for a measurement that failed. */
+/** A failed measurement is undefined, never 0, so that it evicts no pod. */
 export interface NodeLoad {
   readonly atMs: number;
   readonly memory:
     | { readonly capacityBytes: number; readonly workingSetBytes: number; readonly availableBytes: number }
     | undefined;
-  /** Of the cgroup of all pods, where it is limited. */
+  /** Of the cgroup of all pods, if it is limited. */
   readonly podMemory: { readonly limitBytes: number; readonly workingSetBytes: number } | undefined;
   readonly nodeFs: DiskRoom | undefined;
   readonly imageFs: DiskRoom | undefined;
@@ -45,6 +45,6 @@ export interface NodeLoad {
 }
 
 export interface NodeLoadSource {
-  /** Measured at most `withinMs` ago; now when that is longer ago. */
+  /** Figures that are at most `withinMs` old; measures if there are none. */
   load(withinMs?: number): Promise<NodeLoad>;
 }

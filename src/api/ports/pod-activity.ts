@@ -1,8 +1,8 @@
-// What a pod waits for right now, as those tell it who work on it. Types only: told by images, volumes and runtime, put into
-// one sentence by status.
+// An in-flight operation that a pod is waiting for, for /explain. Types only: reported by images, volumes and runtime,
+// formatted by status.
 
 export interface PodActivity {
-  /** A part of a sentence: `image x is being pulled, attempt 2`. */
+  /** A clause: `image x is being pulled, attempt 2`. */
   readonly what: string;
   /** Wall clock. */
   readonly sinceMs: number;

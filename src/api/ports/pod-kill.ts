@@ -1,12 +1,12 @@
-// Why a pod must end although its source still wants it. Types only: said by admission's preemption, eviction and shutdown,
-// carried out by workers, told by status. Upstream: KillPodOptions and PodStatusFunc in pkg/kubelet/pod_workers.go.
+// The termination of a pod that its source still wants. Types only: requested by preemption, eviction and node shutdown,
+// executed by workers, reported by status. Upstream: KillPodOptions and PodStatusFunc in pkg/kubelet/pod_workers.go.
 import type { PodCondition } from '../k8s/types.ts';
 
 export interface PodKill {
   /** status.reason and status.message of the Failed pod. */
   readonly reason: string;
   readonly message: string;
-  /** Undefined: the pod's own grace period. */
+  /** Default: the pod's own grace period. */
   readonly graceSeconds?: number;
   /** For example DisruptionTarget. */
   readonly condition?: Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>;

@@ -1,7 +1,6 @@
-// The cluster's objects that pods of this node refer to, as features ask for them. Types only; the way there is plugged in
-// by the composition root: managers over the API server in a cluster, a refusal on a node without one.
-// Upstream: pkg/kubelet/{configmap,secret,token} and the service lister. Errors are KubeletErrors: `not-found` when the
-// object is not there, `forbidden`, `unavailable` when the API server is away.
+// The API objects that pods of this node refer to. Types only; in a cluster, objects/ implements them over the API client, and
+// a standalone node rejects every request. Errors are KubeletErrors: `not-found`, `forbidden`, or `unavailable` if the API
+// server cannot be reached. Upstream: pkg/kubelet/{configmap,secret,token} and the service lister.
 import type { Subscribable } from '../../base/channel.ts';
 import type {
   ConfigMap,
@@ -20,12 +19,12 @@ import type {
 export interface PodObjects {
   configMap(namespace: string, name: string, signal: AbortSignal): Promise<ConfigMap>;
   secret(namespace: string, name: string, signal: AbortSignal): Promise<Secret>;
-  /** All services the node knows of; waits, within the signal, until they were listed once. */
+  /** All services; waits, within the signal, for the first list. */
   services(signal: AbortSignal): Promise<readonly Service[]>;
   runtimeClass(name: string, signal: AbortSignal): Promise<RuntimeClass>;
-  /** As it is now; nobody needs it often enough to keep it. */
+  /** Read from the API server on every call. */
   serviceAccount(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount>;
-  /** A token bound to the pod; kept and renewed at 80 % of its life, so asking again is cheap. */
+  /** A token bound to the pod. Cached and renewed at 80 % of its lifetime. */
   serviceAccountToken(
     namespace: string,
     serviceAccount: string,
@@ -34,25 +33,25 @@ export interface PodObjects {
   ): Promise<TokenRequest>;
   persistentVolumeClaim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim>;
   persistentVolume(name: string, signal: AbortSignal): Promise<PersistentVolume>;
-  /** The certificates of the cluster's trust bundles that are chosen, in PEM; followed from the first call on. */
+  /** The PEM certificates of the selected trust bundles; watched from the first call on. */
   trustAnchors(choice: TrustBundleChoice, signal: AbortSignal): Promise<string>;
-  /** This node's own object as it was last seen. */
+  /** The last known state of this node's object. */
   node(signal: AbortSignal): Promise<Node>;
-  /** Told before the pod's objects are needed, and again when its spec changes: what it refers to is watched from then on. */
+  /** Starts watching the objects that the pod refers to. Call it before they are needed, and on every change of the spec. */
   registerPod(pod: Pod): void;
   unregisterPod(pod: Pod): void;
-  /** Announces what changed, was made or has gone, of that to which pods refer. */
+  /** Announces referenced objects that were created, changed or deleted. */
   readonly changed: Subscribable<ChangedObject>;
 }
 
-/** `optional`: none is fine, too. */
+/** `optional`: no match is not an error. */
 export type TrustBundleChoice = { readonly optional: boolean } & (
   | { readonly name: string }
   | { readonly signerName: string; readonly labelSelector: LabelSelector | undefined }
 );
 
 export interface ChangedObject {
-  /** TrustBundleSigner: one of the trust bundles of the signer of that name. */
+  /** TrustBundleSigner: any trust bundle of the signer of this name. */
   readonly kind: 'ConfigMap' | 'Secret' | 'ClusterTrustBundle' | 'TrustBundleSigner';
   readonly namespace: string;
   readonly name: string;

@@ -1,24 +1,24 @@
-// How probes reach the outside: one narrow call per kind of probe. Types only: probes/ asks, edge/probe answers.
+// The calls that execute probes, one per kind. Types only: probes/ calls them, edge/probe implements them.
 // Upstream: pkg/probe (Prober interfaces).
 
-/** What one attempt said. A warning counts as success and is told in an event. */
+/** The result of one attempt. A warning counts as success and emits an event. */
 export interface ProbeAnswer {
   readonly result: 'success' | 'warning' | 'failure';
-  /** Goes into the event of a failure or warning; at most 10 KiB. */
+  /** Part of the event of a failure or warning; at most 10 KiB. */
   readonly output: string;
-  /** A failure because the probe's time was up. */
+  /** The attempt failed by timeout. */
   readonly timedOut?: true;
 }
 
 /** A GET to a server inside a pod. */
 export interface PodHttpRequest {
   readonly scheme: 'http' | 'https';
-  /** An address or a name, without brackets. */
+  /** An address or host name, without brackets. */
   readonly host: string;
   readonly port: number;
-  /** As the pod has it: with a query, with or without a slash in front. */
+  /** As in the pod spec: may have a query, and may lack the leading slash. */
   readonly path: string;
-  /** In order; a name may come several times. `Host` replaces the host that is told, not the one that is called. */
+  /** In order, with repetitions. `Host` replaces the header, not the host that is connected to. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
@@ -40,8 +40,8 @@ export interface GrpcProbeRequest {
 }
 
 /**
- * Each settles by its timeout, or soon after the signal is aborted, and leaves nothing open. A server that does not answer as
- * it should is a failure; rejecting means that nothing can be said: with the reason `ProbeBodyFailed` when an answer broke off.
+ * Each call settles by its timeout, or soon after the signal is aborted, and closes its connection. An unexpected response is a
+ * failure. A rejection means an unknown result; its reason is `ProbeBodyFailed` if the response was cut off.
  */
 export interface ProbeEdges {
   http(request: HttpProbeRequest, signal: AbortSignal): Promise<ProbeAnswer>;

@@ -1,4 +1,4 @@
-// What probes say of containers, as those read it who decide on restarts and readiness. Written by probes only.
+// Probe results as readers see them, for restarts and readiness. probes/ is the only writer.
 // Upstream: pkg/kubelet/prober/results.
 import type { Subscribable } from '../../base/channel.ts';
 import type { ContainerId, PodUid } from '../pod/pod-ref.ts';
@@ -8,13 +8,13 @@ export type ProbeKind = 'liveness' | 'readiness' | 'startup';
 export type ProbeOutcome = 'success' | 'failure' | 'unknown';
 
 export interface ProbeResultsView {
-  /** Undefined: this probe has said nothing of this container yet, or there is no such probe. */
+  /** Undefined: no result yet, or no such probe. */
   get(id: ContainerId, kind: ProbeKind): ProbeOutcome | undefined;
-  /** Announces the pod whose container's result has changed, after the store was updated. */
+  /** Announces a pod after the result of one of its containers has changed. */
   readonly changed: Subscribable<PodUid>;
 }
 
-/** For who has nobody that probes. */
+/** A store without results, for a kubelet without probes. */
 export const noProbeResults: ProbeResultsView = {
   get: () => undefined,
   changed: { subscribe: () => () => undefined },

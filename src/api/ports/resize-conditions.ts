@@ -1,20 +1,20 @@
-// What is told of a pod's resize: that it waits, and that it is being carried out. Types only; resources keeps it, status tells it.
+// The conditions of a pod's in-place resize: pending and in progress. Types only; resources/ keeps them, status reports them.
 // Upstream: the resize conditions in pkg/kubelet/status/status_manager.go.
 
 export interface ResizeCondition {
   readonly reason: string;
   readonly message: string;
-  /** Of the spec that asked for it. */
+  /** Generation of the spec that requested it. */
   readonly generation: number;
   /** When the reason last changed. */
   readonly sinceMs: number;
-  /** When anything of it last changed. */
+  /** When any field last changed. */
   readonly toldMs: number;
 }
 
 export interface ResizeConditions {
   /** PodResizePending: the reason is Deferred or Infeasible. */
   readonly pending?: ResizeCondition;
-  /** PodResizeInProgress: the reason is Error when the last attempt failed. */
+  /** PodResizeInProgress: the reason is Error if the last attempt failed. */
   readonly inProgress?: ResizeCondition;
 }

@@ -1,7 +1,6 @@
-// What volumes ask of the machine: directories, mounts, file contents, ownership, usage. Types, and one word; edge/volumes implements it.
-// Invariants an implementation keeps: nothing is removed that does not lie strictly below the pods' directory; removal
-// neither follows a link nor crosses into another file system; a call that is given up (its signal aborted) leaves the
-// thread that waits for a dead server alone, it does not wait with it.
+// The host operations of volumes: directories, mounts, file contents, ownership, usage. edge/volumes implements them.
+// Invariants of an implementation: it removes only paths strictly below the pods' directory; a removal neither follows links
+// nor crosses into another file system; an aborted call returns and leaves behind the thread that waits for a dead server.
 
 export type FileKind =
   | 'directory'
@@ -13,36 +12,36 @@ export type FileKind =
   | 'other';
 
 export interface MountPoint {
-  /** Spelled like the path that was asked for, also when the kernel knows it by another. */
+  /** In the spelling of the requested path, even if the kernel knows it by another one. */
   readonly path: string;
   readonly fsType: string;
 }
 
-/** What mountTmpfs and mountHugePages mount, as the mount table names it. */
+/** The file systems of mountTmpfs and mountHugePages, as the mount table names them. */
 export type OwnFileSystem = 'tmpfs' | 'hugetlbfs';
 
-/** One file of a volume whose content the kubelet writes. */
+/** A file of a volume that the kubelet writes. */
 export interface ContentFile {
   readonly data: Uint8Array;
   readonly mode: number;
-  /** Owner of the file; absent: root. */
+  /** UID of the owner. Default: root. */
   readonly owner?: number | undefined;
 }
 
-/** By path, relative to the volume. */
+/** By path relative to the volume. */
 export type Content = ReadonlyMap<string, ContentFile>;
 
 export interface ContentOptions {
   readonly fsGroup: number | undefined;
-  /** Directories to make in the volume for what is mounted inside it. */
+  /** Directories to create in the volume for nested mounts. */
   readonly nested: readonly string[];
-  /** Whether the directory was made just now, so that nothing can be in it. */
+  /** Whether the directory was just created and is empty. */
   readonly isNew: boolean;
-  /** Whether a file system in memory is mounted on the directory. */
+  /** Whether a tmpfs is mounted on the directory. */
   readonly inMemory: boolean;
 }
 
-/** What is usually found where a volume was, which says what to try first: a mount, an empty directory, files the kubelet wrote. */
+/** What teardown usually finds at a volume's path, so that it tries the right removal first. */
 export type VolumeRemains = 'mount' | 'empty' | 'own-files';
 
 export interface OwnershipRequest {
@@ -50,28 +49,28 @@ export interface OwnershipRequest {
   readonly fsGroup: number;
   readonly readOnly: boolean;
   readonly onlyOnRootMismatch: boolean;
-  /** Told now and then how many entries were done. */
+  /** Called periodically with the number of processed entries. */
   readonly onProgress?: (entries: number) => void;
 }
 
 export interface OwnershipResult {
   readonly entries: number;
-  /** Entries that could not be changed; the others were. */
+  /** Entries that could not be changed. All others were. */
   readonly failed: number;
   readonly firstFailure: string | undefined;
 }
 
-/** The reason of an error: the sub-path was not there and could not be made. */
+/** The reason of an error: a missing sub-path could not be created. */
 export const subPathNotCreated = 'SubPathNotCreated';
 
 export interface SubPathRequest {
-  /** The volume on this machine. */
+  /** The host path of the volume. */
   readonly volumePath: string;
   /** Relative, without `..`. */
   readonly subPath: string;
-  /** Where it is bound. */
+  /** Target of the bind mount. */
   readonly target: string;
-  /** Whether a missing sub-path is made; its mode is the volume's. */
+  /** Whether to create a missing sub-path, with the mode of the volume. */
   readonly create: boolean;
 }
 
@@ -82,7 +81,7 @@ export interface MountHelperRequest {
   readonly options: readonly string[];
 }
 
-/** Where a pod's device is: the link that the runtime takes it from, and the mount that keeps it meanwhile. */
+/** Paths of a pod's block device: the link for the runtime, and the mount that keeps the device in use. */
 export interface DeviceMap {
   readonly link: string;
   readonly target: string;
@@ -91,7 +90,7 @@ export interface DeviceMap {
 export interface DeviceMount {
   readonly device: string;
   readonly target: string;
-  /** Empty: ext4. */
+  /** Default if empty: ext4. */
   readonly fsType: string;
   readonly options: readonly string[];
   readonly readOnly: boolean;
@@ -100,7 +99,7 @@ export interface DeviceMount {
 export interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
-  /** Whether entries were looked at one by one, or the file system had counted them. Words of upstream's metric. */
+  /** Counted entry by entry (du) or by the file system (fsquota): labels of upstream's metric. */
   readonly source: UsageSource;
 }
 
@@ -115,61 +114,61 @@ export interface FileSystemSpace {
 }
 
 export interface VolumeHost {
-  /** Makes the directory and what is missing above it (0750), whatever the umask is. One that is there stays as it is: false. */
+  /** Creates the directory and missing parents (0750), ignoring the umask. Returns false if it existed, and leaves it unchanged. */
   makeDirectory(path: string, mode: number): Promise<boolean>;
   setMode(path: string, mode: number): Promise<void>;
-  /** Makes an empty file and the directories above it; one that is there stays. */
+  /** Creates an empty file and its parents; leaves an existing one unchanged. */
   makeFile(path: string, mode: number): Promise<void>;
-  /** Undefined when nothing is there. Follows links, but for 'link', which is a link that leads nowhere. */
+  /** Undefined if the path does not exist. Follows links; 'link' is a dangling one. */
   kindOf(path: string): Promise<FileKind | undefined>;
-  /** Names of the directories in a directory; empty when there is none. */
+  /** Names of the sub-directories; empty if the directory does not exist. */
   listDirectories(path: string): Promise<readonly string[]>;
-  /** Names of the links in a directory; empty when there is none. */
+  /** Names of the links in a directory; empty if it does not exist. */
   listLinks(path: string): Promise<readonly string[]>;
-  /** Whether a file system of the kubelet's own is mounted on a path, of this kind. */
+  /** Whether one of the kubelet's own file systems of this type is mounted on the path. */
   isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean>;
-  /** The mounts at and below a path. */
+  /** Mounts at and below the path. */
   mountsBelow(path: string): Promise<readonly MountPoint[]>;
   mountTmpfs(path: string, sizeBytes: bigint | undefined): Promise<void>;
   mountHugePages(path: string, pageSizeBytes: bigint): Promise<void>;
   bind(source: string, target: string, options: { readonly readOnly: boolean }): Promise<void>;
-  /** Mounts by the machine's own mount command, for file systems that need a helper. Aborting kills it. */
+  /** Mounts with the host's mount command, for file systems that need a helper. Aborting kills it. */
   mountWithHelper(request: MountHelperRequest, signal: AbortSignal): Promise<void>;
-  /** Unmounts what is mounted there, all layers; nothing mounted is fine. `conflict` when it is in use. */
+  /** Unmounts all mounts stacked on the path, if any. `conflict` if one is in use. */
   unmount(path: string): Promise<void>;
-  /** The same by the machine's umount command, for servers that may not answer; at last detaches it. */
+  /** As unmount(), with the host's umount command, for unresponsive servers. Detaches lazily as a last resort. */
   unmountWithHelper(path: string, signal: AbortSignal): Promise<void>;
-  /** Brings a directory's content to this, atomically; true when anything changed. */
+  /** Replaces the content of a directory atomically. Returns whether anything changed. */
   writeContent(path: string, content: Content, options: ContentOptions): Promise<boolean>;
   changeOwnership(request: OwnershipRequest, signal: AbortSignal): Promise<OwnershipResult>;
-  /** Binds a part of a volume, which cannot lead out of the volume, to the target. */
+  /** Bind-mounts a sub-path of a volume, which cannot escape the volume, on the target. */
   bindSubPath(request: SubPathRequest, signal: AbortSignal): Promise<void>;
-  /** Gives a pod a block device as it is. `invalid` when it is none. */
+  /** Maps a raw block device into a pod. `invalid` if the path is not a block device. */
   mapDevice(device: string, map: DeviceMap, signal: AbortSignal): Promise<void>;
-  /** Takes it back; nothing there is fine. */
+  /** Removes the mapping, if it exists. */
   unmapDevice(map: DeviceMap, signal: AbortSignal): Promise<void>;
-  /** Mounts the file system of a block device; makes one only where nothing is on it. */
+  /** Mounts the file system of a block device. Formats the device only if it is empty. */
   mountDevice(request: DeviceMount, signal: AbortSignal): Promise<void>;
-  /** Unmounts it and removes its empty directory, which lies among the plugins' own. Nothing there is fine. */
+  /** Unmounts it and removes its empty directory below the plugins' directory, if they exist. */
   unmountDevice(target: string): Promise<void>;
-  /** Whether the path answers within the signal, asked from another process. */
+  /** Whether a stat of the path, in another process, returns within the signal. */
   answers(path: string, signal: AbortSignal): Promise<boolean>;
-  /** Removes a directory with its content; nothing there is fine. `conflict` when anything is mounted in it. */
+  /** Removes a directory with its content, if it exists. `conflict` if anything is mounted in it. */
   removeTree(path: string): Promise<void>;
-  /** Unmounts what is mounted there, all layers, then removes the directory with its content, as removeTree does. */
+  /** unmount(), then removeTree(). */
   removeVolume(path: string, remains: VolumeRemains): Promise<void>;
-  /** Removes an empty directory or an empty file; nothing there is fine. */
+  /** Removes an empty directory or file, if it exists. */
   removeEmpty(path: string): Promise<void>;
-  /** Removes these files of a directory, then the directory, which has to be empty by then. Nothing there is fine. */
+  /** Removes these files of a directory, then the directory, which must be empty by then. Ignores missing ones. */
   removeFiles(directory: string, names: readonly string[]): Promise<void>;
-  /** The same for empty directories in it. */
+  /** As removeFiles(), for empty sub-directories. */
   removeEmptyDirectories(directory: string, names: readonly string[]): Promise<void>;
   /**
-   * Lets the file system count what a directory holds, by a project of its own, so that usage() need not look at every entry.
-   * Limits nothing. False when it cannot: no project quotas there, a project of somebody else's, or something in it already.
+   * Lets the file system account the directory as a quota project, so that usage() need not walk it. Sets no limit. False if
+   * it cannot: no project quotas, a foreign project, or a directory that is not empty.
    */
   countByProject(path: string): Promise<boolean>;
-  /** Ends that, before the directory is removed; nothing there is fine. */
+  /** Ends the accounting, if any. Call it before the directory is removed. */
   endCounting(path: string): Promise<void>;
   usage(path: string, signal: AbortSignal): Promise<DiskUsage>;
   space(path: string): Promise<FileSystemSpace>;

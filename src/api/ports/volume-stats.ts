@@ -1,14 +1,14 @@
-// What volumes use, for the node's summary and for eviction. Types only; volumes tell it.
+// Volume usage, for the summary and for eviction. Types only; volumes/ provides it.
 // Upstream: pkg/kubelet/server/stats/volume_stat_calculator.go and the VolumeStats of the stats API.
 import type { PodUid } from '../pod/pod-ref.ts';
 
 export interface VolumeUsage {
-  /** As the pod names it. */
+  /** The name in the pod spec. */
   readonly name: string;
   readonly claim: { readonly namespace: string; readonly name: string } | undefined;
-  /** Whether it counts towards the pod's local ephemeral storage: on the node's disk and gone with the pod. */
+  /** Whether it counts as local ephemeral storage: on the node's disk and removed with the pod. */
   readonly isLocalEphemeral: boolean;
-  /** An emptyDir's own bound; more than that, and the pod is to be evicted. */
+  /** The sizeLimit of an emptyDir. A pod that exceeds it is evicted. */
   readonly sizeLimitBytes: bigint | undefined;
   readonly measuredAtMs: number;
   readonly usedBytes: number;
@@ -20,6 +20,6 @@ export interface VolumeUsage {
 }
 
 export interface VolumeStatsSource {
-  /** As measured lately; measures anew when that is too long ago. A volume that cannot be measured is left out. */
+  /** Cached figures, refreshed when they are too old. A volume that cannot be measured is omitted. */
   ofPod(uid: PodUid, signal: AbortSignal): Promise<readonly VolumeUsage[]>;
 }

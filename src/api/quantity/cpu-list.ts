@@ -1,6 +1,6 @@
-// Lists of processors as the kernel and the configuration spell them. Pure. Upstream: k8s.io/utils/cpuset.
+// CPU lists in the format of the kernel and the configuration. Pure. Upstream: k8s.io/utils/cpuset.
 
-/** `0-2,8` → 0, 1, 2, 8; parts that are none are left out: configurations were validated, and the kernel makes none. */
+/** `0-2,8` → 0, 1, 2, 8. Ignores malformed parts: the configuration is validated, and the kernel writes none. */
 export function parseCpuList(list: string): readonly number[] {
   return list.split(',').flatMap((part) => {
     const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part.trim()) ?? [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { milliCpuToQuotaUs, milliCpuToShares, sharesToWeight, weightToShares } from './cpu-shares.ts';
 
-describe('shares of a request', () => {
+describe('milliCpuToShares', () => {
   for (const [milli, shares] of [
     [0n, 2n],
     [1n, 2n],
@@ -16,7 +16,7 @@ describe('shares of a request', () => {
   }
 });
 
-describe('quota of a limit', () => {
+describe('milliCpuToQuotaUs', () => {
   for (const [milli, period, quota] of [
     [0n, 100_000n, 0n],
     [1n, 100_000n, 1000n],
@@ -30,7 +30,7 @@ describe('quota of a limit', () => {
   }
 });
 
-describe('weight of shares', () => {
+describe('sharesToWeight', () => {
   for (const [shares, weight] of [
     [2n, 1n],
     [102n, 4n],
@@ -41,6 +41,6 @@ describe('weight of shares', () => {
   ] as const) {
     test(`${shares}`, () => expect(sharesToWeight(shares)).toBe(weight));
   }
-  test('and back, as exactly as the kernel allows', () =>
+  test('converts back as precisely as the kernel allows', () =>
     expect([1n, 39n, 10_000n].map(weightToShares)).toEqual([2n, 998n, 262_144n]));
 });

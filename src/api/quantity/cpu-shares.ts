@@ -1,4 +1,4 @@
-// CPU amounts as the kernel takes them. Pure. Upstream: pkg/kubelet/cm/helpers_linux.go and cgroup_v2_manager_linux.go.
+// Converts CPU amounts to the kernel's units. Pure. Upstream: pkg/kubelet/cm/helpers_linux.go and cgroup_v2_manager_linux.go.
 
 export const minShares = 2n;
 const maxShares = 262_144n;
@@ -12,14 +12,14 @@ export function milliCpuToShares(milliCpu: bigint): bigint {
   return shares > maxShares ? maxShares : shares;
 }
 
-/** 0 means no limit. */
+/** 0: no limit. */
 export function milliCpuToQuotaUs(milliCpu: bigint, periodUs: bigint): bigint {
   if (milliCpu === 0n) return 0n;
   const quota = (milliCpu * periodUs) / 1000n;
   return quota < minQuotaUs ? minQuotaUs : quota;
 }
 
-/** What cgroup v2 takes instead of shares: 1 to 10000. */
+/** The weight of cgroup v2, 1 to 10000. */
 export function sharesToWeight(shares: bigint): bigint {
   if (shares >= maxShares) return maxWeight;
   return 1n + ((shares - minShares) * 9999n) / 262_142n;

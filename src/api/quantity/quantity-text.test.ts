@@ -9,7 +9,7 @@ const si = 'DecimalSI';
 const bin = 'BinarySI';
 const exp = 'DecimalExponent';
 
-/** text, mantissa, exponent of ten, format */
+/** Text, mantissa, decimal exponent, format. */
 const readings: ReadonlyArray<readonly [string, bigint | number, number, QuantityFormat]> = [
   // Zero with every suffix.
   ...['0', '0n', '0u', '0m', '0k', '0M', '0G', '0T', '00', '000', '.0', '0.'].map(
@@ -106,7 +106,7 @@ const readings: ReadonlyArray<readonly [string, bigint | number, number, Quantit
   ['0.05Gi', 536870912, -1, bin],
   ['0.025Ti', 274877906944, -1, bin],
   ['1.025Ti', 11269994184704n, -1, bin],
-  // Odd spellings.
+  // Unusual spellings.
   ['0.000000000001Ki', 2, -9, si],
   ['0.0001Ki', 1024, -4, si],
   ['.001', 1, -3, si],
@@ -142,11 +142,11 @@ describe('readQuantity', () => {
     '1K',
   ];
   const unknownUnit = ['1Kb', '1kB', '1eM', 'Non-Numeric'];
-  // Without a digit, and too wide for the short way.
+  // Without a digit, and too wide for the fast path.
   const digitless = ['Pi', '-.Ei', 'e-10'];
   const tooFar = ['1e1001', '1e-1001', '1e99999999999999999999', '1'.repeat(1025)];
   const wrong = [...malformed, ...unknownSuffix, ...unknownUnit, ...digitless, ...tooFar];
-  test.each(wrong)('%j is none', (text) => {
+  test.each(wrong)('rejects %j', (text) => {
     let caught: unknown;
     try {
       readQuantity(text);
@@ -156,11 +156,11 @@ describe('readQuantity', () => {
     expect(isKind(caught, 'invalid')).toBe(true);
   });
 
-  test('the message stays short', () => {
+  test('bounds the error message', () => {
     expect(() => readQuantity('x'.repeat(5000))).toThrow(/^.{1,160}$/);
   });
 
-  test('tells what upstream holds in 64 bits', () => {
+  test('returns the int64 form of upstream', () => {
     expect(readQuantity('1.5k').small).toEqual({ value: 15n, scale: 2 });
     expect(readQuantity('-2Mi').small).toEqual({ value: -2097152n, scale: 0 });
     expect(readQuantity('1Pi').small).toBeUndefined();
@@ -171,7 +171,7 @@ describe('readQuantity', () => {
 });
 
 describe('writeQuantity', () => {
-  /** mantissa, exponent of ten, format, canonical, another spelling of the same */
+  /** Mantissa, decimal exponent, format, canonical form, another spelling of the same amount. */
   const writings: ReadonlyArray<readonly [bigint | number, number, QuantityFormat, string, string?]> = [
     [ki ** 3n, 0, bin, '1Gi', '1024Mi'],
     [300n * ki ** 2n, 0, bin, '300Mi', '307200Ki'],
@@ -226,13 +226,13 @@ describe('writeQuantity', () => {
     });
   }
 
-  test('a sum above the largest suffix keeps it', () => {
+  test('keeps the largest suffix for a larger sum', () => {
     expect(Quantity.parse('1Ei').mul(1024).toString()).toBe('1024Ei');
     expect(Quantity.parse('1E').mul(1000).toString()).toBe('1000E');
   });
 });
 
-describe('what is read is written again', () => {
+describe('parsed text is formatted again', () => {
   const cases = [
     ['1Ki', '1Ki'],
     ['1Mi', '1Mi'],
@@ -246,7 +246,7 @@ describe('what is read is written again', () => {
     ['0.5', '500m'],
     ['1.5', '1500m'],
     ['2000m', '2'],
-    // Upstream takes these for canonical at a glance and keeps them as they are.
+    // Upstream's fast path treats these as canonical and keeps them unchanged.
     ['1.125', '1.125'],
     ['1.234k', '1.234k'],
     ['1E3', '1E3'],
@@ -259,12 +259,12 @@ describe('what is read is written again', () => {
     expect(Quantity.parse(`-${text}`).toString()).toBe(`-${want}`);
   });
 
-  test('a sign that is not needed is kept too', () => {
+  test('keeps a redundant sign', () => {
     expect(Quantity.parse('+5').toString()).toBe('+5');
     expect(Quantity.parse('-0').toString()).toBe('0');
   });
 
-  test('arithmetic forgets the spelling', () => {
+  test('drops the original text after arithmetic', () => {
     expect(Quantity.parse('1.125').add(Quantity.zero).toString()).toBe('1125m');
     expect(Quantity.parse('+5').neg().neg().toString()).toBe('5');
   });

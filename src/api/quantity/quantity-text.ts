@@ -1,17 +1,17 @@
-// The text of a quantity: reading every spelling the API accepts, writing the one canonical form.
-// Invariant: a quantity is a whole number of billionths; what is finer is rounded away from zero when it is read.
+// Parses every spelling of a quantity that the API accepts, and formats the canonical one.
+// Invariant: a quantity is a whole number of nanos; parsing rounds finer amounts away from zero.
 // Upstream: apimachinery/pkg/api/resource (ParseQuantity, CanonicalizeBytes, the suffixer).
 import { KubeletError } from '../../base/errors.ts';
 
-/** How a quantity is written: 1500m or 2G; 512Ki; 5e3. It is remembered from what was read. */
+/** The format of a quantity: 1500m or 2G; 512Ki; 5e3. Kept from the parsed text. */
 export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
 
 interface ReadQuantity {
   readonly nanos: bigint;
   readonly format: QuantityFormat;
-  /** The text itself where upstream takes it for canonical without looking closer, and so writes it unchanged. */
+  /** The original text, if upstream's fast path treats it as canonical and prints it unchanged. */
   readonly kept?: string;
-  /** What upstream holds as an int64 and a power of ten; absent where it needs its wide decimal. */
+  /** Upstream's int64 and power of ten; absent if upstream needs a wide decimal. */
   readonly small?: { readonly value: bigint; readonly scale: number };
 }
 
@@ -20,8 +20,8 @@ const nanosPerUnit = 10n ** 9n;
 const maxBinary = (2n ** 63n - 1n) * nanosPerUnit;
 const maxSmallDigits = 18;
 
-// differs from upstream: texts and exponents beyond these are refused. Upstream accepts them and then spends memory
-// and time without bound on the arithmetic; no amount anyone means is near.
+// differs from upstream: longer texts and larger exponents are rejected. Upstream accepts them and spends unbounded memory and
+// time on the arithmetic; no real amount comes near.
 const maxTextLength = 1024;
 const maxExponent = 1000;
 
@@ -68,20 +68,20 @@ function readSuffix(text: string, suffix: string): Suffix {
   return { base: 10, exponent, format: 'DecimalExponent' };
 }
 
-/** Divides, and rounds what is left away from zero. */
+/** Divides and rounds away from zero. */
 export function divideAwayFromZero(dividend: bigint, divisor: bigint): bigint {
   const quotient = dividend / divisor;
   if (dividend % divisor === 0n) return quotient;
   return dividend < 0n ? quotient - 1n : quotient + 1n;
 }
 
-/** `value` × 10^`exponent` in billionths. */
+/** `value` × 10^`exponent` in nanos. */
 export function scaledNanos(value: bigint, exponent: number): bigint {
   const shift = exponent - nanoScale;
   return shift >= 0 ? value * 10n ** BigInt(shift) : divideAwayFromZero(value, 10n ** BigInt(-shift));
 }
 
-/** Reads a quantity. Throws `invalid` when the text is none. No blanks are allowed around it. */
+/** Parses a quantity. Throws `invalid`. Blanks around it are not allowed. */
 export function readQuantity(text: string): ReadQuantity {
   if (text === '') throw invalid(text, 'is empty');
   if (text.length > maxTextLength) throw invalid(text, `is longer than ${maxTextLength} characters`);
@@ -91,7 +91,7 @@ export function readQuantity(text: string): ReadQuantity {
   const suffix = readSuffix(text, groups['suffix'] ?? '');
   if (text === '0') return { nanos: 0n, format: 'DecimalSI', kept: text, small: { value: 0n, scale: 0 } };
 
-  // A text without any digit counts as zero where upstream takes its short way, and as an error elsewhere.
+  // Upstream's fast path reads a text without digits as zero; its slow path rejects it.
   const significant = whole.replace(/^0+/, '') || '0';
   const unsigned = BigInt(significant + fraction);
   const small = readSmall(text, significant, fraction, suffix, sign === '-');
@@ -100,7 +100,7 @@ export function readQuantity(text: string): ReadQuantity {
   return readWide(sign === '-' ? -unsigned : unsigned, fraction.length, suffix);
 }
 
-/** The amounts that need no rounding and fit 64 bits, which are the ones whose spelling may be kept. */
+/** Amounts that need no rounding and fit an int64: only their original text may be kept. */
 function readSmall(
   text: string,
   whole: string,
@@ -135,7 +135,7 @@ function readWide(unscaled: bigint, fractionDigits: number, suffix: Suffix): Rea
   return { nanos, format: belowOne ? 'DecimalSI' : 'BinarySI' };
 }
 
-/** The canonical form: no fraction, nothing lost, the largest suffix that allows both. */
+/** The canonical form: without a fraction or a loss of precision, with the largest possible suffix. */
 export function writeQuantity(nanos: bigint, format: QuantityFormat): string {
   if (nanos === 0n) return '0';
   if (format === 'BinarySI' && nanos % nanosPerUnit === 0n) {
@@ -144,7 +144,7 @@ export function writeQuantity(nanos: bigint, format: QuantityFormat): string {
   }
   let amount = nanos;
   let exponent = nanoScale;
-  // differs from upstream: above E, which is the last decimal suffix, the suffix stays E. Upstream has no suffix there
+  // differs from upstream: amounts above E, the last decimal suffix, keep it. Upstream has no suffix there
   // and writes none, so that 1000E becomes 1.
   const largest = format === 'DecimalExponent' ? Number.POSITIVE_INFINITY : largestDecimalExponent;
   while (exponent < largest && amount % 1000n === 0n) {

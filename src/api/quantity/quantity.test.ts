@@ -22,18 +22,18 @@ describe('fromJson', () => {
     [1e21, '1e+21'],
     [1e-7, '100e-9'],
   ];
-  test.each(cases)('%j is %s', (value, want) => {
+  test.each(cases)('parses %j as %s', (value, want) => {
     expect(Quantity.fromJson(value).toString()).toBe(want);
   });
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, '', ' ', 'x'])('%j is none', (value) => {
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, '', ' ', 'x'])('rejects %j', (value) => {
     expect(() => Quantity.fromJson(value)).toThrow(/^quantity /);
   });
-  test('is written as a text', () => {
+  test('serializes as a string', () => {
     expect(JSON.stringify({ memory: q('1Mi') })).toBe('{"memory":"1Mi"}');
   });
 });
 
-describe('made from numbers', () => {
+describe('of() and milli()', () => {
   const cases: ReadonlyArray<readonly [bigint | number, QuantityFormat, number, string]> = [
     [1, 'DecimalSI', 0, '1'],
     [1000, 'DecimalSI', 0, '1k'],
@@ -56,7 +56,7 @@ describe('made from numbers', () => {
   test.each(cases)('%d as %s × 10^%d is %s', (value, format, exponent, want) => {
     expect(Quantity.of(value, format, exponent).toString()).toBe(want);
   });
-  test('thousandths', () => {
+  test('milli()', () => {
     expect(Quantity.ofMilli(1500).toString()).toBe('1500m');
   });
 });
@@ -129,7 +129,7 @@ describe('values', () => {
   });
 });
 
-describe('order', () => {
+describe('compare', () => {
   const cases: ReadonlyArray<readonly [Quantity, Quantity, number]> = [
     [q('0'), q('0'), 0],
     [q('0Ki'), q('0m'), 0],
@@ -155,7 +155,7 @@ describe('order', () => {
     expect([q('-1n').sign(), q('0').sign(), q('1n').sign()]).toEqual([-1, 0, 1]);
     expect([q('0Gi').isZero(), q('1n').isZero()]).toEqual([true, false]);
   });
-  test('the larger', () => {
+  test('max', () => {
     expect(maxQuantity(q('1Gi'), q('1G')).toString()).toBe('1Gi');
     expect(maxQuantity(q('1Ki'), q('1024')).toString()).toBe('1Ki');
     expect(maxQuantity(q('1024'), q('1Ki')).toString()).toBe('1024');
@@ -198,7 +198,7 @@ describe('arithmetic', () => {
     expect(Quantity.of(a).mul(b).value()).toBe(a * BigInt(b));
   });
 
-  test('the format of a product and an opposite is the old one', () => {
+  test('keeps the format in products and negations', () => {
     expect([q('1Ki').mul(3).toString(), q('1Ki').neg().toString(), q('0').neg().toString()]).toEqual([
       '3Ki',
       '-1Ki',
@@ -206,7 +206,7 @@ describe('arithmetic', () => {
     ]);
   });
 
-  test('nothing is changed in place', () => {
+  test('mutates nothing', () => {
     const a = q('9.01');
     expect([a.add(q('1')), a.neg(), a.mul(2)].map(String)).toEqual(['10010m', '-9010m', '18020m']);
     expect(a.nanos).toBe(9_010_000_000n);
@@ -223,21 +223,21 @@ describe('properties', () => {
     .map(([value, how, exponent]) => Quantity.of(value, how, exponent));
   const any = fc.oneof(decimal, binary);
 
-  test('what is written reads back equal, and in its format is written the same again', () => {
-    // Reading caps binary amounts at 2^63 - 1, so only what is within can come back equal.
+  test('parses its own output, and formats it identically', () => {
+    // Parsing caps binary amounts at 2^63 - 1, so only smaller ones round-trip.
     const readable = any.filter((a) => a.format !== 'BinarySI' || (a.neg().cmp(max) <= 0 && a.cmp(max) <= 0));
     fc.assert(
       fc.property(readable, (a) => {
         const text = a.toString();
         const back = Quantity.parse(text);
         expect(back.nanos).toBe(a.nanos);
-        // An amount without a suffix is read as a decimal one, and 10000 is then written as 10k.
+        // An amount without a suffix is parsed as decimal, and 10000 is then formatted as 10k.
         if (back.format === a.format) expect(back.toString()).toBe(text);
       }),
     );
   });
 
-  test('any text is either read, and then written so that it reads the same, or refused as invalid', () => {
+  test('parses and round-trips any text, or rejects it as invalid', () => {
     const unit = fc.constantFrom(...Array.from('0123456789.+-eEinumkKMGTP '));
     const text = fc.string({ unit, maxLength: 24 });
     fc.assert(
@@ -255,7 +255,7 @@ describe('properties', () => {
     );
   });
 
-  test('the canonical form has no fraction and no smaller spelling', () => {
+  test('formats without a fraction and as short as possible', () => {
     fc.assert(
       fc.property(any, (a) => {
         expect(a.toString()).toMatch(/^-?\d+([numkMGTPE]|[KMGTPE]i|e-?\d+)?$/);
@@ -263,7 +263,7 @@ describe('properties', () => {
     );
   });
 
-  test('adding and subtracting undo each other', () => {
+  test('subtraction inverts addition', () => {
     fc.assert(
       fc.property(any, any, (a, b) => {
         expect(a.add(b).sub(b).nanos).toBe(a.nanos);
@@ -273,7 +273,7 @@ describe('properties', () => {
     );
   });
 
-  test('the order is total and agrees with subtraction', () => {
+  test('compare is a total order that agrees with subtraction', () => {
     fc.assert(
       fc.property(any, any, any, (a, b, c) => {
         expect(a.cmp(b)).toBe(a.sub(b).sign());
@@ -283,7 +283,7 @@ describe('properties', () => {
     );
   });
 
-  test('rounding never falls short and never overshoots by a step', () => {
+  test('rounds up by less than one step', () => {
     fc.assert(
       fc.property(any, fc.integer({ min: -9, max: 3 }), (a, exponent) => {
         const gap = a.roundUp(exponent).sub(a);

@@ -1,5 +1,5 @@
-// An amount of a resource, exact to a billionth: 100m of a CPU, 1.5Gi of memory. Immutable; no floating point inside.
-// Invariant: reading what toString wrote gives an equal quantity. Upstream: apimachinery/pkg/api/resource (Quantity).
+// An amount of a resource, exact to a nano: 100m CPU, 1.5Gi memory. Immutable; uses no floating point.
+// Invariant: parsing the result of toString yields an equal quantity. Upstream: apimachinery/pkg/api/resource (Quantity).
 import { KubeletError } from '../../base/errors.ts';
 import {
   divideAwayFromZero,
@@ -17,7 +17,7 @@ const nano = -9;
 export class Quantity {
   static readonly zero: Quantity = new Quantity(0n, 'DecimalSI');
 
-  /** The amount in billionths. */
+  /** The amount in nanos. */
   readonly nanos: bigint;
   readonly format: QuantityFormat;
   readonly #kept: string | undefined;
@@ -28,20 +28,20 @@ export class Quantity {
     this.#kept = kept;
   }
 
-  /** Reads a quantity's text. Throws `invalid`. */
+  /** Parses text. Throws `invalid`. */
   static parse(text: string): Quantity {
     const { nanos, format, kept } = readQuantity(text);
     return new Quantity(nanos, format, kept);
   }
 
-  /** Reads what a manifest has: a text, with blanks around it or not, or a bare number. Throws `invalid`. */
+  /** Parses a value of a manifest: text, possibly with blanks around it, or a number. Throws `invalid`. */
   static fromJson(value: string | number): Quantity {
     if (typeof value === 'string') return Quantity.parse(value.trim());
     if (Number.isFinite(value)) return Quantity.parse(String(value));
     throw new KubeletError('invalid', 'InvalidQuantity', `quantity ${value} is not a finite number`);
   }
 
-  /** `value` × 10^`exponent`; what is finer than a billionth is rounded away from zero. */
+  /** `value` × 10^`exponent`, rounded away from zero to nanos. */
   static of(value: bigint | number, format: QuantityFormat = 'DecimalSI', exponent: number = 0): Quantity {
     return new Quantity(scaledNanos(BigInt(value), exponent), format);
   }
@@ -50,7 +50,7 @@ export class Quantity {
     return Quantity.of(value, format, milli);
   }
 
-  /** A sum is written like its first summand, or like the second when the first is zero. */
+  /** The sum has the format of the first summand, or of the second if the first is zero. */
   add(other: Quantity): Quantity {
     return new Quantity(this.nanos + other.nanos, this.isZero() ? other.format : this.format);
   }
@@ -67,12 +67,12 @@ export class Quantity {
     return new Quantity(-this.nanos, this.format);
   }
 
-  /** Away from zero, to a multiple of 10^`exponent`. */
+  /** Rounds away from zero to a multiple of 10^`exponent`. */
   roundUp(exponent: number): Quantity {
     return new Quantity(scaledNanos(this.scaledValue(exponent), exponent), this.format);
   }
 
-  /** -1, 0 or 1 as this is less than, equal to or more than the other. The format does not count. */
+  /** -1, 0 or 1 if this is less than, equal to or greater than the other. Ignores the format. */
   cmp(other: Quantity): -1 | 0 | 1 {
     if (this.nanos === other.nanos) return 0;
     return this.nanos < other.nanos ? -1 : 1;
@@ -101,7 +101,7 @@ export class Quantity {
   }
 
   /** In multiples of 10^`exponent`, rounded away from zero. */
-  // differs from upstream: never wraps, and rounds negative amounts away from zero however they came about.
+  // differs from upstream: never overflows, and always rounds negative amounts away from zero.
   scaledValue(exponent: number): bigint {
     const shift = exponent - nano;
     return shift <= 0
@@ -123,7 +123,7 @@ export class Quantity {
   }
 }
 
-/** The larger of two; the first when they are equal. */
+/** The larger of two; the first if they are equal. */
 export function maxQuantity(a: Quantity, b: Quantity): Quantity {
   return b.cmp(a) > 0 ? b : a;
 }

@@ -1,5 +1,5 @@
-// Amounts by resource name, and the arithmetic that pod sums, allocations and node capacity need.
-// Invariant: nothing is changed in place. Upstream: v1.ResourceList and the helpers around it.
+// Quantities by resource name, with the arithmetic for pod sums, allocations and node capacity.
+// Invariant: arguments are never mutated. Upstream: v1.ResourceList and the helpers around it.
 import type { ResourceList } from '../k8s/types.ts';
 import { maxQuantity, Quantity } from './quantity.ts';
 
@@ -7,7 +7,7 @@ export type ResourceAmounts = ReadonlyMap<string, Quantity>;
 
 export const noAmounts: ReadonlyMap<string, Quantity> = new Map();
 
-/** Reads a resource list of the API. Throws `invalid` when an amount is no quantity. */
+/** Parses a resource list of the API. Throws `invalid` on a malformed quantity. */
 export function parseAmounts(list: Readonly<Record<string, string | number>> | undefined): ResourceAmounts {
   return new Map(Object.entries(list ?? {}).map(([name, amount]) => [name, Quantity.fromJson(amount)]));
 }
@@ -16,7 +16,7 @@ export function formatAmounts(amounts: ResourceAmounts): ResourceList {
   return Object.fromEntries([...amounts].map(([name, amount]) => [name, amount.toString()]));
 }
 
-/** The amount of one resource; zero when there is none. */
+/** The amount of one resource; zero if absent. */
 export function amountOf(amounts: ResourceAmounts, name: string): Quantity {
   return amounts.get(name) ?? Quantity.zero;
 }
@@ -34,17 +34,17 @@ function merge(
   return merged;
 }
 
-/** The sum, resource by resource. */
+/** The sum per resource. */
 export function addAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
   return merge(first, second, (a, b) => a.add(b));
 }
 
-/** The larger amount, resource by resource. */
+/** The larger amount per resource. */
 export function maxAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
   return merge(first, second, maxQuantity);
 }
 
-/** The second's amounts in place of the first's, where it has any. */
+/** The amounts of the first, overridden by those of the second. */
 export function overrideAmounts(first: ResourceAmounts, second: ResourceAmounts): ResourceAmounts {
   return merge(first, second, (_old, amount) => amount);
 }
@@ -53,7 +53,7 @@ export function filterAmounts(amounts: ResourceAmounts, keep: (name: string) => 
   return new Map([...amounts].filter(([name]) => keep(name)));
 }
 
-/** Equal amounts of the same resources; how they are written does not count. */
+/** Compares by value, ignoring the format. */
 export function equalAmounts(first: ResourceAmounts, second: ResourceAmounts): boolean {
   if (first.size !== second.size) return false;
   return [...first].every(([name, amount]) => second.get(name)?.equals(amount) === true);

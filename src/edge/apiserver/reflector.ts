@@ -10,7 +10,7 @@ import type {
   WatchSink,
   WatchTarget,
 } from '../../api/ports/api-client.ts';
-import { afterRefusalMs } from '../../api/ports/authorizer-lag.ts';
+import { forbiddenRetryMs } from '../../api/ports/authorizer-lag.ts';
 import type { Clock } from '../../base/clock.ts';
 import { isAbortOf, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -173,8 +173,8 @@ class RetryDelays {
     if (nowMs - this.#lastMs > backoffResetMs) this.#failures = 0;
     this.#lastMs = nowMs;
     // differs from upstream: a node authorizer whose graph lags behind soon grants what it forbids now.
-    if (wasForbidden && this.#failures < afterRefusalMs.length)
-      return { ms: afterRefusalMs[this.#failures++] ?? 0, isExpected: true };
+    if (wasForbidden && this.#failures < forbiddenRetryMs.length)
+      return { ms: forbiddenRetryMs[this.#failures++] ?? 0, isExpected: true };
     const plainMs = Math.min(initialDelayMs * 2 ** this.#failures, maxDelayMs);
     this.#failures++;
     return { ms: plainMs * (1 + this.#random()), isExpected: false };

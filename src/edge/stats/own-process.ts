@@ -7,7 +7,7 @@ import {
   PerformanceObserver,
   performance,
 } from 'node:perf_hooks';
-import type { OwnFigures } from '../../api/ports/own-figures.ts';
+import type { ProcessFigures } from '../../api/ports/process-figures.ts';
 import type { KernelFiles } from './kernel-files.ts';
 
 const pageBytes = 4096;
@@ -36,7 +36,7 @@ export class OwnProcess {
     this.#files = files;
   }
 
-  read(): OwnFigures {
+  read(): ProcessFigures {
     // What comes after the name, which may hold anything but a closing parenthesis.
     const stat = (this.#files.text('/proc/self/stat') ?? '').split(') ').at(-1)?.split(' ') ?? [];
     const bootSeconds = Number(/^btime (\d+)$/m.exec(this.#files.text('/proc/stat') ?? '')?.[1] ?? 0);
@@ -81,7 +81,7 @@ export class OwnProcess {
     this.#collections = undefined;
   }
 
-  #loopDelay(): OwnFigures['loopDelay'] {
+  #loopDelay(): ProcessFigures['loopDelay'] {
     const delay = this.#delay;
     if (delay === undefined) {
       this.#delay = monitorEventLoopDelay({ resolution: delayResolutionMs });

@@ -3,7 +3,7 @@
 // pkg/security/apparmor.
 
 import type { Pod } from '../../api/k8s/types.ts';
-import { askedAppArmorProfile } from '../../api/pod/app-armor.ts';
+import { requestedAppArmorProfile } from '../../api/pod/app-armor.ts';
 import { allContainers } from '../../api/pod/find-container.ts';
 import { hasPodLevelResources } from '../../api/pod/resources.ts';
 import { normalizeSysctl } from '../../api/pod/sysctl-name.ts';
@@ -80,7 +80,7 @@ function isAtLeast(release: string, wanted: string): boolean {
 export function appArmorRefusal(pod: Pod, enabled: boolean): Refused | undefined {
   if (enabled) return undefined;
   const types = allContainers(pod).map(
-    (container) => askedAppArmorProfile(pod, container)?.type ?? 'Unconfined',
+    (container) => requestedAppArmorProfile(pod, container)?.type ?? 'Unconfined',
   );
   if (types.every((type) => type === 'Unconfined')) return undefined;
   return {

@@ -3,7 +3,7 @@
 import { type SecurityProfile, SecurityProfile_ProfileType } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
 import type { Container, Pod } from '../../api/k8s/types.ts';
-import { askedAppArmorProfile, localhostPrefix } from '../../api/pod/app-armor.ts';
+import { localhostPrefix, requestedAppArmorProfile } from '../../api/pod/app-armor.ts';
 import { KubeletError } from '../../base/errors.ts';
 
 interface AppArmorFields {
@@ -13,7 +13,7 @@ interface AppArmorFields {
 }
 
 export function appArmorProfile(pod: Pod, container: Container): AppArmorFields {
-  const profile = askedAppArmorProfile(pod, container);
+  const profile = requestedAppArmorProfile(pod, container);
   switch (profile?.type) {
     case undefined:
       return {};

@@ -8,7 +8,7 @@ import {
   neverRan,
   type ObservedContainer,
   type ObservedPod,
-  startWasCut,
+  startWasInterrupted,
 } from '../../api/pod/observed.ts';
 import { type RestartView, restartsAfter } from '../../api/pod/restart-policy.ts';
 import type { ContainerKind, DecideOptions, StartAction, StopContainer } from './pod-action.ts';
@@ -30,7 +30,7 @@ export function shouldStart(
   if (current.state === 'running') return false;
   if (current.state === 'unknown' || current.state === 'created') return true;
   // differs from upstream: a start that was cut off is made again whatever the policy, since nothing has run yet.
-  if (startWasCut(current)) return true;
+  if (startWasInterrupted(current)) return true;
   return restartsAfter(restartView(pod, options), container, current.exitCode);
 }
 

@@ -8,7 +8,7 @@ import {
   type ObservedContainer,
   type ObservedPod,
   type ObservedSandbox,
-  startWasCut,
+  startWasInterrupted,
 } from '../../api/pod/observed.ts';
 import { isRefusal, type RefusedRemovals } from './refused-removals.ts';
 import { unlessGone } from './stop-container.ts';
@@ -116,7 +116,7 @@ export async function removeContainers(
       refusedRemovals.forget(id);
       return true;
     } catch (err) {
-      if (!startWasCut(container) || !isRefusal(err)) throw err;
+      if (!startWasInterrupted(container) || !isRefusal(err)) throw err;
       refusedRemovals.note(id, err);
       return false;
     }

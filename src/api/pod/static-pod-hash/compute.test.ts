@@ -1,5 +1,5 @@
-// The UIDs in golden/ come from upstream's own code at v1.34.11: its decoder, defaults, conversion and DeepHashObject,
-// built with Go 1.26 for 64-bit Linux, all gates at their defaults, the machine in UTC.
+// The UIDs in golden/ were computed by upstream's code at v1.34.11 (decoder, defaults, conversion, DeepHashObject), built with
+// Go 1.26 for 64-bit Linux, with default gates, on a machine in UTC.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../k8s/types.ts';
@@ -11,16 +11,16 @@ interface Golden {
   readonly nodeName: string;
   readonly source: string;
   readonly isFile: boolean;
-  /** With all defaults. */
+  /** After defaulting. */
   readonly pod: Pod;
-  /** Before defaults, where it is needed. */
+  /** Before defaulting, where needed. */
   readonly written?: Pod;
 }
 
 const files = ['kubeadm', 'containers', 'probes', 'security', 'volumes', 'placement', 'quantities', 'edges'];
 const goldens = files.flatMap((file) => {
   const text = readFileSync(new URL(`golden/${file}.json`, import.meta.url), 'utf8');
-  // The rows spell out nulls and bare numbers, as manifests do; the API's types have no word for them.
+  // The rows contain nulls and numbers, as manifests do; the API's types do not allow them.
   return (JSON.parse(text) as readonly Golden[]).map((row) => ({ ...row, name: `${file}: ${row.name}` }));
 });
 
@@ -29,7 +29,7 @@ describe('staticPodUid', () => {
     expect(staticPodUid(pod, { nodeName, source, isFile, written })).toBe(uid);
   });
 
-  test.each(goldens)('leaves the pod as it is, $name', ({ pod, nodeName, source, isFile, written }) => {
+  test.each(goldens)('does not mutate the pod, $name', ({ pod, nodeName, source, isFile, written }) => {
     const before = structuredClone(pod);
     staticPodUid(pod, { nodeName, source, isFile, written });
     expect(pod).toEqual(before);
@@ -38,7 +38,7 @@ describe('staticPodUid', () => {
   const pod: Pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c' }] } };
   const from = { nodeName: 'n', source: '/a', isFile: true };
 
-  test('the name, the node and the place each make another UID; the node does not for a URL', () => {
+  test('depends on name, source and, for files, on the node', () => {
     const uids = [
       staticPodUid(pod, from),
       staticPodUid({ ...pod, metadata: { name: 'q' } }, from),
@@ -50,7 +50,7 @@ describe('staticPodUid', () => {
     expect(staticPodUid(pod, { nodeName: 'm', source: '/a', isFile: false })).toBe(uids[4]);
   });
 
-  test('the order of keys in the manifest does not count, the order of a list does', () => {
+  test('ignores the order of keys but not of lists', () => {
     const spec = (args: string[]) => ({ containers: [{ args, name: 'c' }] });
     const labels = { a: '1', b: '2' };
     const swapped = { b: '2', a: '1' };
@@ -61,7 +61,7 @@ describe('staticPodUid', () => {
     expect(staticPodUid({ metadata: { name: 'p', labels }, spec: spec(['y', 'x']) }, from)).not.toBe(uid);
   });
 
-  test('an amount that is none is refused', () => {
+  test('rejects a malformed quantity', () => {
     const spec = { containers: [{ name: 'c', resources: { limits: { cpu: 'many' } } }] };
     expect(() => staticPodUid({ metadata: { name: 'p' }, spec }, from)).toThrow(/many/);
   });
@@ -71,7 +71,7 @@ describe('dumpPod', () => {
   const least = goldens.find(({ name }) => name === 'containers: the least there is');
   const text = dumpPod(least?.pod ?? {});
 
-  test('names every field with its type, set or not', () => {
+  test('prints every field with its type, set or not', () => {
     expect(text).toMatch(
       /^\(\*core\.Pod\)\{TypeMeta:\(v1\.TypeMeta\)\{Kind:\(string\) APIVersion:\(string\)\} ObjectMeta:\(v1\.ObjectMeta\)\{Name:\(string\)min /,
     );
@@ -86,7 +86,7 @@ describe('dumpPod', () => {
     );
   });
 
-  test('host namespaces are shown in the security context', () => {
+  test('prints host namespaces in the security context', () => {
     const pod: Pod = { spec: { containers: [], hostNetwork: true, securityContext: { runAsUser: 0 } } };
     expect(dumpPod(pod)).toContain(
       'SecurityContext:(*core.PodSecurityContext){HostNetwork:(bool)true HostPID:(bool)false HostIPC:(bool)false ShareProcessNamespace:(*bool)<nil> HostUsers:(*bool)<nil>',

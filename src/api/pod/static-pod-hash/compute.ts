@@ -1,5 +1,5 @@
-// The UID of a static pod: a fingerprint of what its manifest says and where it came from. It is bit for bit the one
-// the Go kubelet computes, so that a node can change kubelets and its control plane keeps running.
+// The UID of a static pod: a hash of its manifest and its source. It equals that of the Go kubelet bit for bit, so that a node
+// can switch kubelets while its control plane keeps running.
 // Upstream: pkg/kubelet/config/common.go (applyDefaults), pkg/util/hash (DeepHashObject).
 import { createHash } from 'node:crypto';
 import type { Pod } from '../../k8s/types.ts';
@@ -12,20 +12,20 @@ import { metaAndStatusTypes } from './types-status.ts';
 import { volumeTypes } from './types-volumes.ts';
 
 interface StaticPodOrigin {
-  /** The node's name as it is registered. */
+  /** The registered name of the node. */
   readonly nodeName: string;
-  /** The path of the manifest's file as the kubelet opened it, or its URL. */
+  /** The path of the manifest as the kubelet opened it, or its URL. */
   readonly source: string;
   readonly isFile: boolean;
-  /** The pod before defaults. Only needed where pod-level resources are partly left to the defaults. */
+  /** The pod before defaulting. Only needed if defaulting completes its pod-level resources. */
   readonly written?: Pod | undefined;
 }
 
 const podType = readTypes('Pod', [podTypes, volumeTypes, metaAndStatusTypes]);
 
 /**
- * Which UID a pod without one gets. `pod` has the API's defaults, but neither the name's suffix nor anything else that
- * being a static pod adds. Quantities have to be spelled as in the manifest.
+ * The UID for a pod without one. `pod` has the API's defaults but none of the additions for static pods, such as the name's
+ * suffix. Quantities must have the spelling of the manifest.
  */
 export function staticPodUid(pod: Pod, origin: StaticPodOrigin): string {
   const { nodeName, source, isFile, written } = origin;

@@ -7,7 +7,7 @@ import {
   roundUpToMillis,
 } from './go-quantity.ts';
 
-/** `value e scale`, then w where Go needs a wide decimal, then the kept text and the format. */
+/** `value e scale`, w for a wide decimal, the cached text and the format. */
 function shown(quantity: ReturnType<typeof readGoQuantity>): string {
   const { value, scale, wide, text, format } = quantity;
   return `${value}e${scale}${wide ? 'w' : ''} [${text}] ${format}`;
@@ -76,7 +76,7 @@ describe('maxGoQuantity', () => {
   });
 });
 
-test('a wide decimal is printed in 64-bit words, its power of ten turned round', () => {
+test('prints a wide decimal in 64-bit words, with the inverse power of ten', () => {
   expect(printQuantity(readGoQuantity('-100000000000000000000'))).toBe(
     '{i:(resource.int64Amount){value:(int64)0 scale:(resource.Scale)0} d:(resource.infDecAmount){Dec:(*inf.Dec)' +
       '{unscaled:(big.Int){neg:(bool)true abs:(big.nat)[7886392056514347008 5421010862]} scale:(inf.Scale)9}}' +

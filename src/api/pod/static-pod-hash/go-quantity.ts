@@ -1,5 +1,5 @@
-// A quantity as Go holds it in memory: a 64-bit integer with a power of ten or a wide decimal, the text where it was
-// kept, and the format. Two texts of one amount differ here, and so the hash tells them apart.
+// The in-memory form of a Go Quantity: an int64 with a power of ten or a wide decimal, the cached text, and the format. Two
+// spellings of one amount differ here, and therefore in the hash.
 // Upstream: apimachinery/pkg/api/resource (Quantity, int64Amount, infDecAmount) and gopkg.in/inf.v0 (Dec).
 import { divideAwayFromZero, type QuantityFormat, readQuantity } from '../../quantity/quantity-text.ts';
 import { isAbsent, isObject, type Json, plainText } from './json-value.ts';
@@ -18,10 +18,10 @@ const milli = -3;
 const maxInt64 = 2n ** 63n - 1n;
 const nanosPerUnit = 10n ** 9n;
 
-/** What is in memory where a manifest says nothing. */
+/** The zero value, for an absent quantity. */
 const unset: GoQuantity = { value: 0n, scale: 0, wide: false, text: '', format: '' };
 
-/** The quantity that Go makes of a manifest's text or number; one that is held already stays. Throws `invalid`. */
+/** The Go quantity of a manifest's text or number; a GoQuantity is returned unchanged. Throws `invalid`. */
 export function readGoQuantity(json: Json): GoQuantity {
   if (isHeld(json)) return json;
   if (isAbsent(json)) return unset;
@@ -29,7 +29,7 @@ export function readGoQuantity(json: Json): GoQuantity {
   const { nanos, format, kept, small } = readQuantity(written);
   if (small !== undefined) return { ...small, wide: false, text: kept ?? '', format };
   const wide = { wide: true, text: '', format } as const;
-  // Zero is not rounded and the largest amount is a constant, so neither is brought to billionths.
+  // Zero is not rounded and the maximum is a constant, so neither is scaled to nano.
   if (nanos === 0n) return { value: 0n, scale: -(/\.(\d*)/.exec(written)?.[1]?.length ?? 0), ...wide };
   const capped =
     format === 'BinarySI' && (nanos === maxInt64 * nanosPerUnit || nanos === -maxInt64 * nanosPerUnit);
@@ -40,7 +40,7 @@ function isHeld(json: Json): json is GoQuantity {
   return isObject(json) && typeof json['value'] === 'bigint';
 }
 
-/** Rounds up to whole thousandths. A wide decimal is brought to thousandths even where nothing is to be rounded. */
+/** Rounds up to milli. A wide decimal is scaled to milli even if nothing is rounded. */
 export function roundUpToMillis(quantity: GoQuantity): GoQuantity {
   const { value, scale, wide } = quantity;
   if (scale >= milli && !wide) return quantity;
@@ -51,12 +51,12 @@ export function roundUpToMillis(quantity: GoQuantity): GoQuantity {
   return { ...quantity, value: rounded, scale: milli, text: '' };
 }
 
-/** The sum as Go makes it: it stays small while it can, takes the finer scale and forgets the text. */
+/** The sum as Go computes it: int64 while it fits, with the finer scale, without the cached text. */
 export function addGoQuantities(one: GoQuantity, other: GoQuantity): GoQuantity {
   const wide = one.wide || other.wide;
   const format = one.value === 0n ? other.format : one.format;
   const sum = { wide, text: '', format };
-  // A small zero adds nothing, not even its scale.
+  // Adding an int64 zero does not even change the scale.
   if (!wide && other.value === 0n) return { ...sum, value: one.value, scale: one.scale };
   if (!wide && one.value === 0n) return { ...sum, value: other.value, scale: other.scale };
   const scale = Math.min(one.scale, other.scale);
@@ -65,7 +65,7 @@ export function addGoQuantities(one: GoQuantity, other: GoQuantity): GoQuantity 
   return { ...sum, value, scale, wide: wide || !fits };
 }
 
-/** The larger of two; a tie keeps the first. Go leaves the second as a wide decimal when the first was one. */
+/** The larger of two, the first on a tie. Go turns the second into a wide decimal if the first is one. */
 export function maxGoQuantity(one: GoQuantity, other: GoQuantity): GoQuantity {
   const scale = Math.min(one.scale, other.scale);
   if (atScale(other, scale) <= atScale(one, scale)) return one;

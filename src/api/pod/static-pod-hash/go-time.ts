@@ -1,14 +1,14 @@
-// A timestamp as Go holds it in memory: seconds since the year 1 and the machine's time zone with all its rules.
-// differs from upstream: the zone is always that of a machine whose /etc/localtime is UTC. Upstream's hash of a
-// manifest with a timestamp depends on the machine's zone and, where clocks change, on the season it is computed in;
-// a manifest written by hand or by kubeadm has no timestamp but null. Upstream: Go's time.Time and time.Location.
+// The in-memory form of a Go time.Time: seconds since the year 1 and the machine's time zone with all its rules.
+// differs from upstream: the zone is always that of a machine whose /etc/localtime is UTC. Upstream's hash of a manifest with a
+// timestamp depends on the machine's zone and, with daylight saving time, on the season; manifests written by hand or by
+// kubeadm have only null timestamps. Upstream: Go's time.Time and time.Location.
 import { KubeletError } from '../../../base/errors.ts';
 import { isAbsent, type Json, plainText } from './json-value.ts';
 
 interface GoTime {
   /** Nanoseconds within the second. */
   readonly wall: number;
-  /** Seconds since the first day of the year 1. */
+  /** Seconds since January 1 of the year 1. */
   readonly ext: number;
   readonly set: boolean;
 }
@@ -33,7 +33,7 @@ const utc = '{name:(string)UTC offset:(int)0 isDST:(bool)false}';
 const minInt64 = '-9223372036854775808';
 const maxInt64 = '9223372036854775807';
 
-/** The zone that /etc/localtime describes when it is UTC. */
+/** The Location of a machine whose /etc/localtime is UTC. */
 export function printLocation(): string {
   return (
     `{name:(string)Local zone:([]time.zone)[${utc}]` +

@@ -1,4 +1,4 @@
-// What a manifest can hold once it is parsed. Types and the questions asked of every value.
+// The values of a parsed manifest, and their type guards.
 
 export type Json = string | number | bigint | boolean | null | undefined | readonly Json[] | JsonObject;
 
@@ -10,7 +10,7 @@ export function isAbsent(json: Json): json is null | undefined {
   return json === null || json === undefined;
 }
 
-/** The text of a plain value; an object or a list where a plain value belongs counts as absent. */
+/** The text of a scalar; an object or list in its place counts as absent. */
 export function plainText(json: Json, absent: string): string {
   return isAbsent(json) || typeof json === 'object' ? absent : String(json);
 }

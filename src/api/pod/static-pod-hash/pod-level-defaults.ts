@@ -1,6 +1,5 @@
-// Pod-level resources that the defaults added. In memory a sum of container requests is not what its text would be
-// read as, so these amounts are computed again from the containers instead of read from the defaulted pod.
-// Invariant: the arguments are never changed.
+// Pod-level resources that were added by defaulting. In memory, a sum of container requests differs from the quantity parsed
+// from its text, so these amounts are recomputed from the containers. Invariant: the arguments are never mutated.
 // Upstream: pkg/apis/core/v1/defaults.go (defaultHugePagePodLimits, defaultPodRequests),
 // component-helpers/resource (AggregateContainerRequests, AggregateContainerLimits).
 import type { Container, Pod } from '../../k8s/types.ts';
@@ -10,7 +9,7 @@ import type { JsonObject } from './json-value.ts';
 
 type Amounts = ReadonlyMap<string, GoQuantity>;
 
-/** The pod-level resources in memory, or undefined when the manifest has none. */
+/** The in-memory pod-level resources; undefined if the manifest has none. */
 export function podLevelResources(pod: Pod, written: Pod): JsonObject | undefined {
   const asked = written.spec?.resources;
   const resources = pod.spec?.resources;
@@ -43,12 +42,12 @@ function addMissing(target: Map<string, GoQuantity>, added: Amounts, which: (nam
   for (const [name, amount] of added) if (which(name) && !target.has(name)) target.set(name, amount);
 }
 
-/** An absent list stays absent unless something came into it; an empty one stays empty. */
+/** An absent list stays absent unless it gained an entry; an empty one stays empty. */
 function orAsWritten(amounts: Amounts, asked: JsonObject | undefined): JsonObject | undefined {
   return amounts.size > 0 ? Object.fromEntries(amounts) : asked;
 }
 
-/** What the containers ask for together: those that run at once are added, init containers count by the highest. */
+/** The aggregate of the containers: the sum of those that run at once, the maximum over init containers. */
 function aggregate(pod: Pod, which: 'limits' | 'requests'): Amounts {
   const { containers, initContainers } = pod.spec ?? {};
   const total = new Map<string, GoQuantity>();

@@ -1,18 +1,17 @@
-// Writes a value the way Go's structures are dumped for hashing: every field with its name and type, in the order of
-// the declaration, maps by sorted keys, nothing quoted.
-// Invariant: absent and null mean the zero value; an empty list or map is told apart from an absent one.
-// Upstream: github.com/davecgh/go-spew (the %#v form) as apimachinery/pkg/util/dump (ForHash) sets it up.
+// Prints a value as Go dumps structures for hashing: every field with its name and type, in declaration order, maps by sorted
+// keys, nothing quoted. Invariant: absent and null print the zero value; an empty list or map differs from an absent one.
+// Upstream: github.com/davecgh/go-spew (the %#v form) as configured by apimachinery/pkg/util/dump (ForHash).
 import { goJsonString } from '../../k8s/go-json.ts';
 import { printQuantity, readGoQuantity, roundUpToMillis } from './go-quantity.ts';
 import { printLocation, readGoTime } from './go-time.ts';
 import { isAbsent, isList, isObject, type Json, type JsonObject, plainText } from './json-value.ts';
 import type { GoField, GoType } from './read-types.ts';
 
-/** One dump. It remembers where the time zone was written, since a second time deeper down is only marked as shown. */
+/** One dump. It keeps where the time zone was printed, since a repetition deeper down is only marked as shown. */
 export class GoPrinter {
   #zoneDepth: number | undefined;
 
-  /** `json` as the type has it, without the type's own name. `depth` counts structs, lists and maps around it. */
+  /** Prints `json` without the name of its type. `depth` counts the enclosing structs, lists and maps. */
   print(type: GoType, json: Json, depth: number): string {
     switch (type.kind) {
       case 'scalar':
@@ -71,7 +70,7 @@ export class GoPrinter {
     return printLocation();
   }
 
-  /** A pointer, nil or not, makes the dumper forget those it met at its own depth or below. */
+  /** A pointer, nil or not, makes the dumper forget the pointers of its own depth and deeper. */
   #passPointer(depth: number): void {
     if (this.#zoneDepth !== undefined && this.#zoneDepth >= depth) this.#zoneDepth = undefined;
   }
@@ -83,7 +82,7 @@ function printIntOrString(json: Json): string {
   return `{Type:(intstr.Type)${isText ? 1 : 0} IntVal:(int32)${number} StrVal:(string)${isText ? json : ''}}`;
 }
 
-/** Go compares strings by their UTF-8 bytes, which UTF-16 orders alike except above the surrogates. */
+/** Go compares strings by UTF-8 bytes, whose order differs from UTF-16's above the surrogates. */
 function compareBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at++) {
@@ -94,13 +93,13 @@ function compareBytes(one: string, other: string): number {
   return one.length - other.length;
 }
 
-/** Moves U+E000 to U+FFFF below the surrogates, which stand for code points above them. */
+/** Moves U+E000 to U+FFFF below the surrogates, which encode higher code points. */
 function aboveSurrogates(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
 }
 
-/** The JSON text between a YAML manifest and the decoder: no blanks, keys sorted. */
+/** The JSON that upstream makes of YAML before decoding: no blanks, sorted keys. */
 function sortedJson(json: Json): string {
   if (typeof json === 'string') return goJsonString(json);
   if (isAbsent(json) || typeof json !== 'object') return plainText(json, 'null');

@@ -1,16 +1,16 @@
-// Reads the tables of memory layouts (types-*.ts) into a tree that the printer walks.
-// A line is a struct's name and its fields, `Name:type=json`. Without a type a field is a string; without a JSON name
-// it is the Go name with its leading capitals lowered; `=.` is a struct whose fields lie in the same JSON object;
-// `=-` is never set. Indented lines continue. Names without a package belong to the package core.
-// Invariant: the tree is built once and never changes; no type contains itself.
-// Upstream: what Go's reflection says about pkg/apis/core/types.go.
+// Parses the type tables (types-*.ts) into a tree for the printer.
+// A line is a struct's name and its fields, `Name:type=json`. The default type is string, the default JSON name the Go name
+// with its leading capitals lowered. `=.` inlines a struct into the same JSON object, `=-` is never set. Indented lines
+// continue the previous one. Names without a package belong to the package core.
+// Invariant: the tree is built once and is immutable; no type contains itself.
+// Upstream: Go's reflection over pkg/apis/core/types.go.
 
 export interface GoField {
-  /** Ready to be written before the value: `Name:(type)`. */
+  /** The prefix of the value: `Name:(type)`. */
   readonly label: string;
-  /** The JSON name; undefined when the value is never set. */
+  /** The JSON name; undefined if the field is never set. */
   readonly json: string | undefined;
-  /** The fields lie in the surrounding JSON object. */
+  /** The struct's fields are inlined into the enclosing JSON object. */
   readonly inline: boolean;
   readonly type: GoType;
 }
@@ -34,7 +34,7 @@ const knownTypes: ReadonlyMap<string, GoType> = new Map<string, GoType>([
   ['int32', integer],
   ['int64', integer],
   ['map[string]string', { kind: 'map', of: string }],
-  // Everywhere in a pod the values of a resource list are rounded up to thousandths by the API's defaults.
+  // The API's defaults round the values of every resource list of a pod up to milli.
   ['ResourceList', { kind: 'map', of: { kind: 'quantity', wholeMillis: true } }],
   ['resource.Quantity', { kind: 'quantity', wholeMillis: false }],
   ['intstr.IntOrString', { kind: 'int-or-string' }],
@@ -42,7 +42,7 @@ const knownTypes: ReadonlyMap<string, GoType> = new Map<string, GoType>([
   ['v1.FieldsV1', { kind: 'raw-json' }],
 ]);
 
-/** The type `root` with all it contains. */
+/** The type `root` with all nested types. */
 export function readTypes(root: string, tables: readonly string[]): GoType {
   const lines = new Map<string, readonly string[]>();
   for (const line of tables.join('').replaceAll('\n  ', ' ').split('\n')) {
@@ -62,7 +62,7 @@ export function readTypes(root: string, tables: readonly string[]): GoType {
     if (name.startsWith('*')) return { kind: 'pointer', to: build(name.slice(1)) };
     if (name.startsWith('[]')) return { kind: 'slice', of: build(name.slice(2)) };
     const fields = lines.get(name);
-    // Every other name is one that the API gives to a kind of string.
+    // Every other name is a string type of the API.
     if (fields === undefined) return string;
     return { kind: 'struct', fields: fields.map(field) };
   };

@@ -1,6 +1,5 @@
-// How the control plane's own pod is laid out in memory: object metadata and the pod status.
-// Facts only; read-types.ts says how a line is read. The order of the fields is the order in which they are hashed,
-// so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.34) and apimachinery's meta/v1.
+// The Go types of the internal pod: object metadata and the pod status. Data only, in the format of read-types.ts.
+// The order of the fields is the order of hashing, so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.34) and apimachinery's meta/v1.
 
 export const metaAndStatusTypes = `
 v1.TypeMeta Kind APIVersion

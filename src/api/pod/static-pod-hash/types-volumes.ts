@@ -1,6 +1,5 @@
-// How the control plane's own pod is laid out in memory: volumes and projections.
-// Facts only; read-types.ts says how a line is read. The order of the fields is the order in which they are hashed,
-// so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.34).
+// The Go types of the internal pod: volumes and projections. Data only, in the format of read-types.ts.
+// The order of the fields is the order of hashing, so a line changes only with the API version. Upstream: pkg/apis/core/types.go (v1.34).
 
 export const volumeTypes = `
 Volume Name VolumeSource:VolumeSource=.

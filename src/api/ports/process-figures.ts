@@ -1,6 +1,6 @@
-// What this process itself uses, and how its event loop and its memory do. Types only; edge/stats reads it.
+// CPU, memory, files and event loop of the kubelet's own process. Types only; edge/stats reads them.
 
-export interface OwnFigures {
+export interface ProcessFigures {
   readonly cpuSeconds: number;
   readonly residentBytes: number;
   readonly virtualBytes: number;
@@ -14,7 +14,7 @@ export interface OwnFigures {
   readonly heapUsedBytes: number;
   readonly externalBytes: number;
   readonly loopUtilization: number;
-  /** Since the last look; undefined on the first one. */
+  /** Since the previous reading; undefined in the first one. */
   readonly loopDelay:
     | {
         readonly meanSeconds: number;
