@@ -1,15 +1,16 @@
-// Mounts the file system of a block device, making one first where there is nothing at all on it.
-// Upstream: SafeFormatAndMount of k8s.io/mount-utils. Invariant: a device on which anything is recognised, a table of partitions
-// included, is never formatted.
+// Mounts the file system of a block device, and formats the device first if it is empty.
+// Upstream: SafeFormatAndMount of k8s.io/mount-utils. Invariant: a device with any recognised content, including a partition
+// table, is never formatted.
 import type { DeviceMount } from '../../api/ports/volume-host.ts';
 import { KubeletError } from '../../base/errors.ts';
 
-/** Runs one of the machine's programs; resolves to what it wrote. */
+/** Runs a program of the node; resolves to its stdout. */
 type RunProgram = (program: string, args: readonly string[]) => Promise<string>;
 
+/** Exit code of blkid: nothing recognised. */
 const nothingFound = 2;
-/** fsck: errors were found and are still there. */
-const unmended = 4;
+/** Exit code of fsck: errors were left uncorrected. */
+const uncorrectedErrors = 4;
 
 const formatArgs: Readonly<Record<string, readonly string[]>> = {
   ext4: ['-F', '-m0'],
@@ -21,8 +22,12 @@ export async function mountDevice(run: RunProgram, request: DeviceMount): Promis
   const { device, target, readOnly } = request;
   const fsType = request.fsType === '' ? 'ext4' : request.fsType;
   if (!/^[a-z][a-z0-9]*$/.test(fsType))
-    throw new KubeletError('invalid', 'UnknownFileSystem', `${JSON.stringify(fsType)} is no file system`);
-  const found = await formatOf(run, device);
+    throw new KubeletError(
+      'invalid',
+      'UnknownFileSystem',
+      `${JSON.stringify(fsType)} is not a file system type`,
+    );
+  const found = await detectFormat(run, device);
   if (found === undefined) {
     if (readOnly)
       throw new KubeletError(
@@ -31,28 +36,28 @@ export async function mountDevice(run: RunProgram, request: DeviceMount): Promis
         `cannot mount unformatted disk ${device} as we are manipulating it in read-only mode`,
       );
     await run(`mkfs.${fsType}`, [...(formatArgs[fsType] ?? []), device]);
-  } else if (!readOnly) await mend(run, device);
+  } else if (!readOnly) await repairFileSystem(run, device);
   const options = [...request.options, ...(readOnly ? ['ro'] : []), 'defaults'];
   await run('mount', ['-t', fsType, '-o', options.join(','), '--', device, target]);
 }
 
-/** Undefined: nothing is on it. */
-async function formatOf(run: RunProgram, device: string): Promise<string | undefined> {
+/** Undefined: the device is empty. */
+async function detectFormat(run: RunProgram, device: string): Promise<string | undefined> {
   try {
-    const said = await run('blkid', ['-p', '-s', 'TYPE', '-s', 'PTTYPE', '-o', 'export', device]);
-    return /^(?:TYPE|PTTYPE)=(.+)$/m.exec(said)?.[1] ?? 'unknown';
+    const output = await run('blkid', ['-p', '-s', 'TYPE', '-s', 'PTTYPE', '-o', 'export', device]);
+    return /^(?:TYPE|PTTYPE)=(.+)$/m.exec(output)?.[1] ?? 'unknown';
   } catch (err) {
     if (exitCode(err) === nothingFound) return undefined;
     throw err;
   }
 }
 
-async function mend(run: RunProgram, device: string): Promise<void> {
+async function repairFileSystem(run: RunProgram, device: string): Promise<void> {
   try {
     await run('fsck', ['-a', device]);
   } catch (err) {
-    // With any other end the mount itself tells whether the device can be used, as upstream has it.
-    if (exitCode(err) === unmended)
+    // As upstream, any other exit code is ignored: the mount itself fails if the device is unusable.
+    if (exitCode(err) === uncorrectedErrors)
       throw new KubeletError(
         'invalid',
         'HasFilesystemErrors',

@@ -1,4 +1,4 @@
-// Mount commands that fail, hang or cannot be run; the scripts stand for the machine's own.
+// Mount commands that fail, hang or cannot be run. Scripts take the place of the node's commands.
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -27,24 +27,24 @@ async function filesWith(script: string): Promise<VolumeFiles> {
   });
 }
 
-test('the command gets what mount(8) expects', async () => {
-  const files = await filesWith(`echo "$@" > ${ground.directory}/said`);
+test('passes the arguments that mount(8) expects', async () => {
+  const files = await filesWith(`echo "$@" > ${ground.directory}/args`);
   await files.mountWithHelper(request(), new AbortController().signal);
-  expect(await readFile(join(ground.directory, 'said'), 'utf8')).toBe(
+  expect(await readFile(join(ground.directory, 'args'), 'utf8')).toBe(
     `-t nfs -o ro,vers=4.2 -- s:/e ${target}\n`,
   );
 });
 
-test('a command that fails is quoted, in bounds', async () => {
+test('reports the stderr of a failed command, truncated', async () => {
   const files = await filesWith('echo "mount.nfs: access denied" >&2; yes | head -c 100000 >&2; exit 32');
   const failure = await files
     .mountWithHelper(request(), new AbortController().signal)
     .catch((err: Error) => err.message);
-  expect(failure).toContain('ended with 32: mount.nfs: access denied');
+  expect(failure).toContain('exited with 32: mount.nfs: access denied');
   expect(String(failure).length).toBeLessThan(3_000);
 });
 
-test('a command that is not there says so', async () => {
+test('reports a missing command', async () => {
   const files = new VolumeFiles({
     podsDir: ground.podsDir,
     now: () => 0,
@@ -55,43 +55,43 @@ test('a command that is not there says so', async () => {
   });
 });
 
-test('a command that hangs is killed with its children when it is given up, and nobody waits for it', async () => {
+test('kills a hanging command and its children on abort, without waiting for them', async () => {
   const files = await filesWith(`sleep 1000 & echo $! > ${ground.directory}/child; wait`);
-  const giveUp = new AbortController();
-  const mounting = files.mountWithHelper(request(), giveUp.signal).catch((err: Error) => err.message);
+  const abort = new AbortController();
+  const mounting = files.mountWithHelper(request(), abort.signal).catch((err: Error) => err.message);
   let child = '';
   while (child === '') {
     child = await readFile(join(ground.directory, 'child'), 'utf8').catch(() => '');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  giveUp.abort(new Error('given up'));
-  expect(await mounting).toBe('given up');
+  abort.abort(new Error('aborted'));
+  expect(await mounting).toBe('aborted');
   const isGone = async (): Promise<boolean> => {
     const state = await readFile(`/proc/${child.trim()}/stat`, 'utf8').catch(() => ') Z');
     return /\) [ZX]/.test(state);
   };
   while (!(await isGone())) await new Promise((resolve) => setTimeout(resolve, 10));
-  // Already given up, nothing is begun.
-  await expect(files.mountWithHelper(request(), giveUp.signal)).rejects.toThrow('given up');
+  // An aborted signal starts no command.
+  await expect(files.mountWithHelper(request(), abort.signal)).rejects.toThrow('aborted');
 });
 
-test('a server that does not answer is not asked from this process', async () => {
+test('checks a server from another process, and treats a timeout as no response', async () => {
   const hanging = await filesWith('sleep 1000');
-  const soon = new AbortController();
-  const asking = hanging.answers(target, soon.signal);
-  soon.abort(new Error('too long'));
-  expect(await asking).toBe(false);
+  const deadline = new AbortController();
+  const answer = hanging.answers(target, deadline.signal);
+  deadline.abort(new Error('too long'));
+  expect(await answer).toBe(false);
   expect(await (await filesWith('exit 1')).answers(target, new AbortController().signal)).toBe(false);
   expect(await (await filesWith('exit 0')).answers(target, new AbortController().signal)).toBe(true);
 });
 
-test.runIf(canMount)('what umount cannot end is detached', async () => {
-  // The first attempt fails, as when the server is gone; -f -l is done by the real command.
+test.runIf(canMount)('detaches a mount that umount cannot unmount', async () => {
+  // The first attempt fails, as with an unreachable server; the real command handles -f -l.
   const files = await filesWith('[ "$1" = -f ] && exec umount -l "$4"; echo busy >&2; exit 32');
   await files.mountTmpfs(target, 1_048_576n);
   await files.unmountWithHelper(target, new AbortController().signal);
   expect(await ground.mounts()).toEqual([]);
-  // Nothing mounted: no command is run at all.
+  // Without a mount no command runs.
   await (await filesWith('exit 99')).unmountWithHelper(target, new AbortController().signal);
   await files.removeEmpty(target);
   await expect(stat(target)).rejects.toThrow('ENOENT');

@@ -1,12 +1,12 @@
-// Runs the machine's own mount commands, for file systems that need a helper and for servers that may never answer.
-// Invariants: the call settles when its signal is aborted, also when the process cannot be killed because the kernel waits
-// for the server; neither that process nor its pipe keeps ours from ending.
+// Runs the node's mount commands, for file systems that need a helper and for servers that may not respond.
+// Invariants: the call settles when its signal is aborted, even if the process cannot be killed because the kernel waits for
+// the server; neither that process nor its pipes keep the kubelet from exiting.
 import { spawn } from 'node:child_process';
 import { KubeletError } from '../../base/errors.ts';
 
-const longestOutput = 2_000;
+const maxOutputChars = 2_000;
 
-/** Resolves to what the command wrote; rejects with what it complained of, its exit code in the details. */
+/** Resolves to the command's stdout. Rejects with its stderr, and its exit code in the details. */
 export function runCommand(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -15,34 +15,34 @@ export function runCommand(command: string, args: readonly string[], signal: Abo
     }
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     child.unref();
-    let said = '';
-    let wrote = '';
+    let stderr = '';
+    let stdout = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      if (wrote.length < longestOutput) wrote += text;
+      if (stdout.length < maxOutputChars) stdout += text;
     });
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      if (said.length < longestOutput) said += text;
+      if (stderr.length < maxOutputChars) stderr += text;
     });
-    const letGo = (): void => {
+    const release = (): void => {
       signal.removeEventListener('abort', onAbort);
       child.stdout.destroy();
       child.stderr.destroy();
     };
     const onAbort = (): void => {
-      // Its group: mount(8) runs the helper of the file system as a child of its own.
+      // The whole process group: mount(8) runs the helper of the file system as a child.
       if (child.pid !== undefined) killGroup(child.pid);
-      letGo();
+      release();
       reject(signal.reason);
     };
     signal.addEventListener('abort', onAbort, { once: true });
     child.once('error', (err) => {
-      letGo();
+      release();
       reject(new KubeletError('unavailable', 'NoMountHelper', `cannot run ${command}`, { cause: err }));
     });
     child.once('close', (code, killedBy) => {
-      letGo();
-      if (code === 0) resolve(wrote);
-      else reject(commandFailed(command, code ?? killedBy, said));
+      release();
+      if (code === 0) resolve(stdout);
+      else reject(commandFailed(command, code ?? killedBy, stderr));
     });
   });
 }
@@ -51,13 +51,13 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (err) {
-    // It has ended meanwhile: the only thing that can be wrong with a process of our own.
+    // The process has exited in the meantime, the only failure possible for a child of this process.
     if (!(err instanceof Error && 'code' in err && err.code === 'ESRCH')) throw err;
   }
 }
 
-function commandFailed(command: string, how: number | string | null, said: string): KubeletError {
-  const output = said.trim().slice(0, longestOutput);
-  const message = `${command} ended with ${how}: ${output}`;
-  return new KubeletError('unavailable', 'MountFailed', message, { details: { code: how } });
+function commandFailed(command: string, status: number | string | null, stderr: string): KubeletError {
+  const output = stderr.trim().slice(0, maxOutputChars);
+  const message = `${command} exited with ${status}: ${output}`;
+  return new KubeletError('unavailable', 'MountFailed', message, { details: { code: status } });
 }

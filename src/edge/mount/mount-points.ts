@@ -1,6 +1,6 @@
-// The kernel's mount table for many who ask at once. Invariant: who asks gets a table that was read after the asking; those
-// who ask while one is being read share the next one, so that a burst of pods costs a few reads, not one each. Where only one
-// mount of the kubelet's own is asked for, it is told by two descriptors: the table comes in pieces of 4 KiB, a read for each.
+// Shared reads of the kernel's mount table. Invariant: a caller gets a table that was read after its call; callers that arrive
+// during a read share the next one, so that a burst of pods costs a few reads instead of one each.
+// A single mount of the kubelet is checked by two descriptors instead, since the table takes a read call per 4 KiB.
 import { closeSync, constants, open, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,26 +15,26 @@ const openPath = 0o10000000;
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 const magic: Readonly<Record<OwnFileSystem, number>> = { tmpfs: 0x01021994, hugetlbfs: 0x958458f6 };
 const tablePath = '/proc/self/mountinfo';
-/** The kernel's own bound is 100,000 mounts, of some 200 bytes each; overlay mounts have more. */
+/** The kernel limits a namespace to 100,000 mounts of about 200 bytes each; overlay mounts take more. */
 const tableBytes = 256 * 1024 * 1024;
 
-export class MountPoints {
+export class MountTableReader {
   #running: Promise<string> | undefined;
   #next: Promise<string> | undefined;
 
-  /** The table as it is now, or later. */
+  /** The table at the time of the call, or later. */
   read(): Promise<string> {
-    if (this.#running === undefined) return this.#begin();
+    if (this.#running === undefined) return this.#start();
     this.#next ??= this.#running
       .catch(() => undefined)
       .then(() => {
         this.#next = undefined;
-        return this.#begin();
+        return this.#start();
       });
     return this.#next;
   }
 
-  #begin(): Promise<string> {
+  #start(): Promise<string> {
     const reading = readSmallFile(tablePath, { limitBytes: tableBytes }).finally(() => {
       if (this.#running === reading) this.#running = undefined;
     });
@@ -43,7 +43,7 @@ export class MountPoints {
   }
 }
 
-/** The mounts at and below a path; real, as the kernel has it. Only the lines that can matter are taken apart. */
+/** The mounts at and below a real path, without links. Parses only the lines that may match. */
 export function mountsIn(table: string, path: string): readonly MountPoint[] {
   const escaped = ` ${path.replace(/[\s\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)}`;
   if (!table.includes(escaped)) return [];
@@ -53,18 +53,18 @@ export function mountsIn(table: string, path: string): readonly MountPoint[] {
     .map(({ mountPoint, fsType }) => ({ path: mountPoint, fsType }));
 }
 
-/** Whether a path is a mount point, and of this kind: it is reached through another mount than the directory above. */
+/** Whether a path is a mount point of this file system type: its mount ID differs from that of its parent directory. */
 export async function isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean> {
-  const ends = await Promise.allSettled(
+  const results = await Promise.allSettled(
     [path, dirname(path)].map((each) => openFile(each, openPath | O_DIRECTORY | O_NOFOLLOW)),
   );
-  const fds = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+  const fds = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
   try {
-    const failed = ends.find((end) => end.status === 'rejected');
+    const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined && !isGone(failed.reason)) throw failed.reason;
     const [at, above] = fds;
     if (at === undefined || above === undefined) return false;
-    // A file system in memory tells of itself at once.
+    // statfs of a file system in memory does not block.
     return mountIdOf(at) !== mountIdOf(above) && statfsSync(`/proc/self/fd/${at}`).type === magic[fsType];
   } finally {
     for (const fd of fds) closeSync(fd);

@@ -1,6 +1,6 @@
-// mount, umount2 and openat2, called through koffi in Node's thread pool. Invariants: koffi is loaded by the first call
-// alone; a refused call throws a KubeletError named after its errno; the paths given here lie on this machine's own
-// file systems, since a call that waits for a server would hold a thread of the pool.
+// mount, umount2 and openat2, called through koffi in Node's thread pool. Invariants: koffi is loaded with the first call; a
+// failed call throws a KubeletError whose reason is its errno; all paths are on local file systems, since a call that waits for
+// a server would block a thread of the pool.
 import { errnoError } from '../syscalls/syscalls-errors.ts';
 import { type AsyncCall, type Koffi, loadPool } from '../volumes/pool-calls.ts';
 
@@ -17,8 +17,8 @@ export interface MountSyscalls {
   /** Does not follow a link at the end of the path. */
   unmount(target: string): Promise<void>;
   /**
-   * Opens a path below an open directory as O_PATH: no device, FIFO or server is touched. The kernel itself refuses what
-   * leads out of the directory, by `..`, by a link or by both swapped meanwhile. The descriptor is the caller's to close.
+   * Opens a path below an open directory as O_PATH: no device, FIFO or server is accessed. The kernel rejects a path that
+   * escapes the directory by `..` or a link, even one that is swapped in concurrently. The caller closes the descriptor.
    */
   openBeneath(directoryFd: number, path: string): Promise<number>;
   close(fd: number): void;
@@ -32,7 +32,7 @@ const openPath = 0o10000000;
 const closeOnExec = 0o2000000;
 const resolveBeneath = 0x08;
 const resolveNoMagicLinks = 0x02;
-/** When a rename runs beside the look-up the kernel says EAGAIN, and asks to try again. */
+/** The kernel returns EAGAIN when a rename runs concurrently with the lookup. */
 const attempts = 64;
 
 function bind(koffi: Koffi) {
@@ -45,7 +45,7 @@ function bind(koffi: Koffi) {
     openat2: libc.func('syscall', 'long', ['long', 'int', 'str', 'void *', 'size_t']) as unknown as AsyncCall<
       [number, number, string, BigUint64Array, number]
     >,
-    // Node counts the descriptors it opened itself and complains when its own close() gets another.
+    // Node tracks the descriptors it opened, and warns when its own close() gets another one.
     close: libc.func('close', 'int', ['int']) as (fd: number) => number,
   };
 }
@@ -68,9 +68,9 @@ export async function loadMountSyscalls(): Promise<MountSyscalls> {
         0n,
         BigInt(resolveBeneath | resolveNoMagicLinks),
       );
-      const again = -11;
-      let result = again;
-      for (let turn = 0; turn < attempts && result === again; turn++)
+      const eagain = -11;
+      let result = eagain;
+      for (let attempt = 0; attempt < attempts && result === eagain; attempt++)
         result = await inPool(native.openat2, openat2Number, directoryFd, path, how, how.byteLength);
       if (result < 0) throw errnoError(-result, `open ${JSON.stringify(path)} in its volume`);
       return result;

@@ -8,27 +8,27 @@ const cases = [
     { id: 36, mountPoint: '/mnt', fsType: 'ext3', isShared: false, superOptions: ['rw', 'errors=continue'] },
   ],
   [
-    'a shared one',
+    'a shared mount',
     '36 35 98:0 / /mnt rw shared:7 - ext3 /dev/root rw',
     { id: 36, mountPoint: '/mnt', fsType: 'ext3', isShared: true, superOptions: ['rw'] },
   ],
   [
-    'shared and slave at once',
+    'a shared and slave mount',
     '36 35 98:0 / /mnt rw master:1 shared:7 - ext3 /dev/root rw',
     { id: 36, mountPoint: '/mnt', fsType: 'ext3', isShared: true, superOptions: ['rw'] },
   ],
   [
-    'only a slave',
+    'a slave mount',
     '36 35 98:0 / /mnt rw master:1 propagate_from:2 - ext3 /dev/root rw',
     { id: 36, mountPoint: '/mnt', fsType: 'ext3', isShared: false, superOptions: ['rw'] },
   ],
   [
-    'a path with blank, tab, line end and backslash',
+    'a path with space, tab, newline and backslash',
     String.raw`1 2 0:1 / /a\040b\011c\012d\134e rw - tmpfs none rw`,
     { id: 1, mountPoint: '/a b\tc\nd\\e', fsType: 'tmpfs', isShared: false, superOptions: ['rw'] },
   ],
   [
-    'a controller of cgroup v1',
+    'a cgroup v1 controller',
     '32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct',
     {
       id: 32,
@@ -42,12 +42,12 @@ const cases = [
 
 describe('parseMountTable', () => {
   for (const [name, line, want] of cases) {
-    test(name, () => {
+    test(`parses ${name}`, () => {
       expect(parseMountTable(`${line}\n`)).toEqual([want]);
     });
   }
 
-  test('keeps the order, and leaves out what is no mount', () => {
+  test('keeps the order and skips lines that are not mounts', () => {
     const text = '1 0 0:1 / / rw - ext4 a rw\n\nnonsense\n2 1 0:2 / /b rw - ext4 b rw\n';
     expect(parseMountTable(text).map(({ mountPoint }) => mountPoint)).toEqual(['/', '/b']);
   });

@@ -1,13 +1,13 @@
-// Reads the kernel's mount table. Invariant: paths come back as they are on disk, with the kernel's octal escapes undone.
+// Reads the kernel's mount table. Invariant: paths are returned as on disk, with the kernel's octal escapes decoded.
 import { readFile } from 'node:fs/promises';
 
 export interface MountEntry {
   readonly id: number;
   readonly mountPoint: string;
   readonly fsType: string;
-  /** Mounts below it reach its peers, and theirs reach it. */
+  /** Mount events below it propagate to its peer group, and vice versa. */
   readonly isShared: boolean;
-  /** Options of the file system itself: on cgroup v1 its controllers. */
+  /** Options of the superblock; for cgroup v1, the controllers. */
   readonly superOptions: readonly string[];
 }
 

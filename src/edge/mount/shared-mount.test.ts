@@ -1,5 +1,5 @@
-// Everything here mounts, so it happens in a mount namespace of its own that ends with its process: nothing can stay
-// behind. Where the machine lets nobody make one, each test checks the refusal instead.
+// All tests mount inside a separate mount namespace that ends with its process, so that nothing is left behind. Where the
+// machine does not permit one, each test checks that the call is rejected.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { shareMount } from './shared-mount.ts';
 
-/** Shares the directory twice, as two kubelets one after the other, and tells what the mount table has then. */
+/** Shares the directory twice, as two kubelets in succession would, and prints the mount table. */
 const probe = `
   import { shareMount } from './shared-mount.ts';
   import { readMountTable } from './mount-table.ts';
@@ -23,7 +23,7 @@ const probe = `
   console.log(JSON.stringify({ results, mounts }));
 `;
 
-interface Seen {
+interface ProbeOutput {
   readonly results: readonly unknown[];
   readonly mounts: readonly string[];
 }
@@ -35,16 +35,16 @@ describe('shareMount', () => {
   let script = '';
   let base = '';
   let canMount = false;
-  /** What mkdtemp made, and nothing else, is deleted. */
-  const made: string[] = [];
+  /** Created by mkdtemp; only these are deleted. */
+  const temporary: string[] = [];
 
   beforeAll(async () => {
-    // Beside the packages, so that the native one is found.
+    // Inside node_modules, so that the native package resolves.
     const scripts = await mkdtemp(join(repository, 'node_modules', '.shared-mount-'));
-    made.push(scripts);
+    temporary.push(scripts);
     script = join(scripts, 'probe.mjs');
     base = await mkdtemp(join(tmpdir(), 'startup-mount-'));
-    made.push(base);
+    temporary.push(base);
     await build({
       stdin: { contents: probe, resolveDir: host, loader: 'ts' },
       outfile: script,
@@ -57,7 +57,7 @@ describe('shareMount', () => {
     canMount = (await run('unshare', ['-m', 'true'])).code === 0;
   });
   afterAll(async () => {
-    for (const directory of made) await rm(directory, { recursive: true });
+    for (const directory of temporary) await rm(directory, { recursive: true });
   });
 
   /** `before` and `after` are shell, in the namespace, with $base and $dir. */
@@ -67,7 +67,7 @@ describe('shareMount', () => {
     readonly shared?: boolean;
     readonly directory?: string;
     readonly wrap?: string;
-  }): Promise<Seen & { readonly after: string }> {
+  }): Promise<ProbeOutput & { readonly after: string }> {
     const { before = '', after = '', shared = false, directory = 'root', wrap = '' } = setup;
     const shell = [
       'set -e; mkdir -p "$base/top"; mount -t tmpfs none "$base/top"',
@@ -86,37 +86,37 @@ describe('shareMount', () => {
     expect(errors).toBe('');
     expect(code).toBe(0);
     const [line = '', ...rest] = output.split('\n');
-    return { ...(JSON.parse(line) as Seen), after: rest.join('\n').trim() };
+    return { ...(JSON.parse(line) as ProbeOutput), after: rest.join('\n').trim() };
   }
 
-  const cases: readonly (readonly [string, Parameters<typeof shareIn>[0], Seen])[] = [
+  const cases: readonly (readonly [string, Parameters<typeof shareIn>[0], ProbeOutput])[] = [
     [
-      'a plain directory is bound onto itself once',
+      'bind-mounts a plain directory onto itself once',
       {},
-      { results: ['bound', 'was-shared'], mounts: [' private', '/root shared'] },
+      { results: ['bound', 'already-shared'], mounts: [' private', '/root shared'] },
     ],
     [
-      'a directory on a shared mount is left alone',
+      'leaves a directory on a shared mount alone',
       { shared: true },
-      { results: ['was-shared', 'was-shared'], mounts: [' shared'] },
+      { results: ['already-shared', 'already-shared'], mounts: [' shared'] },
     ],
     [
-      'a mount point that is not shared gets no second mount',
+      'does not stack a second mount on a private mount point',
       { before: 'mount --bind "$dir" "$dir"; mount --make-private "$dir"' },
-      { results: ['made-shared', 'was-shared'], mounts: [' private', '/root shared'] },
+      { results: ['propagation-changed', 'already-shared'], mounts: [' private', '/root shared'] },
     ],
     [
-      'a link is followed, the mount lies where it leads',
+      'follows a link and mounts its target',
       { before: 'ln -s root "$base/top/link"', directory: 'link' },
-      { results: ['bound', 'was-shared'], mounts: [' private', '/root shared'] },
+      { results: ['bound', 'already-shared'], mounts: [' private', '/root shared'] },
     ],
     [
-      'a directory with a blank in its name',
+      'handles a space in the name',
       { before: 'mkdir "$base/top/a b"', directory: 'a b' },
-      { results: ['bound', 'was-shared'], mounts: [' private', '/a b shared'] },
+      { results: ['bound', 'already-shared'], mounts: [' private', '/a b shared'] },
     ],
     [
-      'a directory that is not there',
+      'rejects a missing directory',
       { directory: 'missing' },
       {
         results: Array.from({ length: 2 }, () => ({ kind: 'not-found', reason: 'ENOENT' })),
@@ -124,7 +124,7 @@ describe('shareMount', () => {
       },
     ],
     [
-      'without CAP_SYS_ADMIN it is refused and nothing is left',
+      'is rejected without CAP_SYS_ADMIN and leaves nothing behind',
       { wrap: 'setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin' },
       {
         results: Array.from({ length: 2 }, () => ({ kind: 'forbidden', reason: 'EPERM' })),
@@ -134,14 +134,14 @@ describe('shareMount', () => {
   ];
   for (const [name, setup, want] of cases) {
     test(name, async () => {
-      if (!canMount) return expectRefusal();
+      if (!canMount) return expectRejection();
       const { results, mounts } = await shareIn(setup);
       expect({ results, mounts }).toEqual(want);
     });
   }
 
-  test('what is mounted below stays in sight', async () => {
-    if (!canMount) return expectRefusal();
+  test('keeps existing mounts below the directory visible', async () => {
+    if (!canMount) return expectRejection();
     const { after } = await shareIn({
       before: 'mkdir volume; mount -t tmpfs none volume; echo data > volume/file',
       after: 'cat "$dir/volume/file"',
@@ -149,8 +149,8 @@ describe('shareMount', () => {
     expect(after).toBe('data');
   });
 
-  test('a mount made below afterwards reaches the peers, as containers are', async () => {
-    if (!canMount) return expectRefusal();
+  test('propagates later mounts to peers, such as containers', async () => {
+    if (!canMount) return expectRejection();
     const { after } = await shareIn({
       after: `
         mkdir "$base/top/peer"; mount --bind "$dir" "$base/top/peer"
@@ -160,7 +160,7 @@ describe('shareMount', () => {
     expect(after).toBe('data');
   });
 
-  async function expectRefusal(): Promise<void> {
+  async function expectRejection(): Promise<void> {
     await expect(shareMount(base)).rejects.toMatchObject({ kind: 'forbidden' });
   }
 });

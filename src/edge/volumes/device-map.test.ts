@@ -83,7 +83,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     await files.unmountDevice(target);
     await expect(files.unmountDevice('/etc')).rejects.toMatchObject({ reason: 'OutsidePlugins' });
     await expect(files.mountDevice({ ...request, fsType: '../x' }, signal)).rejects.toThrow(
-      'is no file system',
+      'is not a file system type',
     );
   }, 30_000);
 
@@ -96,7 +96,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     await writeFile(device, table);
     const target = join(ground.directory, 'plugins/kubernetes.io/local-volume/mounts/pv');
     const request = { device, target, fsType: 'ext4', options: [], readOnly: false };
-    await expect(files.mountDevice(request, signal)).rejects.toThrow('mount ended with');
+    await expect(files.mountDevice(request, signal)).rejects.toThrow('mount exited with');
     expect(readFileSync(device).subarray(0, 512).equals(table)).toBe(true);
   }, 30_000);
 });

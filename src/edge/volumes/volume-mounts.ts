@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MountHelperRequest, MountPoint } from '../../api/ports/volume-host.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
 import { runCommand } from '../mount/mount-helper.ts';
-import { MountPoints, mountsIn } from '../mount/mount-points.ts';
+import { MountTableReader, mountsIn } from '../mount/mount-points.ts';
 import { loadMountSyscalls, type MountSyscalls, mountFlag } from '../mount/mount-syscalls.ts';
 import { orMissing } from './or-missing.ts';
 
@@ -24,7 +24,7 @@ const busyPausesMs = [5, 20, 75];
 export class VolumeMounts {
   readonly #podsDir: string;
   readonly #commands: MountCommands;
-  readonly #points = new MountPoints();
+  readonly #points = new MountTableReader();
   #syscalls: Promise<MountSyscalls> | undefined;
   /** Whether tmpfs takes `noswap`; unknown until one was mounted. */
   #noswap: boolean | undefined;
