@@ -1,8 +1,8 @@
-// Gives a pod a device as it is: a link in the pod's directory, from which the runtime takes it, and beside it a mount of the
-// device's file that is kept open, so that another device cannot come under the same name meanwhile.
-// Upstream: pkg/volume/util (MapBlockVolume, UnmapBlockVolume) and volumepathhandler, whose layout this is.
-// Invariants: may be called again at any time and finishes what was begun; nothing is removed but our own link, the empty file
-// of the mount and the empty directory it is in.
+// Maps a block device into a pod: a link in the pod's directory for the runtime, and a bind mount of the device node that a loop
+// device keeps open, so that the name cannot be reused for another device.
+// Upstream: pkg/volume/util (MapBlockVolume, UnmapBlockVolume) and volumepathhandler, with the same layout.
+// Invariants: idempotent, completes an interrupted call; removes only its own link, the empty mount point and its empty
+// directory.
 import {
   lstat,
   mkdir,
@@ -24,7 +24,7 @@ export interface DeviceMapDeps {
   readonly bind: (source: string, target: string) => Promise<void>;
   readonly unmount: (path: string) => Promise<void>;
   readonly losetup: (args: readonly string[]) => Promise<unknown>;
-  /** `/sys/block`; another in tests. */
+  /** Default: `/sys/block`. */
   readonly sysBlock?: string;
 }
 
@@ -42,7 +42,7 @@ export async function mapDevice(
     await (await open(target, 'a', 0o640)).close();
     await deps.bind(real, target);
   }
-  // The name of a device may be another's after a reboot: it is always linked anew.
+  // After a reboot the name may belong to another device, so the link is always replaced.
   await removeLink(link);
   await symlink(real, link);
   if ((await loopOf(deps, target)) === undefined) await deps.losetup(['-f', target]);
@@ -53,11 +53,11 @@ export async function unmapDevice(deps: DeviceMapDeps, { link, target }: DeviceM
   if (loop !== undefined) await deps.losetup(['-d', loop]);
   await removeLink(link);
   await deps.unmount(target);
-  await quietly(removeEmptyFile(target));
-  await quietly(rmdir(dirname(target)));
+  await ignoreMissingOrInUse(removeEmptyFile(target));
+  await ignoreMissingOrInUse(rmdir(dirname(target)));
 }
 
-/** The loop device that keeps the file open, as the kernel tells it. */
+/** The loop device that keeps the file open, from sysfs. */
 async function loopOf(
   { sysBlock = '/sys/block' }: DeviceMapDeps,
   target: string,
@@ -82,7 +82,7 @@ async function isDevice(path: string): Promise<boolean> {
 async function removeLink(path: string): Promise<void> {
   try {
     if (!(await lstat(path)).isSymbolicLink())
-      throw new KubeletError('conflict', 'EEXIST', `${path} is not the link it should be`);
+      throw new KubeletError('conflict', 'EEXIST', `${path} exists and is not a link`);
     await unlink(path);
   } catch (err) {
     if (errorCode(err) !== 'ENOENT') throw err;
@@ -92,14 +92,14 @@ async function removeLink(path: string): Promise<void> {
 async function removeEmptyFile(path: string): Promise<void> {
   const found = await lstat(path);
   if (!found.isFile() || found.size > 0)
-    throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it is not ours`);
+    throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it is not an empty file`);
   await unlink(path);
 }
 
-/** Not there is fine; other pods' mounts in the directory are, too. */
-async function quietly(work: Promise<void>): Promise<void> {
+/** Ignores a missing path, and a directory that holds mounts of other pods. */
+async function ignoreMissingOrInUse(removal: Promise<void>): Promise<void> {
   try {
-    await work;
+    await removal;
   } catch (err) {
     if (!['ENOENT', 'ENOTEMPTY'].includes(errorCode(err) ?? '')) throw err;
   }

@@ -1,8 +1,8 @@
-// The calls to the file system that a volume's files need, in two versions. Those on a disk go to Node's thread pool, for a disk
-// may be waited for. Those inside a file system in memory are made in place: there is nothing to wait for, and a trip to the
-// pool costs many times what the call does (docs/decisions/0006-trips-to-the-thread-pool.md).
-// Invariant: in place only in a file system that is one in memory, and only when there is little in it and little to write,
-// so that the event loop is held for a few milliseconds at most.
+// File system calls for the files of volumes, in two versions. Calls on disk run in Node's thread pool, since a disk may block.
+// Calls in a file system in memory run synchronously: nothing blocks, and a trip to the pool costs many times the call itself
+// (docs/decisions/0006-trips-to-the-thread-pool.md).
+// Invariant: synchronous calls are used only in a tmpfs with few files and little to write, so that the event loop is blocked for
+// a few milliseconds at most.
 import {
   chmodSync,
   chownSync,
@@ -48,13 +48,13 @@ import { removeDirectory } from './remove-directory.ts';
 import { directorySlices } from './usage/directory-slices.ts';
 
 export interface FileCalls {
-  /** With this mode whatever the umask; EEXIST when something is there. */
+  /** Ignores the umask; EEXIST if the path exists. */
   createDirectory(path: string, mode: number): Promise<void>;
-  /** With what is missing above it; one that is there stays. */
+  /** With missing parents; an existing directory is left unchanged. */
   makeDirectories(path: string, mode: number): Promise<void>;
-  /** With this mode whatever the umask; EEXIST when something is there. */
+  /** Ignores the umask; EEXIST if the path exists. */
   createFile(path: string, file: NewFile): Promise<void>;
-  /** Whether a file is these bytes; one of another length is not read. */
+  /** Whether a file has this content; a file of another length is not read. */
   holds(path: string, data: Uint8Array): Promise<boolean>;
   readlink(path: string): Promise<string>;
   symlink(target: string, path: string): Promise<void>;
@@ -62,16 +62,16 @@ export interface FileCalls {
   unlink(path: string): Promise<void>;
   isDirectory(path: string): Promise<boolean>;
   names(path: string): Promise<readonly string[]>;
-  /** Of everything below, relative to the path. */
+  /** Recursive, relative to the path. */
   namesBelow(path: string): Promise<readonly string[]>;
   removeTree(path: string): Promise<void>;
-  /** The descriptor is the caller's to close, in place: of a directory, or by path only, which no server is asked for. */
+  /** For directories or with O_PATH, so that the caller can close the descriptor synchronously. */
   open(path: string | Buffer, flags: number): Promise<number>;
   fstat(fd: number): Promise<Stats>;
   chown(path: string, user: number, group: number): Promise<void>;
   lchown(path: string | Buffer, user: number, group: number): Promise<void>;
   chmod(path: string, mode: number): Promise<void>;
-  /** The entries of a directory a slice at a time; `sizeBytes` is its own size. */
+  /** The entries of a directory in slices; `sizeBytes` is the size of the directory itself. */
   slices(path: string, sizeBytes: number): AsyncIterable<readonly RawEntry[]>;
 }
 
@@ -99,7 +99,7 @@ export const diskCalls: FileCalls = {
   slices: directorySlices,
 };
 
-/** Removes a directory of which the one above is the kubelet's own. */
+/** Removes a directory whose parent belongs to the kubelet. */
 async function removeByPath(path: string): Promise<void> {
   const parent = await openInPool(
     dirname(path),
@@ -130,7 +130,7 @@ export const memoryCalls: FileCalls = {
     const fd = openSync(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
     try {
       writeFileSync(fd, data);
-      // A change of owner clears bits of the mode, so the mode comes last.
+      // fchown clears mode bits, so the mode is set last.
       if (owner !== undefined) fchownSync(fd, owner, fstatSync(fd).gid);
       if ((fstatSync(fd).mode & permissionBits) !== mode) fchmodSync(fd, mode);
     } finally {
@@ -148,7 +148,7 @@ export const memoryCalls: FileCalls = {
   isDirectory: async (path) => lstatSync(path).isDirectory(),
   names: async (path) => readdirSync(path),
   namesBelow: async (path) => readdirSync(path, { recursive: true }) as string[],
-  // Its files are few, and a version of the content is removed only when another is in its place: the pool will do.
+  // Not urgent: an old version is removed after the new one is visible, so the pool is fast enough.
   removeTree: removeByPath,
   open: async (path, flags) => openSync(path, flags),
   fstat: async (fd) => fstatSync(fd),
@@ -160,28 +160,25 @@ export const memoryCalls: FileCalls = {
   },
 };
 
-/** Never of what a link leads to. */
+/** Does not follow links. */
 function fileFacts(path: string): { readonly isFile: boolean; readonly size: number } {
   const stat = lstatSync(path);
   return { isFile: stat.isFile(), size: stat.size };
 }
 
 const tmpfsMagic = 0x01021994;
-/** What is done in place: some milliseconds' worth. Nearly all secrets and tokens are far below. */
-const mostBytes = 1_048_576;
-const mostEntries = 256;
+/** Bounds for synchronous calls, worth a few milliseconds. Nearly all secrets and tokens are far below. */
+const maxBytes = 1_048_576;
+const maxEntries = 256;
 
-/**
- * The calls for a directory that a file system in memory is mounted on: in place when it is one, with little in it, and
- * little is to be written.
- */
+/** The calls for the mount point of a file system in memory: synchronous if it is a tmpfs with few files and little to write. */
 export function callsInMemory(path: string, content: Content): FileCalls {
-  if (content.size > mostEntries) return diskCalls;
+  if (content.size > maxEntries) return diskCalls;
   let bytes = 0;
   for (const { data } of content.values()) bytes += data.length;
-  if (bytes > mostBytes) return diskCalls;
-  // It is mounted, so the way to it is in memory, and so is what it tells of itself.
+  if (bytes > maxBytes) return diskCalls;
+  // The path is in the dentry cache since it is mounted, so statfs does not block.
   const { type, bsize, blocks, bfree, files, ffree } = statfsSync(path);
-  const isSmall = files - ffree <= mostEntries && (blocks - bfree) * bsize <= mostBytes;
+  const isSmall = files - ffree <= maxEntries && (blocks - bfree) * bsize <= maxBytes;
   return type === tmpfsMagic && isSmall ? memoryCalls : diskCalls;
 }

@@ -1,10 +1,10 @@
-// A look at something that need not be there.
+// Treats a missing path as undefined instead of an error.
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 
-/** Undefined when nothing is there. */
-export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
+/** Undefined if the path does not exist. */
+export async function orMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
-    return await work;
+    return await call;
   } catch (err) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '')) return undefined;
     throw err;

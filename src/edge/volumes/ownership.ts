@@ -1,8 +1,8 @@
-// Gives a volume to a group: every entry its group, group-readable and -writable, directories with the set-group bit.
-// Upstream: pkg/volume/volume_linux.go (SetVolumeOwnership). Invariants: no link is followed, also when one is swapped in
-// while we look, since every change goes through a descriptor of the very entry that was looked at; the root comes last, so
-// that an interrupted walk is begun anew; the event loop is never blocked: entries are worked on in slices; the open descriptors
-// are few, however deep the tree is.
+// Applies an fsGroup to a volume: sets the group of every entry, makes it group-readable and -writable, and sets the setgid bit
+// on directories. Upstream: pkg/volume/volume_linux.go (SetVolumeOwnership). Invariants: no link is followed, even one swapped in
+// concurrently, since every change goes through a descriptor of the inspected entry; the root is changed last, so that an
+// interrupted walk is repeated; the event loop is never blocked, since entries are processed in slices; the number of open
+// descriptors is bounded, however deep the tree is.
 import { closeSync, constants, type Stats } from 'node:fs';
 import type { OwnershipRequest, OwnershipResult } from '../../api/ports/volume-host.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
@@ -19,8 +19,8 @@ const readOnly = 0o440;
 const searchable = 0o110;
 const setGroup = 0o2000;
 const progressEvery = 4096;
-/** Names of directories that are still to be entered, in characters: millions of them. No volume makes the kubelet keep more. */
-const mostRemembered = 64 * 1024 * 1024;
+/** Memory bound for the names of pending directories, in characters: millions of names. */
+const maxPendingChars = 64 * 1024 * 1024;
 
 interface Walk {
   readonly request: OwnershipRequest;
@@ -30,8 +30,8 @@ interface Walk {
   entries: number;
   failed: number;
   firstFailure: string | undefined;
-  /** The length of all names of directories that are still to be entered. */
-  remembered: number;
+  /** Total length of the names of pending directories. */
+  pendingChars: number;
 }
 
 /** A directory whose entries are being changed. */
@@ -59,7 +59,7 @@ export async function changeOwnership(
       entries: 0,
       failed: 0,
       firstFailure: undefined,
-      remembered: 0,
+      pendingChars: 0,
     };
     await changeTree(root, stat, walk);
     const { entries, failed, firstFailure } = walk;
@@ -74,12 +74,12 @@ function wantedMode(stat: Stats, { readOnly: isReadOnly }: OwnershipRequest): nu
   return (stat.mode & 0o7777) | (stat.isDirectory() ? mask | searchable | setGroup : mask);
 }
 
-/** Whether the root has what the walk would give it; more bits than those are fine. */
+/** Whether the root already has the group and at least the mode bits that the walk would set. */
 function matches(stat: Stats, request: OwnershipRequest): boolean {
   return stat.gid === request.fsGroup && wantedMode(stat, request) === (stat.mode & 0o7777);
 }
 
-/** Depth first; a directory itself comes after all that is in it. */
+/** Depth first; a directory is changed after its entries. */
 async function changeTree(root: number, stat: Stats, walk: Walk): Promise<void> {
   const stack = new DirectoryStack(root, stat, walk.calls);
   try {
@@ -88,7 +88,7 @@ async function changeTree(root: number, stat: Stats, walk: Walk): Promise<void> 
       const { stat: own, subdirectories } = current;
       const next = subdirectories.pop();
       if (next !== undefined) {
-        walk.remembered -= next.length;
+        walk.pendingChars -= next.length;
         const entered = await tolerated(walk, () => enter(stack, next, walk));
         if (entered === undefined) continue;
         const below = await tolerated(walk, () => changeEntries(stack.fd, entered, walk));
@@ -105,7 +105,7 @@ async function changeTree(root: number, stat: Stats, walk: Walk): Promise<void> 
   }
 }
 
-/** Undefined for what is left alone: another file system below is another volume's, or nobody's business of ours. */
+/** Undefined for a directory on another file system, which does not belong to the volume. */
 async function enter(stack: DirectoryStack, name: RawName, walk: Walk): Promise<Stats | undefined> {
   const stat = await stack.enter(name);
   if (stat.dev === walk.dev) return stat;
@@ -113,7 +113,7 @@ async function enter(stack: DirectoryStack, name: RawName, walk: Walk): Promise<
   return undefined;
 }
 
-/** Changes all entries but directories, whose names are returned. */
+/** Changes all entries except directories, and returns the names of those. */
 async function changeEntries(directory: number, stat: Stats, walk: Walk): Promise<RawName[]> {
   const self = `/proc/self/fd/${directory}`;
   const subdirectories: RawName[] = [];
@@ -124,23 +124,23 @@ async function changeEntries(directory: number, stat: Stats, walk: Walk): Promis
         const isDirectory = await tolerated(walk, () => changeEntry(rawEntryOf(directory, name), walk));
         if (isDirectory !== true) return;
         subdirectories.push(name);
-        walk.remembered += name.length;
+        walk.pendingChars += name.length;
       }),
     );
-    if (walk.remembered > mostRemembered)
-      throw new KubeletError('invalid', 'TooManyDirectories', 'too many directories beside each other');
+    if (walk.pendingChars > maxPendingChars)
+      throw new KubeletError('invalid', 'TooManyDirectories', 'too many sibling directories');
   }
   return subdirectories;
 }
 
-/** True for a directory, which is left to its own walk. */
+/** True for a directory, which is changed later. */
 async function changeEntry(path: Buffer, walk: Walk): Promise<boolean> {
   const entry = await walk.calls.open(path, openPath | O_NOFOLLOW);
   try {
     const stat = await walk.calls.fstat(entry);
     if (stat.isDirectory()) return true;
     count(walk);
-    // A link's own mode means nothing, and a change of it would reach what it points to.
+    // The mode of a link is meaningless, and chmod would follow the link.
     if (stat.isSymbolicLink()) {
       if (stat.gid !== walk.request.fsGroup) await walk.calls.lchown(path, stat.uid, walk.request.fsGroup);
     } else await changeOpen(entry, stat, walk);
@@ -153,10 +153,10 @@ async function changeEntry(path: Buffer, walk: Walk): Promise<boolean> {
 async function changeOpen(entry: number, stat: Stats, { calls, request }: Walk): Promise<void> {
   const self = `/proc/self/fd/${entry}`;
   const mode = wantedMode(stat, request);
-  const regroup = stat.gid !== request.fsGroup;
-  if (regroup) await calls.chown(self, stat.uid, request.fsGroup);
-  // The kernel clears set-user and set-group bits of a file whose group changes: they are set again.
-  if (mode !== (stat.mode & 0o7777) || (regroup && (mode & 0o6000) !== 0)) await calls.chmod(self, mode);
+  const changesGroup = stat.gid !== request.fsGroup;
+  if (changesGroup) await calls.chown(self, stat.uid, request.fsGroup);
+  // chown clears the setuid and setgid bits, so they are set again.
+  if (mode !== (stat.mode & 0o7777) || (changesGroup && (mode & 0o6000) !== 0)) await calls.chmod(self, mode);
 }
 
 function count(walk: Walk): void {
@@ -164,10 +164,10 @@ function count(walk: Walk): void {
   if (walk.entries % progressEvery === 0) walk.request.onProgress?.(walk.entries);
 }
 
-/** An entry that cannot be changed does not keep the others from it, as upstream; one that has gone is no failure. */
-async function tolerated<T>(walk: Walk, work: () => Promise<T>): Promise<T | undefined> {
+/** As upstream, an entry that cannot be changed does not stop the walk. A removed entry is not a failure. */
+async function tolerated<T>(walk: Walk, change: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await work();
+    return await change();
   } catch (err) {
     walk.signal.throwIfAborted();
     if (errorCode(err) === 'ENOENT') return undefined;

@@ -1,73 +1,73 @@
-// Makes the directories of volumes. Invariants: those who need the same directory at once make it once; what is remembered of
-// directories only says where to begin: when it is wrong, as after a removal, everything that is missing is made.
+// Creates the directories of volumes. Invariants: concurrent callers create the same directory once; the cache of existing
+// directories is only a hint: if it is outdated, as after a removal, all missing directories are created.
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createDirectory, setDirectoryMode } from '../files/small-files.ts';
 import { errorCode } from '../syscalls/syscalls-errors.ts';
 
 const parentMode = 0o750;
-/** The oldest are forgotten: a pod's volumes are mounted within moments. */
-const mostKnown = 512;
+/** Oldest first out: the volumes of a pod are mounted within moments. */
+const maxKnown = 512;
 
 export class PodDirectories {
   readonly #podsDir: string;
-  /** Directories that were there a moment ago, oldest first. */
+  /** Directories that existed recently, oldest first. */
   readonly #known = new Set<string>();
-  readonly #making = new Map<string, Promise<void>>();
+  readonly #creating = new Map<string, Promise<void>>();
 
   constructor(podsDir: string) {
     this.#podsDir = podsDir;
   }
 
-  /** Makes a directory, and before it what is missing above. False when something was there already. */
+  /** Creates a directory and its missing parents. False if the path existed. */
   async make(path: string, mode: number): Promise<boolean> {
     const isOurs = this.has(path);
-    const made = await this.within(path, async () => {
+    const isNew = await this.within(path, async () => {
       if (isOurs) return await createDirectory(path, mode);
-      // Elsewhere it may be a server's, which is asked by the pool alone.
+      // Other paths may be on a server and are accessed from the thread pool only.
       await mkdir(path, mode);
       await setDirectoryMode(path, mode);
     });
-    if (made && isOurs) this.#remember(path);
-    return made;
+    if (isNew && isOurs) this.#remember(path);
+    return isNew;
   }
 
-  /** Whether a path lies below the pods' directory, which is on this machine. */
+  /** Whether a path is below the pods' directory, which is on a local file system. */
   has(path: string): boolean {
     return path.startsWith(`${this.#podsDir}/`);
   }
 
-  /** Makes what is missing above a path, then what is to be there; false when something was there already. */
-  async within(path: string, make: () => Promise<unknown>): Promise<boolean> {
+  /** Creates the missing parents of a path, then calls `create`. False if the path existed. */
+  async within(path: string, create: () => Promise<unknown>): Promise<boolean> {
     const parent = dirname(path);
     try {
       await this.#ensure(parent);
-      return await isMade(make);
+      return await isCreated(create);
     } catch (err) {
       if (errorCode(err) !== 'ENOENT') throw err;
     }
-    // Those on the node are for everybody to pass through, as upstream makes them.
+    // As upstream, directories outside the pods' are accessible to every user.
     const mode = this.has(path) ? parentMode : 0o755;
-    const made = await mkdir(parent, { recursive: true, mode });
-    if (made !== undefined) await setDirectoryMode(parent, mode);
-    return await isMade(make);
+    const firstCreated = await mkdir(parent, { recursive: true, mode });
+    if (firstCreated !== undefined) await setDirectoryMode(parent, mode);
+    return await isCreated(create);
   }
 
-  /** From the pod's own directory downwards; what lies outside the pods' is taken to be there. */
+  /** Creates the directories below the pod's own. Directories outside the pods' are assumed to exist. */
   async #ensure(path: string): Promise<void> {
     if (!this.has(path) || dirname(path) === this.#podsDir) return;
-    if (!this.#known.has(path)) await this.#once(path, () => this.#makeParent(path));
+    if (!this.#known.has(path)) await this.#once(path, () => this.#createParent(path));
   }
 
-  async #makeParent(path: string): Promise<void> {
+  async #createParent(path: string): Promise<void> {
     const above = dirname(path);
     await this.#ensure(above);
-    const make = (): Promise<boolean> => isMade(() => createDirectory(path, parentMode));
-    await make().catch(async (err: unknown) => {
-      // The pod's own directory is usually there before its volumes.
+    const create = (): Promise<boolean> => isCreated(() => createDirectory(path, parentMode));
+    await create().catch(async (err: unknown) => {
+      // The pod's own directory usually exists before its volumes.
       if (errorCode(err) !== 'ENOENT' || dirname(above) !== this.#podsDir) throw err;
       await this.#once(above, async () => void (await mkdir(above, { recursive: true, mode: parentMode })));
-      await make();
+      await create();
     });
     this.#remember(path);
   }
@@ -75,21 +75,22 @@ export class PodDirectories {
   #remember(path: string): void {
     this.#known.add(path);
     const [oldest] = this.#known;
-    if (this.#known.size > mostKnown && oldest !== undefined) this.#known.delete(oldest);
+    if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest);
   }
 
-  #once(path: string, make: () => Promise<void>): Promise<void> {
-    const running = this.#making.get(path);
+  #once(path: string, create: () => Promise<void>): Promise<void> {
+    const running = this.#creating.get(path);
     if (running !== undefined) return running;
-    const making = make().finally(() => this.#making.delete(path));
-    this.#making.set(path, making);
-    return making;
+    const creating = create().finally(() => this.#creating.delete(path));
+    this.#creating.set(path, creating);
+    return creating;
   }
 }
 
-async function isMade(make: () => Promise<unknown>): Promise<boolean> {
+/** False if the path existed. */
+async function isCreated(create: () => Promise<unknown>): Promise<boolean> {
   try {
-    await make();
+    await create();
     return true;
   } catch (err) {
     if (errorCode(err) === 'EEXIST') return false;

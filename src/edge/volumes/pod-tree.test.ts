@@ -100,7 +100,7 @@ describe('removal on disk', () => {
     await mkdir(join(ground.podsDir, 'u/full'), { recursive: true });
     await writeFile(join(ground.podsDir, 'u/full/file'), 'x');
     await expect(files.removeEmpty(join(ground.podsDir, 'u/full'))).rejects.toThrow('cannot remove');
-    await expect(files.removeEmpty(join(ground.podsDir, 'u/full/file'))).rejects.toThrow('it has content');
+    await expect(files.removeEmpty(join(ground.podsDir, 'u/full/file'))).rejects.toThrow('it is not empty');
   });
 
   test.runIf(canMount)(

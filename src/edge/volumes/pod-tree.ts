@@ -1,8 +1,8 @@
-// Removal below the pods' directory, and nowhere else. Invariants: a path that is not strictly below it is refused before
-// anything is touched; links are removed, never followed, also when they are swapped in meanwhile: every entry is reached
-// through the open descriptor of its directory, and where that really is the kernel tells; nothing is removed through a mount:
-// a directory that was reached by another mount or lies on another file system stops the walk, and where there may be more
-// than the kubelet's own files the kernel's table is asked first.
+// Removes files and directories of pods. Invariants: a path that is not inside a pod's directory is rejected before anything is
+// accessed; links are removed, never followed, even if they are swapped in concurrently: every entry is reached through the
+// open descriptor of its directory, whose real path the kernel reports; nothing is removed through a mount: a directory on
+// another mount or file system ends the walk, and a tree that may hold more than the kubelet's own files is first checked
+// against the mount table.
 import { closeSync, constants, lstat, open, realpath, rmdir, type Stats, unlink } from 'node:fs';
 import { basename, dirname, normalize } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,7 +15,7 @@ import { ignoreMissing, removeDirectory } from './remove-directory.ts';
 const { O_DIRECTORY } = constants;
 const openPath = 0o10000000;
 const openFile = promisify(open);
-const look = promisify(lstat);
+const lstatEntry = promisify(lstat);
 const removeLeaf = promisify(rmdir);
 const removeFile = promisify(unlink);
 const resolve = promisify(realpath.native);
@@ -27,8 +27,8 @@ interface PodTreeOptions {
   readonly mountsBelow: (path: string) => Promise<readonly { readonly path: string }[]>;
 }
 
-/** An open directory, and its path without any link. */
-interface Place {
+/** An open directory, and its real path without links. */
+interface OpenDirectory {
   readonly fd: number;
   readonly real: string;
 }
@@ -45,7 +45,7 @@ export function checkBelowPods(podsDir: string, path: string): void {
 export class PodTree {
   readonly #podsDir: string;
   readonly #mountsBelow: PodTreeOptions['mountsBelow'];
-  /** Where the pods' directory was when it was looked for last. */
+  /** Real path of the pods' directory, as last resolved. */
   #base: string | undefined;
 
   constructor(options: PodTreeOptions) {
@@ -58,7 +58,7 @@ export class PodTree {
     await this.#removeTree(path);
   }
 
-  /** Removes a directory that holds nothing but what the kubelet wrote. `conflict` when it is a mount point. */
+  /** Removes a directory that contains only files that the kubelet wrote. `conflict` if it is a mount point. */
   async removeOwnTree(path: string): Promise<void> {
     checkBelowPods(this.#podsDir, path);
     await this.#in(dirname(path), path, async ({ fd }) => {
@@ -71,16 +71,16 @@ export class PodTree {
     checkBelowPods(this.#podsDir, path);
     await this.#in(dirname(path), path, async ({ fd }) => {
       const entry = entryOf(fd, basename(path));
-      if ((await rmdirOrTold(entry)) !== 'ENOTDIR') return;
-      const stat = await lstatOrNothing(entry);
+      if ((await rmdirOrCode(entry)) !== 'ENOTDIR') return;
+      const stat = await lstatOrMissing(entry);
       if (stat === undefined) return;
       if (stat.isFile() && stat.size > 0)
-        throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it has content`);
+        throw new KubeletError('conflict', 'NotEmpty', `refusing to remove ${path}: it is not empty`);
       await ignoreMissing(removeFile(entry));
     });
   }
 
-  /** Removes empty directories or a file of a directory, beside each other, then the directory itself. */
+  /** Removes the named files or empty directories of a directory in parallel, then the directory itself. */
   async removeWith(path: string, names: readonly string[], kind: 'directory' | 'file'): Promise<void> {
     checkBelowPods(this.#podsDir, path);
     await this.#in(path, path, async ({ fd, real }) => {
@@ -93,14 +93,14 @@ export class PodTree {
   async #removeTree(path: string): Promise<void> {
     await this.#in(dirname(path), path, async ({ fd, real }) => {
       const name = basename(path);
-      // An empty one goes at once; the kernel says when it is none, or something is mounted on it.
-      const told = await rmdirOrTold(entryOf(fd, name), ['ENOTEMPTY', 'EEXIST', 'EBUSY']);
-      if (told === undefined) return;
-      if (told === 'ENOTDIR') {
+      // rmdir removes an empty directory at once; its error reveals another kind of entry, or a mount point.
+      const code = await rmdirOrCode(entryOf(fd, name), ['ENOTEMPTY', 'EEXIST', 'EBUSY']);
+      if (code === undefined) return;
+      if (code === 'ENOTDIR') {
         await ignoreMissing(removeFile(entryOf(fd, name)));
         return;
       }
-      const isMountPoint = told === 'EBUSY';
+      const isMountPoint = code === 'EBUSY';
       const [mount] = isMountPoint ? [{ path }] : await this.#mountsBelow(`${real}/${name}`);
       if (mount !== undefined)
         throw new KubeletError('conflict', 'MountBusy', `cannot remove ${path}: ${mount.path} is mounted`);
@@ -108,15 +108,19 @@ export class PodTree {
     });
   }
 
-  /** Works on an open directory; does nothing when there is none. */
-  async #in(directory: string, path: string, work: (place: Place) => Promise<void>): Promise<void> {
+  /** Opens the directory for `remove`. Does nothing if the directory does not exist. */
+  async #in(
+    directory: string,
+    path: string,
+    remove: (directory: OpenDirectory) => Promise<void>,
+  ): Promise<void> {
     try {
-      const place = await this.#open(directory, path);
-      if (place === undefined) return;
+      const opened = await this.#open(directory, path);
+      if (opened === undefined) return;
       try {
-        await work(place);
+        await remove(opened);
       } finally {
-        closeSync(place.fd);
+        closeSync(opened.fd);
       }
     } catch (err) {
       if (err instanceof KubeletError) throw err;
@@ -125,10 +129,10 @@ export class PodTree {
   }
 
   /**
-   * What lies above the pods' directory may be a link, for the root may be one. Below it none may be: a link there could
-   * lead the removal elsewhere. Told from where the directory that was opened really is.
+   * Parents of the pods' directory may be links, since the kubelet's root may be one. Below it a link could redirect the
+   * removal, so the real path of the opened directory has to match.
    */
-  async #open(directory: string, path: string): Promise<Place | undefined> {
+  async #open(directory: string, path: string): Promise<OpenDirectory | undefined> {
     const fd = await openFile(directory, openPath | O_DIRECTORY).catch((err: unknown) => {
       if (errorCode(err) === 'ENOENT') return undefined;
       if (['ENOTDIR', 'ELOOP'].includes(errorCode(err) ?? '')) throw notADirectory(path);
@@ -155,12 +159,12 @@ export class PodTree {
 }
 
 function notADirectory(path: string): KubeletError {
-  const why = 'something on the way to it is a link or not a directory';
-  return new KubeletError('invalid', 'NotADirectory', `refusing to remove ${path}: ${why}`);
+  const reason = 'a parent is a link or not a directory';
+  return new KubeletError('invalid', 'NotADirectory', `refusing to remove ${path}: ${reason}`);
 }
 
-/** Undefined when the directory is gone; what the kernel refused it with when that is one of these. */
-async function rmdirOrTold(path: string, codes: readonly string[] = []): Promise<string | undefined> {
+/** Undefined if the directory is removed or missing; the error code if it is ENOTDIR or one of `codes`. */
+async function rmdirOrCode(path: string, codes: readonly string[] = []): Promise<string | undefined> {
   try {
     await removeLeaf(path);
     return undefined;
@@ -172,9 +176,9 @@ async function rmdirOrTold(path: string, codes: readonly string[] = []): Promise
   }
 }
 
-async function lstatOrNothing(path: string): Promise<Stats | undefined> {
+async function lstatOrMissing(path: string): Promise<Stats | undefined> {
   try {
-    return await look(path);
+    return await lstatEntry(path);
   } catch (err) {
     if (errorCode(err) === 'ENOENT') return undefined;
     throw err;

@@ -1,5 +1,5 @@
-// Calls of the C library through koffi in Node's thread pool, only so many at once. Invariant: koffi is loaded by the first
-// who asks, not before.
+// Calls of the C library through koffi in Node's thread pool, with bounded concurrency. Invariant: koffi is loaded by the
+// first caller, not at start-up.
 import type * as KoffiModule from 'koffi';
 
 export type Koffi = typeof KoffiModule;
@@ -8,31 +8,31 @@ export interface AsyncCall<A extends unknown[]> {
   async(...args: [...A, (err: unknown, result: number) => void]): void;
 }
 
-/** More would only wait for a thread of the pool, and koffi refuses more than 256 at once. */
-const mostAtOnce = 16;
+/** More calls would only wait for a thread of the pool, and koffi rejects more than 256. */
+const maxConcurrent = 16;
 
-/** Lets only so many in at once, in the order they came. */
-class Gate {
+/** A FIFO semaphore. */
+class Semaphore {
   readonly #waiting: (() => void)[] = [];
-  #inside = 0;
+  #held = 0;
 
-  async enter(): Promise<void> {
-    if (this.#inside < mostAtOnce) this.#inside++;
+  async acquire(): Promise<void> {
+    if (this.#held < maxConcurrent) this.#held++;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  leave(): void {
+  release(): void {
     const next = this.#waiting.shift();
-    if (next === undefined) this.#inside--;
+    if (next === undefined) this.#held--;
     else next();
   }
 }
 
-/** Runs one call in the pool. Gives its result, or the errno it left as a negative number. */
+/** Runs one call in the pool. Resolves to its result, or to its errno as a negative number. */
 type InPool = <A extends unknown[]>(call: AsyncCall<A>, ...args: A) => Promise<number>;
 
-// One for all: it is the same pool.
-const gate = new Gate();
+// Shared by all callers, like the pool.
+const semaphore = new Semaphore();
 
 export async function loadPool(): Promise<{ readonly koffi: Koffi; readonly inPool: InPool }> {
   const koffi: Koffi = await import('koffi');
@@ -41,7 +41,7 @@ export async function loadPool(): Promise<{ readonly koffi: Koffi; readonly inPo
 
 function poolOf(koffi: Koffi): InPool {
   return async (call, ...args) => {
-    await gate.enter();
+    await semaphore.acquire();
     try {
       return await new Promise((resolve, reject) => {
         call.async(...args, (err, result) => {
@@ -50,7 +50,7 @@ function poolOf(koffi: Koffi): InPool {
         });
       });
     } finally {
-      gate.leave();
+      semaphore.release();
     }
   };
 }

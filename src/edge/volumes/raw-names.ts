@@ -1,6 +1,6 @@
-// Names of directory entries as they are on the disk. A name is any bytes but a slash and a zero byte: decoded as UTF-8, one that is
-// no text leads nowhere, and what carries it could be neither removed nor counted nor given to a group.
-// Invariant: a raw name or path has one character for each byte, so that it is as small as a string and nothing of it is lost.
+// Names of directory entries as raw bytes. A name may hold any bytes except slash and NUL. Decoding it as UTF-8 loses bytes that
+// are not valid text, and the entry could no longer be removed, counted or changed.
+// Invariant: a raw name or path is a string with one character per byte (latin1), compact and lossless.
 import type { Dirent } from 'node:fs';
 
 declare const raw: unique symbol;
@@ -11,10 +11,10 @@ export interface RawEntry {
   isDirectory(): boolean;
 }
 
-/** For calls that list a directory. Their types know of no such encoding, which the calls themselves document. */
+/** For calls that list a directory. Their types lack this encoding, although their documentation has it. */
 export const rawEncoding = 'buffer' as BufferEncoding;
 
-/** Of an entry that was listed with the encoding above. */
+/** From an entry listed with rawEncoding. */
 export function rawEntry(entry: Dirent): RawEntry {
   return { name: rawName(entry), isDirectory: () => entry.isDirectory() };
 }
@@ -28,7 +28,7 @@ export function toRaw(text: string): RawName {
   return Buffer.from(text).toString('latin1') as RawName;
 }
 
-/** As calls to the file system take it. */
+/** For calls of node:fs. */
 export function fromRaw(path: string): Buffer {
   return Buffer.from(path, 'latin1');
 }

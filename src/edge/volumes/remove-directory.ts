@@ -1,7 +1,6 @@
-// Removes a directory with its content. Invariants: every entry is reached through the open descriptor of its directory, so
-// that no link is followed, also when one is swapped in meanwhile; a directory that was reached through another mount than its
-// parent, or lies on another file system, is not entered; neither the depth of a tree nor its width bounds what can be removed,
-// and neither is kept in memory or in descriptors whole.
+// Removes a directory with its content. Invariants: every entry is reached through the open descriptor of its directory, so that
+// no link is followed, even one swapped in concurrently; a directory on another mount or file system than its parent is not
+// entered; trees of any depth and width can be removed, with bounded memory and descriptors.
 import { fstatSync, open, rmdir, type Stats, unlink } from 'node:fs';
 import { promisify } from 'node:util';
 import { settleAll } from '../../base/abort/settle-all.ts';
@@ -12,10 +11,10 @@ import { type RawName, toRaw } from './raw-names.ts';
 import { directorySlices } from './usage/directory-slices.ts';
 import { DirectoryStack } from './usage/directory-stack.ts';
 
-/** Whoever still adds files after so many rounds keeps the directory. */
-const mostTurns = 16;
-/** Subdirectories that are remembered of one listing: what was removed is not in the next one. */
-const mostRemembered = 1024;
+/** Gives up if files are still being added after this many rounds. */
+const maxRounds = 16;
+/** Subdirectories kept from one listing; the next listing has the remaining ones. */
+const maxListed = 1024;
 
 const openFile = promisify(open);
 const removeLeaf = promisify(rmdir);
@@ -23,13 +22,13 @@ const removeFile = promisify(unlink);
 
 /** A directory that is being emptied. */
 interface Emptying {
-  /** Its subdirectories that are still to be removed, as far as they were listed. */
+  /** Listed subdirectories that are still to be removed. */
   readonly subdirectories: RawName[];
-  /** How often it was not empty although everything that was listed is gone. */
-  turns: number;
+  /** How often it was not empty after all listed entries were removed. */
+  rounds: number;
 }
 
-/** Removes what is named in an open directory: a directory with its content, or a link or file. Nothing there is fine. */
+/** Removes an entry of an open directory: a directory with its content, a link or a file. A missing entry is not an error. */
 export async function removeDirectory(parentFd: number, name: string): Promise<void> {
   const mountId = mountIdOf(parentFd);
   const admit = (fd: number): void => {
@@ -38,7 +37,7 @@ export async function removeDirectory(parentFd: number, name: string): Promise<v
   let dev: number | undefined;
   const fstat = (fd: number): Stats => {
     const stat = fstatSync(fd);
-    // Of the topmost directory only the mount is known.
+    // The device of the topmost directory is the reference; its mount was checked already.
     dev ??= stat.dev;
     if (stat.dev !== dev) throw mounted(fd);
     return stat;
@@ -46,11 +45,11 @@ export async function removeDirectory(parentFd: number, name: string): Promise<v
   const stack = new DirectoryStack(parentFd, fstatSync(parentFd), { open: openFile, fstat, admit });
   try {
     if (!(await enterOrRemove(stack, toRaw(name)))) return;
-    const emptying: Emptying[] = [{ subdirectories: [], turns: 0 }];
+    const emptying: Emptying[] = [{ subdirectories: [], rounds: 0 }];
     for (let current = emptying.at(-1); current !== undefined; current = emptying.at(-1)) {
       const next = current.subdirectories.pop();
       if (next !== undefined) {
-        if (await enterOrRemove(stack, next)) emptying.push({ subdirectories: [], turns: 0 });
+        if (await enterOrRemove(stack, next)) emptying.push({ subdirectories: [], rounds: 0 });
         continue;
       }
       await emptyOnce(stack.fd, current.subdirectories);
@@ -61,7 +60,7 @@ export async function removeDirectory(parentFd: number, name: string): Promise<v
   }
 }
 
-/** True when it is a directory and was entered. */
+/** True if the entry is a directory, which is entered then. */
 async function enterOrRemove(stack: DirectoryStack, name: RawName): Promise<boolean> {
   const above = stack.fd;
   try {
@@ -79,7 +78,7 @@ function mounted(fd: number): KubeletError {
   return new KubeletError('conflict', 'MountBusy', `cannot remove ${realPathOf(fd)}: it is mounted`);
 }
 
-/** Removes the files, and lists subdirectories, only so many at once. */
+/** Removes the files and lists subdirectories, up to maxListed. */
 async function emptyOnce(fd: number, subdirectories: RawName[]): Promise<void> {
   for await (const slice of directorySlices(`/proc/self/fd/${fd}`, fstatSync(fd).size)) {
     await settleAll(
@@ -88,13 +87,13 @@ async function emptyOnce(fd: number, subdirectories: RawName[]): Promise<void> {
         else await ignoreMissing(removeFile(rawEntryOf(fd, entry.name)));
       }),
     );
-    if (subdirectories.length >= mostRemembered) return;
+    if (subdirectories.length >= maxListed) return;
   }
 }
 
 /**
- * Removes the directory where the walk is, and goes back up. A listing may miss entries when others are removed beside it: when it
- * is not empty it is entered once more.
+ * Removes the current directory and returns to its parent. A listing may miss entries while others are removed, so a directory
+ * that is not empty is entered once more.
  */
 async function leaveAndRemove(stack: DirectoryStack, current: Emptying): Promise<boolean> {
   const name = await stack.leave();
@@ -103,17 +102,16 @@ async function leaveAndRemove(stack: DirectoryStack, current: Emptying): Promise
     return true;
   } catch (err) {
     const code = errorCode(err);
-    // Swapped for something else, which is removed as what it is.
+    // The directory was replaced by another kind of entry, which is removed.
     if (code === 'ENOTDIR') return !(await enterOrRemove(stack, name));
-    if (!['ENOTEMPTY', 'EEXIST'].includes(code ?? '') || ++current.turns === mostTurns) throw err;
+    if (!['ENOTEMPTY', 'EEXIST'].includes(code ?? '') || ++current.rounds === maxRounds) throw err;
     return !(await enterOrRemove(stack, name));
   }
 }
 
-/** What others have removed already is what was wanted. */
-export async function ignoreMissing(work: Promise<void>): Promise<void> {
+export async function ignoreMissing(removal: Promise<void>): Promise<void> {
   try {
-    await work;
+    await removal;
   } catch (err) {
     if (errorCode(err) !== 'ENOENT') throw err;
   }

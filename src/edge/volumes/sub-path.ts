@@ -1,8 +1,8 @@
-// Binds a part of a volume where a container's mount can take it from. Upstream: pkg/volume/util/subpath.
-// Invariants: the kernel itself resolves the path beneath the volume (openat2), so that neither `..` nor a link, absolute or
-// swapped while we look, leads out of it; what was resolved is bound by its descriptor, not by its name; nothing is opened
-// but as O_PATH, so that a FIFO or a device is not touched.
-// differs from upstream: an absolute link is refused also when it points back into the volume on this machine.
+// Bind-mounts a subPath of a volume as the source of a container's mount. Upstream: pkg/volume/util/subpath.
+// Invariants: the kernel resolves the path beneath the volume (openat2), so that neither `..` nor a link, absolute or swapped in
+// concurrently, escapes it; the result is mounted by its descriptor, not by its name; everything is opened as O_PATH, so that no
+// FIFO or device is accessed.
+// differs from upstream: an absolute link is rejected even if it points back into the volume on this node.
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { type SubPathRequest, subPathNotCreated } from '../../api/ports/volume-host.ts';
@@ -15,8 +15,8 @@ const openPath = 0o10000000;
 
 interface SubPathDeps {
   readonly syscalls: MountSyscalls;
-  /** Makes what is missing above a path, then what is to be there; false when something was there already. */
-  readonly within: (path: string, make: () => Promise<void>) => Promise<boolean>;
+  /** Creates the missing parents of a path, then calls `create`. False if the path existed. */
+  readonly within: (path: string, create: () => Promise<void>) => Promise<boolean>;
   readonly isMountPoint: (path: string) => Promise<boolean>;
   readonly unmount: (path: string) => Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function bindSubPath(deps: SubPathDeps, request: SubPathRequest): P
   const volume = await open(request.volumePath, openPath | constants.O_DIRECTORY);
   let fd: number | undefined;
   try {
-    fd = await openOrMake(syscalls, volume, request);
+    fd = await openOrCreate(syscalls, volume, request);
     await bindDescriptor(deps, fd, request.target);
   } finally {
     if (fd !== undefined) syscalls.close(fd);
@@ -37,36 +37,36 @@ export async function bindSubPath(deps: SubPathDeps, request: SubPathRequest): P
 async function bindDescriptor(deps: SubPathDeps, fd: number, target: string): Promise<void> {
   const source = `/proc/self/fd/${fd}`;
   const wanted = await stat(source);
-  // What was made this moment has nothing mounted on it: the kernel's table need not be read.
-  const isNew = await deps.within(target, () => makeTarget(target, wanted.isDirectory()));
+  // A new target has no mount on it, so the mount table need not be read.
+  const isNew = await deps.within(target, () => createTarget(target, wanted.isDirectory()));
   if (!isNew && (await isBound(deps, wanted, target))) return;
   await deps.syscalls.mount({ source, target, fsType: null, flags: mountFlag.bind, options: null });
 }
 
-/** Whether it is bound there already. Anything else is unmounted. */
+/** Whether the target is already bound to it. Any other mount on the target is unmounted. */
 async function isBound(deps: SubPathDeps, wanted: Stats, target: string): Promise<boolean> {
   if (await deps.isMountPoint(target)) {
-    const there = await lstat(target);
-    if (there.dev === wanted.dev && there.ino === wanted.ino) return true;
-    // The container's mount of before has its own copy; this one is for the next start.
+    const found = await lstat(target);
+    if (found.dev === wanted.dev && found.ino === wanted.ino) return true;
+    // A running container has its own copy of the old mount; this one is for the next start.
     await deps.unmount(target);
   }
   if ((await lstat(target)).isDirectory() !== wanted.isDirectory())
     throw new KubeletError(
       'conflict',
       'SubPathChanged',
-      `${target} is of another kind than what is bound to it`,
+      `${target} and its subPath are not both directories or both files`,
     );
   return false;
 }
 
-/** A file does for everything that is not a directory: the mount gives it its kind. */
-async function makeTarget(target: string, asDirectory: boolean): Promise<void> {
+/** A file serves as target for everything but directories. */
+async function createTarget(target: string, asDirectory: boolean): Promise<void> {
   if (asDirectory) await createDirectory(target, 0o750);
   else await createFile(target, { data: '', mode: 0o640 });
 }
 
-async function openOrMake(
+async function openOrCreate(
   syscalls: MountSyscalls,
   volume: FileHandle,
   { subPath, create }: SubPathRequest,
@@ -79,26 +79,26 @@ async function openOrMake(
       throw new KubeletError(
         'invalid',
         'SubPathEscapes',
-        `sub-path ${JSON.stringify(subPath)} leads out of its volume`,
+        `subPath ${JSON.stringify(subPath)} escapes its volume`,
       );
     if (err.reason !== 'ENOENT' || !create) throw err;
   }
-  return await makeBeneath(syscalls, volume, subPath).catch((err: unknown) => {
-    const what = `sub-path ${JSON.stringify(subPath)} cannot be made`;
+  return await createBeneath(syscalls, volume, subPath).catch((err: unknown) => {
+    const what = `cannot create subPath ${JSON.stringify(subPath)}`;
     throw new KubeletError('invalid', subPathNotCreated, what, { cause: err });
   });
 }
 
-/** Makes the missing directories one by one, each through the descriptor of the one above. */
-async function makeBeneath(syscalls: MountSyscalls, volume: FileHandle, subPath: string): Promise<number> {
+/** Creates the missing directories one by one, each through the descriptor of its parent. */
+async function createBeneath(syscalls: MountSyscalls, volume: FileHandle, subPath: string): Promise<number> {
   const mode = (await volume.stat()).mode & 0o7777;
   const parts = subPath.split('/').filter((part) => part !== '' && part !== '.');
   let parent = await syscalls.openBeneath(volume.fd, '.');
   try {
     for (const [at, part] of parts.entries()) {
       const entry = `/proc/self/fd/${parent}/${part}`;
-      // As long as it is what was made: a link in its place would have another directory of the volume changed.
-      if (await makeOne(entry, mode)) await setDirectoryMode(entry, mode);
+      // Follows no link: one swapped in would change the mode of another directory of the volume.
+      if (await mkdirIfMissing(entry, mode)) await setDirectoryMode(entry, mode);
       const child = await syscalls.openBeneath(volume.fd, parts.slice(0, at + 1).join('/'));
       syscalls.close(parent);
       parent = child;
@@ -110,7 +110,7 @@ async function makeBeneath(syscalls: MountSyscalls, volume: FileHandle, subPath:
   }
 }
 
-async function makeOne(path: string, mode: number): Promise<boolean> {
+async function mkdirIfMissing(path: string, mode: number): Promise<boolean> {
   try {
     await mkdir(path, mode);
     return true;

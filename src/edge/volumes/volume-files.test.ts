@@ -30,8 +30,12 @@ describe('directories and kinds', () => {
   test('what is in the way is named, and a link is no directory', async () => {
     await writeFile(join(ground.podsDir, 'file'), '');
     await symlink('/etc', join(ground.podsDir, 'link'));
-    await expect(files.makeDirectory(join(ground.podsDir, 'file'), 0o755)).rejects.toThrow('something else');
-    await expect(files.makeDirectory(join(ground.podsDir, 'link'), 0o755)).rejects.toThrow('something else');
+    await expect(files.makeDirectory(join(ground.podsDir, 'file'), 0o755)).rejects.toThrow(
+      'is not a directory',
+    );
+    await expect(files.makeDirectory(join(ground.podsDir, 'link'), 0o755)).rejects.toThrow(
+      'is not a directory',
+    );
   });
 
   test('kinds are those that hostPath asks for', async () => {

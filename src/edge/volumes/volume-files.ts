@@ -1,4 +1,4 @@
-// The machine as volumes see it: VolumeHost on real directories, mounts and processes. Holds no state but what it has loaded.
+// Implements VolumeHost on real directories, mounts and processes. Holds no state of its own.
 // Upstream: pkg/kubelet/volume_host.go, k8s.io/mount-utils, pkg/volume/util/hostutil.
 import { constants, type Stats } from 'node:fs';
 import { lstat, mkdir, open, readdir, rmdir, stat } from 'node:fs/promises';
@@ -38,22 +38,22 @@ import { ProjectQuotas } from './quota/project-quotas.ts';
 import { bindSubPath } from './sub-path.ts';
 import { diskUsage, fileSystemSpace, smallDiskUsage } from './usage/usage.ts';
 import { UsageThread } from './usage/usage-thread-client.ts';
-import { type MountCommands, mostLayers, VolumeMounts } from './volume-mounts.ts';
+import { type MountCommands, maxLayers, VolumeMounts } from './volume-mounts.ts';
 import { writeContent } from './write-content.ts';
 
 interface VolumeFilesOptions {
   /** `<root>/pods`: nothing outside it is ever removed or unmounted. */
   readonly podsDir: string;
   readonly now: () => number;
-  /** The entry point of the thread that measures large trees; without it they are measured beside everything else. */
+  /** Entry point of the thread that measures large trees. Without it the main thread measures them. */
   readonly usageThread?: URL;
-  /** The machine's tables of projects; others in tests. */
+  /** Default: /etc/projects and /etc/projid. */
   readonly projects?: ProjectPaths;
-  /** The machine's mount commands; others in tests. */
+  /** Default: the node's commands. */
   readonly commands?: MountCommands & { readonly stat: string };
 }
 
-/** Counting so many costs less than the start of a thread; nearly every volume has fewer. */
+/** Counting this many costs less than starting a thread; nearly every volume has fewer. */
 const inlineEntries = 2_000;
 
 export class VolumeFiles implements VolumeHost {
@@ -84,20 +84,20 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async makeDirectory(path: string, mode: number): Promise<boolean> {
-    return await told(`cannot make directory ${path}`, async () => {
+    return await asHostError(`cannot create directory ${path}`, async () => {
       if (await this.#directories.make(path, mode)) return true;
       if ((await lstat(path)).isDirectory()) return false;
-      const what = `cannot make directory ${path}: there is something else`;
+      const what = `cannot create directory ${path}: it exists and is not a directory`;
       throw new KubeletError('conflict', 'EEXIST', what);
     });
   }
 
   async setMode(path: string, mode: number): Promise<void> {
-    await told(`cannot set the mode of ${path}`, async () => await setDirectoryMode(path, mode));
+    await asHostError(`cannot set the mode of ${path}`, async () => await setDirectoryMode(path, mode));
   }
 
   async makeFile(path: string, mode: number): Promise<void> {
-    await told(`cannot make file ${path}`, async () => {
+    await asHostError(`cannot create file ${path}`, async () => {
       await this.#directories.within(path, async () => {
         if (this.#directories.has(path)) await createFile(path, { data: '', mode });
         else await makeEmptyFile(path, mode);
@@ -106,7 +106,7 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async kindOf(path: string): Promise<FileKind | undefined> {
-    return await told(`cannot look at ${path}`, async () => {
+    return await asHostError(`cannot stat ${path}`, async () => {
       const found = await orMissing(stat(path));
       if (found !== undefined) return kindOfStat(found);
       return (await orMissing(lstat(path))) === undefined ? undefined : 'link';
@@ -114,21 +114,21 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async listDirectories(path: string): Promise<readonly string[]> {
-    return await told(`cannot read directory ${path}`, async () => {
+    return await asHostError(`cannot read directory ${path}`, async () => {
       const entries = (await orMissing(readdir(path, { withFileTypes: true }))) ?? [];
       return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
     });
   }
 
   async listLinks(path: string): Promise<readonly string[]> {
-    return await told(`cannot read directory ${path}`, async () => {
+    return await asHostError(`cannot read directory ${path}`, async () => {
       const entries = (await orMissing(readdir(path, { withFileTypes: true }))) ?? [];
       return entries.filter((entry) => entry.isSymbolicLink()).map((entry) => entry.name);
     });
   }
 
   async isMountedAs(path: string, fsType: OwnFileSystem): Promise<boolean> {
-    return await told(`cannot look at ${path}`, async () => await isMountedAs(path, fsType));
+    return await asHostError(`cannot stat ${path}`, async () => await isMountedAs(path, fsType));
   }
 
   mountsBelow(path: string): Promise<readonly MountPoint[]> {
@@ -160,21 +160,21 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async writeContent(path: string, content: Content, options: ContentOptions): Promise<boolean> {
-    return await told(`cannot write ${path}`, async () => {
+    return await asHostError(`cannot write ${path}`, async () => {
       const calls = options.inMemory ? callsInMemory(path, content) : diskCalls;
       for (const nested of options.nested) await calls.makeDirectories(join(path, nested), 0o755);
       return await writeContent(path, content, {
         calls,
         isNew: options.isNew,
         now: this.#now,
-        setOwnership: async () => await this.#ownContent(calls, path, options.fsGroup),
+        setOwnership: async () => await this.#applyFsGroup(calls, path, options.fsGroup),
       });
     });
   }
 
   async changeOwnership(request: OwnershipRequest, signal: AbortSignal): Promise<OwnershipResult> {
-    return await told(
-      `cannot give ${request.path} to group ${request.fsGroup}`,
+    return await asHostError(
+      `cannot apply fsGroup ${request.fsGroup} to ${request.path}`,
       async () => await raceAbort(changeOwnership(request, signal), signal),
     );
   }
@@ -187,23 +187,26 @@ export class VolumeFiles implements VolumeHost {
         (await this.mountsBelow(path)).some((mount) => mount.path === path),
       unmount: async (path: string) => await this.unmount(path),
     };
-    await told(
-      `cannot bind sub-path ${request.subPath}`,
+    await asHostError(
+      `cannot bind-mount subPath ${request.subPath}`,
       async () => await raceAbort(bindSubPath(deps, request), signal),
     );
   }
 
   async mapDevice(device: string, map: DeviceMap, signal: AbortSignal): Promise<void> {
     const what = `cannot map device ${device}`;
-    await told(what, async () => await raceAbort(mapDevice(this.#mapping(signal), device, map), signal));
+    await asHostError(
+      what,
+      async () => await raceAbort(mapDevice(this.#mapping(signal), device, map), signal),
+    );
   }
 
   async unmapDevice(map: DeviceMap, signal: AbortSignal): Promise<void> {
-    await told(`cannot unmap ${map.link}`, async () => await unmapDevice(this.#mapping(signal), map));
+    await asHostError(`cannot unmap ${map.link}`, async () => await unmapDevice(this.#mapping(signal), map));
   }
 
   async mountDevice(request: DeviceMount, signal: AbortSignal): Promise<void> {
-    await told(`cannot make directory ${request.target}`, async () => {
+    await asHostError(`cannot create directory ${request.target}`, async () => {
       await mkdir(request.target, { recursive: true, mode: 0o750 });
     });
     await mountDevice((program, args) => runCommand(program, args, signal), request);
@@ -218,7 +221,7 @@ export class VolumeFiles implements VolumeHost {
         `refusing to remove ${target}: not below ${plugins}`,
       );
     await this.unmount(target);
-    await told(`cannot remove ${target}`, async () => await orMissing(rmdir(target)));
+    await asHostError(`cannot remove ${target}`, async () => await orMissing(rmdir(target)));
   }
 
   #mapping(signal: AbortSignal): DeviceMapDeps {
@@ -250,8 +253,8 @@ export class VolumeFiles implements VolumeHost {
         await (remains === 'own-files' ? this.#tree.removeOwnTree(path) : this.#tree.removeTree(path));
         return;
       } catch (err) {
-        // Something is mounted on it, or in it: only what is on it is ours to unmount.
-        const mayUnmount = isKind(err, 'conflict') && layer < mostLayers;
+        // A mount on the directory or inside it. Only the one on it belongs to the volume and may be unmounted.
+        const mayUnmount = isKind(err, 'conflict') && layer < maxLayers;
         if (!mayUnmount || !(await this.#mounts.unmountOne(path))) throw err;
       }
     }
@@ -270,29 +273,32 @@ export class VolumeFiles implements VolumeHost {
   }
 
   async countByProject(path: string): Promise<boolean> {
-    return await told(`cannot put ${path} into a project`, async () => await this.#quotas.count(path));
+    return await asHostError(
+      `cannot assign a quota project to ${path}`,
+      async () => await this.#quotas.count(path),
+    );
   }
 
   async endCounting(path: string): Promise<void> {
-    await told(`cannot take ${path} out of its project`, async () => await this.#quotas.end(path));
+    await asHostError(`cannot remove the quota project of ${path}`, async () => await this.#quotas.end(path));
   }
 
   async usage(path: string, signal: AbortSignal): Promise<DiskUsage> {
-    return await told(`cannot measure ${path}`, async () => {
-      const projected = await this.#quotas.usage(path);
-      if (projected !== undefined) return projected;
+    return await asHostError(`cannot measure ${path}`, async () => {
+      const counted = await this.#quotas.usage(path);
+      if (counted !== undefined) return counted;
       const thread = this.#usageThread;
       if (thread === undefined) return await diskUsage(path, signal);
-      const counted = await smallDiskUsage(path, inlineEntries, signal);
-      return counted ?? (await thread.measure(path, signal));
+      const small = await smallDiskUsage(path, inlineEntries, signal);
+      return small ?? (await thread.measure(path, signal));
     });
   }
 
   async space(path: string): Promise<FileSystemSpace> {
-    return await told(`cannot measure ${path}`, async () => await fileSystemSpace(path));
+    return await asHostError(`cannot measure ${path}`, async () => await fileSystemSpace(path));
   }
 
-  async #ownContent(calls: FileCalls, path: string, fsGroup: number | undefined): Promise<void> {
+  async #applyFsGroup(calls: FileCalls, path: string, fsGroup: number | undefined): Promise<void> {
     if (fsGroup === undefined) return;
     const request = { path, fsGroup, readOnly: true, onlyOnRootMismatch: false };
     const { failed, firstFailure } = await changeOwnership(request, new AbortController().signal, calls);
@@ -301,7 +307,7 @@ export class VolumeFiles implements VolumeHost {
   }
 }
 
-/** Never through a link, and with this mode whatever the umask. It may be a server's, so that only the pool is used. */
+/** Follows no link and ignores the umask. Runs in the thread pool only, since the path may be on a server. */
 async function makeEmptyFile(path: string, mode: number): Promise<void> {
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
   const file = await open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode);
@@ -321,10 +327,10 @@ function kindOfStat(found: Stats): FileKind {
   return 'other';
 }
 
-/** What node:fs throws in here is told as a KubeletError. */
-async function told<T>(what: string, work: () => Promise<T>): Promise<T> {
+/** Turns errors of node:fs into KubeletErrors. */
+async function asHostError<T>(what: string, run: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await run();
   } catch (err) {
     if (err instanceof KubeletError || errorCode(err) === undefined) throw err;
     throw hostError(err, what);

@@ -1,5 +1,5 @@
-// Mounts and unmounts what volumes need, by system calls or by the machine's own commands. Holds no state but what it has loaded.
-// Upstream: k8s.io/mount-utils. Invariant: what is asked for read-only is never left writable.
+// Mounts and unmounts for volumes, by system calls or the node's mount commands.
+// Upstream: k8s.io/mount-utils. Invariant: a mount requested read-only is never left writable.
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MountHelperRequest, MountPoint } from '../../api/ports/volume-host.ts';
@@ -14,19 +14,19 @@ export interface MountCommands {
   readonly umount: string;
 }
 
-/** Mounts on top of each other at one place; more than this is nobody's doing but a loop's. */
-export const mostLayers = 64;
-/** How long umount may wait for a server before the mount is detached. */
-const helperPatienceMs = 5_000;
-/** A program that is being started holds every file that is open here until it runs. Who holds one for longer means it. */
-const busyPausesMs = [5, 20, 75];
+/** Bound for mounts stacked on one path; more result only from a loop. */
+export const maxLayers = 64;
+/** Deadline of umount before the mount is detached. */
+const umountTimeoutMs = 5_000;
+/** Delays for EBUSY: a child process holds all descriptors of the kubelet between fork and exec. A longer use is real. */
+const busyDelaysMs = [5, 20, 75];
 
 export class VolumeMounts {
   readonly #podsDir: string;
   readonly #commands: MountCommands;
   readonly #points = new MountTableReader();
   #syscalls: Promise<MountSyscalls> | undefined;
-  /** Whether tmpfs takes `noswap`; unknown until one was mounted. */
+  /** Whether tmpfs supports `noswap`; undefined until the first mount. */
   #noswap: boolean | undefined;
 
   constructor(podsDir: string, commands: MountCommands) {
@@ -40,7 +40,7 @@ export class VolumeMounts {
     return mounts.map((mount) => ({ ...mount, path: `${path}${mount.path.slice(real.length)}` }));
   }
 
-  /** The same by the paths that the kernel knows. */
+  /** The same for a real path, without links. */
   async table(path: string): Promise<readonly MountPoint[]> {
     return mountsIn(await this.#points.read(), path);
   }
@@ -61,7 +61,7 @@ export class VolumeMounts {
         this.#noswap = true;
         return;
       } catch (err) {
-        // What an older kernel says to an option it does not know.
+        // EINVAL: an older kernel does not support the option.
         if (this.#noswap === true || !isKind(err, 'invalid')) throw err;
         this.#noswap = false;
       }
@@ -88,7 +88,7 @@ export class VolumeMounts {
     try {
       await calls.mount({ source, target, fsType: null, flags, options: null });
     } catch (err) {
-      // Writable where read-only was asked for is worse than not there.
+      // No mount is better than a writable one.
       await calls.unmount(target);
       throw err;
     }
@@ -101,33 +101,33 @@ export class VolumeMounts {
   }
 
   async unmount(path: string): Promise<void> {
-    for (let layer = 0; layer < mostLayers; layer++) if (!(await this.unmountOne(path))) return;
+    for (let layer = 0; layer < maxLayers; layer++) if (!(await this.unmountOne(path))) return;
   }
 
-  /** False when nothing is mounted there. */
-  async unmountOne(path: string, [pauseMs, ...pausesMs] = busyPausesMs): Promise<boolean> {
+  /** False if nothing is mounted on the path. */
+  async unmountOne(path: string, [delayMs, ...delaysMs] = busyDelaysMs): Promise<boolean> {
     try {
       await (await this.calls()).unmount(path);
       return true;
     } catch (err) {
       const reason = err instanceof KubeletError ? err.reason : '';
       if (reason === 'EINVAL' || reason === 'ENOENT') return false;
-      if (reason !== 'EBUSY' || pauseMs === undefined) throw err;
+      if (reason !== 'EBUSY' || delayMs === undefined) throw err;
     }
-    await sleep(pauseMs);
-    return await this.unmountOne(path, pausesMs);
+    await sleep(delayMs);
+    return await this.unmountOne(path, delaysMs);
   }
 
   async unmountWithHelper(path: string, signal: AbortSignal): Promise<void> {
     if ((await this.below(path)).length === 0) return;
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(helperPatienceMs)]);
-    const failure = await runCommand(this.#commands.umount, ['--', path], patience).then(
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(umountTimeoutMs)]);
+    const failure = await runCommand(this.#commands.umount, ['--', path], deadline).then(
       () => undefined,
       (err: unknown) => ({ err }),
     );
     signal.throwIfAborted();
     if (failure === undefined || (await this.below(path)).length === 0) return;
-    // The server does not answer, or somebody still looks at it: it is taken out of the tree, the kernel ends it later.
+    // The server does not respond, or the mount is in use: detach it lazily, the kernel unmounts it later.
     await runCommand(this.#commands.umount, ['-f', '-l', '--', path], signal);
   }
 
@@ -136,7 +136,7 @@ export class VolumeMounts {
     return this.#syscalls;
   }
 
-  /** With the links on the way resolved, as the kernel's table has it; the last element stays as it is. */
+  /** Resolves links up to the pods' directory, as in the mount table. */
   async #real(path: string): Promise<string> {
     if (!path.startsWith(`${this.#podsDir}/`)) return path;
     const base = (await orMissing(realpath(this.#podsDir))) ?? this.#podsDir;

@@ -5,7 +5,7 @@ import { canMount, type MountDirectory, mountDirectory } from '../../../test/fak
 import type { Content } from '../../api/ports/volume-host.ts';
 import { diskCalls, memoryCalls } from './file-calls.ts';
 import { VolumeFiles } from './volume-files.ts';
-import { checkedPath, writeContent } from './write-content.ts';
+import { validPath, writeContent } from './write-content.ts';
 
 const content = (files: Readonly<Record<string, string>>, mode = 0o644): Content =>
   new Map(Object.entries(files).map(([path, text]) => [path, { data: Buffer.from(text), mode }]));
@@ -24,13 +24,13 @@ const refused = [
   ['a\0b', 'NUL'],
 ] as const;
 for (const [path, why] of refused)
-  test(`checkedPath refuses ${JSON.stringify(path.slice(0, 20))}`, () =>
-    expect(() => checkedPath(path)).toThrow(why));
+  test(`validPath refuses ${JSON.stringify(path.slice(0, 20))}`, () =>
+    expect(() => validPath(path)).toThrow(why));
 for (const [path, want] of [
   ['a', 'a'],
   ['a//b/./c', 'a/b/c'],
 ] as const)
-  test(`checkedPath takes ${path}`, () => expect(checkedPath(path)).toBe(want));
+  test(`validPath takes ${path}`, () => expect(validPath(path)).toBe(want));
 
 const versions = [
   ['by the pool', diskCalls],

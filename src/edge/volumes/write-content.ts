@@ -1,7 +1,7 @@
-// Writes the files of a volume so that a reader sees the old set or the new one, never a mixture: a new directory beside
-// the old one, then one rename of the link `..data`. Upstream: pkg/volume/util/atomic_writer.go, whose layout this is.
-// Invariants: what is visible changes by one rename; a write that fails or is cut short leaves the old content in sight
-// and is cleared by the next one; `..data` leads only to what is complete, with owners and modes, also in a new directory.
+// Writes the files of a volume atomically: it writes a new directory, then renames the link `..data` to it, so that a reader sees
+// the old files or the new ones, never a mixture. Upstream: pkg/volume/util/atomic_writer.go, with the same layout.
+// Invariants: one rename changes the visible content; a failed or interrupted write leaves the old content visible and is
+// cleaned up by the next one; `..data` always points to a complete version, with owners and modes, even in a new directory.
 import { randomInt } from 'node:crypto';
 import { dirname, join, normalize } from 'node:path';
 import type { Content, ContentFile } from '../../api/ports/volume-host.ts';
@@ -12,44 +12,44 @@ import type { FileCalls } from './file-calls.ts';
 
 const dataName = '..data';
 const newDataName = '..data_tmp';
-const longestPath = 4096;
-const longestName = 255;
+const maxPathChars = 4096;
+const maxNameBytes = 255;
 const stampedName = /^\.\.\d{4}_/;
 
 interface WriteContentHooks {
-  /** How the file system that the directory is in is called. */
+  /** Calls for the file system of the directory. */
   readonly calls: FileCalls;
-  /** Whether nothing can be in the directory, and nobody looks at it. */
+  /** Whether the directory was just created, so that it is empty and has no readers. */
   readonly isNew: boolean;
   readonly now: () => number;
-  /** Called when the new files are written and not yet in sight. */
+  /** Called after the new files are written, before they become visible. */
   readonly setOwnership: () => Promise<void>;
 }
 
 type Files = ReadonlyMap<string, ContentFile>;
 
-/** True when anything had to be written. */
+/** True if anything was written. */
 export async function writeContent(
   directory: string,
   content: Content,
   hooks: WriteContentHooks,
 ): Promise<boolean> {
   const { calls, isNew } = hooks;
-  const files = new Map([...content].map(([path, file]) => [checkedPath(path), file]));
+  const files = new Map([...content].map(([path, file]) => [validPath(path), file]));
   const oldName = isNew ? undefined : await linkTarget(calls, join(directory, dataName));
   const old = oldName === undefined ? undefined : join(directory, oldName);
-  const gone = old === undefined ? [] : await pathsGone(calls, old, files);
-  const changed = old === undefined || gone.length > 0 || !(await holds(calls, old, files));
+  const removed = old === undefined ? [] : await removedPaths(calls, old, files);
+  const changed = old === undefined || removed.length > 0 || !(await holds(calls, old, files));
   if (changed) await publish(directory, files, hooks);
   await linkVisible(hooks, directory, files);
-  for (const name of gone.filter((path) => !path.includes('/')))
-    await unlinkIfThere(calls, join(directory, name));
+  for (const name of removed.filter((path) => !path.includes('/')))
+    await unlinkIfExists(calls, join(directory, name));
   if (changed && !isNew) await removeStale(calls, directory);
   return changed;
 }
 
-/** The path as it is written, or the reason why it cannot be: it has to stay in the volume and off our own names. */
-export function checkedPath(path: string): string {
+/** The normalized path. Throws if it escapes the volume or collides with the names that this file uses. */
+export function validPath(path: string): string {
   const fault = pathFault(path);
   if (fault !== undefined) throw new KubeletError('invalid', 'InvalidPath', `invalid path: ${fault}`);
   return normalize(path).replace(/\/$/, '');
@@ -59,11 +59,11 @@ function pathFault(path: string): string | undefined {
   if (path === '') return 'must not be empty: ""';
   if (path.startsWith('/')) return `must be relative path: ${path}`;
   if (path.includes('\0')) return 'must not contain a NUL';
-  if (path.length > longestPath) return `must be less than or equal to ${longestPath} characters`;
+  if (path.length > maxPathChars) return `must be less than or equal to ${maxPathChars} characters`;
   const items = path.split('/');
   if (items.includes('..')) return `must not contain '..': ${path}`;
-  if (items.some((item) => Buffer.byteLength(item) > longestName))
-    return `filenames must be less than or equal to ${longestName} characters`;
+  if (items.some((item) => Buffer.byteLength(item) > maxNameBytes))
+    return `filenames must be less than or equal to ${maxNameBytes} characters`;
   if (normalize(path).startsWith('..')) return `must not start with '..': ${path}`;
   if (normalize(path) === '.' || normalize(path) === './') return `must name a file: ${path}`;
   return undefined;
@@ -86,7 +86,7 @@ async function publish(directory: string, files: Files, hooks: WriteContentHooks
   }
 }
 
-/** The directories in which the files are, those above first. */
+/** The directories of the files, parents first. */
 function parentsOf(files: Files): readonly string[] {
   const parents = new Set<string>();
   for (const path of files.keys())
@@ -95,20 +95,20 @@ function parentsOf(files: Files): readonly string[] {
 }
 
 async function swapData(calls: FileCalls, directory: string, name: string): Promise<void> {
-  // One may be left behind by a write that was cut short here.
-  await unlinkIfThere(calls, join(directory, newDataName));
+  // An interrupted write may have left one.
+  await unlinkIfExists(calls, join(directory, newDataName));
   await calls.symlink(name, join(directory, newDataName));
   await calls.rename(join(directory, newDataName), join(directory, dataName));
 }
 
-/** `..2026_11_16_17_04_05.`, to which a number is added that makes it unique, as upstream. */
+/** `..2026_11_16_17_04_05.`; as upstream, a random number is appended to make it unique. */
 function stampOf(nowMs: number): string {
   const [date = '', time = ''] = new Date(nowMs).toISOString().split('T');
   return `..${date.replaceAll('-', '_')}_${time.slice(0, 8).replaceAll(':', '_')}.`;
 }
 
-/** What the old version has and the new one has not, directories included. */
-async function pathsGone(
+/** Files and directories of the old version that the new one lacks. */
+async function removedPaths(
   calls: FileCalls,
   old: string,
   files: ReadonlyMap<string, unknown>,
@@ -150,14 +150,14 @@ async function linkVisible(
       try {
         await calls.symlink(join(dataName, name), join(directory, name));
       } catch (err) {
-        // There already: a directory in which something else is mounted.
+        // A directory that is the mount point of another volume exists already.
         if (errorCode(err) !== 'EEXIST') throw err;
       }
     }),
   );
 }
 
-/** Removes the version that was in sight before, and those of writes that were cut short. */
+/** Removes the previous version, and those of interrupted writes. */
 async function removeStale(calls: FileCalls, directory: string): Promise<void> {
   const current = await linkTarget(calls, join(directory, dataName));
   const stale = (await calls.names(directory)).filter((name) => stampedName.test(name) && name !== current);
@@ -170,7 +170,7 @@ async function removeStale(calls: FileCalls, directory: string): Promise<void> {
 async function linkTarget(calls: FileCalls, path: string): Promise<string | undefined> {
   try {
     const target = await calls.readlink(path);
-    // Only ever our own: whoever put another link here does not get us to read or remove elsewhere.
+    // Only the names that this file writes: a link planted by a container must not redirect reads or removals.
     return stampedName.test(target) && !target.includes('/') ? target : undefined;
   } catch (err) {
     if (errorCode(err) === 'ENOENT') return undefined;
@@ -178,7 +178,7 @@ async function linkTarget(calls: FileCalls, path: string): Promise<string | unde
   }
 }
 
-async function unlinkIfThere(calls: FileCalls, path: string): Promise<void> {
+async function unlinkIfExists(calls: FileCalls, path: string): Promise<void> {
   try {
     await calls.unlink(path);
   } catch (err) {
