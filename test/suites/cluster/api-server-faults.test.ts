@@ -1,4 +1,5 @@
-// A node whose API server is away, busy, forgetful or flooded: nothing that runs is touched, and all is told afterwards.
+// A node whose API server is down, busy, flooded or loses its history: running pods are not affected, and all statuses are
+// reported afterwards.
 import { expect, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { type ClusterWorld, readyOf, startCluster } from '../../simulate/cluster-world.ts';
@@ -7,7 +8,7 @@ function stops(world: ClusterWorld): number {
   return world.callCount('stopContainer') + world.callCount('stopPodSandbox');
 }
 
-test('away at the start: static pods run; the node, their mirror pods and statuses come with the server', async () => {
+test('static pods run while the API server is down at the start; node, mirror pods and statuses follow when it is up', async () => {
   const world = await startCluster({}, ({ api, node }) => {
     api.faults.goDown();
     node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
@@ -22,7 +23,7 @@ test('away at the start: static pods run; the node, their mirror pods and status
   expect(world.callCount('startContainer')).toBe(1);
 });
 
-test('away in the middle: nothing is touched, and what happened meanwhile is told in one go', async () => {
+test('running pods are not affected by an outage, and changes during it are reported in one write', async () => {
   const world = await startCluster();
   world.run('web');
   world.run('job', { restartPolicy: 'Never', containers: [aContainer({ name: 'j' })] });
@@ -42,7 +43,7 @@ test('away in the middle: nothing is touched, and what happened meanwhile is tol
   expect(world.api.requests.length - before).toBeLessThan(60);
 });
 
-test('away while the kubelet restarts: no container is stopped or started, and pods deleted meanwhile end afterwards', async () => {
+test('a kubelet restart during an outage stops and starts no container, and pods deleted meanwhile end afterwards', async () => {
   const world = await startCluster();
   world.run('web');
   world.run('gone');
@@ -61,7 +62,7 @@ test('away while the kubelet restarts: no container is stopped or started, and p
   expect(world.callCount('removePodSandbox')).toBe(1);
 });
 
-test('deleted while no kubelet runs: the next one ends the pod, reports its end and removes its object', async () => {
+test('a pod deleted while the kubelet is down is ended, reported and removed by the next kubelet', async () => {
   const world = await startCluster();
   world.run('web');
   world.run('done', { restartPolicy: 'Never', containers: [aContainer({ name: 'd' })] });
@@ -80,10 +81,10 @@ test('deleted while no kubelet runs: the next one ends the pod, reports its end 
   expect(world.callCount('startContainer')).toBe(2);
 });
 
-test('a kubelet that is killed again and again reports every pod as it is', async () => {
+test('a repeatedly killed kubelet reports the actual status of every pod', async () => {
   const world = await startCluster();
   for (const name of ['a', 'b', 'c']) world.run(name);
-  for (let life = 0; life < 5; life++) {
+  for (let run = 0; run < 5; run++) {
     await world.advance(150);
     await world.node.kill();
     await world.node.start();
@@ -100,7 +101,7 @@ const answers = [
   ['429', { code: 429, retryAfterSeconds: 2, times: 3 }],
   ['500', { code: 500, times: 3 }],
   ['a conflict', { code: 409, times: 2 }],
-  ['an answer that gets lost', { code: 504, times: 1, when: 'after' }],
+  ['a lost response', { code: 504, times: 1, when: 'after' }],
 ] as const;
 for (const [name, failure] of answers)
   test(`statuses survive ${name}`, async () => {
@@ -112,7 +113,7 @@ for (const [name, failure] of answers)
     expect(world.callCount('startContainer')).toBe(1);
   });
 
-test('watches that are cut or sent back to the beginning change nothing', async () => {
+test('closed and expired watches do not affect pods', async () => {
   const world = await startCluster();
   world.run('a');
   await world.advance(3_000);
@@ -127,7 +128,7 @@ test('watches that are cut or sent back to the beginning change nothing', async 
   expect(world.callCount('startContainer')).toBe(3);
 });
 
-test('a hundred pods at once: each runs, each is reported a few times, and all go when they are deleted at once', async () => {
+test('a hundred pods created at once run with a few status writes each, and are all removed when deleted at once', async () => {
   const world = await startCluster();
   const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
   for (const name of names) world.run(name, { terminationGracePeriodSeconds: 1 });
@@ -143,7 +144,7 @@ test('a hundred pods at once: each runs, each is reported a few times, and all g
   expect(world.callCount('removePodSandbox')).toBe(100);
 }, 60_000);
 
-test('a stalled API server does not hold up pods, nor the node when it answers again', async () => {
+test('a stalled API server does not delay pods, and the node recovers when it responds', async () => {
   const world = await startCluster();
   const stalled = world.api.faults.stall({ resource: 'nodes' });
   world.run('web');

@@ -1,4 +1,4 @@
-// The manager with real keys and requests, the API server's double as approver and signer, and the fake clock.
+// The certificate manager with real keys and requests, the API server double as approver and signer, on the fake clock.
 import { expect, onTestFinished, test } from 'vitest';
 import type { CertificatePair, CertificateTemplate } from '../../../src/api/ports/certificates.ts';
 import { Verbosity } from '../../../src/base/log/log.ts';
@@ -25,7 +25,7 @@ class World {
   readonly lines: string[] = [];
   readonly double: ApiServerDouble;
   readonly authority: TestAuthority;
-  /** What is on the disk. */
+  /** The pair on disk. */
   stored: CertificatePair | undefined;
   pendingKey: Secret | undefined;
   template: CertificateTemplate | undefined = clientTemplate('n');
@@ -77,7 +77,7 @@ class World {
     });
   }
 
-  /** A life of the kubelet. */
+  /** One run of the kubelet. */
   async start(over: Partial<CertificateManagerDeps> = {}) {
     const manager = this.manager(over);
     const abort = new AbortController();
@@ -106,7 +106,7 @@ class World {
   }
 }
 
-test('nothing there: asked for with the bootstrap token, issued, kept; the key of the wait is gone', async () => {
+test('without a certificate, requests one with the bootstrap token, stores it and drops the pending key', async () => {
   const world = new World();
   const { manager } = await world.start();
   expect(manager.pair()?.facts).toMatchObject({
@@ -125,13 +125,13 @@ test('nothing there: asked for with the bootstrap token, issued, kept; the key o
   });
 });
 
-test('at 80 % of its life it is replaced, with a new key and by the node itself, again and again', async () => {
+test('renews the certificate at 80 % of its lifetime with a new key, as the node, every time', async () => {
   const world = new World();
   const { manager } = await world.start();
-  const lives: (number | undefined)[] = [];
-  let told = 0;
-  manager.renewed.subscribe((seconds) => lives.push(seconds));
-  manager.changed.subscribe(() => told++);
+  const agesSeconds: (number | undefined)[] = [];
+  let changes = 0;
+  manager.renewed.subscribe((seconds) => agesSeconds.push(seconds));
+  manager.changed.subscribe(() => changes++);
   const first = manager.pair();
   await world.clock.advance(47 * minuteMs);
   expect(manager.pair()).toBe(first);
@@ -139,13 +139,13 @@ test('at 80 % of its life it is replaced, with a new key and by the node itself,
   expect(manager.pair()).not.toBe(first);
   expect(manager.pair()?.key.reveal()).not.toBe(first?.key.reveal());
   await world.clock.advance(100 * minuteMs);
-  expect([told, world.requests().length]).toEqual([3, 4]);
-  expect(lives[0]).toBeCloseTo(0.8 * hourSeconds, -2);
-  const askers = world.double.objects.list('certificatesigningrequests').map(({ spec }) => spec.username);
-  expect(new Set(askers)).toEqual(new Set(['system:bootstrap:abcdef', 'system:node:n']));
+  expect([changes, world.requests().length]).toEqual([3, 4]);
+  expect(agesSeconds[0]).toBeCloseTo(0.8 * hourSeconds, -2);
+  const requesters = world.double.objects.list('certificatesigningrequests').map(({ spec }) => spec.username);
+  expect(new Set(requesters)).toEqual(new Set(['system:bootstrap:abcdef', 'system:node:n']));
 });
 
-test('killed while the request waits: the next life finds it and asks nothing new', async () => {
+test('resumes a pending request after a restart', async () => {
   const world = new World({ decide: () => 'wait' });
   const first = await world.start();
   const [name = ''] = world.requests();
@@ -157,7 +157,7 @@ test('killed while the request waits: the next life finds it and asks nothing ne
   expect(manager.pair()).toBeDefined();
 });
 
-test('killed after it was issued and before it was kept: the next life gets the same certificate', async () => {
+test('fetches the issued certificate after a restart before it was stored', async () => {
   const world = new World();
   world.updateFails = true;
   const first = await world.start();
@@ -169,7 +169,7 @@ test('killed after it was issued and before it was kept: the next life gets the 
   expect(world.requests()).toHaveLength(1);
 });
 
-test('denied: said once with the reason, asked again with another key, less and less often', async () => {
+test('a denied request is logged once and retried with another key and increasing back-off', async () => {
   const world = new World({ decide: () => 'deny' });
   const { manager } = await world.start();
   let failures = 0;
@@ -184,7 +184,7 @@ test('denied: said once with the reason, asked again with another key, less and 
   expect(manager.pair()).toBeUndefined();
 });
 
-test('failed by the signer, then mended: the next request is issued', async () => {
+test('retries a request that the signer failed', async () => {
   let refuse = true;
   const world = new World({ seconds: hourSeconds });
   const bad = { ...clientTemplate('n'), organizations: ['others'] };
@@ -207,7 +207,7 @@ test('failed by the signer, then mended: the next request is issued', async () =
   expect(manager.pair()).toBeDefined();
 });
 
-test('the API server away: asked again until it is back; what works is kept meanwhile', async () => {
+test('retries while the API server is down, and keeps using the valid certificate', async () => {
   const world = new World();
   const { manager } = await world.start();
   const first = manager.pair();
@@ -219,16 +219,16 @@ test('the API server away: asked again until it is back; what works is kept mean
   expect(manager.pair()).not.toBe(first);
 });
 
-test('not approved within a quarter of an hour: asked for again, by the same name', async () => {
+test('repeats a request under the same name if it is not approved within 15 minutes', async () => {
   const world = new World({ decide: () => 'wait' });
   await world.start();
   await world.clock.advance(40 * minuteMs);
   expect(world.requests()).toHaveLength(1);
-  const asked = world.double.requestLines().filter((line) => line.startsWith('create certificatesigning'));
-  expect(asked.length).toBeGreaterThan(1);
+  const created = world.double.requestLines().filter((line) => line.startsWith('create certificatesigning'));
+  expect(created.length).toBeGreaterThan(1);
 });
 
-test('a request that somebody deletes is made again', async () => {
+test('creates a deleted request again', async () => {
   const world = new World({ decide: () => 'wait' });
   await world.start();
   const [name = ''] = world.requests();
@@ -238,7 +238,7 @@ test('a request that somebody deletes is made again', async () => {
   expect(world.lines.join('')).toContain('was deleted');
 });
 
-test('expired at the start, and what cannot be read: both are replaced', async () => {
+test('replaces a certificate that is expired or unreadable at the start', async () => {
   const world = new World();
   const first = await world.start();
   await first.stop();
@@ -257,21 +257,21 @@ test('expired at the start, and what cannot be read: both are replaced', async (
   expect(world.lines.join('')).toContain('Failed to read the certificate, requesting another one');
 });
 
-test('a clock that is a day ahead: a certificate that is over when it comes is not asked for without a pause', async () => {
+test('a clock a day ahead: a certificate that is expired on arrival is not requested in a tight loop', async () => {
   const world = new World();
   world.authority.skewMs = -24 * hourSeconds * 1000;
   const { manager } = await world.start({ exitAfterMs: undefined });
   await world.clock.advance(10 * minuteMs);
   expect(world.requests().length).toBeLessThan(25);
   expect(world.lines.join('')).toContain('not valid by the clock of this machine');
-  // The server may know better: it is shown what there is.
+  // The server's clock may be right, so the certificate is presented anyway.
   expect(manager.pair()).toBeDefined();
   world.authority.skewMs = 0;
   await world.clock.advance(minuteMs);
   expect(manager.current()).toBeDefined();
 });
 
-test('a clock that is behind: the certificate is used, and the doubt is told', async () => {
+test('a clock that is behind: the certificate is used, with a warning', async () => {
   const world = new World();
   world.authority.skewMs = 10 * minuteMs;
   const { manager } = await world.start();
@@ -279,7 +279,7 @@ test('a clock that is behind: the certificate is used, and the doubt is told', a
   expect(world.lines.join('')).toContain('not valid by the clock of this machine');
 });
 
-test('refused for five minutes without a certificate: the kubelet ends, so that a next one begins anew', async () => {
+test('fails the kubelet after five minutes of rejections without a valid certificate', async () => {
   const world = new World();
   world.double.faults.fail({ resource: 'certificatesigningrequests' }, { code: 401, times: 1000 });
   const { failure } = await world.start();
@@ -289,7 +289,7 @@ test('refused for five minutes without a certificate: the kubelet ends, so that 
   expect(String(failure())).toContain('no valid client certificate');
 });
 
-test('the server away for long without a certificate: the kubelet goes on', async () => {
+test('keeps the kubelet running without a certificate while the API server is down', async () => {
   const world = new World();
   world.double.faults.goDown();
   const { failure, manager } = await world.start();
@@ -300,7 +300,7 @@ test('the server away for long without a certificate: the kubelet goes on', asyn
   expect(manager.pair()).toBeDefined();
 });
 
-test('without rotation a first certificate is asked for, and no other', async () => {
+test('without rotation, requests the first certificate only', async () => {
   const world = new World();
   const { manager } = await world.start({ rotate: false });
   const first = manager.pair();
@@ -309,7 +309,7 @@ test('without rotation a first certificate is asked for, and no other', async ()
   expect([manager.pair(), world.requests().length]).toEqual([first, 1]);
 });
 
-test('what a kubeconfig holds is used, kept and replaced at once', async () => {
+test('uses and stores the certificate of a kubeconfig, and renews it at once', async () => {
   const world = new World();
   const { cert, key } = world.authority.issue({
     commonName: 'admin',
@@ -327,7 +327,7 @@ test('what a kubeconfig holds is used, kept and replaced at once', async () => {
   await stopped;
 });
 
-test('a node that was renamed asks with the token: its old certificate may not ask for the new name', async () => {
+test('a renamed node requests with the bootstrap token, since its old certificate may not request the new name', async () => {
   const world = new World();
   const { manager } = await world.start();
   world.template = clientTemplate('renamed');
@@ -337,7 +337,7 @@ test('a node that was renamed asks with the token: its old certificate may not a
   expect(world.double.requests.filter(({ code }) => code === 403)).toEqual([]);
 });
 
-test('nothing to ask for yet; then addresses; then others while the first request still waits', async () => {
+test('requests once addresses are known, and again when they change while the first request is pending', async () => {
   const world = new World({ decide: ({ metadata }) => (metadata?.name === 'none' ? 'approve' : 'wait') });
   world.template = undefined;
   const { manager } = await world.start({ pendingKey: undefined });
@@ -356,7 +356,7 @@ test('nothing to ask for yet; then addresses; then others while the first reques
   expect(world.requests()).toHaveLength(2);
 });
 
-test('metrics: what is left of its life, how long those before lived, how often it failed', async () => {
+test('metrics report the remaining lifetime, the age of replaced certificates and the failures', async () => {
   const world = new World();
   const registry = new Metrics();
   const manager = world.manager();

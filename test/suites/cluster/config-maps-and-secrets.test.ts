@@ -1,5 +1,5 @@
-// A whole node in memory: pods get config maps, secrets and tokens from the API server within what a node may ask for, also
-// when those come late, change, or the server is away.
+// ConfigMaps, Secrets and tokens of pods from the API server, within a node's rights: also when they are created late,
+// change, or the server is down.
 import { expect, test } from 'vitest';
 import { aContainer } from '../../builders/builders.ts';
 import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
@@ -49,7 +49,7 @@ function watched(world: ClusterWorld): readonly string[] {
     .toSorted();
 }
 
-test('a pod gets what it refers to, by requests that a node may make, until it is gone', async () => {
+test('a pod gets its objects by requests that a node may make, and watches end with the pod', async () => {
   const world = await startCluster();
   configMap(world, '1');
   secret(world);
@@ -78,7 +78,7 @@ test('a pod gets what it refers to, by requests that a node may make, until it i
   expect(watched(world)).toEqual([]);
 });
 
-test('objects that come late are waited for; a change is in the volume at once', async () => {
+test('a pod waits for missing objects, and a change appears in the volume at once', async () => {
   const world = await startCluster();
   secret(world);
   const uid = run(world);
@@ -92,7 +92,7 @@ test('objects that come late are waited for; a change is in the volume at once',
   expect(content(world, uid, 'configmap/conf', 'value')).toBe('2');
 });
 
-test('while the server is away nothing is touched, through a restart, and changes arrive afterwards', async () => {
+test('an outage and a kubelet restart leave pods and volumes untouched, and changes arrive afterwards', async () => {
   const world = await startCluster();
   configMap(world, '1');
   secret(world);

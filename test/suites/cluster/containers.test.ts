@@ -1,11 +1,11 @@
-// What containers of a cluster's pods get and how that is told: objects, services, hooks, ephemeral containers, last words.
+// Containers of pods in a cluster: environment, hooks, ephemeral containers, termination messages, logs.
 import { describe, expect, test } from 'vitest';
 import type { ContainerConfig } from '../../../src/api/cri/generated/runtime/v1/api.ts';
 import type { ContainerStatus } from '../../../src/api/k8s/types.ts';
 import { aContainer } from '../../builders/builders.ts';
 import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 
-function made(world: ClusterWorld, name = 'c'): readonly ContainerConfig[] {
+function createdConfigs(world: ClusterWorld, name = 'c'): readonly ContainerConfig[] {
   return world.node.cri.calls
     .filter(({ method }) => method === 'CreateContainer')
     .map(({ request }) => (request as { config: ContainerConfig }).config)
@@ -22,7 +22,7 @@ function status(world: ClusterWorld, name: string): ContainerStatus | undefined 
   return world.pod(name)?.status?.containerStatuses?.[0];
 }
 
-function told(world: ClusterWorld, name: string): readonly string[] {
+function eventLines(world: ClusterWorld, name: string): readonly string[] {
   return world.node.eventLines(world.pod(name)?.metadata?.uid ?? '');
 }
 
@@ -32,7 +32,7 @@ describe('environment', () => {
     { name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'keys', key: 'password' } } },
   ];
 
-  test('from objects, and the services that there are', async () => {
+  test('comes from objects and from existing services', async () => {
     const world = await startCluster();
     world.api.objects.create('configmaps', {
       metadata: { name: 'settings', namespace: 'default' },
@@ -50,7 +50,7 @@ describe('environment', () => {
     world.run('web', { containers: [aContainer({ env })] });
     await world.advance(5_000);
     expect(world.phase('web')).toBe('Running');
-    expect(envOf(made(world)[0])).toMatchObject({
+    expect(envOf(createdConfigs(world)[0])).toMatchObject({
       LEVEL: 'high',
       PASSWORD: 'pass-word',
       MY_DB_SERVICE_HOST: '10.96.0.9',
@@ -60,32 +60,32 @@ describe('environment', () => {
     expect(world.forbidden()).toEqual([]);
   });
 
-  test('what is missing is told, and the container starts when it comes', async () => {
+  test('a missing object is reported, and the container starts when it is created', async () => {
     const world = await startCluster();
     world.run('web', { containers: [aContainer({ env: env.slice(0, 1) })] });
     await world.advance(5_000);
     const message = 'configmap "settings" not found';
     expect(status(world, 'web')?.state?.waiting).toEqual({ reason: 'CreateContainerConfigError', message });
-    expect(told(world, 'web')).toContain(`Failed: Error: ${message}`);
+    expect(eventLines(world, 'web')).toContain(`Failed: Error: ${message}`);
     world.api.objects.create('configmaps', {
       metadata: { name: 'settings', namespace: 'default' },
       data: { level: 'late' },
     });
     await world.advance(90_000);
     expect(world.phase('web')).toBe('Running');
-    expect(envOf(made(world).at(-1))['LEVEL']).toBe('late');
+    expect(envOf(createdConfigs(world).at(-1))['LEVEL']).toBe('late');
     expect(status(world, 'web')?.restartCount).toBe(0);
   });
 });
 
 describe('hooks', () => {
-  test('a postStart hook that fails ends the container, and only the status tells why', async () => {
+  test('a failed postStart hook ends the container, and only the status reports the cause', async () => {
     const world = await startCluster();
     const postStart = { exec: { command: ['sh', '-c', 'echo a-secret; exit 7'] } };
     const container = aContainer({ lifecycle: { postStart }, terminationMessagePolicy: 'File' });
     world.run('web', { terminationGracePeriodSeconds: 1, containers: [container] });
     await world.advance(30_000);
-    const events = told(world, 'web');
+    const events = eventLines(world, 'web');
     expect(events).toEqual(
       expect.arrayContaining([
         'Created: Created container: c',
@@ -98,19 +98,19 @@ describe('hooks', () => {
     expect(status(world, 'web')?.restartCount).toBeGreaterThan(0);
   });
 
-  test('the next container waits for the hook of the one before it', async () => {
+  test('the next container waits for the postStart hook of the previous one', async () => {
     const world = await startCluster();
     const first = aContainer({ lifecycle: { postStart: { sleep: { seconds: 5 } } } });
     world.run('web', { containers: [first, aContainer({ name: 'd' })] });
     await world.advance(4_000);
-    expect([made(world, 'c').length, made(world, 'd').length]).toEqual([1, 0]);
+    expect([createdConfigs(world, 'c').length, createdConfigs(world, 'd').length]).toEqual([1, 0]);
     await world.advance(4_000);
-    expect([made(world, 'c').length, made(world, 'd').length]).toEqual([1, 1]);
+    expect([createdConfigs(world, 'c').length, createdConfigs(world, 'd').length]).toEqual([1, 1]);
     expect(world.ready('web')).toBe('True');
   });
 });
 
-test('an ephemeral container joins a running pod, sees the processes of its target, and changes nothing else', async () => {
+test('an ephemeral container joins a running pod, shares the PID namespace of its target, and affects no other container', async () => {
   const world = await startCluster();
   world.run('web');
   await world.advance(5_000);
@@ -124,7 +124,7 @@ test('an ephemeral container joins a running pod, sees the processes of its targ
     'ephemeralcontainers',
   );
   await world.advance(10_000);
-  expect(made(world, 'debug')[0]?.linux?.securityContext?.namespaceOptions).toMatchObject({
+  expect(createdConfigs(world, 'debug')[0]?.linux?.securityContext?.namespaceOptions).toMatchObject({
     pid: 3,
     targetId: target,
   });
@@ -136,7 +136,7 @@ test('an ephemeral container joins a running pod, sees the processes of its targ
   ]);
 });
 
-test('the last words of a container are in its status, also those of its log', async () => {
+test('the termination message is in the status, from its file or from the log', async () => {
   const world = await startCluster();
   const container = aContainer({ command: ['sh', '-c', 'sleep 5; exit 3'] });
   world.run('job', { restartPolicy: 'Never', containers: [container] });
@@ -147,7 +147,7 @@ test('the last words of a container are in its status, also those of its log', a
   expect(status(world, 'job')?.state?.terminated).toMatchObject({ exitCode: 3, message: 'I am done' });
 });
 
-test('a log is linked under its old name, and nothing of the pod is left when it has gone', async () => {
+test('a log is linked under its legacy name, and a removed pod leaves nothing behind', async () => {
   const world = await startCluster();
   world.run('web', { terminationGracePeriodSeconds: 1 });
   await world.advance(5_000);
@@ -164,18 +164,18 @@ test('a log is linked under its old name, and nothing of the pod is left when it
   expect([...world.node.files.keys()].filter((path) => path.includes(`/pods/${uid}/`))).toEqual([]);
 });
 
-test('a pod whose runtime class is not there says so, and runs when it comes', async () => {
+test('a pod with a missing RuntimeClass reports it, and runs when the class is created', async () => {
   const world = await startCluster();
   world.run('web', { runtimeClassName: 'kata' });
   await world.advance(5_000);
   expect(world.callCount('runPodSandbox')).toBe(0);
-  expect(told(world, 'web').join('\n')).toContain('FailedCreatePodSandBox');
+  expect(eventLines(world, 'web').join('\n')).toContain('FailedCreatePodSandBox');
   world.api.objects.create('runtimeclasses', { metadata: { name: 'kata' }, handler: '' });
   await world.advance(60_000);
   expect(world.phase('web')).toBe('Running');
 });
 
-test('a sysctl that is not allowed is refused with its reason', async () => {
+test('a pod with a forbidden sysctl is rejected with the reason', async () => {
   const world = await startCluster();
   world.run('web', { securityContext: { sysctls: [{ name: 'kernel.sem', value: '1' }] } });
   await world.advance(3_000);

@@ -1,4 +1,4 @@
-// Resizes of running pods, end to end in memory: asked for at the API server, granted, carried out and told by the kubelet.
+// In-place resize of running pods in memory: requested at the API server, admitted, actuated and reported by the kubelet.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Container, PodCondition } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
@@ -13,7 +13,7 @@ class Scene extends ClusterWorld {
     return scene;
   }
 
-  /** A pod with one container that asks for these: `500m/1 256Mi/512Mi`, the request before the limit. */
+  /** Runs a pod with one container with these resources: `500m/1 256Mi/512Mi`, requests before limits. */
   async runs(
     name: string,
     amounts: string,
@@ -38,11 +38,11 @@ class Scene extends ClusterWorld {
   }
 
   conditions(name: string): readonly string[] {
-    const told = this.pod(name)?.status?.conditions ?? [];
-    return told.filter(({ type }) => type.startsWith('PodResize')).map(words);
+    const all = this.pod(name)?.status?.conditions ?? [];
+    return all.filter(({ type }) => type.startsWith('PodResize')).map(words);
   }
 
-  /** What the status says of the first container: `allocated 500m 256Mi, has 500m/1 256Mi/512Mi`. */
+  /** The resources in the status of the first container: `allocated 500m 256Mi, has 500m/1 256Mi/512Mi`. */
   has(name: string): string {
     const status = this.pod(name)?.status?.containerStatuses?.[0];
     const { cpu = '-', memory = '-' } = status?.allocatedResources ?? {};
@@ -51,7 +51,7 @@ class Scene extends ClusterWorld {
     return `allocated ${cpu} ${memory}, has ${pair('cpu')} ${pair('memory')}`;
   }
 
-  /** What the runtime was told of running containers. */
+  /** The UpdateContainerResources calls. */
   updates(): readonly string[] {
     return this.node.cri.calls.flatMap(({ method, request }) => {
       if (method.toLowerCase() !== 'updatecontainerresources') return [];
@@ -101,7 +101,7 @@ function resources(amounts: string): NonNullable<Container['resources']> {
 
 const mi = 1024n * 1024n;
 
-test('a resize is granted, carried out while the container runs, and told', async () => {
+test('a resize is admitted, actuated without a restart, and reported', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   expect(scene.has('web')).toBe('allocated 500m 256Mi, has 500m/1 256Mi/512Mi');
@@ -125,7 +125,7 @@ test('a resize is granted, carried out while the container runs, and told', asyn
   expect(scene.pod('web')?.status?.observedGeneration).toBe(2);
 });
 
-test('the pod grows before its container, and shrinks after it', async () => {
+test('the pod cgroup grows before its container, and shrinks after it', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '1/1 512Mi/512Mi');
   const seen = watchOrder(scene, 'web');
@@ -142,7 +142,7 @@ test('the pod grows before its container, and shrinks after it', async () => {
   });
 });
 
-/** What was told to the pod's cgroup and to the runtime, in the order in which it was, since it was last asked. */
+/** Returns the writes to the pod's cgroup and the runtime calls since the last call, in order. */
 function watchOrder(scene: Scene, name: string): () => readonly string[] {
   const { cgroups } = scene.node;
   const uid = scene.pod(name)?.metadata?.uid ?? '';
@@ -169,7 +169,7 @@ function watchOrder(scene: Scene, name: string): () => readonly string[] {
   };
 }
 
-test('RestartContainer: the container is made anew with the other amounts, and nothing else is', async () => {
+test('RestartContainer recreates only that container, with the new resources', async () => {
   const scene = await Scene.open();
   const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
   await scene.runs('web', '500m/1 256Mi/512Mi', { container: { resizePolicy } });
@@ -184,7 +184,7 @@ test('RestartContainer: the container is made anew with the other amounts, and n
   expect([scene.conditions('web'), scene.eventLines('web').length]).toEqual([[], 2]);
 });
 
-test('a sidecar is resized like any other container', async () => {
+test('a sidecar is resized like a regular container', async () => {
   const scene = await Scene.open();
   const proxy = aContainer({
     name: 'proxy',
@@ -199,7 +199,7 @@ test('a sidecar is resized like any other container', async () => {
   expect(status?.restartCount).toBe(0);
 });
 
-test('what the node can never have is infeasible; taking it back clears that', async () => {
+test('a resize beyond the capacity is Infeasible, and reverting it clears the condition', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   scene.resize('web', '3/4 256Mi/512Mi');
@@ -214,7 +214,7 @@ test('what the node can never have is infeasible; taking it back clears that', a
   expect([scene.conditions('web'), scene.updates()]).toEqual([[], []]);
 });
 
-test('never is what the node has without its reservations; what eviction keeps free is only not there now', async () => {
+test('a resize beyond the capacity less reservations is Infeasible; one beyond the eviction threshold is Deferred', async () => {
   const scene = await Scene.open({ config: { evictionHard: { 'memory.available': '100Mi' } } });
   await scene.runs('web', '500m/1 256Mi/512Mi');
   scene.resize('web', '500m/1 7600Mi/8Gi');
@@ -229,7 +229,7 @@ test('never is what the node has without its reservations; what eviction keeps f
   ]);
 });
 
-test('what there is no room for waits, and is granted when another pod ends', async () => {
+test('a deferred resize is admitted when another pod ends', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   await scene.runs('other', '1/1 256Mi/256Mi');
@@ -248,7 +248,7 @@ test('what there is no room for waits, and is granted when another pod ends', as
   expect(scene.conditions('web')).toEqual([]);
 });
 
-test('of those that wait the one of higher priority goes first, then the one of the better class', async () => {
+test('deferred resizes are admitted by priority, then by QoS class', async () => {
   const scene = await Scene.open();
   await scene.runs('low', '300m/1 64Mi/64Mi');
   await scene.runs('exact', '300m/300m 64Mi/64Mi');
@@ -271,7 +271,7 @@ test('of those that wait the one of higher priority goes first, then the one of 
   expect(waiting()).toEqual(['low']);
 });
 
-test('a memory limit is not set below what is used; it is tried again until it can be', async () => {
+test('a memory limit below the current usage is retried until the usage has dropped', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   scene.node.cri.setUsage('c', { workingSetBytes: 300 << 20 });
@@ -282,7 +282,7 @@ test('a memory limit is not set below what is used; it is tried again until it c
   ]);
   expect([scene.updates(), scene.phase('web')]).toEqual([[], 'Running']);
   expect(scene.explanation('web')).toMatch(/^it is being resized; the last attempt failed: cannot decrease/);
-  // What was allocated is told, and what it still has.
+  // The status reports the allocated and the actual resources.
   expect(scene.has('web')).toBe('allocated 500m 128Mi, has 500m/1 256Mi/512Mi');
   scene.node.cri.setUsage('c', { workingSetBytes: 100 << 20 });
   await scene.advance(15_000);
@@ -292,7 +292,7 @@ test('a memory limit is not set below what is used; it is tried again until it c
   ]);
 });
 
-test('killed in the middle of a resize, the next life finishes it without a restart', async () => {
+test('a kubelet killed during a resize completes it after a restart, without restarting the container', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   const stall = scene.node.cri.faults.stall('updateContainerResources');
@@ -311,7 +311,7 @@ test('killed in the middle of a resize, the next life finishes it without a rest
   ]);
 });
 
-test('asked for while no kubelet runs: decided by the next one, by what was allocated before', async () => {
+test('a resize requested while the kubelet is down is decided by the next one, from the checkpointed allocation', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   await scene.runs('other', '1/1 256Mi/256Mi');
@@ -323,7 +323,7 @@ test('asked for while no kubelet runs: decided by the next one, by what was allo
   expect([scene.phase('web'), scene.phase('other'), scene.updates()]).toEqual(['Running', 'Running', []]);
 });
 
-test('a node that shrank between two starts keeps to upstream’s answer for what no longer fits, and the rest runs on', async () => {
+test('a node that shrank between two starts rejects what no longer fits, as upstream, and the rest keeps running', async () => {
   const scene = await Scene.open();
   await scene.runs('first', '1/1 256Mi/256Mi');
   await scene.runs('second', '900m/900m 256Mi/256Mi');
@@ -334,7 +334,7 @@ test('a node that shrank between two starts keeps to upstream’s answer for wha
   expect(new Set([scene.phase('first'), scene.phase('second')])).toEqual(new Set(['Failed', 'Running']));
 });
 
-test('a pod that runs as it asks is not touched by a restart, and both files are what was allocated', async () => {
+test('a kubelet restart does not touch an allocated pod, and both checkpoints hold its allocation', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   await scene.node.kill();
@@ -352,7 +352,7 @@ test('a pod that runs as it asks is not touched by a restart, and both files are
   expect(scene.node.stateFiles.get('/var/lib/kubelet/allocated_pods_state')).toContain('"data":"{}"');
 });
 
-test('a pod that went while no kubelet ran is not remembered; a resize taken back meanwhile is not told', async () => {
+test('a pod removed while the kubelet is down leaves the checkpoints, and a resize reverted meanwhile is not reported', async () => {
   const scene = await Scene.open();
   await scene.runs('gone', '100m/1 64Mi/64Mi');
   await scene.runs('web', '500m/1 256Mi/512Mi');
@@ -369,7 +369,7 @@ test('a pod that went while no kubelet ran is not remembered; a resize taken bac
   expect([...scene.node.stateFiles.values()].join('')).not.toContain(uid);
 });
 
-test('a static pod with a UID of its own keeps what it was allocated, and begins anew when it comes back', async () => {
+test('a static pod with its own UID keeps its allocation, and starts with a new one when it is restored', async () => {
   const scene = await Scene.open();
   const write = (cpu: string): void =>
     scene.node.write(
@@ -384,11 +384,11 @@ test('a static pod with a UID of its own keeps what it was allocated, and begins
   await scene.advance(3_000);
   write('200m');
   await scene.advance(3_000);
-  const told = (): readonly string[] =>
+  const conditions = (): readonly string[] =>
     (scene.node.status('uid-own')?.conditions ?? [])
       .filter(({ type }) => type.startsWith('PodResize'))
       .map(words);
-  expect([shares(), told(), scene.updates()]).toEqual([
+  expect([shares(), conditions(), scene.updates()]).toEqual([
     102n,
     ['PodResizePending undefined Infeasible: In-place resize of static-pods is not supported'],
     [],
@@ -397,10 +397,10 @@ test('a static pod with a UID of its own keeps what it was allocated, and begins
   await scene.advance(100);
   write('200m');
   await scene.advance(60_000);
-  expect([shares(), told()]).toEqual([204n, []]);
+  expect([shares(), conditions()]).toEqual([204n, []]);
 });
 
-test('without the files of an earlier life nothing that runs is disturbed', async () => {
+test('missing checkpoints do not disturb running pods', async () => {
   const scene = await Scene.open();
   await scene.runs('web', '500m/1 256Mi/512Mi');
   await scene.node.stop();
@@ -415,7 +415,7 @@ test('without the files of an earlier life nothing that runs is disturbed', asyn
   ]);
 });
 
-test('without the gate a changed spec changes nothing, and nothing is written', async () => {
+test('without the feature gate a changed spec has no effect, and no checkpoint is written', async () => {
   const scene = await Scene.open({ gates: { InPlacePodVerticalScaling: false } });
   await scene.runs('web', '500m/1 256Mi/512Mi');
   scene.change('web', (pod) => ({

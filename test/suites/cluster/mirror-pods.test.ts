@@ -1,4 +1,4 @@
-// Mirror pods end to end in memory: what upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go expect of a node.
+// Mirror pods in memory, after upstream's mirror_pod_test.go and mirror_pod_grace_period_test.go.
 import { expect, test } from 'vitest';
 import { aPod } from '../../builders/builders.ts';
 import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
@@ -40,7 +40,7 @@ test('a mirror pod shows the last of many edits made during the grace period', a
 });
 
 test.each(['edited', 'removed'])(
-  'a mirror pod stays while a kubelet that was restarted ends the static pod that was %s',
+  'a mirror pod stays while a restarted kubelet ends the static pod that was %s',
   async (how) => {
     const world = await startCluster();
     const before = await running(world, 'first');
@@ -52,7 +52,7 @@ test.each(['edited', 'removed'])(
     await world.node.start();
     await expectUnchanged(world, before, 10_000);
     stall.release();
-    // The kubelet asks for a whole grace period once more.
+    // The kubelet starts a whole grace period again.
     await expectUnchanged(world, before, 8_000);
     await world.advance(60_000);
     if (how === 'removed') expect(world.pod('web-n')).toBeUndefined();
@@ -60,7 +60,7 @@ test.each(['edited', 'removed'])(
   },
 );
 
-test('a mirror pod that is deleted with a grace period is replaced while its static pod runs on', async () => {
+test('a mirror pod deleted with a grace period is replaced while its static pod keeps running', async () => {
   const world = await startCluster();
   const before = await running(world, 'first');
   world.delete('web-n', 30);
@@ -69,7 +69,7 @@ test('a mirror pod that is deleted with a grace period is replaced while its sta
   expect(world.callCount('startContainer')).toBe(1);
 });
 
-test('a mirror pod that a user has changed keeps its UID, and its static pod runs on', async () => {
+test('a mirror pod changed by a user keeps its UID, and its static pod keeps running', async () => {
   const world = await startCluster();
   const before = await running(world, 'first');
   world.change('web-n', (pod) => ({
@@ -93,24 +93,27 @@ test.each([
       world.api.objects.delete('namespaces', '', 'gone');
     },
   ],
-])('a mirror pod whose namespace %s is retried with its back-off, one line each', async (_how, prepare) => {
-  const world = await startCluster();
-  await prepare(world);
-  world.node.write('web.json', aPod({ name: 'web', uid: 'first', namespace: 'gone' }));
-  const attempts = (): number =>
-    world.api.requestLines().filter((line) => line === 'create pods gone').length;
-  // A busy node: pods come and go, and their statuses change, several times a second.
-  for (let round = 0; round < 30; round++) {
-    world.run(`busy-${round}`);
-    await world.advance(500);
-    world.delete(`busy-${round}`, 0);
-    await world.advance(500);
-  }
-  // After 0, 0.5, 1.5, 3.5, 7.5, 15.5 s and then every 10 to 12 s.
-  expect(attempts()).toBeGreaterThan(4);
-  expect(attempts()).toBeLessThan(9);
-  expect(world.node.logged('Failed to sync mirror pod')).toHaveLength(attempts());
-});
+])(
+  'a mirror pod whose namespace %s is retried with back-off and one log line per attempt',
+  async (_how, prepare) => {
+    const world = await startCluster();
+    await prepare(world);
+    world.node.write('web.json', aPod({ name: 'web', uid: 'first', namespace: 'gone' }));
+    const attempts = (): number =>
+      world.api.requestLines().filter((line) => line === 'create pods gone').length;
+    // A busy node: pods and statuses change several times a second.
+    for (let round = 0; round < 30; round++) {
+      world.run(`busy-${round}`);
+      await world.advance(500);
+      world.delete(`busy-${round}`, 0);
+      await world.advance(500);
+    }
+    // After 0, 0.5, 1.5, 3.5, 7.5, 15.5 s and then every 10 to 12 s.
+    expect(attempts()).toBeGreaterThan(4);
+    expect(attempts()).toBeLessThan(9);
+    expect(world.node.logged('Failed to sync mirror pod')).toHaveLength(attempts());
+  },
+);
 
 test('a mirror pod keeps its transition and start times when the kubelet is restarted', async () => {
   const world = await startCluster();
@@ -126,7 +129,7 @@ test('a mirror pod keeps its transition and start times when the kubelet is rest
   expect(world.requestCount('patch pods/status default/web-n')).toBe(patches);
 });
 
-test('a mirror pod keeps its times when the API server answers only later', async () => {
+test('a mirror pod keeps its times when the API server responds late', async () => {
   const world = await startCluster();
   await running(world, 'first');
   const before = world.pod('web-n');
@@ -140,7 +143,7 @@ test('a mirror pod keeps its times when the API server answers only later', asyn
   expect(world.pod('web-n')?.status).toEqual(before?.status);
 });
 
-test('a static pod does not take over the times of a mirror pod that shows another one', async () => {
+test('a static pod does not take over the times of a mirror pod of another static pod', async () => {
   const world = await startCluster();
   await running(world, 'first');
   const before = world.pod('web-n');

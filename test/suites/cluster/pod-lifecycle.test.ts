@@ -1,9 +1,9 @@
-// What a node of a cluster does, end to end in memory.
+// The lifecycle of nodes and pods in a cluster, in memory.
 import { expect, test } from 'vitest';
 import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
 import { readyOf, startCluster } from '../../simulate/cluster-world.ts';
 
-test('the node registers, is ready, has its lease, and everything within what a node may do', async () => {
+test('the node registers, becomes Ready and renews its lease, within the rights of a node', async () => {
   const world = await startCluster();
   expect(readyOf(world.nodeObject()?.status)).toBe('True');
   expect(world.nodeObject()?.metadata?.labels).toMatchObject({ 'kubernetes.io/hostname': 'n' });
@@ -16,7 +16,7 @@ test('the node registers, is ready, has its lease, and everything within what a 
   expect(reasons).toContain('Starting');
 });
 
-test('a bound pod runs and is ready; deleted, its object goes when nothing of it is left', async () => {
+test('a bound pod runs and becomes Ready; its deletion completes after its clean-up', async () => {
   const world = await startCluster();
   world.run('web');
   await world.advance(3_000);
@@ -31,7 +31,7 @@ test('a bound pod runs and is ready; deleted, its object goes when nothing of it
   expect(world.forbidden()).toEqual([]);
 });
 
-test('a pod that ends by itself is reported, and not started again by the next kubelet', async () => {
+test('a completed pod is reported, and not started again after a kubelet restart', async () => {
   const world = await startCluster();
   world.run('job', { restartPolicy: 'Never', containers: [aContainer({ command: ['sh', '-c', 'exit 3'] })] });
   await world.advance(5_000);
@@ -44,9 +44,9 @@ test('a pod that ends by itself is reported, and not started again by the next k
   expect(world.phase('job')).toBe('Failed');
 });
 
-test('a pod that is not admitted is Failed with the reason', async () => {
+test('a rejected pod is Failed with the reason', async () => {
   const world = await startCluster();
-  world.run('other', { nodeSelector: { 'kubernetes.io/hostname': 'elsewhere' } });
+  world.run('other', { nodeSelector: { 'kubernetes.io/hostname': 'another-node' } });
   await world.advance(2_000);
   expect(world.phase('other')).toBe('Failed');
   expect(world.pod('other')?.status?.reason).toBe('NodeAffinity');
@@ -55,7 +55,7 @@ test('a pod that is not admitted is Failed with the reason', async () => {
   expect(world.pod('other')).toBeUndefined();
 });
 
-test('a pod with a finalizer ends and its object stays', async () => {
+test('a deleted pod with a finalizer ends, and its object stays', async () => {
   const world = await startCluster();
   world.run('kept', { finalizers: ['example.com/wait'], terminationGracePeriodSeconds: 1 });
   await world.advance(3_000);
@@ -66,7 +66,7 @@ test('a pod with a finalizer ends and its object stays', async () => {
   expect(world.phase('kept')).toMatch(/Failed|Succeeded/);
 });
 
-test('a pod that is force-deleted ends, and one of the same name after it runs on its own', async () => {
+test('a force-deleted pod ends, and a new pod of the same name runs independently', async () => {
   const world = await startCluster();
   const before = world.run('web', { uid: 'uid-1' });
   await world.advance(3_000);
@@ -79,7 +79,7 @@ test('a pod that is force-deleted ends, and one of the same name after it runs o
   expect(world.callCount('removePodSandbox')).toBe(1);
 });
 
-test('a static pod has a mirror pod with its status, which comes back when somebody deletes it', async () => {
+test('a static pod has a mirror pod with its status, which is recreated when it is deleted', async () => {
   const world = await startCluster();
   world.node.write('web.json', aPod({ name: 'web', uid: 'static-uid' }));
   await world.advance(5_000);
@@ -104,7 +104,7 @@ test('a static pod has a mirror pod with its status, which comes back when someb
   expect(world.forbidden()).toEqual([]);
 });
 
-test('another manifest under the same name replaces the mirror pod', async () => {
+test('a manifest with another UID and the same name replaces the mirror pod', async () => {
   const world = await startCluster();
   world.node.write('web.json', aPod({ name: 'web', uid: 'first' }));
   await world.advance(5_000);
@@ -114,7 +114,7 @@ test('another manifest under the same name replaces the mirror pod', async () =>
   expect(world.ready('web-n')).toBe('True');
 });
 
-test('nothing that the kubelet wrote itself makes it ask the runtime again', async () => {
+test('the kubelet’s own writes do not cause calls to the runtime', async () => {
   const world = await startCluster();
   world.run('web');
   await world.advance(5_000);
@@ -126,13 +126,15 @@ test('nothing that the kubelet wrote itself makes it ask the runtime again', asy
   expect(patches).toBeLessThanOrEqual(4);
 });
 
-const asking = (cpu: string): PodOver => ({ containers: [aContainer({ resources: { requests: { cpu } } })] });
+const requesting = (cpu: string): PodOver => ({
+  containers: [aContainer({ resources: { requests: { cpu } } })],
+});
 
-test('a pod that asks for more than is left is Failed, and told so by an event', async () => {
+test('a pod that requests more than is free is Failed, with an event', async () => {
   const world = await startCluster();
-  world.run('first', asking('1500m'));
+  world.run('first', requesting('1500m'));
   await world.advance(3_000);
-  world.run('second', asking('1'));
+  world.run('second', requesting('1'));
   await world.advance(3_000);
   expect([world.phase('first'), world.phase('second')]).toEqual(['Running', 'Failed']);
   const message = "Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000";
@@ -144,12 +146,12 @@ test('a pod that asks for more than is left is Failed, and told so by an event',
   expect(events.find(({ reason }) => reason === 'OutOfcpu')?.message).toBe(message);
 });
 
-test('a critical pod takes the place of another, which is Failed with the reason', async () => {
+test('a critical pod preempts another, which is Failed with the reason', async () => {
   const world = await startCluster();
-  world.run('small', asking('500m'));
-  world.run('large', asking('1500m'));
+  world.run('small', requesting('500m'));
+  world.run('large', requesting('1500m'));
   await world.advance(3_000);
-  world.run('critical', { ...asking('1'), priority: 2_000_000_000 });
+  world.run('critical', { ...requesting('1'), priority: 2_000_000_000 });
   await world.advance(60_000);
   expect([world.phase('small'), world.phase('large'), world.phase('critical')]).toEqual([
     'Running',
@@ -162,7 +164,7 @@ test('a critical pod takes the place of another, which is Failed with the reason
   );
 });
 
-test('a container that is added to a running pod is started beside the others', async () => {
+test('an ephemeral container added to a running pod is started', async () => {
   const world = await startCluster();
   world.run('debugged');
   await world.advance(3_000);
@@ -182,7 +184,7 @@ test('a container that is added to a running pod is started beside the others', 
   expect(status?.containerStatuses?.[0]).toMatchObject({ containerID: id, restartCount: 0 });
 });
 
-test('a readiness gate that somebody opens makes the pod ready', async () => {
+test('a readiness gate that turns True makes the pod Ready', async () => {
   const world = await startCluster();
   world.run('gated', { readinessGates: [{ conditionType: 'example.com/gate' }] });
   await world.advance(3_000);
@@ -195,7 +197,7 @@ test('a readiness gate that somebody opens makes the pod ready', async () => {
   expect(world.pod('gated')?.status?.conditions).toContainEqual(open);
 });
 
-test('what somebody else writes over the kubelet’s own report is set right', async () => {
+test('the kubelet corrects a status that another client has overwritten', async () => {
   const world = await startCluster();
   world.run('web');
   await world.advance(3_000);
@@ -208,7 +210,7 @@ test('what somebody else writes over the kubelet’s own report is set right', a
   expect(world.ready('web')).toBe('True');
 });
 
-test('a runtime that goes down makes the node not ready, and ready again when it is back', async () => {
+test('a runtime that is not ready makes the node NotReady until it recovers', async () => {
   const world = await startCluster();
   world.node.cri.setCondition('NetworkReady', false, 'NetworkPluginNotReady', 'cni plugin not initialized');
   await world.advance(6_000);

@@ -1,4 +1,4 @@
-// What a cluster is told of a pod, end to end in memory: its conditions, its end by the node's hand, its events.
+// Statuses and events of pods on the API server, in memory: conditions, pods killed by the node, events.
 import { expect, test } from 'vitest';
 import type { Event, PodCondition } from '../../../src/api/k8s/types.ts';
 import { aContainer } from '../../builders/builders.ts';
@@ -17,7 +17,7 @@ function eventsOf(world: ClusterWorld, name: string): readonly Event[] {
     .filter(({ involvedObject }) => involvedObject.kind === 'Pod' && involvedObject.name === name);
 }
 
-test('a pod with a readiness gate is ready when somebody says so, and no longer when they take it back', async () => {
+test('a pod with a readiness gate is Ready exactly while the gate is True', async () => {
   const world = await startCluster();
   const conditionType = 'example.com/lb';
   world.run('web', { readinessGates: [{ conditionType }] });
@@ -30,7 +30,7 @@ test('a pod with a readiness gate is ready when somebody says so, and no longer 
   });
   const others = (): readonly PodCondition[] =>
     (world.pod('web')?.status?.conditions ?? []).filter(({ type }) => type !== conditionType);
-  const say = (status: string): unknown =>
+  const setGate = (status: string): unknown =>
     world.api.objects.patch(
       'pods',
       'default',
@@ -38,10 +38,10 @@ test('a pod with a readiness gate is ready when somebody says so, and no longer 
       { status: { conditions: [...others(), { type: conditionType, status }] } },
       'status',
     );
-  say('True');
+  setGate('True');
   await world.advance(3_000);
   expect(condition(world, 'web', 'Ready')).toEqual({ status: 'True' });
-  say('False');
+  setGate('False');
   await world.advance(3_000);
   expect(condition(world, 'web', 'Ready')).toMatchObject({
     status: 'False',
@@ -50,7 +50,7 @@ test('a pod with a readiness gate is ready when somebody says so, and no longer 
   expect(condition(world, 'web', conditionType)).toEqual({ status: 'False' });
 });
 
-test('a pod that the node ends is Failed with the reason once it is down, not before', async () => {
+test('a pod killed by the node is Failed with the reason once its containers have ended', async () => {
   const world = await startCluster();
   const deaf = aContainer({ command: ['sh', '-c', "trap '' TERM; sleep 1000"] });
   const pod = world.run('victim', { containers: [deaf], terminationGracePeriodSeconds: 5 });
@@ -79,7 +79,7 @@ test('a pod that the node ends is Failed with the reason once it is down, not be
   expect(world.phase('victim')).toBe('Failed');
 });
 
-test('events name the container and the pod as the API has it; what repeats is counted in one object', async () => {
+test('events refer to the container and the pod’s object; repeated events increment the count of one object', async () => {
   const world = await startCluster();
   world.run('crash', { containers: [aContainer({ command: ['sh', '-c', 'exit 1'] })] });
   await world.advance(60_000);
@@ -107,7 +107,7 @@ test('events name the container and the pod as the API has it; what repeats is c
   expect(world.forbidden()).toEqual([]);
 });
 
-test('events of the time without an API server are told when it is back', async () => {
+test('events during an outage of the API server are sent when it is up', async () => {
   const world = await startCluster();
   world.run('web', { terminationGracePeriodSeconds: 1 });
   await world.advance(200);
@@ -120,31 +120,31 @@ test('events of the time without an API server are told when it is back', async 
   );
 });
 
-test('a container that is added for looking into a running pod is started once, told, and makes nobody unready', async () => {
+test('an ephemeral container is started once and reported, and does not affect readiness', async () => {
   const world = await startCluster();
   world.run('web');
   await world.advance(3_000);
-  const looks = {
-    ...aContainer({ name: 'look', command: ['sh', '-c', 'exit 7'] }),
+  const debug = {
+    ...aContainer({ name: 'debug', command: ['sh', '-c', 'exit 7'] }),
     targetContainerName: 'c',
   };
   world.api.objects.patch(
     'pods',
     'default',
     'web',
-    { spec: { ephemeralContainers: [looks] } },
+    { spec: { ephemeralContainers: [debug] } },
     'ephemeralcontainers',
   );
   await world.advance(30_000);
   const { ephemeralContainerStatuses, containerStatuses } = world.pod('web')?.status ?? {};
   expect(ephemeralContainerStatuses).toMatchObject([
-    { name: 'look', restartCount: 0, ready: false, state: { terminated: { exitCode: 7, reason: 'Error' } } },
+    { name: 'debug', restartCount: 0, ready: false, state: { terminated: { exitCode: 7, reason: 'Error' } } },
   ]);
   expect(containerStatuses).toMatchObject([{ name: 'c', ready: true, restartCount: 0 }]);
   expect([world.phase('web'), world.ready('web')]).toEqual(['Running', 'True']);
-  const told = eventsOf(world, 'web').filter(
-    ({ involvedObject }) => involvedObject.fieldPath === 'spec.ephemeralContainers{look}',
+  const emitted = eventsOf(world, 'web').filter(
+    ({ involvedObject }) => involvedObject.fieldPath === 'spec.ephemeralContainers{debug}',
   );
-  expect(told.map(({ reason }) => reason)).toEqual(['Pulled', 'Created', 'Started']);
+  expect(emitted.map(({ reason }) => reason)).toEqual(['Pulled', 'Created', 'Started']);
   expect(world.callCount('createContainer')).toBe(2);
 });

@@ -1,4 +1,4 @@
-// What the API server hears of a pod's readiness while the kubelet is restarted again and again: nothing.
+// Kubelet restarts cause no status write and no readiness transition.
 import { expect, onTestFinished, test } from 'vitest';
 import type { Container, Probe } from '../../../src/api/k8s/types.ts';
 import { aContainer } from '../../builders/builders.ts';
@@ -19,7 +19,7 @@ const names = Object.keys(pods);
 
 for (const how of ['kill', 'stop'] as const) {
   for (const memory of ['kept', 'lost'] as const) {
-    test(`ten restarts (${how}, file ${memory}): no status is written, no transition time moves`, async () => {
+    test(`ten restarts (${how}, file ${memory}): no status write and no change of transition times`, async () => {
       const world = new ClusterWorld();
       onTestFinished(() => world.close());
       await world.node.start();
@@ -31,12 +31,12 @@ for (const how of ['kill', 'stop'] as const) {
       const written = (): readonly number[] =>
         names.map((name) => world.requestCount(`patch pods/status default/${name}`));
       const patches = written();
-      for (let life = 0; life < 10; life++) {
+      for (let run = 0; run < 10; run++) {
         await world.node[how]();
-        // Without the file, what the API server was told of the same container is believed.
+        // Without the file, the status on the API server of the same container is used.
         if (memory === 'lost') world.node.probeResultFile = undefined;
         await world.node.start();
-        await world.advance(500 + life * 310);
+        await world.advance(500 + run * 310);
       }
       await world.advance(5_000);
       expect(names.map((name) => world.pod(name)?.status)).toEqual(before);

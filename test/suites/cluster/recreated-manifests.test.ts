@@ -1,4 +1,4 @@
-// Manifests that are removed and written again, end to end in memory. Upstream's mirror_pod_test.go expects a restart.
+// Manifests that are removed and written again, in memory. Upstream's mirror_pod_test.go expects a restart.
 import { expect, test } from 'vitest';
 import { type ClusterWorld, startCluster } from '../../simulate/cluster-world.ts';
 import { expectUnchanged, graceful, running, shown } from '../../simulate/mirror-pod-kit.ts';
@@ -7,7 +7,7 @@ function restartCount(world: ClusterWorld): number | undefined {
   return world.pod('web-n')?.status?.containerStatuses?.[0]?.restartCount;
 }
 
-test('a manifest that is removed and written again in the same instant restarts its pod', async () => {
+test('a manifest removed and written again at once restarts its pod', async () => {
   const world = await startCluster();
   const before = await running(world, 'first');
   const ip = world.pod('web-n')?.status?.podIP;
@@ -26,7 +26,7 @@ test('a manifest that is removed and written again in the same instant restarts 
   expect((await world.node.cri.listPodSandbox({})).items).toEqual([]);
 });
 
-test('a manifest that comes back while its pod ends restarts the pod', async () => {
+test('a manifest restored while its pod terminates restarts the pod', async () => {
   const world = await startCluster();
   const before = await running(world, 'first');
   world.node.remove('web.json');
@@ -37,7 +37,7 @@ test('a manifest that comes back while its pod ends restarts the pod', async () 
   expect([restartCount(world), world.ready('web-n')]).toEqual([1, 'True']);
 });
 
-test('a manifest that is replaced by the same content restarts nothing', async () => {
+test('a manifest replaced by the same content does not restart its pod', async () => {
   const world = await startCluster();
   await running(world, 'first');
   for (let round = 0; round < 5; round++) {
@@ -48,7 +48,7 @@ test('a manifest that is replaced by the same content restarts nothing', async (
   expect([restartCount(world), world.callCount('stopContainer')]).toEqual([0, 0]);
 });
 
-test('a pod that is never restarted runs from the beginning when its manifest is removed and written again', async () => {
+test('a pod with restartPolicy Never runs again when its manifest is removed and written again', async () => {
   const world = await startCluster();
   world.node.write('web.json', graceful('first', { restartPolicy: 'Never' }));
   await world.advance(5_000);

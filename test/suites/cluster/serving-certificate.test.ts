@@ -1,4 +1,4 @@
-// A node whose serving certificate the cluster signs: the whole kubelet in memory, real keys and requests.
+// A serving certificate signed by the cluster: a whole kubelet in memory, with real keys and requests.
 import { expect, onTestFinished, test } from 'vitest';
 import type { CertificateFacts } from '../../../src/api/ports/certificates.ts';
 import type { CertificateOptions } from '../../api-server/certificate-controllers.ts';
@@ -19,7 +19,7 @@ function facts(world: ClusterWorld): CertificateFacts | undefined {
   return world.node.certs.pairs.get(path)?.facts;
 }
 
-test('asked for with the addresses of the node’s object, and used again after a restart', async () => {
+test('is requested with the addresses of the node object, and used again after a restart', async () => {
   const world = await start();
   expect(requests(world)).toMatchObject([
     {
@@ -38,7 +38,7 @@ test('asked for with the addresses of the node’s object, and used again after 
   expect(world.forbidden()).toEqual([]);
 });
 
-test('an address more: asked for again at once; before any there is no request', async () => {
+test('is requested again when an address is added, and not before there is an address', async () => {
   const world = await start();
   const addresses = [
     ...(world.nodeObject()?.status?.addresses ?? []),
@@ -50,7 +50,7 @@ test('an address more: asked for again at once; before any there is no request',
   expect(requests(world)).toHaveLength(2);
 });
 
-test('the API server away at the start: no request without an address, and one when the node is there', async () => {
+test('is requested once the node object exists if the API server is down at the start', async () => {
   const world = new ClusterWorld({
     config: { serverTLSBootstrap: true, tlsCertFile: '', tlsPrivateKeyFile: '' },
     certificates: {},
@@ -65,7 +65,7 @@ test('the API server away at the start: no request without an address, and one w
   expect(facts(world)?.ips).toEqual(['192.0.2.2']);
 });
 
-test('nobody approves: the node is ready and runs pods all the same', async () => {
+test('without an approval the node is Ready and runs pods', async () => {
   const world = await start({ decide: () => 'wait' });
   world.run('web');
   await world.advance(3_000);

@@ -1,4 +1,4 @@
-// `kubectl logs` on real files: what the fakes of its own tests cannot show.
+// `kubectl logs` on real files: rotation, open descriptors, links.
 import { readdirSync, readlinkSync } from 'node:fs';
 import {
   appendFile,
@@ -36,7 +36,7 @@ afterEach(async () => {
   await leaks.assertNone();
 });
 
-/** The files of the test's directory that this process holds open. */
+/** The files of the test's directory that this process has open. */
 function openLogs(): readonly string[] {
   return readdirSync('/proc/self/fd')
     .map((fd) => {
@@ -53,8 +53,8 @@ const ask = async (query: string): Promise<string> => bodyText(await node.reques
 const follow = async (query = ''): Promise<LogReader> =>
   new LogReader(await node.request(`follow=true&${query}`, stop.signal));
 
-describe('a log that is read once', () => {
-  test('is what the current file has, cut and limited as asked', async () => {
+describe('a log read without follow', () => {
+  test('is the content of the current file, with tail, since and limit applied', async () => {
     await node.write('one', 'two', 'three');
     expect(await ask('')).toBe('one\ntwo\nthree\n');
     expect(await ask('tailLines=2')).toBe('two\nthree\n');
@@ -63,14 +63,14 @@ describe('a log that is read once', () => {
     expect(await ask('timestamps=true&tailLines=1')).toBe('2024-01-01T00:00:01.500000000Z three\n');
   });
 
-  test('has no more than it had when it was opened', async () => {
+  test('ends where the file ended when it was opened', async () => {
     await node.write('one');
     const answer = await node.request('', stop.signal);
     await node.write('later');
     expect(await bodyText(answer)).toBe('one\n');
   });
 
-  test('larger than a chunk is whole', async () => {
+  test('larger than a chunk is complete', async () => {
     const lines = Array.from({ length: 30_000 }, (_, index) => `line ${index} ${'x'.repeat(index % 50)}`);
     await node.write(...lines);
     expect(await ask('')).toBe(lines.map((line) => `${line}\n`).join(''));
@@ -82,7 +82,7 @@ describe('a log that is read once', () => {
     );
   });
 
-  test('that was rotated a moment ago still has its last lines and those since a time', async () => {
+  test('includes the rotated file for tail and since', async () => {
     await node.write('a', 'b');
     const first = await node.rotate('20240101-000000');
     await writeFile(`${first}.gz`, gzipSync(await readFile(first)));
@@ -98,13 +98,13 @@ describe('a log that is read once', () => {
     expect(await ask('sinceTime=2024-01-01T00:00:00Z')).toBe('a\nb\nc\n');
   });
 
-  test('in the middle of a rotation is what was rotated away', async () => {
+  test('is the rotated file in the middle of a rotation', async () => {
     await node.write('a');
     await node.rotate('20240101-000000');
     expect(await ask('')).toBe('a\n');
   });
 
-  test('that is gone, or was swapped for a link, is an error and not a log', async () => {
+  test('fails if the file is missing or was replaced by a symbolic link', async () => {
     const gone = await node.request('', stop.signal);
     expect([gone.status, await bodyText(gone)]).toEqual([
       400,
@@ -119,8 +119,8 @@ describe('a log that is read once', () => {
   });
 });
 
-describe('a log that is followed', () => {
-  test('comes as it is written, without half lines, and ends with the container', async () => {
+describe('a followed log', () => {
+  test('arrives as it is written, in whole lines, and ends with the container', async () => {
     await node.write('one');
     const reader = await follow();
     await reader.until('one\n');
@@ -129,7 +129,7 @@ describe('a log that is followed', () => {
     await appendFile(node.path, '2024-01-01T00:00:01Z stdout F thr');
     await appendFile(node.path, 'ee\n');
     await reader.until('one\ntwo\nthree\n');
-    // Its last words are there when its end is seen.
+    // Its last lines are in the file when its end is observed.
     await node.write('last');
     await appendFile(node.path, '2024-01-01T00:00:01Z stdout F without end');
     node.end();
@@ -137,7 +137,7 @@ describe('a log that is followed', () => {
     expect(reader.text).toBe('one\ntwo\nthree\nlast\nwithout end');
   });
 
-  test('begins with the lines that were asked for, or with none', async () => {
+  test('begins with the requested tail, or with no lines', async () => {
     await node.write('a', 'b', 'c');
     const [two, none] = await Promise.all([follow('tailLines=2'), follow('tailLines=0')]);
     await two.until('b\nc\n');
@@ -145,7 +145,7 @@ describe('a log that is followed', () => {
     await Promise.all([two.until('b\nc\nd\n'), none.until('d\n')]);
   });
 
-  test('of a container that has ended is read to its end', async () => {
+  test('of an exited container is read to its end', async () => {
     await node.write('one');
     node.end();
     const reader = await follow();
@@ -163,7 +163,7 @@ describe('a log that is followed', () => {
     expect(reader.text).toBe('one\ntwo');
   });
 
-  test('goes on over rotations: what the runtime still writes to the old file comes first', async () => {
+  test('continues over rotations, after what the runtime still writes to the old file', async () => {
     await node.write('one');
     const reader = await follow();
     await reader.until('one\n');
@@ -180,7 +180,7 @@ describe('a log that is followed', () => {
     await reader.ended;
   });
 
-  test('waits a moment for what a runtime still has for the old file', async () => {
+  test('waits for late writes of the runtime to the old file', async () => {
     let late = async (): Promise<void> => undefined;
     const sleep = async (ms: number): Promise<void> => {
       if (ms === 100) await late();
@@ -195,7 +195,7 @@ describe('a log that is followed', () => {
     await reader.until('one\nlate\ntwo\n');
   });
 
-  test('by a reader that slept over rotations and a compression skips nothing', async () => {
+  test('skips nothing for a slow reader over rotations and a compression', async () => {
     await appendFile(node.path, logLine('1', '2024-01-01T00:00:01Z'));
     const { body } = await node.request('follow=true', stop.signal);
     if (typeof body === 'string' || body instanceof Uint8Array) throw new Error('not a stream');
@@ -218,7 +218,7 @@ describe('a log that is followed', () => {
     await chunks.return?.();
   });
 
-  test('goes on after the file was emptied', async () => {
+  test('continues after the file was truncated', async () => {
     await node.write('one', 'two');
     const reader = await follow();
     await reader.until('one\ntwo\n');
@@ -227,7 +227,7 @@ describe('a log that is followed', () => {
     await reader.until('one\ntwo\nx\n');
   });
 
-  test('is not left to another file that takes its place by a link', async () => {
+  test('does not continue with a file that replaces it by a symbolic link', async () => {
     const secret = join(root, 'secret');
     await writeFile(secret, logLine('secret'));
     await node.write('one');
@@ -239,7 +239,7 @@ describe('a log that is followed', () => {
     expect(reader.text).toBe('one\n');
   });
 
-  test('ends when the client goes away, whether it waits or reads', async () => {
+  test('ends when the client disconnects, whether it is waiting or reading', async () => {
     await node.write('one');
     const reader = await follow();
     await reader.until('one\n');
@@ -248,7 +248,7 @@ describe('a log that is followed', () => {
     expect(openLogs()).toEqual([]);
   });
 
-  test('whose reader takes nothing is not read: nothing piles up', async () => {
+  test('is not read ahead of its reader, so that nothing accumulates', async () => {
     await node.write(...Array.from({ length: 50_000 }, () => 'x'.repeat(100)));
     const answer = await node.request('follow=true', stop.signal);
     const { body } = answer;

@@ -1,4 +1,4 @@
-// The file source on a real directory: what the fake directory of its own tests cannot show.
+// The file source on a real directory, with real file events.
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ afterEach(async () => {
 interface Watched {
   /** The names of every published set. */
   readonly sets: readonly string[];
-  /** Waits until exactly these pods are published; how long it took. */
+  /** Waits until exactly these pods are published. Returns how long it took. */
   until(...names: readonly string[]): Promise<number>;
   uids(): readonly (string | undefined)[];
 }
@@ -57,7 +57,7 @@ async function watchManifests(path: string): Promise<Watched> {
     clock: realClock,
     log: silentLogger,
     path,
-    // So long that only file events can be what makes these tests pass.
+    // So long that these tests can pass only by file events.
     fileCheckMs: 3_600_000,
     makePods: (bytes, origin) => makeManifest(bytes, { ...origin, computeHash: staticPodUid }),
     staticPods: { nodeName: 'node', forbidApiReferences: true },
@@ -95,7 +95,7 @@ function manifest(name: string): string {
   return `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: i}]}\n`;
 }
 
-/** Removals are collected from the moment koffi has been loaded. */
+/** Waits until koffi is loaded, since removals are collected only from then on. */
 async function watchWithRemovals(path: string): Promise<Watched> {
   await loadSyscalls();
   const watched = await watchManifests(path);
@@ -106,7 +106,7 @@ async function watchWithRemovals(path: string): Promise<Watched> {
 describe('a manifest with the same content', () => {
   const ways: readonly (readonly [string, (path: string) => Promise<void>, readonly string[]])[] = [
     [
-      'is removed and written again: withdrawn once',
+      'that is removed and written again is withdrawn once',
       async (path) => {
         unlinkSync(path);
         writeFileSync(path, manifest('one'));
@@ -114,7 +114,7 @@ describe('a manifest with the same content', () => {
       ['', 'one'],
     ],
     [
-      'is moved out and back: withdrawn once',
+      'that is moved out and back is withdrawn once',
       async (path) => {
         renameSync(path, `${root}/aside`);
         renameSync(`${root}/aside`, path);
@@ -122,7 +122,7 @@ describe('a manifest with the same content', () => {
       ['', 'one'],
     ],
     [
-      'is replaced by a rename, several times at once: not withdrawn',
+      'that is replaced by several renames at once is not withdrawn',
       async (path) => {
         for (const each of ['x', 'y', 'z']) {
           writeFileSync(`${root}/${each}`, manifest('one'));
@@ -132,7 +132,7 @@ describe('a manifest with the same content', () => {
       [],
     ],
     [
-      'is replaced by a rename within the directory: not withdrawn',
+      'that is replaced by a rename within the directory is not withdrawn',
       async (path) => {
         writeFileSync(`${root}/m/.new`, manifest('one'));
         renameSync(`${root}/m/.new`, path);
@@ -140,7 +140,7 @@ describe('a manifest with the same content', () => {
       [],
     ],
     [
-      'is saved by an editor that keeps a backup: not withdrawn',
+      'that is saved by an editor with a backup file is not withdrawn',
       async (path) => {
         renameSync(path, `${root}/m/.backup`);
         writeFileSync(path, manifest('one'));
@@ -148,9 +148,9 @@ describe('a manifest with the same content', () => {
       },
       [],
     ],
-    ['is written in place: not withdrawn', async (path) => writeFileSync(path, manifest('one')), []],
+    ['that is written in place is not withdrawn', async (path) => writeFileSync(path, manifest('one')), []],
     [
-      'comes with another directory in place of its own: not withdrawn',
+      'in a directory that replaces its own is not withdrawn',
       async (path) => {
         mkdirSync(`${root}/next`);
         writeFileSync(`${root}/next/a.yaml`, manifest('one'));
@@ -169,11 +169,12 @@ describe('a manifest with the same content', () => {
     await watched.until('one');
     const before = watched.sets.length;
     await change(`${root}/m/a.yaml`);
+    await expect.poll(() => watched.sets.length - before).toBeGreaterThanOrEqual(sets.length);
     await realClock.sleep(400);
     expect(watched.sets.slice(before)).toEqual(sets);
   });
 
-  test('is the only one, removed and written again: withdrawn once', async () => {
+  test('that is the only one, removed and written again, is withdrawn once', async () => {
     const path = `${root}/a.yaml`;
     writeFileSync(path, manifest('one'));
     const watched = await watchWithRemovals(path);
@@ -185,7 +186,7 @@ describe('a manifest with the same content', () => {
   });
 
   test.each(['directory', 'single file'])(
-    'is swapped by a config map volume, %s: not withdrawn',
+    'that a ConfigMap volume swaps is not withdrawn, %s',
     async (what) => {
       for (const version of ['..1', '..2']) {
         mkdirSync(join(root, version));
@@ -203,7 +204,7 @@ describe('a manifest with the same content', () => {
     },
   );
 
-  test('is swapped by a config map volume that the path leads through: not withdrawn', async () => {
+  test('below a ConfigMap volume that swaps its data is not withdrawn', async () => {
     for (const version of ['..1', '..2']) {
       mkdirSync(join(root, version));
       writeFileSync(join(root, version, 'pod.yaml'), manifest('one'));
@@ -219,8 +220,8 @@ describe('a manifest with the same content', () => {
   });
 });
 
-describe('the file source notices', () => {
-  test('files that come, change and go', async () => {
+describe('the file source detects', () => {
+  test('files that are created, changed and removed', async () => {
     const watched = await watchManifests(root);
     await writeFile(join(root, 'a.yaml'), manifest('one'));
     await watched.until('one');
@@ -235,7 +236,7 @@ describe('the file source notices', () => {
     await watched.until();
   });
 
-  test('the swap of a config map volume', async () => {
+  test('the data swap of a ConfigMap volume', async () => {
     for (const [version, name] of [
       ['..1', 'one'],
       ['..2', 'two'],
@@ -252,7 +253,7 @@ describe('the file source notices', () => {
     await watched.until('two');
   });
 
-  test('a directory that goes and comes back', async () => {
+  test('a directory that is removed and created again', async () => {
     const directory = join(root, 'manifests');
     await mkdir(directory);
     await writeFile(join(directory, 'a'), manifest('one'));
@@ -267,7 +268,7 @@ describe('the file source notices', () => {
     await watched.until('two', 'three');
   });
 
-  test('one file that is replaced', async () => {
+  test('a replaced single file', async () => {
     const path = join(root, 'pod.yaml');
     const watched = await watchManifests(path);
     await writeFile(path, manifest('one'));
@@ -277,7 +278,7 @@ describe('the file source notices', () => {
     await watched.until('two');
   });
 
-  test('a file that is written slowly, once it is complete', async () => {
+  test('a slowly written file once it is complete', async () => {
     const watched = await watchManifests(root);
     const text = manifest('one');
     for (let length = 10; length < text.length; length += 10) {
@@ -303,7 +304,7 @@ describe('the file source notices', () => {
       times.push(await watched.until(...names));
       await realClock.sleep(30);
     }
-    // The best of them: on a busy machine any round may be late.
+    // The best round: on a busy machine any round may be late.
     expect(Math.min(...times)).toBeLessThan(25);
   });
 });

@@ -1,5 +1,5 @@
-// The thread that measures large trees, as it is built: that it counts as the walk beside the event loop does, leaves the loop
-// alone, and what becomes of a call that is given up or whose thread breaks down.
+// The thread that measures large directory trees, built as in production: its figures equal those of the walk in the main
+// thread, it does not block the event loop, and aborted calls and crashed threads are handled.
 import { link, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { UsageThread } from '../../../src/edge/volumes/usage/usage-thread-client
 import { VolumeFiles } from '../../../src/edge/volumes/volume-files.ts';
 import { checkLeaks, type LeakCheck, threads } from '../../leaks/leaks.ts';
 
-/** Answers at once, except for a path with `dead` in it: there it hangs as in a call to a dead server's file system. */
+/** Responds at once, except for a path with `dead` in it: there it hangs, like a call to the file system of a dead server. */
 const hanging = `
 import { parentPort, workerData } from 'node:worker_threads';
 const state = new Int32Array(workerData);
@@ -66,17 +66,17 @@ describe('measuring in a thread', () => {
       ...(script === undefined ? {} : { usageThread: pathToFileURL(join(root, script)) }),
     });
 
-  test('counts what the walk beside the event loop counts', async () => {
+  test('returns the figures of the walk in the main thread', async () => {
     const counted = await by('usage-thread.mjs').usage(tree, signal);
     expect(counted).toEqual(await by(undefined).usage(tree, signal));
     expect(counted.inodes).toBe(3_005);
   });
 
-  test('a small tree needs no thread', async () => {
+  test('a small tree starts no thread', async () => {
     expect((await by('broken.mjs').usage(join(tree, 'c'), signal)).inodes).toBe(1_002);
   });
 
-  test('what is not there is not found; a thread that breaks down or ends is told', async () => {
+  test('a missing tree is not found; a thread that crashes or exits fails the call', async () => {
     await expect(by('usage-thread.mjs').usage(join(tree, 'none'), signal)).rejects.toMatchObject({
       kind: 'not-found',
     });
@@ -84,17 +84,17 @@ describe('measuring in a thread', () => {
     await expect(by('silent.mjs').usage(tree, signal)).rejects.toThrow('has ended');
   });
 
-  test('a walk that never ends is given up, and the event loop never waited for it', async () => {
+  test('an endless walk can be aborted and does not block the event loop', async () => {
     const stop = new AbortController();
     const measured = by('endless.mjs').usage(tree, stop.signal);
     let turns = 0;
     const turn = (): void => {
       turns += 1;
       if (turns < 10_000) setImmediate(turn);
-      else stop.abort(new Error('enough'));
+      else stop.abort(new Error('aborted'));
     };
     setImmediate(turn);
-    await expect(measured).rejects.toThrow('enough');
+    await expect(measured).rejects.toThrow('aborted');
   });
 
   const openThreads = (): number =>
@@ -113,7 +113,7 @@ describe('measuring in a thread', () => {
     expect(most).toBe(1);
   });
 
-  test('a file system that hangs fails its own tree, and the others are measured', async () => {
+  test('a hung file system fails only its own tree', async () => {
     const thread = new UsageThread({ script: pathToFileURL(join(root, 'hanging.mjs')), hangMs: 300 });
     const paths = ['/one', '/dead', '/two', ...Array.from({ length: 20 }, (_, at) => `/more-${at}`)];
     const ends = await Promise.allSettled(paths.map((path) => thread.measure(path, signal)));
@@ -125,13 +125,13 @@ describe('measuring in a thread', () => {
     });
   });
 
-  test('only so many calls wait', async () => {
+  test('the number of waiting calls is bounded', async () => {
     const stop = new AbortController();
     const thread = new UsageThread({ script: pathToFileURL(join(root, 'endless.mjs')) });
     const calls = Array.from({ length: 1_100 }, () => thread.measure(tree, stop.signal));
     const refused = await Promise.race(calls.slice(1_032).map((call) => call.catch((err: unknown) => err)));
     expect(refused).toMatchObject({ kind: 'unavailable' });
-    stop.abort(new Error('enough'));
+    stop.abort(new Error('aborted'));
     const ends = await Promise.allSettled(calls);
     expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(1_100);
   });

@@ -1,4 +1,4 @@
-// What a whole kubelet says of where a pod is, at each thing it can wait for.
+// The explanation of a pod for everything it can wait for, on a whole kubelet.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
@@ -10,49 +10,49 @@ beforeEach(async () => {
 });
 afterEach(async () => await node.stop());
 
-const saying = (): string | undefined => node.explanation('uid-p');
+const explanation = (): string | undefined => node.explanation('uid-p');
 
-test('running', async () => {
+test('explains a running pod', async () => {
   node.write('p.yaml', aPod());
   await node.clock.advance(1_000);
-  expect(saying()).toBe('running as specified');
+  expect(explanation()).toBe('running as specified');
   expect(node.eventLines('uid-p').at(-1)).toBe('Started: Started container c');
 });
 
-test('an image that is pulled for the second time', async () => {
+test('explains the second attempt of a pull', async () => {
   node.write('p.yaml', aPod({ containers: [aContainer({ image: 'docker.io/library/absent:1' })] }));
   await node.clock.advance(2_000);
-  expect(saying()).toContain('container c: ImagePullBackOff: ');
+  expect(explanation()).toContain('container c: ImagePullBackOff: ');
   const stall = node.cri.faults.stall('pullImage');
   await node.clock.advance(15_000);
-  expect(saying()).toBe('image docker.io/library/absent:1 is being pulled, attempt 2');
+  expect(explanation()).toBe('image docker.io/library/absent:1 is being pulled, attempt 2');
   stall.release();
 });
 
-test('a back-off, with its end', async () => {
+test('explains a back-off, with its end', async () => {
   node.write('p.yaml', aPod({ containers: [aContainer({ command: ['sh', '-c', 'exit 1'] })] }));
   await node.clock.advance(3_000);
-  expect(saying()).toMatch(
+  expect(explanation()).toMatch(
     /^container c: CrashLoopBackOff: back-off 10s restarting failed container=c pod=p-n_default\(uid-p\), until 2026-11-15T12:00:1\d\.\d{3}Z$/,
   );
 });
 
-test('a hook that runs, and the grace period that is left', async () => {
+test('explains a running hook, and the remaining grace period', async () => {
   const lifecycle = { preStop: { sleep: { seconds: 20 } } };
   node.write('p.yaml', aPod({ containers: [aContainer({ lifecycle })], terminationGracePeriodSeconds: 30 }));
   await node.clock.advance(1_000);
   node.remove('p.yaml');
   await node.clock.advance(5_000);
-  expect(saying()).toMatch(
+  expect(explanation()).toMatch(
     /^terminating: .*, 25 of 30 s of grace left; the preStop hook of container c runs$/,
   );
   await node.clock.advance(60_000);
 });
 
-test('a volume that cannot be mounted', async () => {
+test('explains a volume that cannot be mounted', async () => {
   const volumes = [{ name: 'v', hostPath: { path: '/nowhere', type: 'Directory' } }];
   const volumeMounts = [{ name: 'v', mountPath: '/v' }];
   node.write('p.yaml', aPod({ volumes, containers: [aContainer({ volumeMounts })] }));
   await node.clock.advance(3_000);
-  expect(saying()).toMatch(/^volume v could not be mounted, \d attempts: /);
+  expect(explanation()).toMatch(/^volume v could not be mounted, \d attempts: /);
 });

@@ -1,4 +1,4 @@
-// What a whole kubelet tells about images, as the recordings of the Go kubelet have it.
+// Events and statuses about images on a whole kubelet, equal to the recordings of the Go kubelet.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -12,8 +12,8 @@ beforeEach(async () => {
 });
 afterEach(async () => await node.stop());
 
-/** `Type reason fieldPath message`, without what belongs to the container's own start. */
-const told = (uid: string): readonly string[] =>
+/** Image events as `Type reason fieldPath message`, without those of the container's start. */
+const imageEvents = (uid: string): readonly string[] =>
   node
     .events(uid)
     .filter(({ reason }) => !['Created', 'Started'].includes(reason))
@@ -28,7 +28,7 @@ test.each([
     [`Normal Pulled ${at} Container image "docker.io/library/busybox:1" already present on machine`],
   ],
   [
-    'never to be pulled',
+    'missing, with pull policy Never',
     'docker.io/library/absent:1',
     'Never',
     [
@@ -37,7 +37,7 @@ test.each([
     ],
   ],
   [
-    'not to be had',
+    'not found in its registry',
     '127.0.0.1:1/none/none:1',
     'IfNotPresent',
     [
@@ -48,13 +48,13 @@ test.each([
       `Warning Failed ${at} Error: ImagePullBackOff`,
     ],
   ],
-])('an image that is %s', async (_, image, imagePullPolicy, want) => {
+])('reports an image that is %s', async (_, image, imagePullPolicy, want) => {
   node.write('p.yaml', aPod({ containers: [aContainer({ image, imagePullPolicy })] }));
   await node.clock.advance(5_000);
-  expect(new Set(told('uid-p'))).toEqual(new Set(want));
+  expect(new Set(imageEvents('uid-p'))).toEqual(new Set(want));
 });
 
-test('an image that comes: pulled once for three pods, told to each, and with the annotations of the pod', async () => {
+test('an image is pulled once for three pods, reported for each, and with the annotations of the pod', async () => {
   node.cri.publishImage({ name: 'example.com/app:1', sizeBytes: 1_000 });
   node.cri.faults.latency('pullImage', 3_000);
   for (const name of ['a', 'b', 'c']) {
@@ -70,7 +70,7 @@ test('an image that comes: pulled once for three pods, told to each, and with th
   });
   for (const uid of ['uid-a', 'uid-b', 'uid-c']) {
     expect(node.status(uid)?.phase).toBe('Running');
-    expect(told(uid)).toEqual([
+    expect(imageEvents(uid)).toEqual([
       `Normal Pulling ${at} Pulling image "example.com/app:1"`,
       expect.stringMatching(
         /Successfully pulled image "example.com\/app:1" in 3s \(3s including waiting\)\. Image size: 1000 bytes\.$/,
@@ -79,7 +79,7 @@ test('an image that comes: pulled once for three pods, told to each, and with th
   }
 });
 
-test('the node’s own credentials go with the pull and nowhere else', async () => {
+test('the node’s credentials are sent with the pull, and appear nowhere else', async () => {
   node.cri.publishImage({ name: 'example.com/app:1' });
   node.records.set(
     '/var/lib/kubelet/config.json',
@@ -93,7 +93,7 @@ test('the node’s own credentials go with the pull and nowhere else', async () 
   expect(JSON.stringify(node.events('uid-p'))).not.toContain('pass-word');
 });
 
-test('a pull secret that cannot be had is told, and the pod runs', async () => {
+test('a missing pull secret is reported, and the pod runs', async () => {
   node.write('p.yaml', aPod({ imagePullSecrets: [{ name: 'missing' }] }));
   await node.clock.advance(5_000);
   expect(node.status('uid-p')?.phase).toBe('Running');
@@ -102,7 +102,7 @@ test('a pull secret that cannot be had is told, and the pod runs', async () => {
   );
 });
 
-/** A node that verifies, and a registry that opens to ann alone. */
+/** A node that verifies pull credentials, and a registry that accepts only the user ann. */
 async function guarded(): Promise<FakeNode> {
   const objects = new FakePodObjects();
   const entry = { auths: { 'example.com': { username: 'ann', password: 'pass-word' } } };
@@ -133,7 +133,7 @@ const wants = (name: string, ...secrets: readonly string[]): ReturnType<typeof a
 const pullsOf = (one: FakeNode): number =>
   one.cri.calls.filter(({ method }) => method === 'PullImage').length;
 
-test('what was pulled with a secret is for pods with that secret, also after a restart', async () => {
+test('an image pulled with a secret is available only to pods with that secret, also after a restart', async () => {
   await node.stop();
   node = await guarded();
   node.write('owner.yaml', wants('owner', 'mine'));
@@ -154,7 +154,7 @@ test('what was pulled with a secret is for pods with that secret, also after a r
   expect([...node.records.values()].join('')).not.toContain('pass-word');
 });
 
-test('killed while it pulls with a secret: who has none does not get what came', async () => {
+test('a pod without the secret does not get the image of a pull that a killed kubelet began', async () => {
   await node.stop();
   node = await guarded();
   node.cri.faults.latency('pullImage', 30_000);
@@ -163,11 +163,11 @@ test('killed while it pulls with a secret: who has none does not get what came',
   expect([...node.records.keys()].map((path) => path.split('/').at(-2))).toEqual(['pulling']);
   const onDisk = [...node.records];
   await node.kill();
-  // What the code of the killed kubelet still does in memory, a killed process does not.
+  // The killed kubelet's code still runs in memory; drops what it wrote.
   node.records.clear();
   for (const [path, text] of onDisk) node.records.set(path, text);
   node.remove('owner.yaml');
-  // The runtime had it all the same.
+  // The runtime completes the pull.
   node.cri.faults.latency('pullImage', 0);
   await node.cri.pullImage({ image: { image: 'example.com/app:1' }, auth: { username: 'ann' } });
   node.write('thief.yaml', wants('thief'));

@@ -1,5 +1,5 @@
-// Init containers, sidecars and ephemeral containers through a whole kubelet, on the fake clock; and the kubelet killed in
-// each stage: the same end as without.
+// Init containers, sidecars and ephemeral containers on a whole kubelet, on the fake clock, with the kubelet killed in
+// each stage.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, Pod } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -48,7 +48,7 @@ const states = (uid: string): Record<string, string> => {
   );
 };
 
-describe('stages of a start', () => {
+describe('start of a pod', () => {
   test('init containers run one after the other, then the regular ones', async () => {
     node.write(
       'p.yaml',
@@ -71,7 +71,7 @@ describe('stages of a start', () => {
     expect(node.status('uid-p')?.phase).toBe('Running');
   });
 
-  test('an init container that fails goes again with back-off; the others wait', async () => {
+  test('a failed init container restarts with back-off while the others wait', async () => {
     node.write('p.yaml', aPod({ initContainers: [run('i1', 'exit 1'), run('i2', 'exit 0')] }));
     await node.clock.advance(15_000);
     expect(started()).toEqual(['i1', 'i1', 'i1']);
@@ -85,7 +85,7 @@ describe('stages of a start', () => {
     );
   });
 
-  test('an init container that fails under Never fails the pod', async () => {
+  test('a failed init container under restartPolicy Never fails the pod', async () => {
     node.write('p.yaml', aPod({ restartPolicy: 'Never', initContainers: [side('s'), run('i1', 'exit 3')] }));
     await node.clock.advance(60_000);
     expect(started()).toEqual(['s', 'i1']);
@@ -93,7 +93,7 @@ describe('stages of a start', () => {
     expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toEqual([]);
   });
 
-  test('a sidecar starts before what comes after it, comes back at any time, and ends with the pod', async () => {
+  test('a sidecar starts before the containers after it, restarts at any time, and ends with the pod', async () => {
     const containers = [run('c', 'sleep 20')];
     node.write(
       'p.yaml',
@@ -113,7 +113,7 @@ describe('stages of a start', () => {
     ]);
   });
 
-  test('a new sandbox begins with the first init container again', async () => {
+  test('a new sandbox starts with the first init container', async () => {
     const initContainers = [run('i1', 'exit 0'), run('i2', 'exit 0')];
     node.write('p.yaml', aPod({ initContainers, terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(5_000);
@@ -127,7 +127,7 @@ describe('stages of a start', () => {
     );
   });
 
-  test('an init container that was removed from outside does not run again when a regular one crashes', async () => {
+  test('an init container removed from outside does not run again when a regular container crashes', async () => {
     node.write(
       'p.yaml',
       aPod({ initContainers: [run('i1', 'exit 0')], containers: [run('c', 'sleep 5; exit 1')] }),
@@ -165,7 +165,7 @@ test('an ephemeral container joins a running pod, is never started twice, and do
   expect((await node.cri.listContainers({ filter: { state: { state: 1 } } })).containers).toEqual([]);
 });
 
-describe('the kubelet is killed in the middle of a stage', () => {
+describe('a kubelet killed in the middle of a stage', () => {
   const pod = (name: string): Pod =>
     aPod({
       name,
@@ -183,7 +183,7 @@ describe('the kubelet is killed in the middle of a stage', () => {
     node.cri.faults.latency('removePodSandbox', 20);
   };
 
-  test('at every moment of a start with a sidecar and an init container: the same end, nothing twice', async () => {
+  test('at any moment of a start reaches the same state, without a duplicate container', async () => {
     slow();
     for (let afterMs = 0; afterMs <= 1_600; afterMs += afterMs < 400 || afterMs > 1_100 ? 30 : 350) {
       const name = `k${afterMs}`;
@@ -205,7 +205,7 @@ describe('the kubelet is killed in the middle of a stage', () => {
     }
   });
 
-  test('at every moment of an end: nothing is left', async () => {
+  test('at any moment of a termination leaves nothing behind', async () => {
     slow();
     for (let afterMs = 0; afterMs <= 400; afterMs += 25) {
       node.write('p.yaml', pod(`k${afterMs}`));
@@ -221,7 +221,7 @@ describe('the kubelet is killed in the middle of a stage', () => {
     }
   });
 
-  test('while the image is pulled', async () => {
+  test('during an image pull reaches the same state', async () => {
     const image = { name: 'docker.io/library/later:1', cmd: ['sleep', '100000'], sizeBytes: 1 };
     node.cri.publishImage(image);
     node.cri.faults.latency('pullImage', 3_000);

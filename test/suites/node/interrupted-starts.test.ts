@@ -1,5 +1,5 @@
-// Starts that end in the middle, on the fake clock: a pod that is deleted while it starts, and a container that the runtime
-// has lost sight of and keeps.
+// Interrupted starts, on the fake clock: a pod deleted while it starts, and a container whose task the runtime has lost
+// and cannot remove.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ContainerStatus } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -13,16 +13,16 @@ beforeEach(async () => {
 afterEach(async () => await node.stop());
 
 const own = (uid = 'uid-p'): ContainerStatus | undefined => node.status(uid)?.containerStatuses?.[0];
-const asked = (method: string): number => node.cri.calls.filter((each) => each.method === method).length;
+const callCount = (method: string): number => node.cri.calls.filter((each) => each.method === method).length;
 const errors = (): readonly string[] => node.log.filter((line) => line.startsWith('E'));
 const attempts = async (): Promise<readonly number[]> =>
   (await node.cri.listContainers({})).containers
     .map(({ metadata }) => metadata?.attempt ?? -1)
     .toSorted((a, b) => a - b);
 
-describe('a pod that has to end while a call for it is under way', () => {
+describe('a pod deleted during a CRI call', () => {
   for (const method of ['runPodSandbox', 'createContainer', 'startContainer'] as const) {
-    test(`${method}: the call may finish`, async () => {
+    test(`waits for ${method} to finish`, async () => {
       node.cri.faults.latency(method, 500);
       node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 1 }));
       await node.clock.advance(200);
@@ -33,20 +33,20 @@ describe('a pod that has to end while a call for it is under way', () => {
     });
   }
 
-  test('a call that hangs is cut off after two seconds', async () => {
+  test('aborts a hung call after two seconds', async () => {
     node.cri.faults.stall('startContainer');
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 1 }));
     await node.clock.advance(200);
     node.remove('p.yaml');
     await node.clock.advance(1_900);
-    expect(asked('StopPodSandbox')).toBe(0);
+    expect(callCount('StopPodSandbox')).toBe(0);
     await node.clock.advance(2_000);
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
   });
 });
 
-describe('a container that never ran and that the runtime keeps', () => {
-  test('another one runs beside it, and that is no restart', async () => {
+describe('a container that never ran and cannot be removed', () => {
+  test('is replaced by another one, which does not count as a restart', async () => {
     node.cri.loseStart('c');
     node.write('p.yaml', aPod());
     await node.clock.advance(3_000);
@@ -55,7 +55,7 @@ describe('a container that never ran and that the runtime keeps', () => {
     expect(node.logged('refuses to remove')).toHaveLength(1);
   });
 
-  test('a pod that is never restarted has not had its chance', async () => {
+  test('is replaced under restartPolicy Never', async () => {
     node.cri.loseStart('c');
     node.write(
       'p.yaml',
@@ -65,7 +65,7 @@ describe('a container that never ran and that the runtime keeps', () => {
     expect(node.status('uid-p')?.phase).toBe('Succeeded');
   });
 
-  test('restarts count on, and what is kept is asked for once a minute and no failure', async () => {
+  test('does not reset restart counts, and its removal is retried once a minute without an error', async () => {
     node.cri.loseStart('c');
     node.write('p.yaml', aPod());
     await node.clock.advance(3_000);
@@ -75,32 +75,32 @@ describe('a container that never ran and that the runtime keeps', () => {
     await node.clock.advance(60_000);
     expect(own()).toMatchObject({ restartCount: 2, ready: true, lastState: { terminated: { exitCode: 1 } } });
     expect(await attempts()).toEqual([0, 2, 3]);
-    const before = asked('RemoveContainer');
+    const before = callCount('RemoveContainer');
     await node.clock.advance(600_000);
-    expect(asked('RemoveContainer') - before).toBeLessThanOrEqual(10);
-    // The start that was lost, and nothing since.
+    expect(callCount('RemoveContainer') - before).toBeLessThanOrEqual(10);
+    // Of the lost start only.
     expect(errors()).toHaveLength(1);
   });
 
-  test('its log is that of the one in its place, and stays as long as that does', async () => {
+  test('shares the log of its replacement, which stays as long as that container', async () => {
     node.cri.loseStart('c');
     node.write('p.yaml', aPod());
     await node.clock.advance(3_000);
     const { logPath } = node.cri.container('c');
-    node.files.set(logPath, 'last words');
+    node.files.set(logPath, 'final output');
     node.cri.exitContainer('c', 1);
     await node.clock.advance(200_000);
     expect(own()?.restartCount).toBe(1);
-    expect(asked('RemoveContainer')).toBeGreaterThan(1);
-    expect(node.files.get(logPath)).toBe('last words');
-    // The next end makes it the last but one.
+    expect(callCount('RemoveContainer')).toBeGreaterThan(1);
+    expect(node.files.get(logPath)).toBe('final output');
+    // With the next exit it is no longer the previous container.
     node.cri.exitContainer('c', 1);
     await node.clock.advance(200_000);
     expect(own()?.restartCount).toBe(2);
     expect(node.files.get(logPath)).toBeUndefined();
   });
 
-  test('its pod goes all the same, and a pod of its name does not wait; with the runtime it goes, too', async () => {
+  test('does not delay the end of its pod or a pod of the same name, and is removed after a restart of the runtime', async () => {
     node.cri.loseStart('c');
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 1 }));
     await node.clock.advance(3_000);
@@ -116,7 +116,7 @@ describe('a container that never ran and that the runtime keeps', () => {
     expect(own('uid-next')).toMatchObject({ restartCount: 0, ready: true });
   });
 
-  test('the same pod may come back', async () => {
+  test('does not prevent the same pod from being created again', async () => {
     node.cri.loseStart('c');
     const pod = aPod({ terminationGracePeriodSeconds: 1 });
     node.write('p.yaml', pod);

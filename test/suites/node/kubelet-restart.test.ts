@@ -1,4 +1,4 @@
-// What a kubelet finds of its life before, on the fake clock: killed anywhere, it ends in the same state.
+// Restarts of the kubelet, on the fake clock: killed at any moment, it reaches the same state.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
@@ -15,8 +15,8 @@ const restarts = (uid: string): number | undefined => node.status(uid)?.containe
 const crashing = (code = 1): ReturnType<typeof aContainer> =>
   aContainer({ command: ['sh', '-c', `exit ${code}`] });
 
-describe('the kubelet ends and comes back', () => {
-  test('the start time stays, though the sandbox was made in a later second', async () => {
+describe('a restarted kubelet', () => {
+  test('keeps the start time, although the sandbox was created in a later second', async () => {
     node.cri.faults.latency('runPodSandbox', 2_500);
     node.write('p.yaml', aPod());
     await node.clock.advance(5_000);
@@ -28,7 +28,7 @@ describe('the kubelet ends and comes back', () => {
     expect(node.status('uid-p')?.startTime).toBe(before);
   });
 
-  test('the same containers run, nothing is made twice, restart counts stay', async () => {
+  test('keeps containers and restart counts, and creates nothing twice', async () => {
     node.write('a.yaml', aPod({ name: 'a', containers: [aContainer(), aContainer({ name: 'd' })] }));
     node.write('b.yaml', aPod({ name: 'b', containers: [crashing()] }));
     await node.clock.advance(5_000);
@@ -38,7 +38,7 @@ describe('the kubelet ends and comes back', () => {
     await node.kill();
     await node.start();
     await node.clock.advance(1_500);
-    // Without an API server nothing remembers when a condition last changed.
+    // Without an API server, transition times of conditions are not persisted.
     const { conditions: _, ...rest } = node.status('uid-a') ?? {};
     const { conditions: __, ...restBefore } = before ?? {};
     expect(rest).toEqual(restBefore);
@@ -50,7 +50,7 @@ describe('the kubelet ends and comes back', () => {
     ).toEqual([]);
   });
 
-  test('killed at every moment of a start, it ends in the same state', async () => {
+  test('reaches the same state after a kill at any moment of a start', async () => {
     node.cri.faults.latency('runPodSandbox', 40);
     node.cri.faults.latency('createContainer', 20);
     node.cri.faults.latency('startContainer', 30);
@@ -71,7 +71,7 @@ describe('the kubelet ends and comes back', () => {
     }
   });
 
-  test('killed at every moment of a removal, nothing is left', async () => {
+  test('leaves nothing behind after a kill at any moment of a removal', async () => {
     node.cri.faults.latency('stopContainer', 20);
     node.cri.faults.latency('stopPodSandbox', 20);
     node.cri.faults.latency('removeContainer', 20);
@@ -91,13 +91,13 @@ describe('the kubelet ends and comes back', () => {
     }
   });
 
-  test('when its last sandbox has gone, nothing else of it is left to remove', async () => {
+  test('has removed everything of a pod when its last sandbox is gone', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(50);
     node.cri.faults.stall('removePodSandbox', { when: 'after' });
     node.remove('p.yaml');
     await node.clock.advance(5_000);
-    // What is not done now nobody will do: the next life does not hear of this pod any more.
+    // The next kubelet would not know of this pod and could not clean up after it.
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
     expect([node.directories.size, node.cgroups.calls.filter((call) => call.startsWith('remove'))]).toEqual([
       0,
@@ -105,7 +105,7 @@ describe('the kubelet ends and comes back', () => {
     ]);
   });
 
-  test('removed while it was away: ended after the start, with the grace period written on it', async () => {
+  test('ends a pod that was removed meanwhile, with the grace period of the container label', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 9 }));
     await node.clock.advance(50);
     await node.stop();
@@ -118,7 +118,7 @@ describe('the kubelet ends and comes back', () => {
     expect((await node.cri.listPodSandbox({})).items).toEqual([]);
   });
 
-  test('a clean stop leaves the containers running', async () => {
+  test('leaves the containers running at a graceful stop', async () => {
     node.write('p.yaml', aPod());
     await node.clock.advance(50);
     await node.stop();

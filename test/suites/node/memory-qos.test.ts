@@ -1,5 +1,5 @@
-// What the runtime is told of memory on a whole node with cgroup v2. The amounts are those that a Go kubelet v1.34 told the
-// same containerd of the same pods, the size of the node apart.
+// Memory settings in CRI requests on cgroup v2. The values are those of a Go kubelet v1.34 for the same pods, except for
+// the size of the node.
 import { expect, onTestFinished, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
@@ -22,17 +22,17 @@ async function unifiedOf(
 
 const request = { requests: { memory: '32Mi' } };
 
-test('its processes end together, and it has no swap', async () => {
+test('a container is OOM-killed as a group and has no swap', async () => {
   expect(await unifiedOf(request)).toEqual({ 'memory.oom.group': '1', 'memory.swap.max': '0' });
 });
 
-test('singleProcessOOMKill: one process ends', async () => {
+test('singleProcessOOMKill lets the kernel kill a single process', async () => {
   expect(await unifiedOf(request, { config: { singleProcessOOMKill: true } })).toEqual({
     'memory.swap.max': '0',
   });
 });
 
-test('MemoryQoS: without a limit, it is slowed down near what pods may have together, eviction apart', async () => {
+test('MemoryQoS throttles a container without a limit near the allocatable memory', async () => {
   const options: Options = {
     gates: { MemoryQoS: true },
     config: {

@@ -1,4 +1,4 @@
-// What lies on the node's disk of pods nobody knows any more goes; what somebody may still want stays. On the fake clock.
+// Directories and cgroups of orphaned pods are removed; those of known pods stay. On the fake clock.
 import { afterEach, expect, test } from 'vitest';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
@@ -14,7 +14,7 @@ function before(): void {
   for (const directory of [volumes, logs, ...foreign]) node.directories.add(directory);
 }
 
-test('directories of a pod that neither a source nor the runtime knows are removed', async () => {
+test('removes directories of a pod that neither a source nor the runtime knows', async () => {
   before();
   node.write('p.yaml', aPod());
   await node.start();
@@ -48,7 +48,7 @@ test('keeps the directory of a volume that no plugin serves, and reports it once
   expect(node.logged('example.com~odd').filter((line) => /^[EW]/.test(line))).toHaveLength(1);
 });
 
-test('nothing is removed while a source is silent', async () => {
+test('removes nothing while a source has not reported', async () => {
   before();
   node.manifestsUnreadable = true;
   await node.start();
@@ -60,7 +60,7 @@ test('nothing is removed while a source is silent', async () => {
   expect(node.directories).not.toContain(logs);
 });
 
-test('a cgroup of a pod nobody knows goes, and that of one that has ended while it is still wanted', async () => {
+test('removes the cgroups of unknown pods, and of pods that have ended and are still desired', async () => {
   node = new FakeNode();
   node.cgroups.enter('/kubepods/burstable/poduid-gone', 7);
   await node.cgroups.kill(['kubepods', 'burstable', 'poduid-gone']);
@@ -72,7 +72,7 @@ test('a cgroup of a pod nobody knows goes, and that of one that has ended while 
   expect(node.status('uid-p')?.phase).toBe('Succeeded');
 });
 
-test('a pod whose UID comes back is not touched', async () => {
+test('does not touch a pod whose UID reappears', async () => {
   before();
   node.write('p.yaml', aPod({ uid: 'uid-gone', name: 'gone' }));
   await node.start();

@@ -1,4 +1,4 @@
-// How pods end: deleted, killed, over their deadline, sooner than was said, with hooks and in order, on the fake clock.
+// Termination of pods, on the fake clock: deletion, kills by the node, deadlines, shortened grace periods, hooks, order.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, Pod } from '../../../src/api/k8s/types.ts';
 import { asPodUid } from '../../../src/api/pod/pod-ref.ts';
@@ -40,7 +40,7 @@ async function up(over: PodOver = {}): Promise<Pod> {
 }
 
 describe('a pod of the API server', () => {
-  test('deleted: ends with the grace period of the deletion, is clean, and goes when its object has gone', async () => {
+  test('ends with the grace period of its deletion, is cleaned up, and is forgotten when its object is gone', async () => {
     const pod = await up({ containers: [stubborn] });
     node.setApiPods(deleted(pod, 8));
     await node.clock.advance(1_000);
@@ -55,7 +55,7 @@ describe('a pod of the API server', () => {
     expect(lifecycle()).toBeUndefined();
   });
 
-  test('a shorter grace period reaches the stop under way; a longer one is no news', async () => {
+  test('shortens a stop in flight by a shorter grace period, and ignores a longer one', async () => {
     const pod = await up({ containers: [stubborn] });
     node.setApiPods(deleted(pod, 300));
     await node.clock.advance(5_000);
@@ -71,7 +71,7 @@ describe('a pod of the API server', () => {
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
-  test('deleted before anything was made: over at once, without a call', async () => {
+  test('ends at once without a CRI call if it is deleted before its start', async () => {
     const pod = aPod();
     node.setApiPods(deleted(pod, 30));
     await node.clock.advance(1_500);
@@ -79,7 +79,7 @@ describe('a pod of the API server', () => {
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
-  test('deleted while its image is pulled: the pull is not waited for', async () => {
+  test('does not wait for an image pull if it is deleted meanwhile', async () => {
     node.cri.faults.stall('pullImage');
     const pod = aPod({ containers: [aContainer({ image: 'docker.io/library/never:1' })] });
     node.setApiPods(pod);
@@ -89,14 +89,14 @@ describe('a pod of the API server', () => {
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
-  test('over already when this kubelet first hears of it: not started', async () => {
+  test('is not started if it is already finished when the kubelet first sees it', async () => {
     node.setApiPods({ ...aPod(), status: { phase: 'Succeeded' } });
     await node.clock.advance(2_000);
     expect(node.calls()).toEqual([]);
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
-  test('one of the same name does not wait for the other', async () => {
+  test('does not wait for a terminating pod of the same name', async () => {
     const pod = await up({ uid: 'one', containers: [stubborn] });
     node.setApiPods(deleted(pod, 100), aPod({ uid: 'two' }));
     await node.clock.advance(1_000);
@@ -104,15 +104,15 @@ describe('a pod of the API server', () => {
   });
 });
 
-describe('killed from inside', () => {
+describe('a pod killed by the node', () => {
   const evicted = { reason: 'Evicted', message: 'The node was low on resource: memory.', graceSeconds: 4 };
 
-  test('Failed with the reason, not started again, answered when it has ended', async () => {
+  test('is Failed with the reason and not restarted, and the kill resolves when it has ended', async () => {
     await up({ containers: [stubborn] });
-    let answered = false;
-    const kill = node.killPod('uid-p', evicted).then(() => (answered = true));
+    let resolved = false;
+    const kill = node.killPod('uid-p', evicted).then(() => (resolved = true));
     await node.clock.advance(2_000);
-    expect(answered).toBe(false);
+    expect(resolved).toBe(false);
     expect(node.status('uid-p')).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
     await node.clock.advance(4_000);
     await kill;
@@ -127,7 +127,7 @@ describe('killed from inside', () => {
     });
   });
 
-  test('a static pod stays down as long as this kubelet lives', async () => {
+  test('stays down until the kubelet restarts if it is static', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(100);
     await node.clock.until(node.killPod('uid-p', evicted), 10_000);
@@ -135,28 +135,28 @@ describe('killed from inside', () => {
     expect(await running()).toBe(0);
   });
 
-  test('a sooner kill overtakes a deletion; nobody there is answered at once; the kubelet stopping is told', async () => {
+  test('a kill with a shorter grace period overtakes a deletion, resolves at once for an unknown pod, and rejects when the kubelet stops', async () => {
     const pod = await up({ containers: [stubborn] });
     node.setApiPods(deleted(pod, 300));
     await node.clock.advance(1_000);
     await node.clock.until(node.killPod('uid-p', { ...evicted, graceSeconds: 2 }), 10_000);
     expect(stops()).toEqual([300, 2]);
-    await node.killPod('uid-nobody', evicted);
+    await node.killPod('uid-unknown', evicted);
     await node.killPod('uid-p', evicted);
     node.setApiPods(aPod({ uid: 'q', name: 'q', containers: [stubborn] }));
     await node.clock.advance(1_000);
     const kill = node.killPod('q', { ...evicted, graceSeconds: 300 });
-    const told = expect(kill).rejects.toThrow('the kubelet stops');
+    const rejected = expect(kill).rejects.toThrow('the kubelet stops');
     await node.stop();
-    await told;
+    await rejected;
     await node.start();
   });
 });
 
-describe('a deadline', () => {
+describe('activeDeadlineSeconds', () => {
   const message = 'Pod was active on the node longer than the specified deadline';
 
-  test('ends the pod, once, with its reason', async () => {
+  test('ends the pod once, with its reason', async () => {
     await up({ activeDeadlineSeconds: 30, terminationGracePeriodSeconds: 2 });
     await node.clock.advance(29_000);
     expect(await running()).toBe(1);
@@ -168,7 +168,7 @@ describe('a deadline', () => {
     ]);
   });
 
-  test('counts on through a restart of the kubelet, and not through a clock that is set', async () => {
+  test('continues over a restart of the kubelet, and ignores steps of the wall clock', async () => {
     node.write('p.yaml', aPod({ activeDeadlineSeconds: 60, terminationGracePeriodSeconds: 2 }));
     await node.clock.advance(20_000);
     await node.kill();
@@ -183,11 +183,11 @@ describe('a deadline', () => {
   });
 });
 
-describe('the order of an end', () => {
+describe('order of a termination', () => {
   const hook = (name: string, seconds: number, over: Partial<Container> = {}): Container =>
     aContainer({ name, lifecycle: { preStop: { exec: { command: ['sleep', String(seconds)] } } }, ...over });
 
-  test('hooks take their time from the grace period, sidecars end last', async () => {
+  test('hooks count towards the grace period, and sidecars end last', async () => {
     const side = aContainer({ name: 's', restartPolicy: 'Always', ...polite });
     await up({
       terminationGracePeriodSeconds: 20,
@@ -206,7 +206,7 @@ describe('the order of an end', () => {
     expect(lifecycle()).toMatchObject({ state: 'terminated', cleaned: true });
   });
 
-  test.each([3_600_000, -3_600_000])('a clock set by %i ms in the middle changes nothing', async (stepMs) => {
+  test.each([3_600_000, -3_600_000])('a step of the wall clock by %i ms changes nothing', async (stepMs) => {
     const pod = await up({ terminationGracePeriodSeconds: 20, containers: [hook('c', 5, stubborn)] });
     node.setApiPods(deleted(pod, 20));
     await node.clock.advance(2_000);
@@ -220,7 +220,7 @@ describe('the order of an end', () => {
     expect(await running()).toBe(0);
   });
 
-  test('a hook that hangs ends with the grace period', async () => {
+  test('a hung hook ends with the grace period', async () => {
     const pod = await up({ terminationGracePeriodSeconds: 6, containers: [hook('c', 10_000)] });
     node.setApiPods(deleted(pod, 6));
     await node.clock.advance(9_000);
@@ -228,7 +228,7 @@ describe('the order of an end', () => {
     expect(await running()).toBe(0);
   });
 
-  test('a stop that fails is told and tried again; nothing is given back before', async () => {
+  test('a failed stop is reported and retried, and nothing is torn down before', async () => {
     const pod = await up();
     const refused = new KubeletError('internal', 'UNKNOWN', 'no such shim');
     node.cri.faults.fail('stopContainer', refused, { times: 2 });
@@ -240,7 +240,7 @@ describe('the order of an end', () => {
     expect(node.eventLines('uid-p')).toContain('FailedKillPod: error killing pod: no such shim');
   });
 
-  test('removed while this kubelet was away: the hook that is written on the container is run', async () => {
+  test('a pod removed while the kubelet was down runs the hook of its container label', async () => {
     node.write('p.yaml', aPod({ terminationGracePeriodSeconds: 3, containers: [hook('c', 1)] }));
     await node.clock.advance(100);
     await node.stop();

@@ -1,4 +1,4 @@
-// Containers with a postStart hook, on the fake clock: nothing reports them as running before their hook has succeeded.
+// Containers with a postStart hook, on the fake clock: they are not reported as running before the hook has succeeded.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, ContainerStatus, PodStatus } from '../../../src/api/k8s/types.ts';
 import { KubeletError } from '../../../src/base/errors.ts';
@@ -6,7 +6,7 @@ import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
 
 let node: FakeNode;
-/** Every status of the pod since the start, so that a moment of readiness is not missed. */
+/** Every status of the pod since its start, so that no moment of readiness is missed. */
 let statuses: PodStatus[];
 let unsubscribe: () => void = () => undefined;
 
@@ -66,7 +66,7 @@ const records = (): readonly string[] =>
   [...node.files.keys()].filter((path) => path.includes('post-start-hooks'));
 
 describe('while the hook runs', () => {
-  test('the container waits as ContainerCreating and its pod is Pending; with the end of the hook both are up', async () => {
+  test('the container is ContainerCreating and its pod Pending; both run when the hook has ended', async () => {
     run({ containers: [hooked(6)] });
     await node.clock.advance(5_000);
     expect(node.cri.container('c').state).toBe(1);
@@ -82,7 +82,7 @@ describe('while the hook runs', () => {
     expect(records()).toEqual([]);
   });
 
-  test('a hook without a handler of its own time: a sleep of an hour holds it as well', async () => {
+  test('a sleep hook of an hour holds the container back as well', async () => {
     run({
       terminationGracePeriodSeconds: 7_200,
       containers: [aContainer({ lifecycle: { postStart: { sleep: { seconds: 3_600 } } } })],
@@ -93,7 +93,7 @@ describe('while the hook runs', () => {
     expect(podReady()).toBe('True');
   });
 
-  test('no probe is run, and readiness is probed right after', async () => {
+  test('no probe runs, and readiness is probed right after', async () => {
     const probe = { exec: { command: ['true'] }, periodSeconds: 1, failureThreshold: 1 };
     run({ containers: [hooked(6, { startupProbe: probe, livenessProbe: probe, readinessProbe: probe })] });
     await node.clock.advance(5_500);
@@ -103,7 +103,7 @@ describe('while the hook runs', () => {
     expect([own()?.started, podReady()]).toEqual([true, 'True']);
   });
 
-  test('the next container is not made; one that was started before is up meanwhile', async () => {
+  test('the next container is not created, and a container started before is reported as running', async () => {
     run({ containers: [aContainer({ name: 'a' }), hooked(6), aContainer({ name: 'z' })] });
     await node.clock.advance(5_000);
     expect([own('a')?.ready, own()?.ready, own('z')?.state?.waiting?.reason]).toEqual([
@@ -126,7 +126,7 @@ describe('while the hook runs', () => {
     expect([own('s')?.started, podReady()]).toEqual([true, 'True']);
   });
 
-  test('a container that restarts keeps the state of its last end until its hook has ended', async () => {
+  test('a restarted container keeps its last termination state until its hook has ended', async () => {
     run({ containers: [hooked(6)] });
     await node.clock.advance(8_000);
     node.cri.exitContainer('c', 3);
@@ -147,7 +147,7 @@ describe('while the hook runs', () => {
     expect(own()).toMatchObject({ restartCount: 2, ready: true });
   });
 
-  test('a container that ends meanwhile is reported as ended, and never as running', async () => {
+  test('a container that exits meanwhile is reported as terminated, and never as running', async () => {
     run({ containers: [hooked(6, { command: ['sh', '-c', 'sleep 2; exit 4'] })], restartPolicy: 'Never' });
     await node.clock.advance(10_000);
     expect(own()?.state?.terminated?.exitCode).toBe(4);
@@ -155,7 +155,7 @@ describe('while the hook runs', () => {
     expect(records()).toEqual([]);
   });
 
-  test('a pod that is deleted goes at once, and no record of it stays', async () => {
+  test('a deleted pod ends at once and leaves no record', async () => {
     run({ containers: [hooked(600)] });
     await node.clock.advance(3_000);
     expect(records()).toHaveLength(1);
@@ -166,10 +166,10 @@ describe('while the hook runs', () => {
   });
 });
 
-describe('a hook that fails', () => {
-  test('the pod is never up, over all its restarts; the status tells why', async () => {
+describe('a failed hook', () => {
+  test('never lets the pod run over all its restarts, and the status reports the cause', async () => {
     run({ containers: [failing(2)] });
-    // The hook takes 2 s, and the least grace period as long.
+    // The hook takes 2 s, and so does the minimum grace period.
     await node.clock.advance(4_300);
     expect(own()).toMatchObject({
       state: { waiting: { reason: 'PostStartHookError' } },
@@ -182,7 +182,7 @@ describe('a hook that fails', () => {
     expect(records().length).toBeLessThanOrEqual(1);
   });
 
-  test('not while the container takes its time to end, either', async () => {
+  test('does not let the pod run while the container terminates', async () => {
     const stubborn = ['sh', '-c', 'trap "" TERM; while true; do sleep 1; done'];
     run({ containers: [failing(1, { command: stubborn })], terminationGracePeriodSeconds: 20 });
     await node.clock.advance(15_000);
@@ -190,7 +190,7 @@ describe('a hook that fails', () => {
     expect([wasUp(), own()?.state?.waiting?.reason]).toEqual([false, 'ContainerCreating']);
   });
 
-  test('a container that cannot be killed has its hook run again', async () => {
+  test('runs again if the container cannot be killed', async () => {
     node.cri.faults.fail('stopContainer', new KubeletError('internal', 'Refused', 'not now'), { times: 1 });
     run({ containers: [failing(1)], restartPolicy: 'Never' });
     await node.clock.advance(20_000);
@@ -204,7 +204,7 @@ describe('over a restart of the kubelet', () => {
     ['killed', () => killKubelet()],
     ['stopped', async () => (unsubscribe(), await node.stop())],
   ] as const) {
-    test(`${title} in the middle of the hook: the hook runs again, and the container is up only after it`, async () => {
+    test(`${title} in the middle of the hook: the hook runs again, and the container is reported as running only after it`, async () => {
       run({ containers: [hooked(60)] });
       await node.clock.advance(3_000);
       await end();
@@ -219,7 +219,7 @@ describe('over a restart of the kubelet', () => {
     });
   }
 
-  test('a hook that fails the second time ends the container', async () => {
+  test('a hook that fails at the second run ends the container', async () => {
     run({ containers: [failing(6)] });
     await node.clock.advance(3_000);
     await killKubelet();
@@ -229,7 +229,7 @@ describe('over a restart of the kubelet', () => {
     expect(wasUp()).toBe(false);
   });
 
-  test('a hook that has succeeded is not run again', async () => {
+  test('a successful hook does not run again', async () => {
     run({ containers: [hooked(2)] });
     await node.clock.advance(5_000);
     statuses = [];
@@ -240,7 +240,7 @@ describe('over a restart of the kubelet', () => {
     expect(statuses.every((status) => podReady(status) === 'True')).toBe(true);
   });
 
-  test('a sidecar whose hook was cut off keeps the next container waiting', async () => {
+  test('a sidecar whose hook was interrupted keeps the next container waiting', async () => {
     run({ initContainers: [hooked(6, { name: 's', restartPolicy: 'Always' })] });
     await node.clock.advance(3_000);
     await killKubelet();
@@ -251,7 +251,7 @@ describe('over a restart of the kubelet', () => {
     expect([own('s')?.started, podReady(), own('s')?.restartCount]).toEqual([true, 'True', 0]);
   });
 
-  test('a container that died meanwhile is started again, with its hook', async () => {
+  test('a container that exited meanwhile is restarted, with its hook', async () => {
     run({ containers: [hooked(6)] });
     await node.clock.advance(3_000);
     await killKubelet();
@@ -264,7 +264,7 @@ describe('over a restart of the kubelet', () => {
     expect(records()).toEqual([]);
   });
 
-  test('a pod that was deleted meanwhile goes, and its record with it', async () => {
+  test('a pod deleted meanwhile ends and leaves no record', async () => {
     run({ containers: [hooked(600)] });
     await node.clock.advance(3_000);
     await killKubelet();

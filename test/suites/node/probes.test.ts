@@ -1,11 +1,11 @@
-// Probes in a whole kubelet on the fake clock: what they do to status, restarts and readiness, and what a restart of the kubelet does not.
+// Probes on a whole kubelet, on the fake clock: their effect on status, restarts and readiness, also over kubelet restarts.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Container, PodStatus, Probe } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
 import { FakeNode } from '../../simulate/fake-node.ts';
 
 let node: FakeNode;
-/** Every status that was published, of all lives of the kubelet, in short. */
+/** Every published status of all runs of the kubelet, in short form. */
 let history: string[];
 
 function short(status: PodStatus | undefined): string {
@@ -45,10 +45,10 @@ const podOf = (command: string, over: Partial<Container>): object =>
 const run = (command: string, over: Partial<Container>): void =>
   node.write('p.yaml', JSON.stringify(podOf(command, over)));
 const current = (): string => short(node.status('uid-p'));
-const told = (): readonly string[] =>
+const eventTexts = (): readonly string[] =>
   node.events('uid-p').map(({ message, reason }) => `${reason} ${message}`);
 
-test('readiness comes and goes with the probe, as the Go kubelet was seen to do it', async () => {
+test('readiness follows the probe, as recorded of the Go kubelet', async () => {
   run('sleep 3; touch /tmp/ok; sleep 4; rm /tmp/ok; sleep 1000', { readinessProbe: exec() });
   await node.clock.advance(12_000);
   expect(history.filter((each) => each.startsWith('running'))).toEqual([
@@ -56,22 +56,22 @@ test('readiness comes and goes with the probe, as the Go kubelet was seen to do 
     'running started=true ready=true/True restarts=0',
     'running started=true ready=false/False restarts=0',
   ]);
-  expect(told()).toContain(
+  expect(eventTexts()).toContain(
     "Unhealthy Readiness probe failed: cat: can't open '/tmp/ok': No such file or directory\n",
   );
 });
 
-test('a failed liveness probe restarts the container, with the words of the Go kubelet', async () => {
+test('a failed liveness probe restarts the container, with the Go kubelet’s messages', async () => {
   run('touch /tmp/ok; sleep 3; rm /tmp/ok; sleep 1000', { livenessProbe: exec() });
   await node.clock.advance(9_000);
   expect(current()).toBe('running started=true ready=true/True restarts=1');
-  expect(told()).toContain(
+  expect(eventTexts()).toContain(
     "Unhealthy Liveness probe failed: cat: can't open '/tmp/ok': No such file or directory\n",
   );
-  expect(told()).toContain('Killing Container c failed liveness probe, will be restarted');
+  expect(eventTexts()).toContain('Killing Container c failed liveness probe, will be restarted');
 });
 
-test('a failed liveness probe has a grace period of its own', async () => {
+test('a failed liveness probe stops the container with the probe’s grace period', async () => {
   const livenessProbe = exec({ terminationGracePeriodSeconds: 7 });
   run('sleep 1000', { livenessProbe });
   await node.clock.advance(4_000);
@@ -79,15 +79,15 @@ test('a failed liveness probe has a grace period of its own', async () => {
   expect(stop?.request).toMatchObject({ timeout: 7n });
 });
 
-test('a pod that never starts up is restarted; until it has started it is neither started nor ready', async () => {
+test('a failed startup probe restarts the container, which is neither started nor ready until it succeeds', async () => {
   run('sleep 1000', { startupProbe: exec({ failureThreshold: 3 }) });
   await node.clock.advance(3_500);
-  expect(told()).toContain('Killing Container c failed startup probe, will be restarted');
+  expect(eventTexts()).toContain('Killing Container c failed startup probe, will be restarted');
   await node.clock.advance(3_000);
   expect(current()).toBe('running started=false ready=false/False restarts=1');
 });
 
-test('startup holds the others back', async () => {
+test('the startup probe holds back the other probes', async () => {
   const startupProbe = exec({ failureThreshold: 30 });
   const livenessProbe = exec({ exec: { command: ['cat', '/tmp/alive'] }, failureThreshold: 1 });
   run('sleep 5; touch /tmp/alive; touch /tmp/ok; sleep 1000', { startupProbe, livenessProbe });
@@ -95,34 +95,34 @@ test('startup holds the others back', async () => {
   expect(current()).toBe('running started=false ready=false/False restarts=0');
   await node.clock.advance(5_000);
   expect(current()).toBe('running started=true ready=true/True restarts=0');
-  expect(told().filter((each) => each.includes('Liveness'))).toEqual([]);
+  expect(eventTexts().filter((each) => each.includes('Liveness'))).toEqual([]);
 });
 
-test('a command that is too slow is ended and counts as failure', async () => {
+test('a command that exceeds its timeout is killed and counts as a failure', async () => {
   const readinessProbe = exec({ exec: { command: ['sleep', '100'] }, failureThreshold: 1, periodSeconds: 5 });
   run('sleep 1000', { readinessProbe });
   await node.clock.advance(8_000);
-  expect(told()).toContain(
+  expect(eventTexts()).toContain(
     'Unhealthy Readiness probe failed: command timed out: "sleep 100" timed out after 1s',
   );
 });
 
-test('a pod that ends is not restarted by its probes, and nothing of them is left', async () => {
+test('a terminating pod is not restarted by its probes, and leaves no probe results', async () => {
   run('trap "" TERM; touch /tmp/ok; sleep 1000', { livenessProbe: exec(), readinessProbe: exec() });
   await node.clock.advance(3_000);
   node.remove('p.yaml');
   await node.clock.advance(6_000);
   expect(node.stores.probeResults.size).toBe(0);
   expect(node.calls().filter((method) => method === 'StartContainer')).toHaveLength(1);
-  const asked = node.calls().filter((method) => method === 'ExecSync').length;
+  const probeCount = node.calls().filter((method) => method === 'ExecSync').length;
   await node.clock.advance(10_000);
-  expect(node.calls().filter((method) => method === 'ExecSync')).toHaveLength(asked);
+  expect(node.calls().filter((method) => method === 'ExecSync')).toHaveLength(probeCount);
 });
 
-test('over the network the pod is asked at its own address', async () => {
-  const asked: unknown[] = [];
+test('network probes connect to the pod’s IP address', async () => {
+  const targets: unknown[] = [];
   node.probes.http = async (...args: unknown[]) => {
-    asked.push(args[0]);
+    targets.push(args[0]);
     return { result: 'success', output: '' };
   };
   run('sleep 1000', {
@@ -130,7 +130,7 @@ test('over the network the pod is asked at its own address', async () => {
     readinessProbe: { httpGet: { port: 'web', path: '/healthz' } },
   });
   await node.clock.advance(1_000);
-  expect(asked).toEqual([
+  expect(targets).toEqual([
     expect.objectContaining({ host: node.status('uid-p')?.podIP, port: 8080, path: '/healthz' }),
   ]);
   expect(current()).toBe('running started=true ready=true/True restarts=0');
@@ -160,17 +160,17 @@ describe('ten restarts of the kubelet', () => {
   ];
   for (const how of ['kill', 'stop'] as const) {
     for (const [name, command, container, want] of cases) {
-      test(`under ${name} (${how}): not one false transition`, async () => {
+      test(`${name} (${how}): no false transition`, async () => {
         run(command, container);
         await node.clock.advance(10_000);
         const steady = `running ${want} restarts=0`;
         expect(history.at(-1)).toBe(steady);
         history = [];
-        for (let life = 0; life < 10; life++) {
+        for (let round = 0; round < 10; round++) {
           await node[how]();
           await start();
-          // From the middle of the first second on: before, during and after the first probes of this life.
-          await node.clock.advance(life * 310);
+          // From the middle of the first second on: before, during and after the first probes of this run.
+          await node.clock.advance(round * 310);
         }
         await node.clock.advance(5_000);
         expect([...new Set(history)]).toEqual([steady]);
@@ -178,7 +178,7 @@ describe('ten restarts of the kubelet', () => {
     }
   }
 
-  test('what changed while the kubelet was away is noticed by a probe, and only then told', async () => {
+  test('a change while the kubelet is down is reported only after a probe has observed it', async () => {
     run('touch /tmp/ok; sleep 8; rm /tmp/ok; sleep 100000', { readinessProbe: exec() });
     await node.clock.advance(6_000);
     await node.kill();
@@ -192,7 +192,7 @@ describe('ten restarts of the kubelet', () => {
     ]);
   });
 
-  test('a memory that is broken costs no restart, and readiness comes back with the first probe', async () => {
+  test('a corrupt file of results causes no restart, and readiness returns with the first probe', async () => {
     run('touch /tmp/ok; sleep 100000', { readinessProbe: exec(), livenessProbe: exec() });
     await node.clock.advance(6_000);
     await node.kill();

@@ -1,5 +1,5 @@
-// What was recorded of the Go kubelet: for the same pods the requests to the runtime are the same.
-// The fixture holds manifests and requests as recorded, less times and what every container has; names are the CRI's.
+// CRI requests are equal to those of the Go kubelet for the same pods. The fixture holds recorded manifests and requests,
+// without times and the fields that every container has; field names are those of the CRI.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -82,7 +82,7 @@ const enums: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   propagation: MountPropagation,
 };
 
-/** From the names of the .proto, as they were recorded, to those of our messages. */
+/** Converts the recorded field names of the .proto to those of our messages. */
 function fromProto(value: unknown, key = ''): unknown {
   if (key === 'masked_paths' && value === 'default') return masked;
   if (key === 'readonly_paths' && value === 'default') return readonly;
@@ -138,7 +138,7 @@ async function sandboxOf(recorded: Recorded): Promise<PodSandboxConfig> {
   return PodSandboxConfig.fromPartial(config as PodSandboxConfig);
 }
 
-/** `mounts`: those of volumes, which are not this test's. */
+/** `mounts`: the mounts of volumes, which this test does not cover. */
 async function containerOf(
   recorded: Recorded,
   name: string,
@@ -174,7 +174,7 @@ async function containerOf(
   return ContainerConfig.fromPartial(config as ContainerConfig);
 }
 
-/** Order of variables is Go's map order there; the name of the message file is random there. */
+/** In the recordings the order of variables is Go's map order, and the name of the termination message file is random. */
 function comparable({ envs, image, mounts, ...rest }: ContainerConfig): object {
   return {
     ...rest,
@@ -191,9 +191,9 @@ function comparable({ envs, image, mounts, ...rest }: ContainerConfig): object {
   };
 }
 
-test('the recordings are there', () => expect(recordings.length).toBeGreaterThanOrEqual(30));
+test('all recordings are present', () => expect(recordings.length).toBeGreaterThanOrEqual(30));
 
-describe('sandboxes as recorded', () => {
+describe('RunPodSandbox request as recorded', () => {
   for (const recorded of recordings) {
     test(recorded.name, async () => {
       const want = PodSandboxConfig.fromPartial(fromProto(recorded.sandbox) as PodSandboxConfig);
@@ -202,7 +202,7 @@ describe('sandboxes as recorded', () => {
   }
 });
 
-describe('containers as recorded', () => {
+describe('CreateContainer request as recorded', () => {
   for (const recorded of recordings) {
     for (const container of recorded.containers ?? []) {
       const { name } = container.metadata;

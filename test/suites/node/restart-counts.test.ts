@@ -1,5 +1,5 @@
-// Restart counts over kubelets that are killed in the middle of a start, on the fake clock: only a container that ran and ended
-// makes the count rise.
+// Restart counts over kubelets that are killed in the middle of a start, on the fake clock: only a container that ran and
+// exited increments the count.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ContainerStatus } from '../../../src/api/k8s/types.ts';
 import { aContainer, aPod, type PodOver } from '../../builders/builders.ts';
@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await node.stop());
 
-/** As containerd: a start makes the log file, whatever outcome of the start. */
+/** As in containerd, a start creates the log file, whether it succeeds or not. */
 const openLog = (path: string): void => {
   if (!node.files.has(path)) node.files.set(path, '');
 };
@@ -29,7 +29,7 @@ const restartKubelet = async (): Promise<void> => {
 const logs = (): readonly string[] => [...node.files.keys()].filter((path) => path.endsWith('.log'));
 const held = async (): Promise<number> => (await node.cri.listContainers({})).containers.length;
 
-/** Kills the kubelet in the middle of the container's start, and waits until the runtime has given the start up. */
+/** Kills the kubelet in the middle of the container's start, and waits until the runtime has aborted the start. */
 const cutStart = async (): Promise<void> => {
   node.cri.holdStart('c');
   run();
@@ -37,7 +37,7 @@ const cutStart = async (): Promise<void> => {
   await node.kill();
   await node.clock.advance(1_000);
 };
-/** Starts a kubelet and kills it after it has removed the container of the start that was cut off. */
+/** Starts a kubelet and kills it after it has removed the container of the interrupted start. */
 const removeAndDie = async (): Promise<void> => {
   const stall = node.cri.faults.stall('createContainer');
   await node.start();
@@ -48,14 +48,14 @@ const removeAndDie = async (): Promise<void> => {
 };
 
 describe('a kubelet killed in the middle of a start', () => {
-  test('the container is made again with the same count', async () => {
+  test('creates the container again with the same count', async () => {
     await cutStart();
     await node.start();
     await node.clock.advance(3_000);
     expect(own()).toMatchObject({ ready: true, restartCount: 0, lastState: {} });
   });
 
-  test('and killed again after it has removed what was left: the log file is no restart', async () => {
+  test('and again after it has removed the leftover does not count the log file as a restart', async () => {
     await cutStart();
     await removeAndDie();
     await node.start();
@@ -66,7 +66,7 @@ describe('a kubelet killed in the middle of a start', () => {
     ]);
   });
 
-  test('however often', async () => {
+  test('repeatedly keeps the count', async () => {
     await cutStart();
     await removeAndDie();
     for (let i = 0; i < 3; i += 1) {
@@ -83,7 +83,7 @@ describe('a kubelet killed in the middle of a start', () => {
   });
 
   for (const outcome of ['start-error', 'running'] as const) {
-    test(`the runtime still works on the start, which ends as ${outcome}: killed meanwhile, and no restart`, async () => {
+    test(`while the runtime completes the start as ${outcome} counts no restart`, async () => {
       node.cri.holdStart('c', { continuesMs: 5_000, outcome });
       run();
       await node.clock.advance(500);
@@ -97,7 +97,7 @@ describe('a kubelet killed in the middle of a start', () => {
     });
   }
 
-  test('its definition changed: the container that is being started is replaced, and no restart', async () => {
+  test('replaces the starting container of a changed spec without counting a restart', async () => {
     node.cri.holdStart('c', { continuesMs: 3_000 });
     run();
     await node.clock.advance(500);
@@ -111,7 +111,7 @@ describe('a kubelet killed in the middle of a start', () => {
     expect(own()).toMatchObject({ ready: true, restartCount: 0, lastState: {} });
   });
 
-  test('an init container of a sandbox that died meanwhile: no restart', async () => {
+  test('counts no restart for an init container of a dead sandbox', async () => {
     node.cri.holdStart('i');
     run({ initContainers: [aContainer({ name: 'i', command: ['true'] })] });
     await node.clock.advance(500);
@@ -129,7 +129,7 @@ describe('a kubelet killed in the middle of a start', () => {
     expect([own()?.ready, own('i')?.restartCount, own('i')?.lastState]).toEqual([true, 0, {}]);
   });
 
-  test('after a crash: that one counts, the start that was cut off does not', async () => {
+  test('after a crash counts the crash only, not the interrupted start', async () => {
     run();
     await node.clock.advance(3_000);
     node.cri.holdStart('c');
@@ -153,7 +153,7 @@ describe('a kubelet killed in the middle of a start', () => {
   });
 });
 
-test('a sandbox that dies before the container starts: nothing ran, and nothing counts', async () => {
+test('a sandbox that dies before the container starts counts no restart', async () => {
   const stall = node.cri.faults.stall('startContainer');
   run({ restartPolicy: 'Never' });
   await node.clock.advance(500);
@@ -163,8 +163,8 @@ test('a sandbox that dies before the container starts: nothing ran, and nothing 
   expect(own()).toMatchObject({ ready: true, restartCount: 0, lastState: {} });
 });
 
-describe('what ran counts', () => {
-  test('a crash while there is no kubelet', async () => {
+describe('counts a restart for', () => {
+  test('a crash while the kubelet is down', async () => {
     run();
     await node.clock.advance(3_000);
     await node.kill();
@@ -175,7 +175,7 @@ describe('what ran counts', () => {
     expect(own()).toMatchObject({ restartCount: 1, lastState: { terminated: { exitCode: 3 } } });
   });
 
-  test('a container of which only its log is left, also an empty one', async () => {
+  test('a container of which only a log is left, even an empty one', async () => {
     run();
     await node.clock.advance(3_000);
     await node.kill();
@@ -187,7 +187,7 @@ describe('what ran counts', () => {
     expect(own()).toMatchObject({ ready: true, restartCount: 1 });
   });
 
-  test('a command that cannot be started, each time', async () => {
+  test('every failed start of a missing command', async () => {
     run({ containers: [aContainer({ command: ['/no/such/binary'] })] });
     await node.clock.advance(40_000);
     expect(own()?.restartCount).toBeGreaterThan(1);

@@ -1,4 +1,4 @@
-// What the kubelet as a whole bears of its runtime, on the fake clock.
+// Faults of the container runtime on a whole kubelet, on the fake clock.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -15,11 +15,11 @@ const containerState = (uid: string, name = 'c'): unknown =>
   node.status(uid)?.containerStatuses?.find((each) => each.name === name)?.state;
 const restarts = (uid: string): number | undefined => node.status(uid)?.containerStatuses?.[0]?.restartCount;
 
-describe('the runtime fails', () => {
-  const away = new KubeletError('internal', 'UNKNOWN', 'no room');
+describe('a faulty runtime', () => {
+  const failure = new KubeletError('internal', 'UNKNOWN', 'no room');
 
-  test('a sandbox that cannot be made is tried again, and the log says why once', async () => {
-    node.cri.faults.fail('runPodSandbox', away, { times: 4 });
+  test('a failed RunPodSandbox is retried and logged once', async () => {
+    node.cri.faults.fail('runPodSandbox', failure, { times: 4 });
     node.write('p.yaml', aPod());
     await node.clock.advance(30_000);
     expect(node.status('uid-p')?.phase).toBe('Running');
@@ -27,9 +27,9 @@ describe('the runtime fails', () => {
     expect(node.logged('no room').length).toBeGreaterThan(0);
   });
 
-  test('an answer that got lost makes nothing twice', async () => {
-    node.cri.faults.fail('runPodSandbox', away, { when: 'after' });
-    node.cri.faults.fail('createContainer', away, { when: 'after' });
+  test('a lost response does not duplicate a sandbox or container', async () => {
+    node.cri.faults.fail('runPodSandbox', failure, { when: 'after' });
+    node.cri.faults.fail('createContainer', failure, { when: 'after' });
     node.write('p.yaml', aPod());
     await node.clock.advance(30_000);
     expect((await node.cri.listPodSandbox({})).items).toHaveLength(1);
@@ -37,31 +37,31 @@ describe('the runtime fails', () => {
     expect(restarts('uid-p')).toBe(0);
   });
 
-  test('a new pod is asked for once while it starts as it should, and again by the relist when its start hangs', async () => {
-    const asked: string[] = [];
+  test('a new pod is inspected once during a normal start, and by the relist when its start hangs', async () => {
+    const inspections: string[] = [];
     for (const method of ['podSandboxStatus', 'containerStatus'] as const) {
       const note = (): boolean => {
-        asked.push(method);
+        inspections.push(method);
         return false;
       };
-      node.cri.faults.fail(method, away, { times: 1_000, match: note });
+      node.cri.faults.fail(method, failure, { times: 1_000, match: note });
     }
     node.write('a.yaml', aPod({ name: 'a' }));
     await node.clock.advance(3_000);
     expect(node.status('uid-a')?.phase).toBe('Running');
-    expect(asked.splice(0)).toEqual(['podSandboxStatus', 'containerStatus']);
+    expect(inspections.splice(0)).toEqual(['podSandboxStatus', 'containerStatus']);
     const stall = node.cri.faults.stall('createContainer');
     node.write('b.yaml', aPod({ name: 'b' }));
     await node.clock.advance(900);
-    expect(asked.splice(0)).toEqual(['podSandboxStatus']);
+    expect(inspections.splice(0)).toEqual(['podSandboxStatus']);
     await node.clock.advance(2_100);
-    expect(asked.splice(0)).toEqual(['podSandboxStatus']);
+    expect(inspections.splice(0)).toEqual(['podSandboxStatus']);
     stall.release();
     await node.clock.advance(50);
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
 
-  test('one call that never answers holds up its pod only', async () => {
+  test('a hung call delays only its pod', async () => {
     const stall = node.cri.faults.stall('createContainer', {
       match: ({ config }) => config?.labels['io.kubernetes.pod.uid'] === 'uid-a',
     });
@@ -76,7 +76,7 @@ describe('the runtime fails', () => {
     expect(node.status('uid-a')?.phase).toBe('Running');
   });
 
-  test('hung starts give their slots back, so that the rest of the node goes on', async () => {
+  test('hung starts release their slots, so that other pods start', async () => {
     node.cri.faults.stall('runPodSandbox', {
       times: 100,
       match: ({ config }) => config?.metadata?.name.startsWith('stuck') ?? false,
@@ -88,7 +88,7 @@ describe('the runtime fails', () => {
     expect(node.status('uid-b')?.phase).toBe('Running');
   });
 
-  test('an inspection that hangs does not stop the relist or the others', async () => {
+  test('a hung inspection does not block the relist or other pods', async () => {
     node.write('a.yaml', aPod({ name: 'a', containers: [aContainer({ command: ['sleep', '5'] })] }));
     node.write('b.yaml', aPod({ name: 'b', containers: [aContainer({ command: ['sleep', '5'] })] }));
     await node.clock.advance(100);
@@ -107,7 +107,7 @@ describe('the runtime fails', () => {
     expect(restarts('uid-a')).toBeGreaterThan(0);
   });
 
-  test('away for 20 s: told once, nothing touched, all goes on afterwards', async () => {
+  test('an outage of 20 s is logged once, affects no pod, and is followed by normal operation', async () => {
     node.write('a.yaml', aPod({ name: 'a' }));
     await node.clock.advance(50);
     const before = node.status('uid-a')?.containerStatuses?.[0]?.containerID;
@@ -127,9 +127,9 @@ describe('the runtime fails', () => {
     ['createContainer', 'CreateContainerError', 'no room'],
     ['startContainer', 'RunContainerError', 'no room'],
   ] as const)(
-    '%s fails: %s, the sibling runs, and the container when it works again',
+    '%s fails: the container is %s, its sibling runs, and it starts when the call succeeds',
     async (method, reason, message) => {
-      const fault = node.cri.faults.fail(method, away, { times: 1_000, match: first });
+      const fault = node.cri.faults.fail(method, failure, { times: 1_000, match: first });
       node.write(
         'p.yaml',
         aPod({ containers: [aContainer(), aContainer({ name: 'ok', image: 'registry.example/ok:1' })] }),
@@ -144,7 +144,7 @@ describe('the runtime fails', () => {
     },
   );
 
-  test('a pod that is removed does not wait for its image', async () => {
+  test('a removed pod does not wait for its image', async () => {
     node.cri.publishImage({ name: 'registry.example/slow:1', cmd: ['sleep', '1000'], sizeBytes: 1 });
     node.cri.faults.stall('pullImage');
     node.write('p.yaml', aPod({ containers: [aContainer({ image: 'registry.example/slow:1' })] }));
@@ -155,7 +155,7 @@ describe('the runtime fails', () => {
   });
 });
 
-/** Of the container `c`, however the request names it. */
+/** Whether the request is for the container `c`. */
 function first(request: object): boolean {
   const text = JSON.stringify(request, (_, value: unknown) =>
     typeof value === 'bigint' ? String(value) : value,
@@ -171,7 +171,7 @@ function idOfC(): string {
   }
 }
 
-test('a container whose variables multiply waits with the reason, and the others run', async () => {
+test('a container with an exponential expansion of variables waits with the reason, and others run', async () => {
   const env = [{ name: 'V0', value: 'x'.repeat(100) }];
   for (let at = 1; at <= 9; at += 1) env.push({ name: `V${at}`, value: `$(V${at - 1})`.repeat(10) });
   node.write('bomb.yaml', aPod({ name: 'bomb', containers: [aContainer({ env })] }));

@@ -1,5 +1,5 @@
-// The thread that reads large manifests, as it is built: that it leaves the event loop alone, and what becomes of a
-// call when it takes too long, needs too much or breaks down.
+// The thread that decodes large manifests, built as in production: it does not block the event loop, and calls that take
+// too long, need too much memory or crash are handled.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,12 +75,12 @@ function decodeWorker(options: Partial<DecodeWorkerOptions> = {}): DecodeWorker 
 
 function makePodsBy(worker: DecodeWorker): MakePods {
   return makePodsBySize({
-    computeHash: () => 'not made here',
+    computeHash: () => 'unused',
     decodeInWorker: (work, signal) => worker.call(work, signal),
   });
 }
 
-/** Fills a text up to 9 MiB. */
+/** Pads a text to 9 MiB. */
 function nineMebibytes(head: string, part: (index: number) => string, tail = ''): Uint8Array {
   const parts = [head];
   let length = head.length + tail.length;
@@ -98,7 +98,7 @@ const blockPod = (i: number, lines: number): string =>
 const flowPod = (i: number): string =>
   `${i === 0 ? '' : ', '}{metadata: {name: p${i}}, spec: {containers: [{name: c, image: i, args: [a, b, c, d]}]}}`;
 
-/** The longest that a timer of 5 ms was late while this went on. */
+/** The greatest delay of a 5 ms timer during the work. */
 async function latenessMs(work: () => Promise<unknown>): Promise<number> {
   let latestMs = 0;
   let lastMs = performance.now();
@@ -115,10 +115,10 @@ async function latenessMs(work: () => Promise<unknown>): Promise<number> {
   return latestMs;
 }
 
-/** Read on the loop itself, these manifests would stop it for seconds; a busy machine alone is late by less than this. */
+/** Decoded in the main thread, these manifests would block it for seconds; a busy machine alone delays timers by less. */
 const unnoticedMs = 500;
 
-/** The best of a few rounds: on a busy machine any of them may be late for other reasons. */
+/** The best of a few rounds: on a busy machine any round may be delayed for other reasons. */
 async function bestLatenessMs(work: () => Promise<unknown>): Promise<number> {
   let bestMs = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 4 && bestMs > unnoticedMs; round++)
@@ -128,23 +128,23 @@ async function bestLatenessMs(work: () => Promise<unknown>): Promise<number> {
 
 const never = new AbortController().signal;
 
-describe('9 MiB of YAML leave the event loop alone', { timeout: 120_000 }, () => {
+describe('9 MiB of YAML do not block the event loop', { timeout: 120_000 }, () => {
   test('in block style, with all its pods', async () => {
     const bytes = nineMebibytes(`${list}\n`, (i) => blockPod(i, 2000));
     const makePods = makePodsBy(decodeWorker());
-    let made: MadeManifest | undefined;
+    let decoded: MadeManifest | undefined;
     const late = await bestLatenessMs(async () => {
-      made = await makePods(bytes, origin, never);
+      decoded = await makePods(bytes, origin, never);
     });
     expect(late).toBeLessThan(unnoticedMs);
-    expect(made).toEqual(makeManifest(bytes, { ...origin, computeHash: staticPodUid }));
-    expect(made?.pods.length).toBeGreaterThan(100);
+    expect(decoded).toEqual(makeManifest(bytes, { ...origin, computeHash: staticPodUid }));
+    expect(decoded?.pods.length).toBeGreaterThan(100);
   });
 
   test.each([
     ['block', nineMebibytes(`${list}\n`, (i) => blockPod(i, 1))],
     ['flow', nineMebibytes(`${list} [`, flowPod, ']\n')],
-  ])('in %s style with very many values, until it is given up', async (_style, bytes) => {
+  ])('in %s style with very many values, until the deadline', async (_style, bytes) => {
     const makePods = makePodsBy(decodeWorker({ deadlineMs: 1000 }));
     const late = await bestLatenessMs(async () => {
       await expect(makePods(bytes, origin, never)).rejects.toMatchObject({
@@ -160,15 +160,15 @@ describe('a call', () => {
   const bytes = Buffer.from(`${list}\n${Array.from({ length: 200 }, (_, i) => blockPod(i, 5)).join('')}`);
   const want = makeManifest(bytes, { ...origin, computeHash: staticPodUid });
 
-  test('is answered; several are, one after another, by one thread', async () => {
+  test('returns the pods; several calls share one thread', async () => {
     const makePods = makePodsBy(decodeWorker());
-    const made = await Promise.all([1, 2, 3].map(async () => makePods(bytes, origin, never)));
+    const decoded = await Promise.all([1, 2, 3].map(async () => makePods(bytes, origin, never)));
     expect(want.pods).toHaveLength(200);
-    expect(made).toEqual([want, want, want]);
+    expect(decoded).toEqual([want, want, want]);
     expect(await makePods(bytes, origin, never)).toEqual(want);
   });
 
-  test('finds the thread that answered the one before it, but not when there was nothing to do between', async () => {
+  test('reuses the thread of the previous call, unless it was idle in between', async () => {
     const counting = await script(`import { parentPort, threadId } from 'node:worker_threads';
       let calls = 0;
       parentPort.on('message', ({ is }) =>
@@ -185,7 +185,7 @@ describe('a call', () => {
     expect(later?.threadId).not.toBe(first.threadId);
   });
 
-  test('leaves a thread that is seen by the check of this suite only while it goes on', async () => {
+  test('has a running thread only while it is in flight', async () => {
     const before = threads().filter((name) => name === 'PipeWrap').length;
     const stop = new AbortController();
     const ended = decodeWorker({ script: await script('setInterval(() => undefined, 1000);') }).call(
@@ -198,7 +198,7 @@ describe('a call', () => {
     await expect(ended).rejects.toThrow('abort');
   });
 
-  test('that needs too much memory is refused, and the next is answered', async () => {
+  test('that needs too much memory is rejected, and the next one succeeds', async () => {
     const worker = decodeWorker({ memoryMb: 16 });
     const big = nineMebibytes(`${list} [`, flowPod, ']\n').subarray(0, 2 * mebibyte);
     await expect(makePodsBy(worker)(big, origin, never)).rejects.toMatchObject({
@@ -208,7 +208,7 @@ describe('a call', () => {
     expect(await makePodsBy(worker)(bytes.subarray(0), origin, never)).toEqual(want);
   }, 60_000);
 
-  test('that is aborted ends at once, before and during the work', async () => {
+  test('that is aborted rejects at once, before and during the work', async () => {
     const worker = decodeWorker();
     const stop = new AbortController();
     const [first, second] = [worker.call('x', stop.signal), worker.call('y', stop.signal)];
@@ -222,12 +222,12 @@ describe('a call', () => {
     ['throws', "throw new Error('broken');", 'could not be read: broken'],
     ['ends', 'process.exit(3);', 'could not be read: the reading thread has ended'],
     [
-      'answers with a failure',
+      'returns a failure',
       "import { parentPort } from 'node:worker_threads';parentPort.on('message', () => parentPort.postMessage({ is: 'failure', message: 'why' }));",
       'could not be read: why',
     ],
-    ['is no script', 'this is no script', 'could not be read: Unexpected identifier'],
-  ])('whose thread %s fails, and no more', async (_what, text, message) => {
+    ['is not a script', 'this is no script', 'could not be read: Unexpected identifier'],
+  ])('whose thread %s fails, and later calls succeed', async (_what, text, message) => {
     const worker = decodeWorker({ script: await script(text) });
     const err: unknown = await worker.call('x', never).catch((caught: unknown) => caught);
     expect(err).toBeInstanceOf(KubeletError);
@@ -241,7 +241,7 @@ describe('a call', () => {
   });
 });
 
-test('one manifest that takes too long is one fault, and the others run', async () => {
+test('a manifest that takes too long is reported, and the others run', async () => {
   const directory = await mkdtemp(join(root, 'manifests-'));
   const small = `apiVersion: v1\nkind: Pod\nmetadata: {name: small}\nspec: {containers: [{name: c, image: i}]}\n`;
   await writeFile(join(directory, 'a.yaml'), nineMebibytes(`${list} [`, flowPod, ']\n'));

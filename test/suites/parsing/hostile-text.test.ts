@@ -1,5 +1,5 @@
-// Every parser of text that a pod, a registry, a runtime or a network has a say in, on random text and on much of one
-// thing: it gives a value or its own error, and comes back. A parser that takes more than linear time does not come back here.
+// Every parser of text that a pod, a registry, a runtime or a peer controls, on random and on long repetitive text: it
+// returns a value or its own error, in linear time. A parser that takes quadratic time exceeds the test's timeout.
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -30,14 +30,14 @@ import { parseInstant } from '../../../src/server/logs/timestamp.ts';
 import { decodeManifest } from '../../../src/sources/decode/decode-manifest.ts';
 
 const seed = 18;
-/** At a step per pair of characters this takes longer than a test may. */
+/** With quadratic time this exceeds the timeout of a test. */
 const longLength = 100_000;
 
 interface Parser {
   readonly parse: (text: string) => unknown;
-  /** What it is made for, so that random text gets beyond the first character. */
+  /** Fragments of valid input, so that random text gets beyond the first character. */
   readonly words: readonly string[];
-  /** Besides KubeletError. */
+  /** Allowed errors besides KubeletError. */
   readonly throws?: new (
     ...args: never[]
   ) => Error;
@@ -166,14 +166,14 @@ function parseSafely({ parse, throws }: Parser, text: string): void {
 }
 
 describe.each(Object.entries(parsers))('%s', (_name, parser) => {
-  test('gives a value or its own error for random text', () => {
+  test('returns a value or its own error for random text', () => {
     const text = fc.string({ unit: fc.constantFrom(...parser.words, ...anyWhere), maxLength: 12 });
     fc.assert(
       fc.property(text, (given) => parseSafely(parser, given)),
       { seed, numRuns: 1_000 },
     );
   });
-  test('comes back from a long text of anything', () => {
+  test('takes linear time for a long repetitive text', () => {
     for (const word of new Set([...parser.words, ...anyWhere, parser.words.join('')])) {
       const long = word.repeat(longLength / word.length);
       for (const text of [`${long}!`, `${parser.words[0]}${long}`]) parseSafely(parser, text);
@@ -193,12 +193,12 @@ describe('manifests', () => {
     return lines.join('\n');
   };
   const hostile: readonly (readonly [string, string])[] = [
-    ['aliases that multiply', bomb(9)],
+    ['exponentially expanding aliases', bomb(9)],
     ['an alias of itself', 'a: &a [*a]'],
     ['brackets', '['.repeat(20_000)],
     ['braces', '{a: '.repeat(50_000)],
-    ['JSON that nests', `{"a":${'['.repeat(100_000)}`],
-    ['JSON that nests in objects', '{"a":'.repeat(100_000)],
+    ['deeply nested JSON lists', `{"a":${'['.repeat(100_000)}`],
+    ['deeply nested JSON objects', '{"a":'.repeat(100_000)],
     ['indentation', Array.from({ length: 1_000 }, (_, at) => `${' '.repeat(at)}a:`).join('\n')],
     ['dashes', '- '.repeat(20_000)],
     ['digits', `a: ${'9'.repeat(200_000)}`],
@@ -210,17 +210,17 @@ describe('manifests', () => {
     ['anchors', Array.from({ length: 5_000 }, (_, at) => `k${at}: &a${at} *a${at - 1}`).join('\n')],
     ['tags', '!'.repeat(50_000)],
     [
-      'keys that merge',
+      'many merge keys',
       `a: &a {k: v}\n${Array.from({ length: 2_000 }, (_, at) => `k${at}: {<<: *a}`).join('\n')}`,
     ],
     ['comments', '#'.repeat(200_000)],
     ['a block scalar', `a: |\n${' x\n'.repeat(50_000)}`],
   ];
-  test.each(hostile)('of %s are refused or read', (_name, text) => {
+  test.each(hostile)('of %s are rejected or decoded', (_name, text) => {
     const { faults } = decodeManifest(Buffer.from(text));
     for (const { reason } of faults) expect(reason.length).toBeLessThan(10_000);
   });
-  test('of random text are refused or read', () => {
+  test('of random text are rejected or decoded', () => {
     const unit = fc.constantFrom(
       'a',
       ': ',
@@ -252,10 +252,10 @@ describe('manifests', () => {
 
 describe('messages of the runtime', () => {
   const types = [ContainerStatusResponse, ListContainersResponse, StatusResponse];
-  test('that are garbage give a message or an error', () => {
+  test('with random bytes decode to a message or an error', () => {
     const part = fc.oneof(
       fc.uint8Array({ maxLength: 20 }),
-      // A field that says it is longer than all memory, and one that is empty.
+      // A field with a length beyond all memory, and an empty one.
       fc.constantFrom(Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f), Uint8Array.of(0x0a, 0x00)),
     );
     fc.assert(
@@ -272,8 +272,8 @@ describe('messages of the runtime', () => {
       { seed, numRuns: 2_000 },
     );
   });
-  test('that nest without end are refused', () => {
-    // Field 1 of ContainerStatusResponse, each within the one before.
+  test('with endless nesting are rejected', () => {
+    // Field 1 of ContainerStatusResponse, nested.
     for (const tag of [0x0a, 0x12, 0x0b]) {
       const bytes = Buffer.alloc(100_000, Buffer.from([tag, 0x7f]));
       for (const type of types) expect(() => type.decode(new WireReader(bytes))).toThrow();
@@ -301,7 +301,7 @@ describe('strategic diff', () => {
       { seed, numRuns: 2_000 },
     );
   });
-  test('of lists by key takes no time for each pair', () => {
+  test('of keyed lists takes linear time', () => {
     const list = (from: number): object => ({
       a: Array.from({ length: 20_000 }, (_, at) => ({ name: `n${from + at}`, at })),
     });

@@ -1,5 +1,5 @@
-// The whole way from a manifest to a static pod's UID against UIDs that upstream's own code made: that reading and
-// defaults leave alone what the UID is made from. The goldens have their defaults, which are to change nothing more.
+// UIDs of static pods, from the manifest on, against UIDs computed by upstream's code: decoding and defaulting must not
+// change the hashed fields. The golden pods are already defaulted, so defaulting must not change them further.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { staticPodUid } from '../../../src/api/pod/static-pod-hash/compute.ts';
@@ -20,7 +20,7 @@ const goldens = ['kubeadm', 'containers', 'probes', 'security', 'volumes', 'plac
   .map((file) => new URL(`../../../src/api/pod/static-pod-hash/golden/${file}.json`, import.meta.url))
   .flatMap((url) => JSON.parse(readFileSync(url, 'utf8')) as readonly Golden[]);
 
-describe('a manifest gives the UID that upstream gives it', () => {
+describe('a manifest has the same UID as upstream', () => {
   test.each(goldens)('$name', ({ pod, written, uid, nodeName, source, isFile }) => {
     const text = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', ...(written ?? pod) });
     const { pods, faults } = decodeManifest(Buffer.from(text));

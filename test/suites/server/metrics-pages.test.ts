@@ -63,11 +63,15 @@ const scrape = async (entries: readonly CadvisorEntry[], psi = true, failed = fa
   );
 
 describe('/metrics/cadvisor', () => {
-  test('a container', async () => {
-    const told = await scrape([entry()]);
+  test('reports a container', async () => {
+    const families = await scrape([entry()]);
     const value = (name: string, labels: Record<string, string> = {}): number =>
-      sampleOf(told, `container_${name}`, { id: '/kubepods/podu/id', container: 'c', pod: 'p', ...labels })
-        .value;
+      sampleOf(families, `container_${name}`, {
+        id: '/kubepods/podu/id',
+        container: 'c',
+        pod: 'p',
+        ...labels,
+      }).value;
     expect({
       cpu: value('cpu_usage_seconds_total', { cpu: 'total' }),
       user: value('cpu_user_seconds_total'),
@@ -101,12 +105,12 @@ describe('/metrics/cadvisor', () => {
       stalled: 0.5,
       seen: 1_700_000_001,
     });
-    expect(sampleOf(told, 'container_memory_rss').atMs).toBe(1_700_000_000_000);
-    expect(sampleOf(told, 'container_spec_cpu_quota').atMs).toBeUndefined();
-    expect(told.has('container_network_receive_bytes_total')).toBe(false);
+    expect(sampleOf(families, 'container_memory_rss').atMs).toBe(1_700_000_000_000);
+    expect(sampleOf(families, 'container_spec_cpu_quota').atMs).toBeUndefined();
+    expect(families.has('container_network_receive_bytes_total')).toBe(false);
   });
 
-  test('the machine: network, file systems, disks, labels with signs', async () => {
+  test('reports the machine: network, file systems, disks, escaped labels', async () => {
     const disk = {
       reads: 1,
       readsMerged: 2,
@@ -128,27 +132,27 @@ describe('/metrics/cadvisor', () => {
       inodesFree: 9,
       disk,
     };
-    const told = await scrape([
+    const families = await scrape([
       entry({ path: '/', interfaces: [anInterface('odd"name')], fileSystems: [fileSystem] }),
     ]);
     expect(
-      sampleOf(told, 'container_network_transmit_packets_dropped_total', { interface: 'odd"name' }).value,
+      sampleOf(families, 'container_network_transmit_packets_dropped_total', { interface: 'odd"name' }).value,
     ).toBe(4);
-    expect(sampleOf(told, 'container_fs_usage_bytes', { device: '/dev/vda' }).value).toBe(40);
-    expect(sampleOf(told, 'container_fs_read_seconds_total').value).toBe(4);
-    expect(told.get('container_fs_reads_total')?.samples.map(({ labels }) => labels['device'])).toEqual([
+    expect(sampleOf(families, 'container_fs_usage_bytes', { device: '/dev/vda' }).value).toBe(40);
+    expect(sampleOf(families, 'container_fs_read_seconds_total').value).toBe(4);
+    expect(families.get('container_fs_reads_total')?.samples.map(({ labels }) => labels['device'])).toEqual([
       '/dev/vda',
     ]);
     expect(
-      sampleOf(told, 'machine_cpu_cores', { boot_id: 'b', machine_id: 'm', system_uuid: 's' }).value,
+      sampleOf(families, 'machine_cpu_cores', { boot_id: 'b', machine_id: 'm', system_uuid: 's' }).value,
     ).toBe(2);
-    expect(sampleOf(told, 'cadvisor_version_info', { osVersion: 'A "quoted" name' }).value).toBe(1);
+    expect(sampleOf(families, 'cadvisor_version_info', { osVersion: 'A "quoted" name' }).value).toBe(1);
   });
 
-  test('without a limit, a gate or memory there are no such series', async () => {
+  test('omits series without a limit, a gate or memory', async () => {
     const details = { ...entry().details, cpuQuotaUs: undefined, io: [] };
     const usage = { ...entry().usage, memory: undefined };
-    const told = await scrape([entry({ details, usage })], false, true);
+    const families = await scrape([entry({ details, usage })], false, true);
     for (const name of [
       'spec_cpu_quota',
       'cpu_cfs_periods_total',
@@ -156,35 +160,35 @@ describe('/metrics/cadvisor', () => {
       'memory_rss',
       'fs_reads_total',
     ])
-      expect(told.has(`container_${name}`)).toBe(false);
-    expect(sampleOf(told, 'container_scrape_error').value).toBe(1);
+      expect(families.has(`container_${name}`)).toBe(false);
+    expect(sampleOf(families, 'container_scrape_error').value).toBe(1);
   });
 });
 
 describe('/metrics/resource', () => {
-  test('nothing could be learnt: only that', () => {
-    const told = parsePrometheusText(renderResourceMetrics(undefined));
-    expect([...told.keys()]).toEqual(['resource_scrape_error']);
-    expect(sampleOf(told, 'resource_scrape_error').value).toBe(1);
+  test('reports only the scrape error if no stats are available', () => {
+    const families = parsePrometheusText(renderResourceMetrics(undefined));
+    expect([...families.keys()]).toEqual(['resource_scrape_error']);
+    expect(sampleOf(families, 'resource_scrape_error').value).toBe(1);
   });
 });
 
 describe('/metrics', () => {
-  test('the process, counters that never fall', () => {
+  test('reports the process, with monotonic counters', () => {
     const registry = new Metrics();
     const figures = { ...fakeStatsEdge.own.read() };
     processMetrics(registry, { ...fakeStatsEdge.own, read: () => figures });
-    const told = (): number =>
+    const families = (): number =>
       sampleOf(parsePrometheusText(registry.render()), 'process_cpu_seconds_total').value;
-    expect(told()).toBe(1.5);
+    expect(families()).toBe(1.5);
     figures.cpuSeconds = 1;
-    expect(told()).toBe(1.5);
+    expect(families()).toBe(1.5);
     figures.cpuSeconds = 2;
-    expect(told()).toBe(2);
+    expect(families()).toBe(2);
     expect(registry.render()).toContain('nodejs_version_info{version="v0"} 1\n');
   });
 
-  test('claims and logs: what has gone is not shown', () => {
+  test('reports claims and logs, without removed ones', () => {
     const registry = new Metrics();
     const metrics = new DiskMetrics(registry);
     const volume = {
@@ -208,14 +212,17 @@ describe('/metrics', () => {
       others: [],
     };
     metrics.show({ atMs: 0, pods: new Map([['u', disk]]), nodeFs: undefined, faults: [] });
-    const told = parsePrometheusText(registry.render());
+    const families = parsePrometheusText(registry.render());
     const claim = { namespace: 'default', persistentvolumeclaim: 'claim' };
-    expect(sampleOf(told, 'kubelet_volume_stats_used_bytes', claim).value).toBe(10);
-    expect(sampleOf(told, 'kubelet_volume_stats_inodes_free', claim).value).toBe(18);
-    expect(told.get('kubelet_volume_stats_used_bytes')?.samples).toHaveLength(1);
+    expect(sampleOf(families, 'kubelet_volume_stats_used_bytes', claim).value).toBe(10);
+    expect(sampleOf(families, 'kubelet_volume_stats_inodes_free', claim).value).toBe(18);
+    expect(families.get('kubelet_volume_stats_used_bytes')?.samples).toHaveLength(1);
     expect(
-      sampleOf(told, 'kubelet_container_log_filesystem_used_bytes', { uid: 'u', pod: 'p', container: 'c' })
-        .value,
+      sampleOf(families, 'kubelet_container_log_filesystem_used_bytes', {
+        uid: 'u',
+        pod: 'p',
+        container: 'c',
+      }).value,
     ).toBe(4096);
     metrics.show({ atMs: 0, pods: new Map(), nodeFs: undefined, faults: [] });
     expect(registry.render()).not.toContain('"claim"');

@@ -1,4 +1,4 @@
-// The secure port of a whole kubelet in memory: what it answers, by whom, and when it opens.
+// The secure port of a whole kubelet in memory: responses, authentication, and when it opens.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bodyText, httpRequest } from '../../../src/server/fixtures/requests.ts';
 import { aPod } from '../../builders/builders.ts';
@@ -17,14 +17,14 @@ const webhook = {
   },
 } as unknown as NonNullable<ConstructorParameters<typeof FakeNode>[0]>['config'];
 
-describe('a node that stands alone', () => {
+describe('a node without a cluster', () => {
   let node: FakeNode;
   beforeEach(() => {
     node = new FakeNode();
   });
   afterEach(() => node.stop());
 
-  test('answers everybody where the configuration says so', async () => {
+  test('serves anonymous clients if so configured', async () => {
     node.write('web.yaml', aPod({ name: 'web' }));
     await node.start();
     await node.clock.advance(5_000);
@@ -39,20 +39,20 @@ describe('a node that stands alone', () => {
     );
   });
 
-  test('has nobody to ask about tokens', async () => {
+  test('rejects webhook authentication at the start', async () => {
     const alone = new FakeNode(webhook === undefined ? {} : { config: webhook });
     await expect(alone.start()).rejects.toThrow('no client provided, cannot use webhook authentication');
   });
 });
 
-describe('a node of a cluster', () => {
+describe('a node in a cluster', () => {
   let world: ClusterWorld;
   beforeEach(() => {
     world = new ClusterWorld();
   });
   afterEach(() => world.close());
 
-  test('can be reached before it says Ready, and tells of its lease', async () => {
+  test('opens the port before it reports Ready, and serves the health of its lease', async () => {
     const order: string[] = [];
     world.node.onSecurePortOpen = () =>
       order.push(`open, ${readyOf(world.nodeObject()?.status) ?? 'not seen'}`);

@@ -1,4 +1,4 @@
-// exec and its like all the way in memory: a port, the handlers, the proxy, and the fake runtime's streaming server.
+// exec, attach and port-forward in memory: a port, the handlers, the proxy, and the fake runtime's streaming server.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -85,7 +85,7 @@ interface Ended {
   readonly channels: Readonly<Record<number, string>>;
 }
 
-/** All that came on each channel of a WebSocket, until its end. */
+/** The output on each channel of a WebSocket until its end. */
 async function overWebSocket(path: string, offered: readonly string[]): Promise<Ended> {
   const socket = new WebSocket(`ws://127.0.0.1:${port.port}${path}`, [...offered]);
   const channels: Record<number, string> = {};
@@ -121,7 +121,7 @@ async function readUntil(socket: Socket, wanted: RegExp): Promise<string> {
   }
 }
 
-test('a WebSocket: outputs, exit status and the protocol the runtime chose', async () => {
+test('a WebSocket carries outputs, the exit status and the protocol that the runtime selected', async () => {
   const command = ['sh', '-c', 'echo out; echo err >&2; exit 3'].map(
     (each) => `&command=${encodeURIComponent(each)}`,
   );
@@ -138,7 +138,7 @@ test('a WebSocket: outputs, exit status and the protocol the runtime chose', asy
   expect(proxy.open).toBe(0);
 });
 
-test('SPDY: switched by the runtime, then bytes go to and fro; the token stays here', async () => {
+test('SPDY is switched by the runtime and proxied in both directions, without the client’s token', async () => {
   const socket = await overSpdy('/portForward/default/p');
   const got = await readUntil(socket, /head $/);
   expect(got).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/);
@@ -150,7 +150,7 @@ test('SPDY: switched by the runtime, then bytes go to and fro; the token stays h
   socket.destroy();
 });
 
-test('the runtime dies in the middle: the client is cut off, and the next request hears why', async () => {
+test('a dead runtime cuts off the client, and the next request reports the cause', async () => {
   const socket = await overSpdy('/attach/default/p/c?output=1');
   await readUntil(socket, /head $/);
   streams.cut();
@@ -164,7 +164,7 @@ test('the runtime dies in the middle: the client is cut off, and the next reques
   late.destroy();
 });
 
-test('the kubelet stops: streams end', async () => {
+test('streams end when the kubelet stops', async () => {
   const socket = await overSpdy('/exec/default/p/c?output=1');
   await readUntil(socket, /head $/);
   const closed = once(socket, 'close');
@@ -173,7 +173,7 @@ test('the kubelet stops: streams end', async () => {
   expect(proxy.open).toBe(0);
 });
 
-test('refused before anybody is connected: an answer, and the end', async () => {
+test('a rejected stream gets a response and is closed', async () => {
   const socket = await overSpdy('/exec/default/absent/c?output=1');
   expect(await readUntil(socket, /pod does not exist$/)).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/);
   socket.destroy();

@@ -28,7 +28,7 @@ test.each([
   expect(tlsSettings({ tlsMinVersion: '', tlsCipherSuites }).ciphers).toBe(ciphers);
 });
 
-test('unasked: what has forward secrecy, and nothing weak', () => {
+test('by default offers suites with forward secrecy only, and none that is weak', () => {
   const { ciphers } = tlsSettings({ tlsMinVersion: '', tlsCipherSuites: [] });
   const older = ciphers.slice(tls13.length + 1).split(':');
   expect(older).toHaveLength(10);
@@ -39,7 +39,7 @@ test('unasked: what has forward secrecy, and nothing weak', () => {
   ).toEqual([]);
 });
 
-test('every suite that may be configured has a name here, and OpenSSL knows what it has not given up', () => {
+test('every configurable suite maps to an OpenSSL name, which OpenSSL supports unless it dropped the suite', () => {
   const known = new Set(getCiphers());
   const gone = /RC4|3DES/;
   for (const name of [...preferredCipherSuites, ...insecureCipherSuites]) {

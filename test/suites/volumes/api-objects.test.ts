@@ -1,4 +1,4 @@
-// Volumes of a pod whose content comes from the API server, through the real watches and token requests.
+// Volumes with content from the API server, through real watches and token requests.
 import { describe, expect, test } from 'vitest';
 import { KubeletError } from '../../../src/base/errors.ts';
 import type { FeatureGates } from '../../../src/config/gates/feature-gates.ts';
@@ -38,7 +38,7 @@ function run(world: ClusterWorld): (plugin: string, volume: string, file: string
   return (plugin, volume, file) => world.node.volumes.text(`${root}/kubernetes.io~${plugin}/${volume}`, file);
 }
 
-test('a pod waits for its config map, starts when it comes, and sees it change', async () => {
+test('a pod waits for its ConfigMap, starts when it is created, and gets its changes', async () => {
   const world = await start();
   const text = run(world);
   await world.advance(5_000);
@@ -52,7 +52,7 @@ test('a pod waits for its config map, starts when it comes, and sees it change',
   putConfig(world, '2');
   await world.advance(2_000);
   expect(text('configmap', 'config', 'k')).toBe('2');
-  // Renewed before it ends.
+  // The token is renewed before it expires.
   await world.advance(600_000);
   expect(text('projected', 'access', 'token')).not.toBe(first);
   const events = world.api.objects.list('events', 'default').filter(({ reason }) => reason === 'FailedMount');
@@ -61,7 +61,7 @@ test('a pod waits for its config map, starts when it comes, and sees it change',
   ]);
 });
 
-test('mounts recursively read-only when the handler of the RuntimeClass supports it, whatever the class is called', async () => {
+test('mounts recursively read-only if the handler of the RuntimeClass supports it, whatever the name of the class', async () => {
   const world = await start({}, ['kata-qemu']);
   world.api.objects.create('runtimeclasses', { metadata: { name: 'kata' }, handler: 'kata-qemu' });
   const volumeMounts = [{ name: 'cache', mountPath: '/cache', readOnly: true, recursiveReadOnly: 'Enabled' }];
@@ -77,7 +77,7 @@ test('mounts recursively read-only when the handler of the RuntimeClass supports
   expect(create).toMatchObject({ config: { mounts: expect.arrayContaining([mount]) as unknown } });
 });
 
-test('the API server is away when the kubelet comes back: what is mounted goes on being used', async () => {
+test('mounted volumes stay in use if the API server is down at a kubelet restart', async () => {
   const world = await start();
   putConfig(world, '1');
   const text = run(world);
@@ -96,7 +96,7 @@ test('the API server is away when the kubelet comes back: what is mounted goes o
   expect(world.node.volumes.mounts).toHaveLength(1);
 });
 
-test('a deleted pod leaves the API server only when its volumes are gone', async () => {
+test('the object of a deleted pod is removed only after its volumes are unmounted', async () => {
   const world = await start();
   putConfig(world, '1');
   run(world);
@@ -133,7 +133,7 @@ describe('trust bundles', () => {
     else world.api.objects.update('clustertrustbundles', { ...known, spec });
   };
 
-  test('a pod waits for one of its signer, and its file follows it', async () => {
+  test('a pod waits for a bundle of its signer, and its file follows changes', async () => {
     const world = await start({ ClusterTrustBundleProjection: true });
     const text = runWith(world);
     await world.advance(3_000);
@@ -147,7 +147,7 @@ describe('trust bundles', () => {
     expect(world.forbidden()).toEqual([]);
   });
 
-  test('with the gate off the pod waits and is told why', async () => {
+  test('without the feature gate the pod waits, with an event', async () => {
     const world = await start();
     runWith(world);
     put(world, 'a');

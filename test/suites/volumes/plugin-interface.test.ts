@@ -1,5 +1,5 @@
-// Every seam of the interface of kinds of volume, by a kind that uses all of them as a driver of another vendor would: it is
-// attached by controllers, staged once per node, published to each pod, as a directory or as a device. And local block devices.
+// The whole interface of volume plugins, by a plugin that uses all of it like a vendor's driver: attached by controllers,
+// staged once per node, published to each pod, as a directory or as a block device. Also local block devices.
 import { setMaxListeners } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { PersistentVolumeSpec, Pod } from '../../../src/api/k8s/types.ts';
@@ -23,18 +23,18 @@ let host: FakeVolumeHost;
 let objects: FakePodObjects;
 let events: EventText[];
 let room: Volumes;
-let did: string[];
-/** What the driver's next staging waits for. */
+let driverCalls: string[];
+/** The next staging of the driver waits for this. */
 let driver: () => Promise<void>;
 
-/** Its state is on disk alone: a directory per staged handle, and the directories and links of pods. */
+/** Keeps its state on disk only: a directory per staged handle, and the directories and links of pods. */
 function drivenPlugin(): VolumePlugin {
   const handleOf = (name: string): string => `handle-of-${name}`;
   const stage = async (name: string): Promise<string> => {
     const path = `${staged}/${handleOf(name)}`;
     if (host.entries.has(path)) return path;
     await driver();
-    did.push(`stage ${handleOf(name)}`);
+    driverCalls.push(`stage ${handleOf(name)}`);
     await host.makeDirectory(path);
     return path;
   };
@@ -50,26 +50,26 @@ function drivenPlugin(): VolumePlugin {
         return { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
       await host.makeDirectory(path);
       await host.bind(from, path, { readOnly: spec.readOnly });
-      did.push(`publish ${spec.directoryName}`);
+      driverCalls.push(`publish ${spec.directoryName}`);
       return { location: { kind: 'path', path }, readOnly: spec.readOnly, managed: true };
     },
     tearDown: async ({ path, directoryName }) => {
       await host.unmount(path);
       await host.removeEmpty(path);
-      did.push(`unpublish ${directoryName}`);
+      driverCalls.push(`unpublish ${directoryName}`);
     },
     block: {
       setUp: async ({ spec }) => {
         await stage(spec.directoryName);
         return `/dev/${spec.directoryName}`;
       },
-      tearDown: async ({ directoryName }) => void did.push(`unpublish device ${directoryName}`),
+      tearDown: async ({ directoryName }) => void driverCalls.push(`unpublish device ${directoryName}`),
     },
     nodeDevices: {
       keyOf: async ({ directoryName }) => handleOf(directoryName),
       list: async () => await host.listDirectories(staged),
       release: async (key) => {
-        did.push(`unstage ${key}`);
+        driverCalls.push(`unstage ${key}`);
         host.entries.delete(`${staged}/${key}`);
       },
     },
@@ -91,7 +91,7 @@ beforeEach(() => {
   host = new FakeVolumeHost('/root/pods');
   objects = new FakePodObjects();
   events = [];
-  did = [];
+  driverCalls = [];
   driver = () => Promise.resolve();
 });
 
@@ -131,7 +131,7 @@ const given = async (pod: Pod): Promise<readonly object[]> => {
   return (await room.manager.containerMounts(pod, container, options, signal)).devices;
 };
 
-describe('a kind with every seam', () => {
+describe('a plugin with all capabilities', () => {
   const driven = { flexVolume: { driver: 'driven' } };
   beforeEach(() => {
     room = begin([drivenPlugin()]);
@@ -142,13 +142,13 @@ describe('a kind with every seam', () => {
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
     expect([await mounted(one), await mounted(two)]).toEqual(['mounted', 'mounted']);
     await ended(one);
-    expect(did).toEqual(['stage handle-of-pv', 'publish pv', 'publish pv', 'unpublish pv']);
+    expect(driverCalls).toEqual(['stage handle-of-pv', 'publish pv', 'publish pv', 'unpublish pv']);
     await ended(two);
-    expect(did.slice(4)).toEqual(['unpublish pv', 'unstage handle-of-pv']);
+    expect(driverCalls.slice(4)).toEqual(['unpublish pv', 'unstage handle-of-pv']);
     expect(host.mounts).toEqual([]);
   });
 
-  test('as a device: linked where upstream links it, given by that link, taken back', async () => {
+  test('links a block device at upstream’s paths, passes the link to the container, and removes it', async () => {
     bound({ ...driven, volumeMode: 'Block' });
     const pod = podUsing('one', 'device');
     expect(await mounted(pod)).toBe('mounted');
@@ -159,19 +159,19 @@ describe('a kind with every seam', () => {
     ]);
     expect(await given(pod)).toEqual([{ hostPath: link, containerPath: '/dev/xvda', permissions: 'mrw' }]);
     await ended(pod);
-    expect(did).toEqual(['stage handle-of-pv', 'unpublish device pv', 'unstage handle-of-pv']);
+    expect(driverCalls).toEqual(['stage handle-of-pv', 'unpublish device pv', 'unstage handle-of-pv']);
     expect([host.links.size, host.mounts.length]).toEqual([0, 0]);
     expect([...host.entries.keys()].filter((path) => path.startsWith('/root/pods/one/'))).toEqual([]);
   });
 
-  test('read-only is what the container may do with it', async () => {
+  test('a read-only device is read-only in the container', async () => {
     bound({ ...driven, volumeMode: 'Block' });
     const pod = podUsing('one', 'device', 'pv', true);
     await mounted(pod);
     expect(await given(pod)).toMatchObject([{ permissions: 'r' }]);
   });
 
-  test('a pod that mounts a device, or takes a directory for one, is told so', async () => {
+  test('rejects a device in volumeMounts and a directory in volumeDevices', async () => {
     bound({ ...driven, volumeMode: 'Block' });
     expect(await mounted(podUsing('one', 'mount'))).toContain(
       'volume v has volumeMode Block, but is specified in volumeMounts',
@@ -182,7 +182,7 @@ describe('a kind with every seam', () => {
     );
   });
 
-  test('attached volumes are in use from the moment they are wanted until they are gone', async () => {
+  test('attached volumes are in volumesInUse from the first use until they are unmounted', async () => {
     bound(driven);
     bound(driven, 'other');
     driver = () => Promise.reject(new KubeletError('unavailable', 'NotAttached', 'not attached yet'));
@@ -202,7 +202,7 @@ describe('a kind with every seam', () => {
     expect(room.manager.inUse()).toEqual([]);
   });
 
-  test('a staging that hangs holds up its pods only, and their end still comes', async () => {
+  test('a hung staging delays only its pods, which can still end', async () => {
     bound(driven);
     bound(driven, 'other');
     driver = () => new Promise(() => undefined);
@@ -212,10 +212,10 @@ describe('a kind with every seam', () => {
     driver = () => Promise.resolve();
     expect(await mounted(podUsing('two', 'mount', 'other'))).toBe('mounted');
     await ended(hanging);
-    expect(did).not.toContain('publish pv');
+    expect(driverCalls).not.toContain('publish pv');
   });
 
-  test('what another life staged is found: not twice, and let go of when its last pod ends', async () => {
+  test('a volume staged by an earlier kubelet is not staged again, and is unstaged after its last pod', async () => {
     bound(driven);
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
     await mounted(one);
@@ -223,25 +223,25 @@ describe('a kind with every seam', () => {
     room = begin([drivenPlugin()]);
     await mounted(one);
     await ended(one);
-    // The next life has not heard of the other pod yet, but its directory is there.
-    expect(did).not.toContain('unstage handle-of-pv');
+    // The next kubelet does not know the other pod yet, but its directory exists.
+    expect(driverCalls).not.toContain('unstage handle-of-pv');
     await ended(two);
-    expect(did.filter((each) => each.includes('stage'))).toEqual([
+    expect(driverCalls.filter((each) => each.includes('stage'))).toEqual([
       'stage handle-of-pv',
       'unstage handle-of-pv',
     ]);
   });
 
-  test('killed between the last pod’s end and the release: a later round lets go of it', async () => {
+  test('a volume left staged by a killed kubelet is unstaged by a later reconcile', async () => {
     await host.makeDirectory(`${staged}/handle-of-pv`);
     bound(driven, 'used');
     await mounted(podUsing('one', 'mount', 'used'));
     for (const component of room.components) await startComponent(component, signal);
     await clock.advance(31_000);
-    expect(did).toEqual(['stage handle-of-used', 'publish used', 'unstage handle-of-pv']);
+    expect(driverCalls).toEqual(['stage handle-of-used', 'publish used', 'unstage handle-of-pv']);
   });
 
-  test('for one pod only: another one waits until it is gone', async () => {
+  test('ReadWriteOncePod makes another pod wait until the first one has ended', async () => {
     bound({ ...driven, accessModes: ['ReadWriteOncePod'] });
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
     await mounted(one);
@@ -253,7 +253,7 @@ describe('a kind with every seam', () => {
     expect(await mounted(two)).toBe('mounted');
   });
 
-  test('of another node: told as upstream tells it', async () => {
+  test('a volume with the node affinity of another node fails with upstream’s message', async () => {
     const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['here'] }];
     bound({ ...driven, nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions }] } } });
     const labelled = (hostname: string) => () =>
@@ -276,7 +276,7 @@ describe('local block devices', () => {
     host.entries.set('/etc/file', 'file');
   });
 
-  test('as they are', async () => {
+  test('are passed to the container', async () => {
     bound({ local: { path: '/dev/vdb' }, volumeMode: 'Block' });
     const pod = podUsing('one', 'device');
     expect(await mounted(pod)).toBe('mounted');
@@ -287,7 +287,7 @@ describe('local block devices', () => {
     expect([host.links.size, host.mounts.length]).toEqual([0, 0]);
   });
 
-  test('their file system is mounted once and bound to each pod, and unmounted after the last', async () => {
+  test('have their file system mounted once, bound to each pod, and unmounted after the last', async () => {
     bound({ local: { path: '/dev/vdb', fsType: 'xfs' } });
     const [one, two] = [podUsing('one', 'mount'), podUsing('two', 'mount')];
     await mounted(one);
@@ -303,7 +303,7 @@ describe('local block devices', () => {
     expect(host.mounts).toEqual([]);
   });
 
-  test('what is neither is refused as upstream refuses it', async () => {
+  test('are rejected with upstream’s message if they are neither a directory nor a device', async () => {
     bound({ local: { path: '/etc/file' } });
     expect(await mounted(podUsing('one', 'mount'))).toContain(
       'only directory and block device are supported',
@@ -315,7 +315,7 @@ describe('local block devices', () => {
     expect(events.map(({ reason }) => reason)).toEqual(['FailedMount', 'FailedMapVolume']);
   });
 
-  test('a kind without devices says so', async () => {
+  test('are rejected for a plugin without block support', async () => {
     bound({ nfs: { server: 's', path: '/e' }, volumeMode: 'Block' });
     expect(await mounted(podUsing('one', 'device'))).toContain(
       'kubernetes.io/nfs does not support block devices',

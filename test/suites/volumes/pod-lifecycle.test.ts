@@ -1,4 +1,4 @@
-// Volumes on the pod's way, on the fake clock: before the container, while it runs, after it.
+// Volumes in the lifecycle of a pod, on the fake clock: before the container, while it runs, after it.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { KubeletError } from '../../../src/base/errors.ts';
 import { aContainer, aPod } from '../../builders/builders.ts';
@@ -36,7 +36,7 @@ const withVolumes = aPod({
   containers: [mounting],
 });
 
-test('volumes are there before the container, and gone after it', async () => {
+test('volumes are mounted before the container is created, and unmounted after its end', async () => {
   node.write('p.yaml', withVolumes);
   await node.clock.advance(50);
   expect(node.status('uid-p')?.phase).toBe('Running');
@@ -57,7 +57,7 @@ test('volumes are there before the container, and gone after it', async () => {
   expect(node.volumes.text(`${pods}/uid-p/volumes/kubernetes.io~downward-api/info`, 'labels')).toBe(
     'app="web"',
   );
-  // What no container mounts is not mounted.
+  // A volume that no container mounts is not mounted.
   expect(node.volumes.mounts.map(({ path }) => path.slice(pods.length))).toEqual([
     '/uid-p/volumes/kubernetes.io~downward-api/info',
     '/uid-p/volume-subpaths/cache/c/1',
@@ -71,7 +71,7 @@ test('volumes are there before the container, and gone after it', async () => {
   expect(node.status('uid-p')).toBeUndefined();
 });
 
-test('a volume that cannot be mounted keeps its pod, and only it, from starting', async () => {
+test('a volume that cannot be mounted delays only its own pod', async () => {
   node.volumes.injectFault('mountTmpfs', () =>
     Promise.reject(new KubeletError('unavailable', 'ENOMEM', 'no memory')),
   );
@@ -86,7 +86,7 @@ test('a volume that cannot be mounted keeps its pod, and only it, from starting'
   expect(node.status('uid-p')?.phase).toBe('Running');
 });
 
-test('a mount that hangs: others go on, and the pod can still be ended', async () => {
+test('a hung mount delays only its own pod, which can still end', async () => {
   node.volumes.injectFault('mountTmpfs', () => new Promise(() => undefined));
   node.write('p.yaml', withVolumes);
   node.write('q.yaml', aPod({ name: 'q' }));
@@ -98,7 +98,7 @@ test('a mount that hangs: others go on, and the pod can still be ended', async (
   expect(node.stores.lifecycles.all().size).toBe(1);
 });
 
-test('a busy mount is tried again and never deleted through', async () => {
+test('a busy mount is retried, and nothing is deleted through it', async () => {
   node.write('p.yaml', withVolumes);
   await node.clock.advance(50);
   node.volumes.injectFault('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'busy')));
@@ -112,7 +112,7 @@ test('a busy mount is tried again and never deleted through', async () => {
   expect(node.calls()).toContain('RemovePodSandbox');
 });
 
-test('killed and started again: nothing is mounted twice, no container restarts', async () => {
+test('a kubelet restart mounts nothing twice and restarts no container', async () => {
   node.write('p.yaml', withVolumes);
   await node.clock.advance(50);
   const before = [...node.volumes.mounts];

@@ -1,4 +1,4 @@
-// Volumes on real directories and mounts, without containers: a node that another kubelet has left, and very many pods at once.
+// Volumes on real directories and mounts, without containers: taking over the state of a Go kubelet, and many pods at once.
 
 import { execFileSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
@@ -64,7 +64,7 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
     aContainer({ volumeMounts: volumeMounts ?? [] }),
   ];
 
-  /** As the Go kubelet v1.34.11 was found to leave it; its stamps end with a number. */
+  /** The layout that the Go kubelet v1.34.11 leaves; its timestamped directories end with a number. */
   function leaveAsUpstream(uid: string): void {
     const dir = join(ground.podsDir, uid);
     const mount = (...args: readonly string[]): unknown => execFileSync('mount', args);
@@ -104,7 +104,7 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
     }
   }
 
-  test('what the Go kubelet left is taken over: nothing mounted again, nothing lost, and all of it gone in the end', async () => {
+  test('takes over the state of a Go kubelet: mounts nothing again, loses nothing, and cleans up in the end', async () => {
     leaveAsUpstream('u');
     objects.putConfigMap('cm', { k: 'new' });
     const pod = aPod({
@@ -150,7 +150,7 @@ describe.runIf(canMount)('volumes on disk (root needed)', () => {
     expect(left).toEqual([]);
   });
 
-  test('200 pods with five volumes each: all mounted, all gone', async () => {
+  test('mounts and unmounts 200 pods with five volumes each', async () => {
     objects.putConfigMap('cm', { k: 'v' });
     objects.putSecret('s', { user: 'me' });
     const kinds = [

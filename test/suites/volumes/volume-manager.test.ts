@@ -1,5 +1,5 @@
-// Volumes as a whole on a machine in memory and the fake clock: what becomes of objects that are missing, come, change and
-// go, of helpers that hang, of claims, of many pods.
+// The volume manager on a host in memory and the fake clock: missing and changing objects, hung mount helpers, claims,
+// tear-down, usage, many pods.
 import { setMaxListeners } from 'node:events';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Pod, Volume } from '../../../src/api/k8s/types.ts';
@@ -23,7 +23,7 @@ let host: FakeVolumeHost;
 let objects: FakePodObjects;
 let events: EventText[];
 let log: string[];
-let room: Volumes;
+let volumes: Volumes;
 let ending: boolean;
 const signal = new AbortController().signal;
 setMaxListeners(0, signal);
@@ -31,7 +31,7 @@ setMaxListeners(0, signal);
 const gates = { ...defaultGates, ImageVolume: true };
 const quotas = { ...gates, LocalStorageCapacityIsolationFSQuotaMonitoring: true };
 
-/** A kubelet's volumes on this machine: the first life, or the next. */
+/** Starts the volume manager of a kubelet on this host: the first one, or one after a restart. */
 function begin(over: Partial<VolumesInput> = {}): Volumes {
   return testVolumes({
     gates,
@@ -52,8 +52,8 @@ beforeEach(async () => {
   events = [];
   log = [];
   ending = false;
-  room = begin();
-  for (const component of room.components) await startComponent(component, signal);
+  volumes = begin();
+  for (const component of volumes.components) await startComponent(component, signal);
 });
 
 function podWith(volume: Omit<Volume, 'name'>, over: Parameters<typeof aPod>[0] = {}): Pod {
@@ -63,7 +63,7 @@ function podWith(volume: Omit<Volume, 'name'>, over: Parameters<typeof aPod>[0] 
 const dir = (plugin: string, uid = 'uid-p'): string => `${pods}/${uid}/volumes/kubernetes.io~${plugin}/v`;
 const tried = async (pod: Pod): Promise<string> =>
   await clock.until(
-    room.manager.mount(pod, signal).then(
+    volumes.manager.mount(pod, signal).then(
       () => 'mounted',
       (err: KubeletError) => err.message,
     ),
@@ -73,7 +73,7 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
   const pod = podWith({ configMap: { name: 'cm' } });
   const file = (): string | undefined => host.text(dir('configmap'), 'k');
 
-  test('missing: the pod is told as upstream tells it, and nothing is left on disk', async () => {
+  test('missing: the pod gets upstream’s event, and nothing is left on disk', async () => {
     expect(await tried(pod)).toBe(
       'unmounted volumes=[v], unattached volumes=[], failed to process volumes=[]: ' +
         'MountVolume.SetUp failed for volume "v" : configmap "cm" not found',
@@ -88,30 +88,30 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     expect(host.entries.size).toBe(0);
   });
 
-  test('missing for long: as many attempts as upstream makes', async () => {
-    const wake = room.manager.wake.subscribe(
-      () => void room.manager.mount(pod, signal).catch(() => undefined),
+  test('missing for long: the number of attempts is upstream’s', async () => {
+    const wake = volumes.manager.wake.subscribe(
+      () => void volumes.manager.mount(pod, signal).catch(() => undefined),
     );
     await tried(pod);
     await clock.advance(40_000);
     expect(events).toHaveLength(7);
-    // Whoever asks in between hears the same, and nobody is told again.
+    // A sync in between gets the same error without another event.
     expect(await tried(pod)).toContain('configmap "cm" not found');
     expect(events).toHaveLength(7);
     wake();
   });
 
-  test('appears: the pod is woken at once, whatever its back-off', async () => {
+  test('appears: the pod is woken at once, regardless of its back-off', async () => {
     await tried(pod);
     const woken: string[] = [];
-    room.manager.wake.subscribe((uid) => woken.push(uid));
+    volumes.manager.wake.subscribe((uid) => woken.push(uid));
     objects.putConfigMap('cm', { k: '1' });
     expect(woken).toEqual(['uid-p']);
     expect(await tried(pod)).toBe('mounted');
     expect(file()).toBe('1');
   });
 
-  test('changes: the file follows as soon as it is told', async () => {
+  test('changes: the file follows the notification at once', async () => {
     objects.putConfigMap('cm', { k: '1' });
     await tried(pod);
     objects.putConfigMap('cm', { k: '2' });
@@ -119,7 +119,7 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     expect(file()).toBe('2');
   });
 
-  test('changes and nobody tells: by syncFrequency at the latest', async () => {
+  test('changes without a notification: the file follows within syncFrequency', async () => {
     objects.putConfigMap('cm', { k: '1' });
     await tried(pod);
     objects.putConfigMap('cm', { k: '2' }, true);
@@ -130,7 +130,7 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     expect(file()).toBe('3');
   });
 
-  test('disappears: the file stays, the pod is told, its next sync goes on', async () => {
+  test('disappears: the file stays, the pod gets an event, its next sync proceeds', async () => {
     objects.putConfigMap('cm', { k: '1' });
     await tried(pod);
     objects.putConfigMap('cm', undefined);
@@ -143,7 +143,7 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     expect(file()).toBe('4');
   });
 
-  test('disappears while the pod ends: the file stays and nobody is told; what comes back reaches it later', async () => {
+  test('disappears while the pod terminates: the file stays without an event, and follows when the object reappears', async () => {
     objects.putConfigMap('cm', { k: '1' });
     await tried(pod);
     ending = true;
@@ -152,13 +152,13 @@ describe('a ConfigMap that is missing, appears, changes and disappears', () => {
     expect(file()).toBe('1');
     expect(events).toEqual([]);
     expect(log.filter((line) => /^[WE]/.test(line))).toEqual([]);
-    expect(room.manager.activities(podUid(pod))).toEqual([]);
+    expect(volumes.manager.activities(podUid(pod))).toEqual([]);
     objects.putConfigMap('cm', { k: '2' });
     await clock.advance(60_000);
     expect(file()).toBe('2');
   });
 
-  test('another object of that name, or of another namespace, moves nothing', async () => {
+  test('another kind or namespace: the pod is not woken', async () => {
     objects.putConfigMap('cm', { k: '1' });
     await tried(pod);
     const before = host.calls.length;
@@ -185,7 +185,7 @@ describe('content', () => {
     ],
     ['optional and missing', { configMap: { name: 'none', optional: true } }, 'configmap', {}],
     [
-      'an optional key that is missing',
+      'a missing optional key',
       { configMap: { name: 'cm', optional: true, items: [{ key: 'x', path: 'x' }] } },
       'configmap',
       {},
@@ -218,7 +218,7 @@ describe('content', () => {
       expect(Object.fromEntries(got)).toEqual(want);
     });
 
-  test('a key that is missing is named; so are all sources that fail', async () => {
+  test('a missing key is named, and so are all failed sources', async () => {
     objects.putConfigMap('cm', {});
     expect(await tried(podWith({ configMap: { name: 'cm', items: [{ key: 'x', path: 'x' }] } }))).toContain(
       'configmap references non-existent config key: x',
@@ -229,7 +229,7 @@ describe('content', () => {
     expect(message).toContain('secret "b" not found');
   });
 
-  test('secrets, tokens and the pod’s fields lie in memory; a config map does not', async () => {
+  test('secrets, tokens and downward API files are in memory, ConfigMaps are not', async () => {
     objects.putConfigMap('cm', {});
     objects.putSecret('s', { password: 'hunter2' });
     await tried(podWith({ configMap: { name: 'cm' } }, { uid: 'a' }));
@@ -250,7 +250,7 @@ describe('content', () => {
     expect(JSON.stringify([log, events])).not.toMatch(/hunter|aHVudGVy/);
   });
 
-  test('a file in a volume that nests another gets a directory for it', async () => {
+  test('a volume gets a directory for the mount point of a nested volume', async () => {
     const volumeMounts = [
       { name: 'v', mountPath: '/etc/app' },
       { name: 'w', mountPath: '/etc/app/sub/dir' },
@@ -268,7 +268,7 @@ describe('tokens', () => {
     { securityContext: { runAsUser: 1000 } },
   );
 
-  test('asked for this pod, its user’s alone, and renewed', async () => {
+  test('are requested for the pod, owned by its user, and renewed', async () => {
     expect(await tried(pod)).toBe('mounted');
     expect(objects.tokenRequests[0]?.spec).toEqual({
       audiences: [],
@@ -281,13 +281,13 @@ describe('tokens', () => {
     expect(host.text(dir('projected'), 'token')).toBe('token-2');
   });
 
-  test('a request that fails: the pod waits, then has it; a renewal that fails leaves the old one', async () => {
-    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'the API server is away');
-    expect(await tried(pod)).toContain('the API server is away');
+  test('a failed request delays the pod; a failed renewal keeps the old token', async () => {
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'the API server is down');
+    expect(await tried(pod)).toContain('the API server is down');
     objects.token = 'token-1';
     await clock.advance(500);
     expect(await tried(pod)).toBe('mounted');
-    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away again');
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'down again');
     await clock.advance(120_000);
     expect(host.text(dir('projected'), 'token')).toBe('token-1');
     expect(await tried(pod)).toBe('mounted');
@@ -317,7 +317,7 @@ describe('claims', () => {
     spec: { claimRef: { uid: 'claim-uid' }, ...spec },
   });
 
-  test('lead to a local directory, which is bound, given to the group, and never removed', async () => {
+  test('bind a local directory, set its group, and never remove it', async () => {
     host.entries.set('/mnt/disk', 'directory');
     objects.claims.set('c', claim());
     objects.volumes.set('pv', persistent({ local: { path: '/mnt/disk' } }));
@@ -327,10 +327,10 @@ describe('claims', () => {
     const path = `${pods}/uid-p/volumes/kubernetes.io~local-volume/pv`;
     expect(host.mounts).toEqual([{ path, fsType: 'ext4', options: '/mnt/disk' }]);
     expect(host.owned).toMatchObject([{ path, fsGroup: 7, onlyOnRootMismatch: true, readOnly: false }]);
-    // Another pod of this node takes part: the files are not walked again under the first one.
+    // Another pod shares the volume: its files are not walked again.
     expect(await tried({ ...pod, metadata: { ...pod.metadata, uid: 'two' } })).toBe('mounted');
     expect(host.owned).toHaveLength(1);
-    await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
+    await clock.until(volumes.manager.unmount(asPodUid('uid-p'), signal));
     expect(host.mounts.map((each) => each.path)).toEqual([path.replace('uid-p', 'two')]);
     expect(
       host.calls.filter((call) => call.startsWith('removeTree') && call.includes('local-volume')),
@@ -338,31 +338,31 @@ describe('claims', () => {
     expect(host.entries.get('/mnt/disk')).toBe('directory');
   });
 
-  test('a walk over a local directory may take longer than a mount, and is finished in the next life', async () => {
+  test('a change of ownership may take longer than a mount, and is completed after a restart', async () => {
     host.entries.set('/mnt/disk', 'directory');
     objects.claims.set('c', claim());
     objects.volumes.set('pv', persistent({ local: { path: '/mnt/disk' } }));
     const pod = podWith({ persistentVolumeClaim: { claimName: 'c' } }, { securityContext: { fsGroup: 7 } });
     host.injectFault('changeOwnership', () => clock.sleep(600_000));
-    void room.manager.mount(pod, signal);
+    void volumes.manager.mount(pod, signal);
     await clock.advance(300_000);
     expect(events).toEqual([]);
-    // Killed meanwhile: bound it is already, but the root of the walk does not fit yet.
+    // Killed meanwhile: the directory is bound, but its ownership is not complete.
     host.injectFault('changeOwnership', undefined);
-    room = begin();
+    volumes = begin();
     expect(await tried(pod)).toBe('mounted');
     expect(host.owned).toMatchObject([{ fsGroup: 7, onlyOnRootMismatch: true }]);
     expect(host.mounts).toHaveLength(1);
   });
 
-  test('read-only, to a server, with mount options', async () => {
+  test('mount NFS read-only with mount options', async () => {
     objects.claims.set('c', claim());
     objects.volumes.set('pv', persistent({ nfs: { server: 's', path: '/e' }, mountOptions: ['vers=4.2'] }));
     await tried(podWith({ persistentVolumeClaim: { claimName: 'c', readOnly: true } }));
     expect(host.mounts).toMatchObject([{ fsType: 'nfs4', options: 'vers=4.2,ro' }]);
   });
 
-  test('that were made for this pod are taken, others of that name are not', async () => {
+  test('of generic ephemeral volumes are used only if they were created for this pod', async () => {
     objects.volumes.set('pv', persistent({ hostPath: { path: '/data' } }));
     const owner = { controller: true, uid: 'uid-p', apiVersion: 'v1', kind: 'Pod', name: 'p' };
     objects.claims.set(
@@ -376,37 +376,37 @@ describe('claims', () => {
     expect(await tried(pod)).toBe('mounted');
   });
 
-  const refusals = [
+  const rejections = [
     [
-      'not there',
+      'a missing claim',
       undefined,
       {},
       'error processing PVC default/c: failed to fetch PVC from API server: persistentvolumeclaims "c" not found',
     ],
-    ['not bound', claim({ status: { phase: 'Pending' } }), {}, 'PVC is not bound'],
-    ['going', claim({ metadata: { deletionTimestamp: 'now' } }), {}, 'PVC is being deleted'],
+    ['an unbound claim', claim({ status: { phase: 'Pending' } }), {}, 'PVC is not bound'],
+    ['a claim under deletion', claim({ metadata: { deletionTimestamp: 'now' } }), {}, 'PVC is being deleted'],
     [
-      'bound to another’s volume',
+      'a claim bound to the volume of another claim',
       claim({ metadata: { uid: 'z' } }),
       {},
       'found PV object pv but its pv.Spec.ClaimRef.UID claim-uid does not point to claim.UID z',
     ],
     [
-      'a block device',
+      'a block volume in volumeMounts',
       claim(),
       { volumeMode: 'Block' },
       'has volumeMode Block, but is specified in volumeMounts',
     ],
-    ['of a kind nobody knows', claim(), { csi: { driver: 'd' } }, 'no volume plugin matched'],
+    ['an unknown plugin', claim(), { csi: { driver: 'd' } }, 'no volume plugin matched'],
   ] as const;
-  for (const [name, object, spec, why] of refusals)
-    test(`refused: ${name}`, async () => {
+  for (const [name, object, spec, why] of rejections)
+    test(`rejects ${name}`, async () => {
       if (object !== undefined) objects.claims.set('c', object);
       objects.volumes.set('pv', persistent(spec));
       expect(await tried(podWith({ persistentVolumeClaim: { claimName: 'c' } }))).toContain(why);
     });
 
-  test('not there: told as upstream tells what it could not make out', async () => {
+  test('a missing claim emits upstream’s event', async () => {
     const failure =
       'unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC default/c: ' +
       'failed to fetch PVC from API server: persistentvolumeclaims "c" not found';
@@ -416,23 +416,23 @@ describe('claims', () => {
   });
 });
 
-describe('a server that never answers', () => {
+describe('an unresponsive server', () => {
   const hanging = podWith({ nfs: { server: 'dead', path: '/' } });
 
-  test('its pod waits, others go on, and its end still comes', async () => {
+  test('delays only its own pod, which can still end', async () => {
     host.injectFault('mountWithHelper', () => new Promise(() => undefined));
-    const waiting = room.manager.mount(hanging, signal).then(
+    const waiting = volumes.manager.mount(hanging, signal).then(
       () => 'mounted',
       (err: Error) => err.name,
     );
     expect(await tried(podWith({ emptyDir: {} }, { uid: 'other' }))).toBe('mounted');
-    await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
+    await clock.until(volumes.manager.unmount(asPodUid('uid-p'), signal));
     expect(await waiting).not.toBe('mounted');
     expect([...host.entries.keys()].filter((path) => path.includes('uid-p/volumes'))).toEqual([]);
     expect(events).toEqual([]);
   });
 
-  test('after two minutes it is given up, told, and tried again', async () => {
+  test('is given up after two minutes, reported, and retried', async () => {
     host.injectFault('mountWithHelper', () => new Promise(() => undefined));
     expect(await tried(hanging)).toContain('mounting volume "v" did not finish within 123000 ms');
     host.injectFault('mountWithHelper', undefined);
@@ -440,15 +440,15 @@ describe('a server that never answers', () => {
     expect(await tried(hanging)).toBe('mounted');
   });
 
-  test('who gives up waiting leaves the attempt to go on, and joins it later', async () => {
+  test('an aborted sync leaves the attempt in flight, and the next sync joins it', async () => {
     let answer = (): void => undefined;
     host.injectFault('mountWithHelper', () => new Promise((resolve) => (answer = resolve)));
     const impatient = new AbortController();
-    const first = room.manager.mount(hanging, impatient.signal).catch((err: Error) => err.message);
+    const first = volumes.manager.mount(hanging, impatient.signal).catch((err: Error) => err.message);
     await clock.advance(10);
-    impatient.abort(new Error('enough'));
-    expect(await first).toBe('enough');
-    const second = room.manager.mount(hanging, signal);
+    impatient.abort(new Error('aborted'));
+    expect(await first).toBe('aborted');
+    const second = volumes.manager.mount(hanging, signal);
     await clock.advance(10);
     answer();
     await clock.until(second);
@@ -456,22 +456,22 @@ describe('a server that never answers', () => {
   });
 });
 
-describe('ends', () => {
-  test('what is in use is tried again for a while, then the caller hears of it', async () => {
+describe('tear-down', () => {
+  test('retries a busy mount for a while, then fails', async () => {
     await tried(podWith({ emptyDir: { medium: 'Memory' } }));
     host.injectFault('unmount', () => Promise.reject(new KubeletError('conflict', 'EBUSY', 'in use')));
     const end = clock.until(
-      room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message),
+      volumes.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message),
     );
     expect(await end).toContain('UnmountVolume.TearDown failed for volume "v" : in use');
     expect(host.mounts).toHaveLength(1);
     expect(await tried(podWith({ emptyDir: { medium: 'Memory' } }))).toContain('being unmounted');
     host.injectFault('unmount', undefined);
-    await clock.until(room.manager.unmount(asPodUid('uid-p'), signal));
+    await clock.until(volumes.manager.unmount(asPodUid('uid-p'), signal));
     expect(host.mounts).toEqual([]);
   });
 
-  test('what an earlier life of the kubelet mounted is found on disk and taken down', async () => {
+  test('finds and unmounts the volumes of an earlier kubelet on disk', async () => {
     objects.putSecret('s', { k: 'v' });
     await tried(podWith({ secret: { secretName: 's' } }));
     const next = begin();
@@ -480,54 +480,54 @@ describe('ends', () => {
     expect([...host.entries.keys()].filter((path) => path.includes('volumes'))).toEqual([]);
   });
 
-  test('killed between mount and mark: the next life finishes it, mounting nothing twice', async () => {
+  test('a set-up interrupted between mount and ready file is completed after a restart, without a second mount', async () => {
     objects.putSecret('s', { k: 'v' });
     host.injectFault('writeContent', () => new Promise(() => undefined));
-    void room.manager.mount(podWith({ secret: { secretName: 's' } }), signal).catch(() => undefined);
+    void volumes.manager.mount(podWith({ secret: { secretName: 's' } }), signal).catch(() => undefined);
     await clock.advance(10);
     expect(host.mounts).toHaveLength(1);
     host.injectFault('writeContent', undefined);
-    room = begin();
+    volumes = begin();
     expect(await tried(podWith({ secret: { secretName: 's' } }))).toBe('mounted');
     expect(host.mounts).toHaveLength(1);
     expect(host.text(dir('secret'), 'k')).toBe('v');
   });
 
-  test('the API server is away in the next life: complete content goes on being used, and follows later', async () => {
+  test('uses complete content after a restart while the API server is down, and updates it later', async () => {
     const pod = podWith({ projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } });
     await clock.until(begin().manager.mount(pod, signal));
-    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away');
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'down');
     expect(await tried(pod)).toBe('mounted');
     expect(host.text(dir('projected'), 'token')).toBe('token-1');
     objects.token = 'token-2';
     await clock.advance(60_000);
     expect(host.text(dir('projected'), 'token')).toBe('token-2');
-    // What is not complete, or no longer there after a reboot, is not passed off as mounted.
-    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'away');
+    // Incomplete content, or content lost in a reboot, does not count as mounted.
+    objects.token = new KubeletError('unavailable', 'ServiceUnavailable', 'down');
     host.mounts.length = 0;
-    room = begin();
-    expect(await tried(pod)).toContain('away');
+    volumes = begin();
+    expect(await tried(pod)).toContain('down');
   });
 
-  test('a complete directory is the containers’: its mode is not set again in the next life', async () => {
+  test('does not change the mode of a complete directory after a restart', async () => {
     await tried(podWith({ emptyDir: {} }));
-    room = begin();
+    volumes = begin();
     expect(await tried(podWith({ emptyDir: {} }))).toBe('mounted');
     expect(host.calls.filter((call) => call.startsWith('setMode'))).toEqual([]);
     host.entries.delete(`${pods}/uid-p/plugins/kubernetes.io~empty-dir/v/ready`);
-    room = begin();
+    volumes = begin();
     await tried(podWith({ emptyDir: {} }));
     expect(host.calls.filter((call) => call.startsWith('setMode'))).toEqual([`setMode ${dir('empty-dir')}`]);
   });
 
-  test('a kind of volume nobody here knows is left alone and named', async () => {
+  test('leaves the volume of an unknown plugin and names it', async () => {
     await host.makeDirectory(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`);
-    const end = room.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message);
+    const end = volumes.manager.unmount(asPodUid('uid-p'), signal).catch((err: Error) => err.message);
     expect(await clock.until(end)).toContain('no volume plugin matched directory kubernetes.io~csi');
     expect(host.entries.has(`${pods}/uid-p/volumes/kubernetes.io~csi/pv`)).toBe(true);
   });
 
-  test('200 pods with five volumes each come and go, and nothing is left', async () => {
+  test('200 pods with five volumes each leave nothing behind', async () => {
     objects.putConfigMap('cm', { k: 'v' });
     objects.putSecret('s', { k: 'v' });
     const kinds: readonly Volume[] = [
@@ -541,35 +541,35 @@ describe('ends', () => {
     const all = Array.from({ length: 200 }, (_, at) =>
       aPod({ uid: `u${at}`, volumes: [...kinds], containers: [aContainer({ volumeMounts })] }),
     );
-    await clock.until(Promise.all(all.map((pod) => room.manager.mount(pod, signal))));
+    await clock.until(Promise.all(all.map((pod) => volumes.manager.mount(pod, signal))));
     expect(host.mounts).toHaveLength(600);
-    expect(room.mounts.pods()).toHaveLength(200);
+    expect(volumes.mounts.pods()).toHaveLength(200);
     const expand = (text: string): string => text;
     await clock.until(
       Promise.all(
         all.map((pod) =>
-          room.manager.containerMounts(pod, pod.spec?.containers[0] ?? aContainer(), { expand }, signal),
+          volumes.manager.containerMounts(pod, pod.spec?.containers[0] ?? aContainer(), { expand }, signal),
         ),
       ),
     );
     expect(host.mounts).toHaveLength(1_600);
-    await clock.until(Promise.all(all.map((pod) => room.manager.unmount(podUid(pod), signal))));
+    await clock.until(Promise.all(all.map((pod) => volumes.manager.unmount(podUid(pod), signal))));
     expect(host.mounts).toEqual([]);
-    expect(room.mounts.pods()).toEqual([]);
+    expect(volumes.mounts.pods()).toEqual([]);
     expect([...host.entries.keys()].filter((path) => path.includes('/volume'))).toEqual([]);
-    // Only the loop over unused devices has a timer.
+    // Only the loop over unused devices keeps a timer.
     expect(clock.pendingTimers()).toBe(1);
   });
 });
 
-describe('what volumes use', () => {
-  test('is measured once per period, with what eviction has to know', async () => {
+describe('volume usage', () => {
+  test('is measured once per period, with the data for eviction', async () => {
     objects.putConfigMap('cm', { k: 'value' });
     await tried(podWith({ emptyDir: { sizeLimit: '1Ki' } }, { uid: 'a' }));
     await tried(podWith({ configMap: { name: 'cm' } }, { uid: 'b' }));
     await tried(podWith({ hostPath: { path: '/etc' } }, { uid: 'c' }));
     await tried(podWith({ emptyDir: { medium: 'Memory' } }, { uid: 'd' }));
-    const of = async (uid: string) => await room.stats.ofPod(asPodUid(uid), signal);
+    const of = async (uid: string) => await volumes.stats.ofPod(asPodUid(uid), signal);
     expect(await of('a')).toMatchObject([
       { name: 'v', isLocalEphemeral: true, sizeLimitBytes: 1024n, inodesUsed: 1, availableBytes: 600 },
     ]);
@@ -585,18 +585,18 @@ describe('what volumes use', () => {
     await clock.advance(60_000);
     await of('a');
     expect(walks()).toBe(4);
-    await clock.until(room.manager.unmount(asPodUid('a'), signal));
+    await clock.until(volumes.manager.unmount(asPodUid('a'), signal));
     expect(await of('a')).toEqual([]);
   });
 
-  test('a volume that cannot be measured is left out, and a walk that hangs is given up', async () => {
+  test('omits a volume that cannot be measured, and aborts a hung walk', async () => {
     await tried(podWith({ emptyDir: {} }));
     host.injectFault('usage', () => new Promise(() => undefined));
-    const measuring = room.stats.ofPod(asPodUid('uid-p'), signal);
+    const measuring = volumes.stats.ofPod(asPodUid('uid-p'), signal);
     expect(await clock.until(measuring, 400_000)).toEqual([]);
   });
 
-  describe('by projects of the file system, where the gate is on', () => {
+  describe('by project quotas, with the feature gate', () => {
     const measured: string[] = [];
     const own = { hostUsers: false };
     beforeEach(() => {
@@ -606,18 +606,23 @@ describe('what volumes use', () => {
         countBy: () => undefined,
         measured: (source: string, seconds: number) => void measured.push(`${source} ${seconds}`),
       };
-      room = begin({ gates: quotas, metrics });
+      volumes = begin({ gates: quotas, metrics });
     });
     const sourceOf = async (pod: Pod): Promise<string | undefined> => {
       await tried(pod);
       measured.length = 0;
-      await room.stats.ofPod(podUid(pod), signal);
+      await volumes.stats.ofPod(podUid(pod), signal);
       return measured[0];
     };
 
     test.each([
-      ['an emptyDir on disk of a pod with users of its own', { emptyDir: {} }, own, 'fsquota 0'],
-      ['of a pod whose users are the node’s, who could change it', { emptyDir: {} }, {}, 'du 0'],
+      ['an emptyDir on disk of a pod with a user namespace', { emptyDir: {} }, own, 'fsquota 0'],
+      [
+        'an emptyDir of a pod without a user namespace, which could change its project',
+        { emptyDir: {} },
+        {},
+        'du 0',
+      ],
       ['an emptyDir in memory', { emptyDir: { medium: 'Memory' } }, own, 'du 0'],
       ['a ConfigMap', { configMap: { name: 'cm' } }, own, 'du 0'],
     ])('%s', async (_, volume, over, want) => {
@@ -625,7 +630,7 @@ describe('what volumes use', () => {
       expect(await sourceOf(podWith(volume, over))).toBe(want);
     });
 
-    test('a file system that refuses: the volume is there all the same, walked, and the log says why', async () => {
+    test('a file system without quotas: the volume is mounted and walked, and the cause is logged', async () => {
       host.injectFault('countByProject', () =>
         Promise.reject(new KubeletError('forbidden', 'EPERM', 'not here')),
       );
@@ -633,26 +638,26 @@ describe('what volumes use', () => {
       expect(log.filter((line) => line.includes('Failed to assign a quota project'))).toHaveLength(1);
     });
 
-    test('the next life counts on, and its end leaves no project, also with the gate off by then', async () => {
+    test('keeps its project over a restart, and removes it at the end even with the gate off', async () => {
       const pod = podWith({ emptyDir: {} }, own);
       await tried(pod);
-      room = begin({ gates: quotas });
+      volumes = begin({ gates: quotas });
       await tried(pod);
       expect(host.counted).toEqual(new Set([dir('empty-dir')]));
-      room = begin();
-      await clock.until(room.manager.unmount(podUid(pod), signal));
+      volumes = begin();
+      await clock.until(volumes.manager.unmount(podUid(pod), signal));
       expect(host.counted.size).toBe(0);
     });
 
-    test('tables that cannot be written do not keep a volume from going', async () => {
+    test('a failure to write the project tables does not prevent the removal of a volume', async () => {
       const pod = podWith({ emptyDir: {} }, own);
       await tried(pod);
       host.injectFault('endCounting', () =>
-        Promise.reject(new KubeletError('timeout', 'Locked', 'somebody else')),
+        Promise.reject(new KubeletError('timeout', 'Locked', 'locked by another process')),
       );
-      await clock.until(room.manager.unmount(podUid(pod), signal));
+      await clock.until(volumes.manager.unmount(podUid(pod), signal));
       expect(host.entries.has(dir('empty-dir'))).toBe(false);
-      expect(log.join('')).toContain('somebody else');
+      expect(log.join('')).toContain('locked by another process');
     });
   });
 });
