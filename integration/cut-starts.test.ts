@@ -95,9 +95,9 @@ describeOnRig('starts that end in the middle', () => {
 
     const pod = await untilRunning(kubelet, 'kept');
     expect(containerStatus(pod)).toMatchObject({ restartCount: 0, lastState: {} });
-    expect(kubelet.log.matching(/refuses to remove a container whose start was cut off/, from)).toHaveLength(
-      1,
-    );
+    expect(
+      kubelet.log.matching(/refuses to remove a container whose start was interrupted/, from),
+    ).toHaveLength(1);
     // Nothing of it runs on unseen.
     const task = (await rig.ctr('tasks', 'ls')).split('\n').find((line) => line.startsWith(lost?.id ?? '?'));
     expect(task).toMatch(/STOPPED/);

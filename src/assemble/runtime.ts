@@ -1,4 +1,4 @@
-// The room of the runtime: what PodRuntime needs to carry out on the CRI what was decided for a pod.
+// Plugs the CRI, the node and the inputs of pods into PodRuntime.
 import type { ResourceList } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { InFlight } from '../base/in-flight.ts';

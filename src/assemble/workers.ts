@@ -1,4 +1,4 @@
-// The room of the pod workers, and of the housekeeping that finds them work on the disk.
+// Plugs the stores, PLEG and the runtime into the pod workers and into the housekeeping.
 import type { Component } from '../base/component.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { WorkMetrics } from '../metrics/work-metrics.ts';

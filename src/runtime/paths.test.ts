@@ -9,7 +9,7 @@ import {
   podOfLogDirectory,
 } from './paths.ts';
 
-test('as upstream spells them', () => {
+test('builds the same paths as upstream', () => {
   const pod = aPod({ name: 'n', namespace: 'ns', uid: 'u-1' });
   expect([
     podLogDirectory('/var/log/pods', pod),
@@ -18,20 +18,22 @@ test('as upstream spells them', () => {
   ]).toEqual(['/var/log/pods/ns_n_u-1', 'c/3.log', '/var/lib/kubelet/pods/u-1']);
 });
 
-describe('names that lead elsewhere', () => {
+describe('rejects names that escape their directory', () => {
   test.each([['..'], ['.'], [''], ['../../etc'], ['a/b'], ['a\0b']])('UID %j', (uid) => {
-    expect(() => podDirectory('/var/lib/kubelet', uid)).toThrow('cannot be the name of a directory');
+    expect(() => podDirectory('/var/lib/kubelet', uid)).toThrow('cannot be used as a directory name');
   });
   test.each([
     ['../..', 'n', 'u'],
     ['ns', 'a/../..', 'u'],
     ['ns', 'n', '/../../..'],
   ])('log of %s %s %s', (namespace, name, uid) => {
-    expect(() => podLogDirectoryOf('/var/log/pods', namespace, name, uid)).toThrow('cannot be the name');
+    expect(() => podLogDirectoryOf('/var/log/pods', namespace, name, uid)).toThrow(
+      'cannot be used as a directory name',
+    );
   });
 });
 
-test('whose logs lie in a directory', () => {
+test('finds the pod of a log directory', () => {
   expect(podOfLogDirectory('ns_name_uid-1')).toEqual({ namespace: 'ns', name: 'name', uid: 'uid-1' });
   for (const other of ['notes', 'a_b', 'a_b_', '_b_c', 'a_b_c_d', 'a_b_..', 'a_b_lost+found']) {
     expect(podOfLogDirectory(other), other).toBeUndefined();

@@ -1,13 +1,13 @@
-// Where a pod's and a container's files are. Pure spelling. Upstream: kuberuntime/helpers.go (BuildPodLogsDirectory …).
-// Invariant: a path that is made from names lies in its directory. A UID may be written in a manifest, and names and UIDs
-// come back from a runtime that others use as well: none of them may lead elsewhere, since these paths are deleted.
+// The paths of a pod's and a container's files. Pure. Upstream: kuberuntime/helpers.go (BuildPodLogsDirectory …).
+// Invariant: a path that is built from names stays in its directory. A manifest may contain any UID, and the runtime returns names
+// and UIDs of other clients, too. None of them may escape the directory, because these paths are deleted.
 import { dirname } from 'node:path/posix';
 import type { Pod } from '../api/k8s/types.ts';
 import { asPodUid, type PodUid, podUid } from '../api/pod/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 
-/** What file systems can hold, in bytes; names of pods and containers are ASCII. */
-const longestFileName = 255;
+/** Linux' limit, in bytes; names of pods and containers are ASCII. */
+const maxFileNameBytes = 255;
 
 export interface PodName {
   readonly name: string;
@@ -20,29 +20,29 @@ export function podLogDirectory(podLogsDir: string, pod: Pod): string {
 }
 
 export function podLogDirectoryOf(podLogsDir: string, namespace: string, name: string, uid: string): string {
-  return `${podLogsDir}/${oneElement(`${namespace}_${name}_${uid}`)}`;
+  return `${podLogsDir}/${pathElement(`${namespace}_${name}_${uid}`)}`;
 }
 
-/** Relative to the pod's log directory, as the CRI wants it. */
+/** Relative to the pod's log directory, as the CRI requires. */
 export function containerLogPath(containerName: string, restartCount: number): string {
   return `${containerName}/${restartCount}.log`;
 }
 
 /** `<root>/pods/<uid>`. */
 export function podDirectory(rootDir: string, uid: string): string {
-  return `${podsDirectory(rootDir)}/${oneElement(uid)}`;
+  return `${podsDirectory(rootDir)}/${pathElement(uid)}`;
 }
 
 export function podsDirectory(rootDir: string): string {
   return `${rootDir}/pods`;
 }
 
-/** Whether a directory's name can be a pod's UID. Others put things beside ours that are none. */
+/** Whether a directory's name can be a pod's UID. Other programs may put directories beside the kubelet's. */
 export function isUid(name: string): boolean {
   return /^[0-9A-Za-z][0-9A-Za-z-]*$/.test(name);
 }
 
-/** Whose logs lie in a directory of this name; undefined when it is not one of ours. */
+/** The pod that a log directory of this name belongs to; undefined when it is not a pod's log directory. */
 export function podOfLogDirectory(
   directory: string,
 ): { readonly namespace: string; readonly name: string; readonly uid: PodUid } | undefined {
@@ -53,18 +53,18 @@ export function podOfLogDirectory(
 
 /** `<root>/pods/<uid>/containers/<name>`. */
 export function containerDirectory(rootDir: string, uid: string, containerName: string): string {
-  return `${podDirectory(rootDir, uid)}/containers/${oneElement(containerName)}`;
+  return `${podDirectory(rootDir, uid)}/containers/${pathElement(containerName)}`;
 }
 
 /**
- * Where links to the containers' logs lie.
- * differs from upstream: where the pod logs have a place of their own, so have the links to them.
+ * The directory of the symbolic links to container logs.
+ * differs from upstream: if the pod logs are not in /var/log/pods, the links are in a directory beside them.
  */
 export function containerLogsDirectory(podLogsDir: string): string {
   return podLogsDir === '/var/log/pods' ? '/var/log/containers' : `${dirname(podLogsDir)}/containers`;
 }
 
-/** The old name of a container's log, by which collectors of logs find it: `<pod>_<namespace>_<container>-<id>.log`. */
+/** The legacy name of a container's log, which log collectors watch: `<pod>_<namespace>_<container>-<id>.log`. */
 export function logLinkPath(
   containerLogsDir: string,
   pod: PodName,
@@ -73,15 +73,15 @@ export function logLinkPath(
 ): string {
   const suffix = '.log';
   const name = `${pod.name}_${pod.namespace}_${containerName}-${id}`;
-  return `${containerLogsDir}/${oneElement(name.slice(0, longestFileName - suffix.length))}${suffix}`;
+  return `${containerLogsDir}/${pathElement(name.slice(0, maxFileNameBytes - suffix.length))}${suffix}`;
 }
 
-export function oneElement(name: string): string {
+export function pathElement(name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
     throw new KubeletError(
       'invalid',
       'InvalidPath',
-      `${JSON.stringify(name)} cannot be the name of a directory`,
+      `${JSON.stringify(name)} cannot be used as a directory name`,
     );
   }
   return name;

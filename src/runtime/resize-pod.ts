@@ -1,8 +1,7 @@
-// Brings a pod's cgroup and its running containers to what they were allocated. Upstream: doPodResizeAction,
+// Resizes a pod's cgroup and its running containers to their allocated resources. Upstream: doPodResizeAction,
 // validateMemoryResizeAction and updatePodContainerResources in kuberuntime_manager.go.
-// Invariants: what the pod may have grows before its containers do, and shrinks after them; memory and CPU one after the
-// other; what a container was given is remembered as soon as the runtime has it, so that a kill in the middle is gone on from.
-
+// Invariants: the pod's limits grow before its containers' and shrink after them; memory is resized before CPU; the actuated
+// resources of a container are recorded as soon as the runtime has them, so that a restarted kubelet continues from there.
 import { type CriRuntime, isUnimplemented } from '../api/cri/runtime.ts';
 import type { Container } from '../api/k8s/types.ts';
 import { findContainer } from '../api/pod/find-container.ts';
@@ -29,7 +28,7 @@ interface ResizeDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly report: Pick<RuntimeReports, 'log'>;
 }
 
-/** Never throws but for an abort: a resize that fails is told, and the rest of the pass goes on. */
+/** Rejects only when aborted. A failed resize is recorded in the context, and the sync continues. */
 export async function resizePod(deps: ResizeDeps, context: SyncContext, action: ResizePod): Promise<void> {
   const { clock, records, report } = deps;
   const startedMs = clock.monotonic();
@@ -37,22 +36,22 @@ export async function resizePod(deps: ResizeDeps, context: SyncContext, action: 
   context.resized = true;
   let success = false;
   try {
-    await carryOut(deps, context, action);
+    await resize(deps, context, action);
     success = true;
   } catch (err) {
     if (isAbort(err) || context.signal.aborted) throw err;
     context.resizeFailure = describeError(err);
     context.failure ??= err;
-    report.log.v(2).info('Pod could not be resized', { pod: podRef(context.pod), err });
+    report.log.v(2).info('Failed to resize pod', { pod: podRef(context.pod), err });
   } finally {
     records.resizes?.took(clock.monotonic() - startedMs, success);
   }
 }
 
-async function carryOut(deps: ResizeDeps, context: SyncContext, action: ResizePod): Promise<void> {
+async function resize(deps: ResizeDeps, context: SyncContext, action: ResizePod): Promise<void> {
   const { cgroups } = deps.node;
   const { pod } = context;
-  // Or a kubelet that is killed now would find containers larger than anything it has allocated.
+  // Otherwise a kubelet that is killed now would find containers larger than their checkpointed allocation.
   await deps.records.resizes?.saved();
   const wanted = cgroups?.wanted(pod) ?? {};
   const before = (await cgroups?.amounts(pod)) ?? {};
@@ -85,7 +84,7 @@ async function carryOut(deps: ResizeDeps, context: SyncContext, action: ResizePo
   }
 }
 
-/** Above 0: the limit grows. One that is not said stays as it is, as upstream has it; -1 and 0 are none at all. */
+/** Above 0: the limit grows. An unset limit is left unchanged, as upstream does; -1 and 0 mean no limit. */
 function compare(wanted: bigint | undefined, before: bigint | undefined): number {
   if (wanted === undefined || before === undefined) return 0;
   const [a, b] = [wanted, before].map((each) => (each <= 0n ? 2n ** 63n : each)) as [bigint, bigint];
@@ -106,13 +105,13 @@ async function setPod(deps: ResizeDeps, context: SyncContext, settings: CgroupSe
     await deps.cri.updatePodSandboxResources({ podSandboxId, overhead, resources }, { signal });
   } catch (err) {
     if (isAbort(err)) throw err;
-    // It only informs the runtime, and most do not know the call.
+    // The call only informs the runtime, and most runtimes do not implement it.
     if (!isUnimplemented(err))
-      deps.report.log.v(2).info('Sandbox not told of its resources', { pod: podRef(pod), err });
+      deps.report.log.v(2).info('Failed to update sandbox resources', { pod: podRef(pod), err });
   }
 }
 
-/** Tells the runtime all it knows of the container: with the new amounts of one resource, and the last ones of the other. */
+/** Sends the container's full resources: the new amounts of one resource, and the last actuated ones of the other. */
 async function update(
   deps: ResizeDeps,
   context: SyncContext,
@@ -134,7 +133,7 @@ async function update(
   records.resizes?.actuate(podUid(pod), name, container.resources ?? {});
 }
 
-/** A limit below what is used would have the kernel kill for it: it is refused before anything has changed. */
+/** A memory limit below the current usage would cause an OOM kill, so it is refused before anything changes. */
 async function checkMemory(
   { cri, node: { cgroups } }: ResizeDeps,
   { pod, signal }: SyncContext,
@@ -155,7 +154,7 @@ async function checkMemory(
     const usage = (await cri.containerStats({ containerId: id }, { signal })).stats?.memory?.usageBytes
       ?.value;
     if (usage === undefined) problems.push(`missing container ${JSON.stringify(name)} memory usage`);
-    // differs from upstream: the usage told is the container's, not the pod's.
+    // differs from upstream: the message names the container's usage, not the pod's.
     else if (usage >= limit)
       problems.push(
         `attempting to set container ${JSON.stringify(name)} memory limit (${limit}) below current usage (${usage})`,

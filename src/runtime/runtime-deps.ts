@@ -13,7 +13,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { Slots } from '../base/slots.ts';
 import type { HookRunner } from './container/hooks.ts';
-import type { ImageUser, Users } from './container/security-context.ts';
+import type { ImageUser, PodUserNamespace } from './container/security-context.ts';
 import type { UnfinishedHooks } from './container/unfinished-hooks.ts';
 import type { CrashBackoff } from './decide/crash-backoff.ts';
 import type { PodConfigSettings } from './sandbox/sandbox-config.ts';
@@ -75,7 +75,7 @@ export type PodAmounts = Pick<
 interface RuntimeCgroups {
   /** Creates the pod's cgroup, or updates it to the pod's spec. Called before the sandbox is created. */
   ensure(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The limits that the spec asks for; a missing value means no limit from the spec. */
+  /** The limits that the spec requests; a missing value means that the spec sets none. */
   wanted(pod: Pod): PodAmounts;
   /** The limits that the kernel enforces now; -1 means none. */
   amounts(pod: Pod): Promise<PodAmounts>;
@@ -104,15 +104,15 @@ export interface RuntimeResizes {
 
 interface PodUserNamespaces {
   /** The pod's user namespace. `handler`: the runtime handler of the pod's RuntimeClass. */
-  of(pod: Pod, handler: string, signal: AbortSignal): Promise<Users>;
+  of(pod: Pod, handler: string, signal: AbortSignal): Promise<PodUserNamespace>;
   /** Frees the pod's ID range. Called after the pod's directory was removed. */
   release(uid: string): void;
 }
 
 /** Counts attempted and failed starts. */
 interface StartCounts {
-  pod(ownUsers: boolean): void;
-  podFailed(ownUsers: boolean): void;
+  pod(hasUserNamespace: boolean): void;
+  podFailed(hasUserNamespace: boolean): void;
   /** `kind`: container, init_container or ephemeral_container; `code`: the waiting reason. */
   container(kind: string): void;
   containerFailed(kind: string, code: string): void;

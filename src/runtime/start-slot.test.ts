@@ -3,77 +3,77 @@ import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Slots } from '../base/slots.ts';
 import { StartSlot } from './start-slot.ts';
 
-function room() {
+function rig() {
   const clock = new FakeClock();
   const slots = new Slots({ clock, count: 1, leaseMs: 10_000 });
-  const log: string[] = [];
+  const acquired: string[] = [];
   const { signal } = new AbortController();
   const pod = (order: number, steps: number): StartSlot =>
     new StartSlot(slots, clock, { order, steps, signal });
-  const waits = (name: string, place: StartSlot): void => {
-    void place.take().then(() => log.push(name));
+  const acquire = (name: string, slot: StartSlot): void => {
+    void slot.acquire().then(() => acquired.push(name));
   };
-  return { clock, log, pod, waits };
+  return { clock, acquired, pod, acquire };
 }
 
-test('a pod that has begun is not overtaken between its steps, and the last one lets the next pod in', async () => {
-  const { clock, log, pod, waits } = room();
+test('holds the slot between steps and releases it after the last one', async () => {
+  const { clock, acquired, pod, acquire } = rig();
   const [first, second] = [pod(1, 2), pod(2, 2)];
-  await first.take();
-  waits('second', second);
+  await first.acquire();
+  acquire('second', second);
   first.stepDone();
-  await first.take();
+  await first.acquire();
   await clock.advance(0);
-  expect(log).toEqual([]);
+  expect(acquired).toEqual([]);
   first.stepDone();
   await clock.advance(0);
-  expect(log).toEqual(['second']);
+  expect(acquired).toEqual(['second']);
 });
 
-test('who waits for something else between two steps lets others in, and comes back by its order', async () => {
-  const { clock, log, pod, waits } = room();
+test('releases the slot during a long pause between steps and acquires it again by its order', async () => {
+  const { clock, acquired, pod, acquire } = rig();
   const [first, second, third] = [pod(1, 3), pod(2, 1), pod(3, 1)];
-  await first.take();
-  waits('second', second);
-  waits('third', third);
+  await first.acquire();
+  acquire('second', second);
+  acquire('third', third);
   first.stepDone();
   await clock.advance(249);
-  expect(log).toEqual([]);
+  expect(acquired).toEqual([]);
   await clock.advance(1);
   await clock.advance(0);
-  expect(log).toEqual(['second']);
-  waits('first again', first);
+  expect(acquired).toEqual(['second']);
+  acquire('first again', first);
   second.stepDone();
   await clock.advance(0);
-  expect(log).toEqual(['second', 'first again']);
+  expect(acquired).toEqual(['second', 'first again']);
 });
 
-test('a pass that ends early leaves at once, and its timer does nothing to a later one', async () => {
-  const { clock, log, pod, waits } = room();
+test('a released slot leaves no timer that would release a later one', async () => {
+  const { clock, acquired, pod, acquire } = rig();
   const [first, second, third] = [pod(1, 5), pod(2, 2), pod(3, 1)];
-  await first.take();
+  await first.acquire();
   first.stepDone();
-  first.leave();
-  await second.take();
-  waits('third', third);
+  first.release();
+  await second.acquire();
+  acquire('third', third);
   await clock.advance(250);
   await clock.advance(0);
-  expect(log).toEqual([]);
+  expect(acquired).toEqual([]);
 });
 
-test('a step that outlives its lease is followed by another place, not by none', async () => {
-  const { clock, log, pod, waits } = room();
+test('acquires another slot after a step that outlived its lease', async () => {
+  const { clock, acquired, pod, acquire } = rig();
   const [first, second] = [pod(1, 2), pod(2, 1)];
-  await first.take();
-  waits('second', second);
+  await first.acquire();
+  acquire('second', second);
   await clock.advance(10_000);
   await clock.advance(0);
-  expect(log).toEqual(['second']);
+  expect(acquired).toEqual(['second']);
   first.stepDone();
-  waits('first again', first);
+  acquire('first again', first);
   await clock.advance(0);
-  expect(log).toEqual(['second']);
+  expect(acquired).toEqual(['second']);
   second.stepDone();
   await clock.advance(0);
-  expect(log).toEqual(['second', 'first again']);
+  expect(acquired).toEqual(['second', 'first again']);
 });

@@ -1,16 +1,16 @@
-// A pod's place among those that start. Invariants: it is kept from the sandbox to the last container of a pass, so that
-// a pod that has begun is not overtaken between its calls; while the pod waits for something that is not the runtime, an
-// image or a hook or an object, it is kept for a moment only, and then others may start.
+// A pod's slot among the pods that start at once. Invariants: the slot is held from the sandbox to the last container of a sync, so
+// that a pod that has begun to start is not delayed between its CRI calls; while the pod waits for something other than the
+// runtime (an image, a hook, an object), the slot is held for a moment only and then released for other pods.
 import type { Clock, Timer } from '../base/clock.ts';
 import type { Slot, Slots } from '../base/slots.ts';
 
-/** Between two calls of a start there are a few files to write; who takes longer waits for somebody else. */
-const keepMs = 250;
+/** Between two CRI calls of a start a few files are written. A longer pause means that the pod waits for something else. */
+const holdMs = 250;
 
-interface StartPass {
-  /** Order of arrival: lower is served first. */
+interface SlotRequest {
+  /** Order of arrival: the lower order gets a slot first. */
   readonly order: number;
-  /** Sandboxes and containers that are to be made or started in it. */
+  /** The number of sandboxes and containers that the sync starts. */
   readonly steps: number;
   readonly signal: AbortSignal;
 }
@@ -20,36 +20,36 @@ export class StartSlot {
   readonly #clock: Clock;
   readonly #order: number;
   readonly #signal: AbortSignal;
-  /** Heavy steps that are still to come. */
+  /** Steps that have not ended yet. */
   #steps: number;
   #slot: Slot | undefined;
-  #keeping: Timer | undefined;
+  #holdTimer: Timer | undefined;
 
-  constructor(slots: Slots, clock: Clock, pass: StartPass) {
+  constructor(slots: Slots, clock: Clock, request: SlotRequest) {
     this.#slots = slots;
     this.#clock = clock;
-    this.#order = pass.order;
-    this.#signal = pass.signal;
-    this.#steps = pass.steps;
+    this.#order = request.order;
+    this.#signal = request.signal;
+    this.#steps = request.steps;
   }
 
-  /** Before a heavy step, which `stepDone` ends. */
-  async take(): Promise<void> {
-    this.#keeping?.cancel();
+  /** Called before each step; `stepDone` ends the step. */
+  async acquire(): Promise<void> {
+    this.#holdTimer?.cancel();
     if (this.#slot?.counts !== true) this.#slot = await this.#slots.acquire(this.#order, this.#signal);
   }
 
-  /** A step has ended, as it was to or not. The last one gives the place to the next pod. */
+  /** A step has succeeded or failed. The last one releases the slot. */
   stepDone(): void {
     this.#steps--;
-    this.#keeping?.cancel();
-    if (this.#steps <= 0) this.leave();
-    else this.#keeping = this.#clock.setTimer(keepMs, () => this.leave());
+    this.#holdTimer?.cancel();
+    if (this.#steps <= 0) this.release();
+    else this.#holdTimer = this.#clock.setTimer(holdMs, () => this.release());
   }
 
   /** No step follows. */
-  leave(): void {
-    this.#keeping?.cancel();
+  release(): void {
+    this.#holdTimer?.cancel();
     this.#slot?.release();
     this.#slot = undefined;
   }

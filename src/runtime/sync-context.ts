@@ -33,7 +33,7 @@ export interface SyncContext {
   createdSandbox?: string;
   /** The IDs of the containers that this sync created. */
   readonly containerIds: string[];
-  /** The sandbox's status, if the runtime was asked for its addresses. */
+  /** The sandbox's status, if its addresses were read. */
   sandboxStatus?: PodSandboxStatus;
   /** This sync created the pod's log directory, so no log of an earlier container exists. */
   logsAreNew: boolean;
@@ -41,7 +41,7 @@ export interface SyncContext {
   readonly prepared: Map<string, Promise<PreparedContainer>>;
   readonly waiting: Record<string, WaitingReason>;
   readonly retries: number[];
-  /** Whether the runtime was asked to change anything. */
+  /** Whether the sync changed anything on the runtime. */
   acted: boolean;
   /** Running containers may have other resources than before. */
   resized: boolean;

@@ -25,7 +25,7 @@ import { stopContainers, stopPod } from './stop/stop-pod.ts';
 import type { SyncContext } from './sync-context.ts';
 
 export interface SyncResult {
-  /** Whether the runtime was asked to change anything, so that the pod has to be inspected. */
+  /** Whether the sync changed anything on the runtime, so that the pod has to be inspected. */
   readonly acted: boolean;
   /** Everything the runtime has of a new pod; undefined when that is not certain. */
   readonly started: StartedPod | undefined;
@@ -96,7 +96,7 @@ const executors: Executors = {
  *
  *  1. Drop the records of postStart hooks whose containers have ended.
  *  2. Compute the actions from the pod, its observed state, the probe results and the actuated resources.
- *  3. Stop the pod or the containers that must not go on, and resize those that run on.
+ *  3. Stop the pod or the containers that must not run any longer, and resize those that run on.
  *  4. Wait until the pod's volumes are mounted.
  *  5. Remove the init containers of an earlier sandbox.
  *  6. Create the sandbox, if the pod needs a new one.
@@ -141,7 +141,7 @@ export async function syncPod(deps: PodRuntimeDeps, request: SyncRequest): Promi
       if (blocksStarts(context, action)) break;
     }
   } finally {
-    context.startSlot.leave();
+    context.startSlot.release();
   }
   return {
     acted: context.acted,

@@ -1,7 +1,7 @@
-// Gives a failure the word under which a container's status tells it.
+// Attaches a waiting reason to failures.
 import { describeError, isAbort, KubeletError } from '../base/errors.ts';
 
-/** What fails in here is told under this reason, whatever it was. */
+/** Runs `work`; any failure but an abort gets this reason, which becomes the container's waiting reason. */
 export async function withReason<T>(
   reason: string,
   work: () => Promise<T>,

@@ -20,7 +20,7 @@ import { Writes } from './writes.ts';
 
 interface ApiServerDoubleOptions {
   readonly clock: Clock;
-  /** Users by their bearer tokens. */
+  /** PodUserNamespace by their bearer tokens. */
   readonly users?: Readonly<Record<string, User>>;
   /** Whether pods get the volume with their service account's token, as in a real cluster. Default: true. */
   readonly automount?: boolean;

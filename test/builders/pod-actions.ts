@@ -131,6 +131,6 @@ export function checkActions(title: string, rows: readonly Row[]): void {
 }
 
 export const id = asContainerId;
-export const allEnded = 'stop pod: all containers have ended and none is to be started again';
-export const initFailed = 'stop pod: an init container failed and is not to be started again';
+export const allEnded = 'stop pod: all containers have terminated and none will be restarted';
+export const initFailed = 'stop pod: an init container failed and will not be restarted';
 export const notReady = 'stop pod: Pod sandbox changed: the sandbox is not ready';

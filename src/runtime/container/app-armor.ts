@@ -8,7 +8,7 @@ import { KubeletError } from '../../base/errors.ts';
 
 interface AppArmorFields {
   readonly apparmor?: CriRequest<SecurityProfile>;
-  /** The older form of the same, for runtimes that know no other. */
+  /** The legacy form, for runtimes that do not support `apparmor`. */
   readonly apparmorProfile?: string;
 }
 

@@ -1,4 +1,4 @@
-// The container a spec asks for, in the CRI's terms. Pure. Upstream: kuberuntime_container.go (generateContainerConfig), labels.go.
+// Generates the CRI configuration of a container from its spec. Pure. Upstream: kuberuntime_container.go (generateContainerConfig), labels.go.
 
 import {
   type ContainerConfig,
@@ -15,14 +15,14 @@ import { expandVariables, expansionTooLarge } from '../../api/pod/expand.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
 import { containerLogPath } from '../paths.ts';
 import type { PodConfigSettings } from '../sandbox/sandbox-config.ts';
-import { bytesLeftBy, environmentTexts } from './container-env.ts';
+import { environmentTexts, remainingBytes } from './container-env.ts';
 import type { ContainerOptions } from './container-options.ts';
 import { containerResources } from './linux-resources.ts';
-import { containerSecurityContext, type SecurityInput, type Users } from './security-context.ts';
+import { containerSecurityContext, type PodUserNamespace, type SecurityInput } from './security-context.ts';
 
 interface ContainerConfigInput extends SecurityInput {
   readonly restartCount: number;
-  /** What the runtime calls the image that is present. */
+  /** The runtime's reference to the image. */
   readonly imageRef: string;
   readonly options: ContainerOptions;
 }
@@ -33,7 +33,7 @@ export function generateContainerConfig(
 ): CriRequest<ContainerConfig> {
   const { pod, container, options, restartCount } = input;
   const texts = environmentTexts(options.env);
-  let leftBytes = bytesLeftBy(options.env);
+  let leftBytes = remainingBytes(options.env);
   const expand = (text: string): string => {
     const expanded = expandVariables(text, texts, leftBytes);
     leftBytes -= Buffer.byteLength(expanded);
@@ -48,7 +48,7 @@ export function generateContainerConfig(
     args: (container.args ?? []).map(expand),
     workingDir: container.workingDir ?? '',
     envs: [...options.env].map(([key, value]) => ({ key, value })),
-    mounts: options.mounts.map((mount) => withUsers(mount, input.users)),
+    mounts: options.mounts.map((mount) => withIdMappings(mount, input.users)),
     devices: options.devices,
     labels: {
       [criLabels.podName]: pod.metadata?.name ?? '',
@@ -69,13 +69,13 @@ export function generateContainerConfig(
   };
 }
 
-/** In a user namespace the files of a mount belong to the pod's users, not to the node's. */
-function withUsers(mount: CriRequest<Mount>, users: Users): CriRequest<Mount> {
+/** In a user namespace the files of a mount are mapped to the pod's IDs. */
+function withIdMappings(mount: CriRequest<Mount>, users: PodUserNamespace): CriRequest<Mount> {
   if (users === undefined || users.mode !== NamespaceMode.POD) return mount;
   return { ...mount, uidMappings: users.uids, gidMappings: users.gids };
 }
 
-/** In the order of upstream's structs, so that a container that changes kubelets carries the same words. */
+/** The order of upstream's structs, so that both kubelets write the same annotation. */
 const fieldOrder = [
   ['exec', 'httpGet', 'tcpSocket', 'sleep'],
   ['command', 'seconds', 'name', 'hostPort', 'containerPort', 'protocol', 'hostIP'],
@@ -93,7 +93,7 @@ function goJson(value: unknown): string {
   return `{${sorted.map(([key, each]) => `${goJsonString(key)}:${goJson(each)}`).join(',')}}`;
 }
 
-/** SIGUSR1 as the CRI numbers it; the API server has checked the name. */
+/** The CRI's number of a signal such as SIGUSR1; the API server has validated the name. */
 function signalOf(name: string): Signal {
   return Signal[name as keyof typeof Signal] ?? Signal.RUNTIME_DEFAULT;
 }

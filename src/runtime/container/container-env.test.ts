@@ -47,7 +47,7 @@ async function envOf(
         containers: [container, aContainer({ name: 'other', resources: { limits: { cpu: '3' } } })],
       }),
       container,
-      place: { podIps: ['10.0.0.1', 'fd00::1'], hostIps: ['192.0.2.2', '2001:db8::2'] },
+      addresses: { podIps: ['10.0.0.1', 'fd00::1'], hostIps: ['192.0.2.2', '2001:db8::2'] },
       allocatable: { cpu: '2', memory: '8Gi' },
       services: [kubernetes],
     },
@@ -66,31 +66,31 @@ const resource = (name: string, over: object = {}): EnvVar[] => [
 
 describe('values', () => {
   const cases: readonly (readonly [string, Partial<Container>, Record<string, string>])[] = [
-    ['in order, over each other', { env: [a('A', '1'), a('B', '2'), a('A', '3')] }, { A: '3', B: '2' }],
     [
-      'see what stands before them',
+      'a later variable overrides an earlier one',
+      { env: [a('A', '1'), a('B', '2'), a('A', '3')] },
+      { A: '3', B: '2' },
+    ],
+    [
+      'refer to variables before them',
       { env: [a('B', '$(A)'), a('A', 'x'), a('C', '$(A)-$$(A)-$(NOPE)')] },
       { B: '$(A)', A: 'x', C: 'x-$(A)-$(NOPE)' },
     ],
-    ['see services', { env: [a('S', '$(KUBERNETES_SERVICE_HOST)')] }, { S: '10.96.0.1' }],
+    ['refer to services', { env: [a('S', '$(KUBERNETES_SERVICE_HOST)')] }, { S: '10.96.0.1' }],
     ['without a value', { env: [{ name: 'E' }] }, { E: '' }],
     [
-      'envFrom with a prefix, env over it',
+      'envFrom with a prefix, overridden by env',
       {
         envFrom: [{ prefix: 'P_', configMapRef: { name: 'cm' } }, { secretRef: { name: 'sec' } }],
         env: [a('user', 'me'), a('X', '$(P_k1)')],
       },
       { P_UPPER: 'u', 'P_bad.key': 'x', P_k1: 'v1', raw: '\ufffd\0\ufffd', user: 'me', X: 'v1' },
     ],
-    [
-      'an optional map that is not there',
-      { envFrom: [{ configMapRef: { name: 'no', optional: true } }] },
-      {},
-    ],
-    ['a key of a map', { env: [key('configMapKeyRef', 'cm', 'k1')] }, { K: 'v1' }],
-    ['a key of a secret', { env: [key('secretKeyRef', 'sec', 'user')] }, { K: 'admin' }],
-    ['an optional key', { env: [key('secretKeyRef', 'sec', 'no', true)] }, {}],
-    ['an optional secret', { env: [key('secretKeyRef', 'no', 'no', true)] }, {}],
+    ['a missing optional ConfigMap', { envFrom: [{ configMapRef: { name: 'no', optional: true } }] }, {}],
+    ['a key of a ConfigMap', { env: [key('configMapKeyRef', 'cm', 'k1')] }, { K: 'v1' }],
+    ['a key of a Secret', { env: [key('secretKeyRef', 'sec', 'user')] }, { K: 'admin' }],
+    ['a missing optional key', { env: [key('secretKeyRef', 'sec', 'no', true)] }, {}],
+    ['a missing optional Secret', { env: [key('secretKeyRef', 'no', 'no', true)] }, {}],
     ['metadata.name', { env: field('metadata.name') }, { F: 'p' }],
     ['metadata.uid', { env: field('metadata.uid') }, { F: 'uid-p' }],
     ['a label', { env: field("metadata.labels['app']") }, { F: 'web' }],
@@ -105,17 +105,17 @@ describe('values', () => {
       { resources: { requests: { cpu: '250m' } }, env: resource('requests.cpu', { divisor: '100m' }) },
       { R: '3' },
     ],
-    ['a limit that nobody set', { env: resource('limits.cpu') }, { R: '2' }],
-    ['a request that nobody set', { env: resource('requests.memory') }, { R: '0' }],
+    ["a limit that is not set: the node's allocatable", { env: resource('limits.cpu') }, { R: '2' }],
+    ['a request that is not set', { env: resource('requests.memory') }, { R: '0' }],
     ["another container's", { env: resource('limits.cpu', { containerName: 'other' }) }, { R: '3' }],
   ];
   for (const [name, over, want] of cases) test(name, async () => expect(await envOf(over)).toEqual(want));
 
-  test("a limit of the pod before the node's", async () => {
+  test("the pod's limit before the node's allocatable", async () => {
     const pod = { resources: { limits: { cpu: '500m' } } };
     expect(await envOf({ env: resource('limits.cpu', { divisor: '1m' }) }, pod)).toEqual({ R: '500' });
   });
-  test('each object is asked for once', async () => {
+  test('reads each object once', async () => {
     const env = [key('configMapKeyRef', 'cm', 'k1'), key('configMapKeyRef', 'cm', 'UPPER')];
     const asked: string[] = [];
     await envOf({ envFrom: [{ configMapRef: { name: 'cm' } }], env }, {}, asked);
@@ -123,27 +123,31 @@ describe('values', () => {
   });
 });
 
-describe('what is missing', () => {
+describe('failures', () => {
   const cases: readonly (readonly [string, Partial<Container>, string])[] = [
-    ['a map', { envFrom: [{ configMapRef: { name: 'no' } }] }, 'configmap "no" not found'],
-    ['a secret', { env: [key('secretKeyRef', 'no', 'k')] }, 'secret "no" not found'],
+    ['a missing ConfigMap', { envFrom: [{ configMapRef: { name: 'no' } }] }, 'configmap "no" not found'],
+    ['a missing Secret', { env: [key('secretKeyRef', 'no', 'k')] }, 'secret "no" not found'],
     [
-      'a key of a map',
+      'a missing key of a ConfigMap',
       { env: [key('configMapKeyRef', 'cm', 'no')] },
       "couldn't find key no in ConfigMap default/cm",
     ],
     [
-      'a key of a secret',
+      'a missing key of a Secret',
       { env: [key('secretKeyRef', 'sec', 'no')] },
       "couldn't find key no in Secret default/sec",
     ],
-    ['binary data of a map', { env: [key('configMapKeyRef', 'cm', 'b')] }, "couldn't find key b"],
-    ['a field', { env: field('spec.containers') }, 'field label not supported: spec.containers'],
+    ['binaryData of a ConfigMap', { env: [key('configMapKeyRef', 'cm', 'b')] }, "couldn't find key b"],
+    ['an unsupported field', { env: field('spec.containers') }, 'field label not supported: spec.containers'],
     ['a field without a value', { env: field('status.phase') }, 'unsupported fieldPath: status.phase'],
-    ['a subscript', { env: field("metadata.name['x']") }, 'does not support subscript'],
-    ['a container', { env: resource('limits.cpu', { containerName: 'no' }) }, 'container no not found'],
+    ['an unsupported subscript', { env: field("metadata.name['x']") }, 'does not support subscript'],
     [
-      'a file',
+      'an unknown container',
+      { env: resource('limits.cpu', { containerName: 'no' }) },
+      'container no not found',
+    ],
+    [
+      'a fileKeyRef',
       { env: [{ name: 'X', valueFrom: { fileKeyRef: { volumeName: 'v', path: 'p', key: 'k' } } }] },
       'fileKeyRef',
     ],
@@ -165,19 +169,19 @@ function key(kind: 'configMapKeyRef' | 'secretKeyRef', name: string, of: string,
 describe('an environment that is too large', () => {
   const tooLarge = 'environment, command and args take more than 16 MiB after expanding $(VAR) references';
   const tenfold = (name: string, of: string): EnvVar => ({ name, value: `$(${of})`.repeat(10) });
-  test('variables that multiply each other are stopped', async () => {
+  test('rejects variables that multiply each other', async () => {
     const env = [{ name: 'V0', value: 'x'.repeat(100) }];
     for (let level = 1; level <= 9; level += 1) env.push(tenfold(`V${level}`, `V${level - 1}`) as never);
     await expect(envOf({ env })).rejects.toMatchObject({ kind: 'invalid', message: tooLarge });
   });
-  test('a config map that is taken a hundred times is stopped', async () => {
+  test('rejects a ConfigMap that is copied a hundred times', async () => {
     configMaps['large'] = { data: { k: 'x'.repeat(1024 * 1024) } };
     const configMapRef = { name: 'large' };
     const times = (count: number, prefix: (index: number) => string): Partial<Container> => ({
       envFrom: Array.from({ length: count }, (_, index) => ({ prefix: prefix(index), configMapRef })),
     });
     await expect(envOf(times(100, (index) => `p${index}`))).rejects.toThrow(tooLarge);
-    // Only the last of the same name counts.
+    // Only the last variable of a name counts.
     expect(Object.keys(await envOf(times(100, () => 'p')))).toEqual(['pk']);
   });
 });

@@ -1,6 +1,6 @@
-// The environment of a container, from every place it may come from. Upstream: makeEnvironmentVariables in kubelet_pods.go.
-// Invariants: envFrom first, env over it, services last and never over either; `$(VAR)` sees what was set before, and services.
-// Values never appear in an error: they may be secrets.
+// Builds the environment of a container. Upstream: makeEnvironmentVariables in kubelet_pods.go.
+// Invariants: env overrides envFrom, and both override the variables of services; `$(VAR)` refers to variables that were set
+// before and to those of services; values never appear in an error, because they may be secrets.
 
 import type {
   ConfigMap,
@@ -15,19 +15,19 @@ import type {
 import { expandVariables, expansionLimitBytes, expansionTooLarge } from '../../api/pod/expand.ts';
 import type { PodObjects } from '../../api/ports/pod-objects.ts';
 import { isKind, KubeletError } from '../../base/errors.ts';
-import { envFieldText, envResourceText, type PodPlace } from './env-fields.ts';
+import { envFieldText, envResourceText, type PodIps } from './env-fields.ts';
 import { serviceEnv } from './service-env.ts';
 
 interface EnvInput {
   readonly pod: Pod;
   readonly container: Container;
-  readonly place: PodPlace;
+  readonly addresses: PodIps;
   readonly allocatable: ResourceList;
-  /** All that the node knows of. */
+  /** All services of the cluster. */
   readonly services: readonly Service[];
 }
 
-/** Bytes as they are: the value of a secret need not be text. */
+/** Values are bytes: the value of a Secret need not be text. */
 export type Environment = ReadonlyMap<string, Uint8Array>;
 
 type EnvObjects = Pick<PodObjects, 'configMap' | 'secret'>;
@@ -42,12 +42,12 @@ export async function containerEnvironment(
 ): Promise<Environment> {
   const { container, pod } = input;
   const services = serviceEnv(pod, input.services);
-  const lookUp = new LookUp(objects, pod.metadata?.namespace ?? '', signal);
+  const lookUp = new ObjectLookup(objects, pod.metadata?.namespace ?? '', signal);
   const env = new Map<string, Uint8Array>();
   const texts = new Map<string, string>(services);
   let leftBytes = expansionLimitBytes;
   const set = (name: string, value: Uint8Array): void => {
-    // What comes from an object counts as well: one that is named many times is copied as often.
+    // Values from objects count, too: an object that is referenced many times is copied as often.
     leftBytes += sizeOf(name, env.get(name)) - sizeOf(name, value);
     if (leftBytes < 0) throw expansionTooLarge();
     env.set(name, value);
@@ -68,8 +68,8 @@ export async function containerEnvironment(
   return env;
 }
 
-/** How much of expansionLimitBytes is left for the command and its arguments. */
-export function bytesLeftBy(env: Environment): number {
+/** The part of expansionLimitBytes that is left for the command and its arguments. */
+export function remainingBytes(env: Environment): number {
   let left = expansionLimitBytes;
   for (const [name, value] of env) left -= sizeOf(name, value);
   return Math.max(0, left);
@@ -79,18 +79,18 @@ function sizeOf(name: string, value: Uint8Array | undefined): number {
   return value === undefined ? 0 : name.length + value.length;
 }
 
-/** The same as text, for who expands `$(VAR)`. */
+/** The environment as text, for the expansion of `$(VAR)`. */
 export function environmentTexts(env: Environment): Map<string, string> {
   return new Map([...env].map(([name, value]) => [name, decoder.decode(value)]));
 }
 
-/** Undefined: an optional one that is not there. */
+/** Undefined: the source is optional and missing. */
 async function valueOf(
   { value = '', valueFrom }: EnvVar,
   texts: ReadonlyMap<string, string>,
   leftBytes: number,
   input: EnvInput,
-  lookUp: LookUp,
+  lookUp: ObjectLookup,
 ): Promise<Uint8Array | undefined> {
   if (value !== '') return encoder.encode(expandVariables(value, texts, leftBytes));
   if (valueFrom === undefined) return new Uint8Array();
@@ -99,11 +99,11 @@ async function valueOf(
 
 async function sourceValue(
   source: EnvVarSource,
-  { allocatable, container, place, pod }: EnvInput,
-  lookUp: LookUp,
+  { addresses, allocatable, container, pod }: EnvInput,
+  lookUp: ObjectLookup,
 ): Promise<Uint8Array | undefined> {
   const { configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secretKeyRef } = source;
-  if (fieldRef !== undefined) return encoder.encode(envFieldText(fieldRef, pod, place));
+  if (fieldRef !== undefined) return encoder.encode(envFieldText(fieldRef, pod, addresses));
   if (resourceFieldRef !== undefined)
     return encoder.encode(envResourceText(resourceFieldRef, pod, container, allocatable));
   if (configMapKeyRef !== undefined) {
@@ -136,12 +136,12 @@ function invalid(message: string): KubeletError {
   return new KubeletError('invalid', 'CreateContainerConfigError', message);
 }
 
-/** Config maps and secrets of the pod's namespace, each asked for once per container. */
-class LookUp {
+/** The ConfigMaps and Secrets of the pod's namespace, each read once per container. */
+class ObjectLookup {
   readonly #objects: EnvObjects;
   readonly #namespace: string;
   readonly #signal: AbortSignal;
-  readonly #known = new Map<string, ReadonlyMap<string, Uint8Array>>();
+  readonly #values = new Map<string, ReadonlyMap<string, Uint8Array>>();
 
   constructor(objects: EnvObjects, namespace: string, signal: AbortSignal) {
     this.#objects = objects;
@@ -174,13 +174,13 @@ class LookUp {
   async #get(
     key: string,
     optional: boolean | undefined,
-    ask: () => Promise<ReadonlyMap<string, Uint8Array>>,
+    read: () => Promise<ReadonlyMap<string, Uint8Array>>,
   ): Promise<ReadonlyMap<string, Uint8Array> | undefined> {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#values.get(key);
+    if (cached !== undefined) return cached;
     try {
-      const values = await ask();
-      this.#known.set(key, values);
+      const values = await read();
+      this.#values.set(key, values);
       return values;
     } catch (err) {
       if (optional === true && isKind(err, 'not-found')) return undefined;
@@ -189,7 +189,7 @@ class LookUp {
   }
 }
 
-/** Text only: binaryData is for volumes. In the order of keys, so that the same map gives the same request. */
+/** Only `data`: binaryData is for volumes. Sorted by key, so that the same ConfigMap gives the same request. */
 function configMapValues({ data = {} }: ConfigMap): ReadonlyMap<string, Uint8Array> {
   return new Map(sorted(data).map(([key, value]) => [key, encoder.encode(value)]));
 }

@@ -83,25 +83,31 @@ describe('mounts', () => {
   });
   const own = { volumeMounts: [{ name: 'h', mountPath: '/etc/hosts' }] };
   const cases: readonly (readonly [string, Partial<Container>, PodOver, readonly string[], unknown])[] = [
-    ['no hosts file over one that the container mounts', own, {}, ['10.0.0.1'], ['/dev/termination-log']],
+    ['no hosts file if the container mounts its own', own, {}, ['10.0.0.1'], ['/dev/termination-log']],
     ['no hosts file without an address', {}, {}, [], ['/dev/termination-log']],
-    ['but on the node', {}, { hostNetwork: true }, [], ['/etc/hosts', '/dev/termination-log']],
-    ['no message file when not wanted', { terminationMessagePath: '' }, {}, [], []],
-    ['a message path is made absolute', { terminationMessagePath: 'a/../b/' }, {}, [], ['/b']],
+    [
+      'a hosts file without an address on the host network',
+      {},
+      { hostNetwork: true },
+      [],
+      ['/etc/hosts', '/dev/termination-log'],
+    ],
+    ['no message file without a path', { terminationMessagePath: '' }, {}, [], []],
+    ['an absolute message path', { terminationMessagePath: 'a/../b/' }, {}, [], ['/b']],
   ];
   for (const [name, over, pod, ips, want] of cases) {
     test(name, async () =>
       expect(paths((await new Rig().options(aContainer(over), pod, ips)).mounts)).toEqual(want),
     );
   }
-  test("the node's hosts file on the node's network", async () => {
+  test("the node's hosts file on the host network", async () => {
     const rig = new Rig();
     await rig.options(aContainer(), { hostNetwork: true });
     expect(rig.disk.get('/r/pods/uid-p/etc-hosts')).toBe(
       '# Kubernetes-managed hosts file (host network).\n127.0.0.1 node\n',
     );
   });
-  test('containers of a pod want the same hosts file; a container that ran leaves its message file', async () => {
+  test('containers of a pod share the hosts file; the message file of an earlier instance stays', async () => {
     const rig = new Rig();
     await rig.options(aContainer());
     await rig.options(aContainer({ name: 'd' }));
@@ -110,7 +116,7 @@ describe('mounts', () => {
   });
 });
 
-describe('sub-paths by variables', () => {
+describe('variables in subPathExpr', () => {
   const expandIn = async (text: string): Promise<string> => {
     const rig = new Rig();
     let expanded = '';
@@ -125,12 +131,12 @@ describe('sub-paths by variables', () => {
     await rig.options(aContainer({ env }));
     return expanded;
   };
-  test('are filled in', async () => expect(await expandIn('$(A)/$$(A)')).toBe('x/$(A)'));
+  test('are expanded', async () => expect(await expandIn('$(A)/$$(A)')).toBe('x/$(A)'));
   test('must have a value', async () => {
     await expect(expandIn('$(Z)/$(E)/$(A)')).rejects.toThrow('missing value for E, Z');
     await expect(expandIn('$$$(E)')).rejects.toThrow('missing value for E');
   });
-  test('are no longer than a path may be', async () => {
+  test('expand to at most the length of a path', async () => {
     await expect(expandIn('$(A)'.repeat(5_000))).rejects.toThrow(
       'subPathExpr expands to more than 4096 bytes',
     );
@@ -139,20 +145,20 @@ describe('sub-paths by variables', () => {
 
 describe('services', () => {
   const annotations = { 'kubernetes.io/config.source': 'file' };
-  test('a static pod does not wait for an API server that is away', async () => {
+  test('a static pod does not wait for an unavailable API server', async () => {
     const rig = new Rig();
     rig.objects = {
       ...noServices,
-      services: (given) =>
+      services: (abortSignal) =>
         new Promise((_resolve, reject) => {
-          given.addEventListener('abort', () => reject(given.reason as Error));
+          abortSignal.addEventListener('abort', () => reject(abortSignal.reason as Error));
         }),
     };
     const options = rig.options(aContainer(), { annotations });
     await rig.clock.advance(100);
     expect((await options).env.size).toBe(0);
   });
-  test('any other pod says what it waits for', async () => {
+  test('an API pod fails with the reason', async () => {
     const rig = new Rig();
     const services = (): never => {
       throw new KubeletError('unavailable', 'NoServices', 'services have not yet been read');

@@ -1,4 +1,4 @@
-// What a container's configuration needs from elsewhere: environment, mounts, the files the kubelet keeps for it.
+// Gathers the environment, the mounts and the devices of a container, and writes the files that the kubelet mounts into it.
 // Upstream: GenerateRunContainerOptions in kubelet_pods.go and makeMounts in kuberuntime_container.go.
 import { dirname, resolve } from 'node:path/posix';
 import type { Device, Mount } from '../../api/cri/generated/runtime/v1/api.ts';
@@ -25,16 +25,16 @@ interface OptionsInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;
-  /** The pod's addresses; the node's on the node's network. */
+  /** The pod's addresses; with hostNetwork, the node's. */
   readonly podIps: readonly string[];
-  /** Of messageMount, which needs no address and so is made while there is none yet. */
+  /** The result of messageMount, which runs while the pod has no address yet. */
   readonly message: readonly CriRequest<Mount>[];
 }
 
 const hostsPath = '/etc/hosts';
-/** Of a path on Linux. */
-const longestPathBytes = 4_096;
-/** How long the start of a pod that did not come from the API server waits for that server's services. */
+/** Linux' limit on a path. */
+const maxPathBytes = 4_096;
+/** How long the start of a static pod waits for the list of services. */
 const staticServicesMs = 100;
 
 interface OptionsDeps extends Pick<PodRuntimeDeps, 'clock'> {
@@ -54,34 +54,34 @@ export async function containerOptions(
   const { settings } = deps.node;
   const hostIps = settings.hostIps();
   const environment = async (): Promise<Environment> => {
-    const place = { podIps: byFamilyOf(hostIps, podIps), hostIps };
-    const services = await knownServices(deps, pod, signal);
+    const addresses = { podIps: byFamilyOf(hostIps, podIps), hostIps };
+    const services = await listServices(deps, pod, signal);
     const allocatable = settings.allocatable();
-    return await containerEnvironment(objects, { pod, container, place, allocatable, services }, signal);
+    return await containerEnvironment(objects, { pod, container, addresses, allocatable, services }, signal);
   };
   const [env, hosts] = await Promise.all([environment(), hostsMount(deps.node, input)]);
   const texts = environmentTexts(env);
   const { mounts, devices } = await volumes.containerMounts(
     pod,
     container,
-    { restartCount, expand: (text) => expandKnown(text, texts) },
+    { restartCount, expand: (text) => expandSubPath(text, texts) },
     signal,
   );
   return { env, mounts: [...mounts, ...hosts, ...message], devices };
 }
 
-/** A pod that came from the API server waits for the services, one from elsewhere runs without an API server as well. */
-async function knownServices(
+/** An API pod waits for the list of services. A static pod starts without it if the API server does not answer. */
+async function listServices(
   { clock, inputs: { objects } }: OptionsDeps,
   pod: Pod,
   signal: AbortSignal,
 ): Promise<readonly Service[]> {
   const source = pod.metadata?.annotations?.['kubernetes.io/config.source'] ?? 'api';
   if (source === 'api') return await objects.services(signal);
-  const enough = new AbortController();
-  const timer = clock.setTimer(staticServicesMs, () => enough.abort());
+  const timeout = new AbortController();
+  const timer = clock.setTimer(staticServicesMs, () => timeout.abort());
   try {
-    return await objects.services(AbortSignal.any([signal, enough.signal]));
+    return await objects.services(AbortSignal.any([signal, timeout.signal]));
   } catch (err) {
     if (signal.aborted) throw err;
     return [];
@@ -90,16 +90,16 @@ async function knownServices(
   }
 }
 
-/** Sub-paths are taken from variables that have a value; a missing one must not become a directory called `$(X)`. */
-function expandKnown(text: string, texts: ReadonlyMap<string, string>): string {
+/** A variable in a subPathExpr must have a value: a missing one must not become a directory named `$(X)`. */
+function expandSubPath(text: string, texts: ReadonlyMap<string, string>): string {
   const missing = new Set<string>();
   const get = (name: string): string => {
     const value = texts.get(name) ?? '';
     if (value === '') missing.add(name);
     return value;
   };
-  const expanded = expandVariables(text, { get }, longestPathBytes, () => {
-    const message = `subPathExpr expands to more than ${longestPathBytes} bytes`;
+  const expanded = expandVariables(text, { get }, maxPathBytes, () => {
+    const message = `subPathExpr expands to more than ${maxPathBytes} bytes`;
     return new KubeletError('invalid', 'CreateContainerConfigError', message);
   });
   if (missing.size > 0) {
@@ -109,7 +109,7 @@ function expandKnown(text: string, texts: ReadonlyMap<string, string>): string {
   return expanded;
 }
 
-/** Our own hosts file, unless the container mounts one itself or the pod has no address to write down. */
+/** The managed hosts file, unless the container mounts its own or the pod has no address. */
 async function hostsMount(
   { files, settings }: OptionsNode,
   { container, pod, podIps }: OptionsInput,
@@ -126,7 +126,7 @@ async function hostsMount(
   return [{ hostPath: path, containerPath: hostsPath, selinuxRelabel: settings.selinux }];
 }
 
-/** An empty file that everybody may write, for the words a container leaves when it ends. */
+/** An empty, world-writable file for the container's termination message. */
 export async function messageMount(
   { files, settings }: OptionsNode,
   { container, pod, restartCount }: Pick<OptionsInput, 'container' | 'pod' | 'restartCount'>,
@@ -135,7 +135,7 @@ export async function messageMount(
   if (terminationMessagePath === '') return [];
   const directory = containerDirectory(settings.rootDir, podUid(pod), container.name);
   const path = `${directory}/${terminationFileName(pod, container, restartCount)}`;
-  // From above: the one above it is missing, too, when it is the pod's first.
+  // The parent first: it is missing, too, for the pod's first container.
   await files.makeDirectory(dirname(directory), 0o750);
   await files.makeDirectory(directory, 0o750);
   await files.writeText(path, '', 0o666);
@@ -143,7 +143,7 @@ export async function messageMount(
   return [{ hostPath: path, containerPath, selinuxRelabel: settings.selinux }];
 }
 
-/** One per instance of the container. The same for a start that is made again in its place, so that nothing piles up. */
+/** One file per instance of the container; a repeated start of the same instance uses the same file. */
 function terminationFileName(pod: Pod, container: Container, restartCount: number): string {
   const hash = fnv1a32(`${podUid(pod)}/${container.name}/${restartCount}`);
   return hash.toString(16).padStart(8, '0');

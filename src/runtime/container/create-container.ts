@@ -1,6 +1,5 @@
-// Makes a container on the runtime: image, restart count, log directory, configuration. Upstream: steps 1 and 2 of
+// Creates a container on the runtime: image, restart count, log directory, configuration. Upstream: steps 1 and 2 of
 // startContainer in kuberuntime_container.go.
-
 import type { ContainerConfig } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest, CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
@@ -18,7 +17,7 @@ import type {
 } from '../runtime-deps.ts';
 import { podAddresses } from '../sandbox/pod-addresses.ts';
 import { removeLogsOfNeverRan } from '../stop/garbage.ts';
-import { lettingFinish } from '../stop/letting-finish.ts';
+import { letCallFinish } from '../stop/let-call-finish.ts';
 import { isRefusal } from '../stop/refused-removals.ts';
 import { unlessGone } from '../stop/stop-container.ts';
 import type { PreparedContainer, SyncContext } from '../sync-context.ts';
@@ -39,14 +38,14 @@ export interface CreateDeps extends Pick<PodRuntimeDeps, 'clock'> {
   readonly records: Pick<ContainerRecords, 'refusedRemovals' | 'resizes' | 'unfinishedHooks'>;
 }
 
-export interface MadeContainer {
+export interface CreatedContainer {
   readonly id: string;
   readonly restartCount: number;
 }
 
 /**
- * What a container's start asks for before anything else, once per sync: whether its image is there, where its log goes, and
- * the file for its last words. None of it needs the sandbox, so it is done while that is being made.
+ * The part of a container's start that does not need the sandbox, once per sync: looks up the image, computes the restart count,
+ * and creates the log directory and the termination message file. Runs while the sandbox is being created.
  */
 export function prepareContainer(
   deps: PrepareDeps,
@@ -55,8 +54,8 @@ export function prepareContainer(
 ): Promise<PreparedContainer> {
   const { files, settings } = deps.node;
   const { pod, signal } = context;
-  const known = context.prepared.get(container.name);
-  if (known !== undefined) return known;
+  const pending = context.prepared.get(container.name);
+  if (pending !== undefined) return pending;
   const ownFiles = withReason('CreateContainerConfigError', async () => {
     const restartCount = await nextRestartCount(deps.node, context, container);
     const [message] = await Promise.all([
@@ -67,7 +66,7 @@ export function prepareContainer(
   });
   const image = deps.inputs.images.find(container.image ?? '', signal, { pod, container });
   const prepared = Promise.all([image, ownFiles]).then(([found, own]) => ({ image: found, ...own }));
-  // Whoever starts the container hears of a failure; a sandbox that fails first leaves it unheard.
+  // The start of the container handles a failure. If the sandbox fails first, no one awaits this promise.
   prepared.catch(() => undefined);
   context.prepared.set(container.name, prepared);
   return prepared;
@@ -78,7 +77,7 @@ export async function createContainer(
   context: SyncContext,
   container: Container,
   replaces: ContainerId | undefined,
-): Promise<MadeContainer> {
+): Promise<CreatedContainer> {
   const { cri, inputs } = deps;
   const { pod, sandbox, signal } = context;
   if (sandbox === undefined)
@@ -91,27 +90,29 @@ export async function createContainer(
   );
   const { restartCount } = prepared;
   const config = await withReason('CreateContainerConfigError', () =>
-    makeConfig(deps, context, container, image, prepared),
+    buildConfig(deps, context, container, image, prepared),
   );
-  await context.startSlot.take();
+  await context.startSlot.acquire();
   context.acted = true;
   const id = await withReason('CreateContainerError', async () => {
     const attempt = await freeAttempt(deps, context, container.name, restartCount, replaces);
-    // On its way to the disk while the runtime works; whoever starts the container waits for it.
+    // Written to disk while the runtime works; the start of the container waits for it.
     deps.records.resizes?.actuate(podUid(pod), container.name, container.resources ?? {});
     const request = {
       podSandboxId: sandbox.id,
       config: { ...config, metadata: { ...config.metadata, attempt } },
       sandboxConfig: sandbox.config,
     };
-    const made = await lettingFinish(deps, signal, (late) => cri.createContainer(request, { signal: late }));
-    return made.containerId;
+    const created = await letCallFinish(deps, signal, (late) =>
+      cri.createContainer(request, { signal: late }),
+    );
+    return created.containerId;
   });
   context.containerIds.push(id);
   return { id, restartCount };
 }
 
-async function makeConfig(
+async function buildConfig(
   deps: CreateDeps,
   context: SyncContext,
   container: Container,
@@ -138,7 +139,7 @@ async function makeConfig(
   return generateContainerConfig(input, deps.node.settings);
 }
 
-/** The container whose processes an ephemeral one wants to see has to be there already. */
+/** The target container of an ephemeral container has to exist already. */
 function targetOf({ pod, seen }: SyncContext, container: Container): string | undefined {
   const targetName = targetContainerName(pod, container.name);
   if (targetName === undefined) return undefined;
@@ -149,8 +150,8 @@ function targetOf({ pod, seen }: SyncContext, container: Container): string | un
 }
 
 /**
- * One more than the newest container seen; where the runtime has forgotten them all (a reboot), one more than the newest log,
- * so that a log is never written over.
+ * One more than the newest observed container's. If the runtime has none (after a reboot), one more than the newest log's, so that
+ * a log is never overwritten.
  */
 async function nextRestartCount(
   { files, settings }: PrepareDeps['node'],
@@ -166,7 +167,7 @@ async function nextRestartCount(
   return counts.length === 0 ? 0 : Math.max(...counts) + 1;
 }
 
-/** The number that the runtime knows a container by: its restart count, unless one that cannot be removed has that. */
+/** The container's attempt number: its restart count, unless a container that cannot be removed has that attempt. */
 async function freeAttempt(
   deps: CreateDeps,
   context: SyncContext,
@@ -182,32 +183,32 @@ async function freeAttempt(
 }
 
 /**
- * A start that was cut off may have left its process although nobody waits for it any more, and the runtime refuses to
- * remove its container then. Nobody else can end that process: it is killed by its cgroup. As long as the runtime still
- * calls the container a new one it is about to give it up, and the next pass removes it. One that it calls ended may
- * stay for as long as the runtime lives (containerd: a task was made, and its maker asked no more); it is left behind.
+ * An interrupted start may leave a process behind, and the runtime then refuses to remove its container. The kubelet kills that
+ * process through its cgroup. While the runtime still reports the container as created, it is about to give it up, and the next
+ * sync removes it. A container that it reports as exited may stay for as long as the runtime runs (containerd: the task was
+ * created, but its creator was cancelled); it is left behind.
  */
 async function removeNeverRan(deps: CreateDeps, context: SyncContext, id: ContainerId): Promise<boolean> {
   const { seen } = context;
-  const isNew = seen?.containers.find((each) => each.id === id)?.state === 'created';
+  const isCreated = seen?.containers.find((each) => each.id === id)?.state === 'created';
   const removeLog = async (): Promise<void> => {
     if (seen === undefined) return;
     const own = seen.containers.filter((each) => each.id === id);
     await removeLogsOfNeverRan(deps.node, seen, own);
   };
   // Before the container: a kubelet killed in between must not find a log without a container, which would count as a restart.
-  // A new container may be in the middle of a start that has the log open; the runtime removes the container only if it is not.
-  if (!isNew) await removeLog();
+  // A created container may be in the middle of a start that has the log open; the runtime removes it only if it is not.
+  if (!isCreated) await removeLog();
   try {
     await unlessGone(deps.cri.removeContainer({ containerId: id }, { signal: context.signal }));
-    if (isNew) await removeLog();
+    if (isCreated) await removeLog();
     await deps.records.unfinishedHooks.forget(id);
     return true;
   } catch (err) {
     if (isAbort(err) || isKind(err, 'unavailable')) throw err;
     await deps.node.cgroups?.killContainer(podUid(context.pod), id);
-    if (isNew || !isRefusal(err)) throw err;
-    deps.records.refusedRemovals.note(id, err);
+    if (isCreated || !isRefusal(err)) throw err;
+    deps.records.refusedRemovals.record(id, err);
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// What a container's environment may tell of its pod: fields and resources. Pure.
+// Environment variables from fields of the pod and resources of a container (downward API). Pure.
 // Upstream: podFieldSelectorRuntimeValue in kubelet_pods.go, ConvertDownwardAPIFieldLabel in pkg/apis/core/pods,
 // defaultPodLimitsForDownwardAPI in kubelet_resources.go.
 
@@ -14,8 +14,8 @@ import { containerResourceText, podFieldText } from '../../api/pod/pod-fields.ts
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { KubeletError } from '../../base/errors.ts';
 
-/** What of a pod the node knows better than the pod's own object. */
-export interface PodPlace {
+/** Addresses that the kubelet knows before the pod's object has them. */
+export interface PodIps {
   readonly podIps: readonly string[];
   readonly hostIps: readonly string[];
 }
@@ -27,18 +27,18 @@ const metadataFields: ReadonlySet<string> = new Set([
   'metadata.namespace',
   'metadata.uid',
 ]);
-/** Allowed in a selector, yet nobody has a value for them. */
+/** Allowed in a selector, but always empty. */
 const emptyFields: ReadonlySet<string> = new Set([
   'spec.restartPolicy',
   'spec.schedulerName',
   'status.phase',
 ]);
 
-export function envFieldText(selector: ObjectFieldSelector, pod: Pod, place: PodPlace): string {
+export function envFieldText(selector: ObjectFieldSelector, pod: Pod, addresses: PodIps): string {
   const version = selector.apiVersion ?? 'v1';
   if (version !== 'v1' && version !== '') throw invalid(`unsupported pod version: ${version}`);
   const { fieldPath } = selector;
-  const { hostIps, podIps } = place;
+  const { hostIps, podIps } = addresses;
   switch (fieldPath) {
     case 'spec.host':
     case 'spec.nodeName':
@@ -72,7 +72,7 @@ function checkField(fieldPath: string): void {
   if (wrong.length > 0) throw invalid(`invalid key subscript in ${fieldPath}: ${wrong.join(';')}`);
 }
 
-/** A limit that the container lacks is the pod's, and what the pod lacks is what the node has for pods. */
+/** A missing limit of the container defaults to the pod's limit, and that to the node's allocatable. */
 export function envResourceText(
   selector: ResourceFieldSelector,
   pod: Pod,
@@ -85,7 +85,7 @@ export function envResourceText(
   );
   const defaults = { ...allocatable, ...Object.fromEntries(ofPod) };
   if (containerName !== '') return containerResourceText(pod, selector, containerName, defaults);
-  // Whoever asks for itself is found, be it an ephemeral container.
+  // Without a name the selector refers to the container itself, which may be an ephemeral one.
   const self: Pod = { ...pod, spec: { ...pod.spec, containers: [container], initContainers: [] } };
   return containerResourceText(self, selector, container.name, defaults);
 }

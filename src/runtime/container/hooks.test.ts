@@ -16,7 +16,7 @@ class Rig {
   readonly commands: (readonly string[] | undefined)[] = [];
   readonly kept: (number | undefined)[] = [];
   readonly requests: PodHttpRequest[] = [];
-  readonly told: EventText[] = [];
+  readonly events: EventText[] = [];
   readonly activities = new InFlight<PodActivity>();
   answer = { exitCode: 0, stdout: bytes(''), stderr: bytes('') };
   plainOnly = false;
@@ -24,7 +24,7 @@ class Rig {
   async run(handler: LifecycleHandler, podIp?: string, signal = new AbortController().signal): Promise<void> {
     const deps: HookDeps = {
       clock: this.clock,
-      report: { events: { pod: (_pod, event) => void this.told.push(event), node: () => undefined } },
+      report: { events: { pod: (_pod, event) => void this.events.push(event), node: () => undefined } },
       cri: {
         execSync: async ({ cmd }, options) => {
           this.commands.push(cmd);
@@ -51,12 +51,12 @@ class Rig {
 }
 
 describe('exec', () => {
-  test('a command that ends well', async () => {
+  test('runs a command', async () => {
     const rig = new Rig();
     await rig.run({ exec: { command: ['sh', '-c', 'true'] } });
     expect(rig.commands).toEqual([['sh', '-c', 'true']]);
   });
-  test('one that fails is told with its code and output', async () => {
+  test('fails with the exit code and the output of the command', async () => {
     const rig = new Rig();
     rig.answer = { exitCode: 3, stdout: bytes('out\n'), stderr: bytes('err') };
     await expect(rig.run({ exec: { command: ['sh', '-c', 'x'] } })).rejects.toThrow(
@@ -64,7 +64,7 @@ describe('exec', () => {
         'command \'sh -c x\' exited with 3: err, message: "out\\nerr"',
     );
   });
-  test('of a long output only the beginning is read', async () => {
+  test('reads only the beginning of a long output', async () => {
     const rig = new Rig();
     rig.answer = { exitCode: 1, stdout: bytes('o'.repeat(1_000_000)), stderr: bytes(' '.repeat(1_000_000)) };
     const err: unknown = await rig.run({ exec: { command: ['x'] } }).catch((reason: unknown) => reason);
@@ -74,7 +74,7 @@ describe('exec', () => {
 });
 
 describe('httpGet', () => {
-  test('goes to the pod, with the port looked up by name', async () => {
+  test('requests the pod address, with the port looked up by name', async () => {
     const rig = new Rig();
     await rig.run(
       { httpGet: { port: 'web', path: 'x?y=1', httpHeaders: [{ name: 'A', value: 'b' }] } },
@@ -87,7 +87,7 @@ describe('httpGet', () => {
     ];
     expect(rig.requests).toEqual([{ scheme: 'http', host: '10.0.0.1', port: 8080, path: 'x?y=1', headers }]);
   });
-  test('goes to the host it names, and an empty Accept is left out', async () => {
+  test('requests the given host, and omits an empty Accept header', async () => {
     const rig = new Rig();
     const httpHeaders = [
       { name: 'Accept', value: '' },
@@ -98,7 +98,7 @@ describe('httpGet', () => {
       { scheme: 'http', host: '::1', port: 81, path: '/', headers: [['User-Agent', 'me']] },
     ]);
   });
-  test('TLS that is answered in the clear is asked again without credentials', async () => {
+  test('repeats a TLS request without credentials when the server speaks plain HTTP', async () => {
     const rig = new Rig();
     rig.plainOnly = true;
     const httpHeaders = [{ name: 'Authorization', value: 'Bearer x' }];
@@ -107,16 +107,16 @@ describe('httpGet', () => {
       ['https', 'Authorization'],
       ['http', 'User-Agent'],
     ]);
-    expect(rig.told.map(({ reason }) => reason)).toEqual(['LifecycleHTTPFallback']);
+    expect(rig.events.map(({ reason }) => reason)).toEqual(['LifecycleHTTPFallback']);
   });
-  test('without an address it fails', async () => {
+  test('fails without an address', async () => {
     await expect(new Rig().run({ httpGet: { port: 80, path: '/a' } })).rejects.toThrow(
       'HTTP lifecycle hook (/a) for Container "c" in Pod "p_default(uid-p)" failed - error: failed to find networking container',
     );
   });
 });
 
-test('sleep takes as long as it says, and an abort ends it', async () => {
+test('sleeps for the given time unless aborted', async () => {
   const rig = new Rig();
   let done = false;
   void rig.run({ sleep: { seconds: 5 } }).then(() => (done = true));
@@ -130,7 +130,7 @@ test('sleep takes as long as it says, and an abort ends it', async () => {
   await expect(cut).rejects.toThrow('enough');
 });
 
-test('a handler by tcpSocket is no handler', async () => {
+test('rejects a tcpSocket handler', async () => {
   await expect(new Rig().run({ tcpSocket: { port: 1 } })).rejects.toThrow(
     'Cannot run handler: invalid handler',
   );
@@ -154,7 +154,7 @@ describe('hookPort', () => {
   }
 });
 
-test('while a hook runs, who asks learns of it', async () => {
+test('reports a hook as an activity while it runs', async () => {
   const scene = new Rig();
   const done = scene.run({ sleep: { seconds: 5 } });
   await scene.clock.advance(1_000);

@@ -1,7 +1,6 @@
-// Runs what a pod asks for right after a container's start and before its end: a command, a request, a pause.
-// Upstream: pkg/kubelet/lifecycle/handlers.go. Invariant: a failure's message may carry the command's output, so it goes to the
-// container's status and the log, never into an event.
-
+// Runs postStart and preStop hooks: a command, an HTTP request or a sleep. Upstream: pkg/kubelet/lifecycle/handlers.go.
+// Invariant: the message of a failure may contain the command's output, so it goes to the container's status and the log, never
+// into an event.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import { rpcErrorText } from '../../api/cri/runtime.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, Pod } from '../../api/k8s/types.ts';
@@ -14,7 +13,7 @@ import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import type { InFlight } from '../../base/in-flight.ts';
 import { podFormat } from './security-context.ts';
 
-/** Any answer counts. Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was requested. */
+/** Any response counts as success. Rejects with reason `HttpInsteadOfTls` when the server speaks plain HTTP where TLS was requested. */
 type HookHttp = (request: PodHttpRequest, signal: AbortSignal) => Promise<void>;
 
 /** How postStart and preStop hooks are run. */
@@ -43,12 +42,12 @@ interface HookRun {
 
 const userAgent = 'kube-lifecycle/1.34';
 /**
- * Of each output of a command that failed.
- * differs from upstream: its message holds all of it, up to 16 MiB. The status shows 4,096 characters, of up to four bytes each.
+ * Limit on each output stream of a failed command.
+ * differs from upstream: its message has the whole output, up to 16 MiB. The status shows 4,096 characters of up to four bytes.
  */
 const outputLimitBytes = 16 * 1024;
 
-/** Resolves when the hook has succeeded; rejects with what upstream's status says of a hook that failed. */
+/** Resolves when the hook has succeeded; rejects with the message that upstream's status has for a failed hook. */
 export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
   const what = `the ${run.when} hook of container ${run.container.name} runs`;
   const activity = { what, sinceMs: deps.clock.now() };
@@ -60,16 +59,16 @@ async function runHandler(deps: HookDeps, run: HookRun, signal: AbortSignal): Pr
   const { exec, httpGet, sleep } = handler;
   const where = `for Container "${container.name}" in Pod "${podFormat(pod)}" failed - error: `;
   if (exec !== undefined) {
-    await command(deps, run, exec.command ?? [], where, signal);
+    await runCommand(deps, run, exec.command ?? [], where, signal);
   } else if (httpGet !== undefined) {
     const failed = `HTTP lifecycle hook (${httpGet.path ?? ''}) ${where}`;
-    await telling(failed, signal, () => request(deps, run, httpGet, signal));
+    await withFailurePrefix(failed, signal, () => sendRequest(deps, run, httpGet, signal));
   } else if (sleep === undefined) {
-    // A handler by tcpSocket is kept in the API for old manifests only; nobody runs it.
+    // tcpSocket is kept in the API for old manifests only and is never run.
     throw hookError('Cannot run handler: invalid handler');
   } else {
     const failed = `Sleep lifecycle hook (${sleep.seconds}) ${where}`;
-    await telling(failed, signal, () => deps.clock.sleep(sleep.seconds * 1_000, signal));
+    await withFailurePrefix(failed, signal, () => deps.clock.sleep(sleep.seconds * 1_000, signal));
   }
 }
 
@@ -77,7 +76,11 @@ function hookError(message: string, cause?: unknown): KubeletError {
   return new KubeletError('internal', 'HookFailed', message, cause === undefined ? {} : { cause });
 }
 
-async function telling(failed: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+async function withFailurePrefix(
+  failed: string,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
   try {
     await work();
   } catch (err) {
@@ -86,7 +89,7 @@ async function telling(failed: string, signal: AbortSignal, work: () => Promise<
   }
 }
 
-async function command(
+async function runCommand(
   { cri }: HookDeps,
   { containerId }: HookRun,
   cmd: readonly string[],
@@ -95,20 +98,20 @@ async function command(
 ): Promise<void> {
   const failed = `Exec lifecycle hook ([${cmd.join(' ')}]) ${where}`;
   const options = { signal, keepBytes: outputLimitBytes };
-  const answer = await cri.execSync({ containerId, cmd }, options).catch((err: unknown) => {
+  const result = await cri.execSync({ containerId, cmd }, options).catch((err: unknown) => {
     if (isAbort(err) || signal.aborted) throw err;
     const text = err instanceof KubeletError ? rpcErrorText(err) : describeError(err);
     throw hookError(`${failed}${text}, message: ""`, err);
   });
-  if (answer.exitCode === 0) return;
-  const [stdout, stderr] = [answer.stdout, answer.stderr].map((bytes) =>
+  if (result.exitCode === 0) return;
+  const [stdout, stderr] = [result.stdout, result.stderr].map((bytes) =>
     new TextDecoder().decode(bytes.subarray(0, outputLimitBytes)),
   );
-  const error = `command '${cmd.join(' ')}' exited with ${answer.exitCode}: ${stderr}`;
+  const error = `command '${cmd.join(' ')}' exited with ${result.exitCode}: ${stderr}`;
   throw hookError(`${failed}${error}, message: ${JSON.stringify(`${stdout}${stderr}`)}`);
 }
 
-async function request(
+async function sendRequest(
   deps: HookDeps,
   run: HookRun,
   action: HTTPGetAction,
@@ -124,9 +127,9 @@ async function request(
     await deps.hooks.http(get, signal);
   } catch (err) {
     if (!(err instanceof KubeletError) || err.reason !== 'HttpInsteadOfTls') throw err;
-    // What was meant for a server that proves who it is does not go over the wire in the clear.
-    const open = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
-    await deps.hooks.http({ ...get, scheme: 'http', headers: open }, signal);
+    // Credentials for a TLS server are not sent in plain text.
+    const plain = headers.filter(([name]) => name.toLowerCase() !== 'authorization');
+    await deps.hooks.http({ ...get, scheme: 'http', headers: plain }, signal);
     const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     deps.report.events.pod(run.pod, {
       type: 'Warning',
@@ -136,7 +139,7 @@ async function request(
   }
 }
 
-/** As given, plus who asks and what is accepted where nothing was said; an empty Accept is left out. */
+/** The configured headers, with defaults for User-Agent and Accept; an empty Accept is omitted. */
 function hookHeaders(action: HTTPGetAction): readonly (readonly [string, string])[] {
   const given = (action.httpHeaders ?? []).map(({ name, value }) => [name, value] as const);
   const values = (name: string): readonly (readonly [string, string])[] =>
@@ -149,7 +152,7 @@ function hookHeaders(action: HTTPGetAction): readonly (readonly [string, string]
   ];
 }
 
-/** A number, the name of one of the container's ports, or a number that was written as text. */
+/** A number, the name of one of the container's ports, or a number as text. */
 export function hookPort(port: number | string, container: Container): number {
   const named =
     typeof port === 'string' ? container.ports?.find((each) => each.name === port)?.containerPort : port;

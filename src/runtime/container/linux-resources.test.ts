@@ -26,46 +26,46 @@ const first = (pod: Pod, over: Partial<ResourceSettings> = {}): ReturnType<typeo
 
 describe('containerResources', () => {
   const cases: readonly (readonly [string, Pod, Partial<ResourceSettings>, object])[] = [
-    ['nothing asked', podOf({}), {}, { cpuShares: 2n, cpuQuota: 0n, cpuPeriod: 100_000n }],
+    ['nothing requested', podOf({}), {}, { cpuShares: 2n, cpuQuota: 0n, cpuPeriod: 100_000n }],
     [
-      'a limit is the request as well',
+      'a limit without a request',
       podOf({ limits: { cpu: '2' } }),
       {},
       { cpuShares: 2048n, cpuQuota: 200_000n },
     ],
     [
-      'a request of zero is one',
+      'a request of zero',
       podOf({ requests: { cpu: '0' }, limits: { cpu: '2' } }),
       {},
       { cpuShares: 2n, cpuQuota: 200_000n },
     ],
     [
-      'memory, and no swap beyond it',
+      'a memory limit without swap',
       podOf({ limits: { memory: '64Mi' } }),
       {},
       { memoryLimitInBytes: 67_108_864n, memorySwapLimitInBytes: 67_108_864n },
     ],
     [
-      "the pod's limits where the container has none",
+      "the pod's limits if the container has none",
       podOf({ limits: { cpu: '0' } }, { resources: { limits: { cpu: '3', memory: '1Mi' } } }),
       {},
       { cpuQuota: 300_000n, memoryLimitInBytes: 1_048_576n },
     ],
     [
-      "the container's own before the pod's",
+      "the container's limits before the pod's",
       podOf({ limits: { cpu: '1' } }, { resources: { limits: { cpu: '3' } } }),
       {},
       { cpuQuota: 100_000n },
     ],
     [
-      'another period',
+      'another CFS period',
       podOf({ limits: { cpu: '1' } }),
       { cpuCfsQuotaPeriodUs: 5_000 },
       { cpuQuota: 5_000n, cpuPeriod: 5_000n },
     ],
-    ['processes end together', podOf({}), { groupOomKill: true }, { unified: { 'memory.oom.group': '1' } }],
+    ['group OOM kill', podOf({}), { groupOomKill: true }, { unified: { 'memory.oom.group': '1' } }],
     [
-      'every page size is limited',
+      'a limit for every huge page size',
       podOf({ limits: { 'hugepages-2Mi': '4Mi' } }),
       {},
       {
@@ -76,7 +76,7 @@ describe('containerResources', () => {
       },
     ],
     [
-      "page sizes of the pod, the container's own first",
+      "huge page limits of the container before the pod's",
       podOf(
         { limits: { 'hugepages-2Mi': '2Mi' } },
         { resources: { limits: { 'hugepages-2Mi': '8Mi', 'hugepages-1Gi': '1Gi' } } },
@@ -92,11 +92,11 @@ describe('containerResources', () => {
   ];
   for (const [name, pod, over, want] of cases) test(name, () => expect(first(pod, over)).toMatchObject(want));
 
-  test('without quota there is none, and no period', () => {
+  test('no quota and no period without CFS quota', () => {
     const got = first(podOf({ limits: { cpu: '1' } }), { cpuCfsQuota: false });
     expect([got.cpuQuota, got.cpuPeriod, got.cpuShares]).toEqual([undefined, undefined, 1024n]);
   });
-  test('a page size that the kernel does not know is not sent', () => {
+  test('omits a huge page size that the kernel does not have', () => {
     const got = first(podOf({ limits: { 'hugepages-1Gi': '1Gi' } }), { hugePageSizes: ['2MB'] });
     expect(got.hugepageLimits).toEqual([{ pageSize: '2MB', limit: 0n }]);
   });
@@ -105,15 +105,15 @@ describe('containerResources', () => {
 describe('oomScoreAdj', () => {
   const guaranteed = { limits: { cpu: '1', memory: '10' }, requests: { cpu: '1', memory: '10' } };
   const cases: readonly (readonly [string, Pod, bigint])[] = [
-    ['best effort', podOf({}), 1000n],
-    ['guaranteed', podOf(guaranteed), -997n],
+    ['BestEffort', podOf({}), 1000n],
+    ['Guaranteed', podOf(guaranteed), -997n],
     [
-      'critical for the node, whatever its class',
+      'system-node-critical, whatever its QoS class',
       podOf({}, { priority: 2_000_001_000, priorityClassName: 'system-node-critical' }),
       -997n,
     ],
     [
-      'a static pod that says so',
+      'a system-node-critical static pod',
       podOf(
         {},
         {
@@ -123,14 +123,14 @@ describe('oomScoreAdj', () => {
       ),
       -997n,
     ],
-    ['critical for the cluster only', podOf({}, { priority: 2_000_000_000 }), 1000n],
-    ['burstable without memory', podOf({ requests: { cpu: '1' } }), 999n],
-    ['burstable, a tenth', podOf({ requests: { memory: '100' } }), 900n],
-    ['burstable, nearly everything', podOf({ requests: { memory: '999' } }), 3n],
-    ['burstable, everything', podOf({ requests: { memory: '1000' } }), 3n],
-    ['burstable, more than there is', podOf({ requests: { memory: '5000' } }), 3n],
+    ['system-cluster-critical', podOf({}, { priority: 2_000_000_000 }), 1000n],
+    ['Burstable without a memory request', podOf({ requests: { cpu: '1' } }), 999n],
+    ['Burstable, a tenth of the memory', podOf({ requests: { memory: '100' } }), 900n],
+    ['Burstable, nearly all memory', podOf({ requests: { memory: '999' } }), 3n],
+    ['Burstable, all memory', podOf({ requests: { memory: '1000' } }), 3n],
+    ['Burstable, more than the memory', podOf({ requests: { memory: '5000' } }), 3n],
     [
-      'what the pod requests beyond its containers counts in equal parts',
+      'the pod-level request is divided equally among its containers',
       aPod({
         resources: { requests: { memory: '500' } },
         containers: [aContainer({ resources: { requests: { memory: '100' } } }), aContainer({ name: 'd' })],
@@ -146,8 +146,8 @@ describe('oomScoreAdj', () => {
   }
 });
 
-describe('of the sandbox', () => {
-  test('sums of the containers, without overhead', () => {
+describe('sandbox resources', () => {
+  test('sums the containers, without overhead', () => {
     const resources = { requests: { cpu: '100m' }, limits: { cpu: '200m', memory: '1Mi' } };
     const pod = aPod({
       overhead: { cpu: '1', memory: '8Mi' },
@@ -166,10 +166,10 @@ describe('of the sandbox', () => {
       memoryLimitInBytes: 8_388_608n,
     });
   });
-  test('no overhead is nothing at all', () => expect(overheadResources(aPod(), settings)).toEqual({}));
+  test('empty without overhead', () => expect(overheadResources(aPod(), settings)).toEqual({}));
 });
 
-test('a sidecar is not killed before the containers it serves', () => {
+test('a sidecar is not OOM-killed before the regular containers', () => {
   const sidecar = aContainer({
     name: 's',
     restartPolicy: 'Always',
@@ -194,17 +194,29 @@ describe('swap', () => {
   } as const;
   const none = { 'memory.swap.max': '0' };
   const cases: readonly (readonly [string, Pod, Partial<ResourceSettings>, unknown, unknown])[] = [
-    ['none beyond the limit', burstable, {}, 200n, undefined],
-    ['nothing to say without a limit', podOf({ requests: { memory: '100' } }), {}, undefined, undefined],
+    ['cgroup v1: none beyond the memory limit', burstable, {}, 200n, undefined],
     [
-      'nothing to say where the kernel cannot',
+      'cgroup v1: not set without a memory limit',
+      podOf({ requests: { memory: '100' } }),
+      {},
+      undefined,
+      undefined,
+    ],
+    [
+      'not set without a swap controller',
       burstable,
       { ...v2, swap: { ...settings.swap, controller: false } },
       undefined,
       undefined,
     ],
-    ['none, in the one hierarchy', burstable, v2, undefined, none],
-    ['a share of it', burstable, limited, undefined, { 'memory.swap.max': '50' }],
+    ['cgroup v2: NoSwap', burstable, v2, undefined, none],
+    [
+      'LimitedSwap: in proportion to the memory request',
+      burstable,
+      limited,
+      undefined,
+      { 'memory.swap.max': '50' },
+    ],
     ['none for Guaranteed', podOf({ limits: { cpu: '1', memory: '9' } }), limited, undefined, none],
     ['none for BestEffort', podOf({}), limited, undefined, none],
     [
@@ -215,7 +227,7 @@ describe('swap', () => {
       none,
     ],
     [
-      'none for more than there is',
+      'none for a request above the memory',
       podOf({ requests: { memory: '1001' }, limits: { memory: '2000' } }),
       limited,
       undefined,
@@ -230,7 +242,7 @@ describe('swap', () => {
   }
 });
 
-describe('memory quality of service', () => {
+describe('memory QoS', () => {
   const on = {
     cgroupVersion: 2,
     swap: { ...settings.swap, controller: false },
@@ -238,32 +250,27 @@ describe('memory quality of service', () => {
   } as const;
   const cases: readonly (readonly [string, Pod, Partial<ResourceSettings>, unknown])[] = [
     [
-      'protected, and slowed down before the limit',
+      'memory.min, and memory.high below the limit',
       podOf({ requests: { memory: '100' }, limits: { memory: '205' } }),
       on,
       { 'memory.min': '100', 'memory.high': '190' },
     ],
     [
-      'without a limit before what the node has',
+      'memory.high below allocatable without a limit',
       podOf({ requests: { memory: '100' } }),
       on,
       { 'memory.min': '100', 'memory.high': '820' },
     ],
     [
-      'the request is the limit',
+      'no memory.high if request and limit are equal',
       podOf({ requests: { memory: '100' }, limits: { memory: '100' } }),
       on,
       { 'memory.min': '100' },
     ],
-    ['nothing asked', podOf({}), { ...on, allocatableBytes: () => 0n }, undefined],
+    ['nothing requested', podOf({}), { ...on, allocatableBytes: () => 0n }, undefined],
+    ['not on cgroup v1', podOf({ requests: { memory: '100' } }), { ...on, cgroupVersion: 1 }, undefined],
     [
-      'two hierarchies cannot',
-      podOf({ requests: { memory: '100' } }),
-      { ...on, cgroupVersion: 1 },
-      undefined,
-    ],
-    [
-      'together with what else is told',
+      'merged with other unified settings',
       podOf({ requests: { memory: '100' }, limits: { memory: '100' } }),
       { ...on, groupOomKill: true, swap: settings.swap },
       { 'memory.oom.group': '1', 'memory.swap.max': '0', 'memory.min': '100' },

@@ -1,4 +1,4 @@
-// Requests and limits as the kernel takes them. Pure. Upstream: kuberuntime_container_linux.go, cm/helpers_linux.go, qos/policy.go.
+// Converts requests and limits to cgroup settings and the OOM score. Pure. Upstream: kuberuntime_container_linux.go, cm/helpers_linux.go, qos/policy.go.
 
 import type { LinuxContainerResources } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
@@ -15,9 +15,9 @@ import { type MemorySettings, memoryQosLimits, swapLimits } from './memory-limit
 export interface ResourceSettings extends MemorySettings {
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodUs: number;
-  /** Page sizes this kernel knows, in the form of the CRI: 2MB, 1GB. */
+  /** The kernel's huge page sizes in the CRI's form: 2MB, 1GB. */
   readonly hugePageSizes: readonly string[];
-  /** Out of memory, a container's processes end together; only cgroup v2 can. */
+  /** An OOM kill ends all processes of the container; requires cgroup v2. */
   readonly groupOomKill?: boolean;
 }
 
@@ -68,16 +68,16 @@ export function containerResources(
   };
 }
 
-/** How eagerly the kernel kills this container's processes when memory runs out. */
+/** The oom_score_adj of the container's processes. */
 export function oomScoreAdj(pod: Pod, container: Container, memoryCapacityBytes: bigint): bigint {
   if (isCriticalPod(pod) && pod.spec?.priorityClassName === 'system-node-critical') return guaranteedOomScore;
   const qos = podQosClass(pod);
   if (qos === 'Guaranteed') return guaranteedOomScore;
   if (qos === 'BestEffort' || memoryCapacityBytes <= 0n) return bestEffortOomScore;
   const own = requestedMemory(container);
-  // A sidecar is not killed before those it serves.
+  // A sidecar is not killed before the regular containers.
   const served = isSidecarOf(pod, container) ? leastMemory(pod) : 0n;
-  const request = (own > served ? own : served) + unallottedMemory(pod);
+  const request = (own > served ? own : served) + podLevelShare(pod);
   const score = 1000n - (1000n * request) / memoryCapacityBytes;
   const lowest = 1000n + guaranteedOomScore;
   if (score < lowest) return lowest;
@@ -92,19 +92,19 @@ function isSidecarOf(pod: Pod, container: Container): boolean {
   return isSidecar(container) && (pod.spec?.initContainers ?? []).some(({ name }) => name === container.name);
 }
 
-/** The smallest request of an ordinary container. */
+/** The smallest memory request of a regular container. */
 function leastMemory(pod: Pod): bigint {
   const requests = (pod.spec?.containers ?? []).map(requestedMemory);
   return requests.reduce((least, each) => (each < least ? each : least), requests[0] ?? 0n);
 }
 
-/** What the pod as a whole requests beyond its containers counts for each of them in equal parts. */
-function unallottedMemory(pod: Pod): bigint {
+/** The pod-level request beyond the sum of its containers, divided equally among them. */
+function podLevelShare(pod: Pod): bigint {
   const requested = amount(pod.spec?.resources?.requests, 'memory')?.value() ?? 0n;
   if (requested === 0n) return 0n;
-  const allotted = containerRequests(pod).get('memory')?.value() ?? 0n;
+  const ofContainers = containerRequests(pod).get('memory')?.value() ?? 0n;
   const count = (pod.spec?.containers.length ?? 0) + (pod.spec?.initContainers?.length ?? 0);
-  return (requested - allotted) / BigInt(Math.max(1, count));
+  return (requested - ofContainers) / BigInt(Math.max(1, count));
 }
 
 function linuxResources(
@@ -126,23 +126,23 @@ function linuxResources(
   };
 }
 
-/** Every page size of the kernel is limited, to zero where the container asks for none. */
+/** A limit for every huge page size of the kernel; zero if the container requests none. */
 function hugePageLimits(
   pod: Pod,
   container: Container,
   pageSizes: readonly string[],
 ): { pageSize: string; limit: bigint }[] {
-  const asked = new Map<string, bigint>();
+  const requested = new Map<string, bigint>();
   for (const limits of [pod.spec?.resources?.limits, container.resources?.limits]) {
     for (const [name, text] of Object.entries(limits ?? {})) {
       if (!name.startsWith('hugepages-')) continue;
-      asked.set(
+      requested.set(
         hugePageSizeName(Quantity.parse(name.slice('hugepages-'.length)).value()),
         Quantity.parse(text).value(),
       );
     }
   }
-  return pageSizes.map((pageSize) => ({ pageSize, limit: asked.get(pageSize) ?? 0n }));
+  return pageSizes.map((pageSize) => ({ pageSize, limit: requested.get(pageSize) ?? 0n }));
 }
 
 function nonZero(list: ResourceList | undefined, name: string): Quantity | undefined {

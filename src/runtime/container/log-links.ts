@@ -1,7 +1,6 @@
-// The links by which collectors of logs know containers' logs: /var/log/containers/<pod>_<namespace>_<container>-<id>.log.
-// Upstream: startContainer in kuberuntime_container.go and kuberuntime_gc.go. Invariant: a link that fails is a line in the log,
-// never the failure of a container; a link never outlives its container by our doing.
-
+// The symbolic links that log collectors watch: /var/log/containers/<pod>_<namespace>_<container>-<id>.log.
+// Upstream: startContainer in kuberuntime_container.go and kuberuntime_gc.go. Invariants: a failed link is logged and never fails
+// the container; a link is removed before its container.
 import type { Pod } from '../../api/k8s/types.ts';
 import { podRef } from '../../api/pod/pod-ref.ts';
 import { isAbort } from '../../base/errors.ts';
@@ -24,17 +23,17 @@ export async function linkLog(
   const { name = '', namespace = '' } = pod.metadata ?? {};
   const target = `${podLogDirectory(podLogsDir, pod)}/${containerLogPath(container.name, container.restartCount)}`;
   try {
-    // A runtime may keep its logs elsewhere: a link to nothing helps nobody.
+    // A runtime may keep its logs in another place: no dangling links.
     if (!(await files.exists(target))) return;
     const path = logLinkPath(containerLogsDir, { name, namespace }, container.name, container.id);
     await files.link(target, path);
   } catch (err) {
     if (isAbort(err)) throw err;
-    log.warn('Cannot link the log of a container', { pod: podRef(pod), container: container.name, err });
+    log.warn('Failed to link container log', { pod: podRef(pod), container: container.name, err });
   }
 }
 
-/** Before containers are removed: afterwards nobody knows their IDs any more. */
+/** Called before the containers are removed: afterwards their IDs are lost. */
 export async function unlinkLogs(
   { files, settings }: LinkNode,
   pod: PodName,

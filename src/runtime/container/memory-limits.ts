@@ -1,4 +1,4 @@
-// What the kernel is told of a container's memory beyond its limit: swap and, with the gate MemoryQoS, protection and throttling.
+// A container's memory settings beside its limit: swap and, with the gate MemoryQoS, protection and throttling.
 // Pure. Upstream: configureContainerSwapResources and generateLinuxContainerResources in kuberuntime_container_linux.go.
 
 import type { LinuxContainerResources } from '../../api/cri/generated/runtime/v1/api.ts';
@@ -10,13 +10,13 @@ import { Quantity } from '../../api/quantity/quantity.ts';
 
 interface SwapSettings {
   readonly behavior: 'NoSwap' | 'LimitedSwap';
-  /** Whether the kernel can limit swap by cgroup at all. */
+  /** Whether the kernel can limit swap per cgroup. */
   readonly controller: boolean;
   readonly capacityBytes: bigint;
 }
 
 interface MemoryQosSettings {
-  /** How much of what lies between request and limit a container gets before it is slowed down. */
+  /** The share of the range between request and limit from which on the container is throttled. */
   readonly throttlingFactor: number;
   readonly pageBytes: bigint;
 }
@@ -40,20 +40,20 @@ export function swapLimits(
 ): Limits {
   const { cgroupVersion, swap } = settings;
   if (!swap.controller) return {};
-  // Memory and swap together: as much as the memory alone means no swap. Without a memory limit there is nothing to say.
+  // The limit covers memory and swap together: the memory limit itself means no swap. Without a memory limit none is set.
   if (cgroupVersion === 1) return memoryLimitBytes > 0n ? { memorySwapLimitInBytes: memoryLimitBytes } : {};
   const share = mayUseSwap(pod, container, settings) ? swapShare(container, settings) : 0n;
   return { unified: { 'memory.swap.max': String(share) } };
 }
 
-/** Burstable containers that ask for memory and may have more of it. */
+/** Containers of Burstable pods whose memory request differs from their limit. */
 export function mayUseSwap(pod: Pod, container: Container, { swap }: Pick<MemorySettings, 'swap'>): boolean {
   if (swap.behavior !== 'LimitedSwap' || isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return false;
   const [request, limit] = [memory(container, 'requests'), memory(container, 'limits')];
   return request !== limit && !(request === 0n && limit === 0n);
 }
 
-/** In proportion to its request; rounded as upstream's arithmetic in doubles rounds it. */
+/** In proportion to the memory request; rounded like upstream's arithmetic in doubles. */
 function swapShare(container: Container, { memoryCapacityBytes, swap }: MemorySettings): bigint {
   const request = memory(container, 'requests');
   if (memoryCapacityBytes <= 0n || request > memoryCapacityBytes) return 0n;

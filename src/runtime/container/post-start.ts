@@ -1,7 +1,6 @@
-// Runs a container's postStart hook; a container whose hook fails is killed, and its restart policy decides on another try.
-// Upstream: step 4 of startContainer in kuberuntime_container.go. Invariant: only a hook that succeeded finishes its record; one
-// that failed leaves it until the container was observed to have ended, so that it is not reported as running meanwhile.
-
+// Runs a container's postStart hook. A container whose hook fails is killed, and its restart policy applies.
+// Upstream: step 4 of startContainer in kuberuntime_container.go. Invariant: only a successful hook removes its record; the record
+// of a failed one stays until the container was observed as exited, so that it is not reported as running before.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import type { ObservedContainer } from '../../api/pod/observed.ts';
@@ -40,7 +39,7 @@ export async function runPostStart(
     await runHook(deps, { pod, container, containerId, handler, podIp, when }, signal);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
-    // What the hook said may be secret: the event says only that it failed.
+    // The hook's output may be secret: the event says only that the hook failed.
     const event = {
       type: 'Warning',
       reason: 'FailedPostStartHook',
@@ -63,10 +62,10 @@ async function kill(
   const why = 'FailedPostStartHook';
   try {
     const options = { pod, graceSeconds: undefined, why, message: why, podIp, signal };
-    await stopContainers(deps, [running(name, containerId, sandbox?.id ?? '')], options);
+    await stopContainers(deps, [startedContainer(name, containerId, sandbox?.id ?? '')], options);
   } catch (err) {
     if (isAbort(err) || signal.aborted) throw err;
-    deps.report.log.error('Cannot kill a container whose postStart hook failed', {
+    deps.report.log.error('Failed to kill container after its postStart hook failed', {
       pod: podRef(pod),
       container: name,
       containerID: containerId,
@@ -75,8 +74,8 @@ async function kill(
   }
 }
 
-/** What is known of a container that was started a moment ago and not looked at since. */
-function running(name: string, id: string, sandboxId: string): ObservedContainer {
+/** A container that was just started and not inspected yet. */
+function startedContainer(name: string, id: string, sandboxId: string): ObservedContainer {
   return {
     id: asContainerId(id),
     name,

@@ -32,11 +32,11 @@ const input = (pod: Pod, container: Container, imageUser = root): SecurityInput 
 describe('namespaces', () => {
   const [pod, container, node] = [0, 1, 2] as const;
   const cases: readonly (readonly [string, PodOver, object])[] = [
-    ['of its own', {}, { network: pod, ipc: pod, pid: container }],
+    ['default', {}, { network: pod, ipc: pod, pid: container }],
     ['host network', { hostNetwork: true }, { network: node, ipc: pod, pid: container }],
     ['host IPC', { hostIPC: true }, { network: pod, ipc: node, pid: container }],
     ['host PID', { hostPID: true }, { network: pod, ipc: pod, pid: node }],
-    ['processes shared', { shareProcessNamespace: true }, { network: pod, ipc: pod, pid: pod }],
+    ['shared process namespace', { shareProcessNamespace: true }, { network: pod, ipc: pod, pid: pod }],
   ];
   for (const [name, over, want] of cases) {
     test(name, () =>
@@ -57,34 +57,34 @@ describe('run as non-root', () => {
     ImageUser,
     string | undefined,
   ])[] = [
-    ['not asked', {}, {}, root, undefined],
+    ['not set', {}, {}, root, undefined],
     [
-      'asked by the pod, image is root',
+      'set by the pod, image runs as root',
       {},
       { runAsNonRoot: true },
       root,
       `container has runAsNonRoot and image will run as root ${where}`,
     ],
     [
-      'asked by the container, image is root',
+      'set by the container, image runs as root',
       { runAsNonRoot: true },
       {},
       root,
       `container has runAsNonRoot and image will run as root ${where}`,
     ],
-    ['the container overrules the pod', { runAsNonRoot: false }, { runAsNonRoot: true }, root, undefined],
-    ['image has a user', { runAsNonRoot: true }, {}, user, undefined],
+    ['the container overrides the pod', { runAsNonRoot: false }, { runAsNonRoot: true }, root, undefined],
+    ['image has a numeric user', { runAsNonRoot: true }, {}, user, undefined],
     [
-      'image has a name for one',
+      'image has a user name',
       { runAsNonRoot: true },
       {},
       named,
       `container has runAsNonRoot and image has non-numeric user (app), cannot verify user is non-root ${where}`,
     ],
-    ['another user is asked for', { runAsNonRoot: true, runAsUser: 5 }, {}, root, undefined],
-    ['another user of the pod', {}, { runAsNonRoot: true, runAsUser: 5 }, named, undefined],
+    ['runAsUser of the container', { runAsNonRoot: true, runAsUser: 5 }, {}, root, undefined],
+    ['runAsUser of the pod', {}, { runAsNonRoot: true, runAsUser: 5 }, named, undefined],
     [
-      'root is asked for',
+      'runAsUser is root',
       { runAsNonRoot: true, runAsUser: 0 },
       { runAsUser: 5 },
       user,
@@ -102,18 +102,18 @@ describe('run as non-root', () => {
 describe('seccomp', () => {
   const [runtimeDefault, unconfined, localhost] = [0, 1, 2];
   const cases: readonly (readonly [string, object | undefined, object | undefined, boolean, object])[] = [
-    ['none', undefined, undefined, false, { profileType: unconfined }],
-    ['none, the node defaults', undefined, undefined, true, { profileType: runtimeDefault }],
-    ['of the pod', undefined, { type: 'RuntimeDefault' }, false, { profileType: runtimeDefault }],
+    ['not set', undefined, undefined, false, { profileType: unconfined }],
+    ['not set, with seccompDefault', undefined, undefined, true, { profileType: runtimeDefault }],
+    ['set by the pod', undefined, { type: 'RuntimeDefault' }, false, { profileType: runtimeDefault }],
     [
-      'the container overrules',
+      'the container overrides the pod',
       { type: 'Unconfined' },
       { type: 'RuntimeDefault' },
       true,
       { profileType: unconfined },
     ],
     [
-      'a file of the node',
+      'a Localhost profile',
       { type: 'Localhost', localhostProfile: 'a/./b.json' },
       undefined,
       false,
@@ -129,7 +129,7 @@ describe('seccomp', () => {
       expect(got.seccomp).toEqual(want);
     });
   }
-  test('a file without a name is an error', () => {
+  test('fails for a Localhost profile without a name', () => {
     const { pod, container } = of({ seccompProfile: { type: 'Localhost' } });
     expect(() => containerSecurityContext(input(pod, container), seccomp)).toThrow(
       'localhostProfile must be set if seccompProfile type is Localhost.',
@@ -155,7 +155,7 @@ describe('containers', () => {
       { runAsUser: { value: 7n }, runAsUsername: '', runAsGroup: { value: 8n } },
     ],
     [
-      'its own before it',
+      "the container's user before the pod's",
       { runAsUser: 0, runAsGroup: 9 },
       { runAsUser: 7, runAsGroup: 8 },
       user,
@@ -169,16 +169,16 @@ describe('containers', () => {
       { supplementalGroups: [1n, 2n, 3n], supplementalGroupsPolicy: 0 },
     ],
     [
-      'groups, strictly',
+      'groups with the Strict policy',
       {},
       { supplementalGroupsPolicy: 'Strict' },
       root,
       { supplementalGroups: [], supplementalGroupsPolicy: 1 },
     ],
     ['privileged', { privileged: true }, {}, root, { privileged: true }],
-    ['may gain privileges unless told', {}, {}, root, { noNewPrivs: false }],
-    ['may not', { allowPrivilegeEscalation: false }, {}, root, { noNewPrivs: true }],
-    ['proc unmasked', { procMount: 'Unmasked' }, {}, root, { maskedPaths: [], readonlyPaths: [] }],
+    ['allows privilege escalation by default', {}, {}, root, { noNewPrivs: false }],
+    ['forbids privilege escalation', { allowPrivilegeEscalation: false }, {}, root, { noNewPrivs: true }],
+    ['unmasked /proc', { procMount: 'Unmasked' }, {}, root, { maskedPaths: [], readonlyPaths: [] }],
     [
       'AppArmor of the pod',
       {},
@@ -187,7 +187,7 @@ describe('containers', () => {
       { apparmor: { profileType: 0 }, apparmorProfile: 'runtime/default' },
     ],
     [
-      'AppArmor of its own before it',
+      "the container's AppArmor profile before the pod's",
       { appArmorProfile: { type: 'Localhost', localhostProfile: 'k8s-x' } },
       { appArmorProfile: { type: 'Unconfined' } },
       root,
@@ -203,7 +203,7 @@ describe('containers', () => {
   }
 });
 
-test('AppArmor by annotation lies between container and pod; what it cannot mean is none', () => {
+test('the AppArmor annotation ranks between container and pod; an invalid one is ignored', () => {
   const annotations = {
     'container.apparmor.security.beta.kubernetes.io/c': 'localhost/a',
     'container.apparmor.security.beta.kubernetes.io/d': 'something',
@@ -215,19 +215,19 @@ test('AppArmor by annotation lies between container and pod; what it cannot mean
   expect([profile('c'), profile('d')]).toEqual(['localhost/a', 'unconfined']);
 });
 
-test('an ephemeral container sees the processes of its target, unless the pod shares them anyway', () => {
+test('an ephemeral container joins the PID namespace of its target, unless the pod shares one', () => {
   const options = (over: PodOver): unknown =>
     containerSecurityContext({ ...input(aPod(over), aContainer()), targetId: 't' }, seccomp).namespaceOptions;
   expect(options({})).toMatchObject({ pid: 3, targetId: 't' });
   expect(options({ shareProcessNamespace: true })).not.toHaveProperty('targetId');
 });
 
-test('a policy for groups that nobody knows is refused', () => {
+test('rejects an unknown supplementalGroupsPolicy', () => {
   const pod = aPod({ securityContext: { supplementalGroupsPolicy: 'Never' } });
   expect(() => sandboxSecurityContext(pod, undefined)).toThrow('unsupported supplementalGroupsPolicy: Never');
 });
 
-test('a sandbox is privileged when one of its containers is', () => {
+test('a sandbox is privileged if one of its containers is', () => {
   const privileged = aContainer({ name: 'd', securityContext: { privileged: true } });
   expect(sandboxSecurityContext(aPod(), undefined).privileged).toBe(false);
   expect(sandboxSecurityContext(aPod({ containers: [aContainer(), privileged] }), undefined).privileged).toBe(

@@ -1,4 +1,4 @@
-// Who a container runs as and what it may do, from the pod's and its own security context. Pure.
+// The CRI security context of sandboxes and containers, from the pod's and the container's own. Pure.
 // Upstream: pkg/securitycontext, kuberuntime/security_context.go, kuberuntime/util (namespaces), helpers.go (seccomp).
 import { join } from 'node:path/posix';
 import {
@@ -17,14 +17,14 @@ import { allContainers } from '../../api/pod/find-container.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { appArmorProfile } from './app-armor.ts';
 
-/** The numeric user an image asks for, or its name where it has one. */
+/** The image's user: its numeric ID, or its name. */
 export interface ImageUser {
   readonly uid: bigint | undefined;
   readonly username: string;
 }
 
 export interface SeccompSettings {
-  /** `<root>/seccomp`, where Localhost profiles live. */
+  /** `<root>/seccomp`, the directory of Localhost profiles. */
   readonly profileRoot: string;
   readonly defaultToRuntime: boolean;
 }
@@ -45,10 +45,10 @@ const maskedPaths = [
 ];
 const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** Undefined: nothing is said of users, as a kubelet without the gate does. */
-export type Users = CriRequest<UserNamespace> | undefined;
+/** Undefined: the request has no user namespace options, as without the gate. */
+export type PodUserNamespace = CriRequest<UserNamespace> | undefined;
 
-export function namespaceOptions(pod: Pod, users: Users): CriRequest<NamespaceOption> {
+export function namespaceOptions(pod: Pod, users: PodUserNamespace): CriRequest<NamespaceOption> {
   const spec = pod.spec;
   const ofPod = (host: boolean | undefined): NamespaceMode =>
     host === true ? NamespaceMode.NODE : NamespaceMode.POD;
@@ -61,7 +61,10 @@ export function namespaceOptions(pod: Pod, users: Users): CriRequest<NamespaceOp
   };
 }
 
-export function sandboxSecurityContext(pod: Pod, users: Users): CriRequest<LinuxSandboxSecurityContext> {
+export function sandboxSecurityContext(
+  pod: Pod,
+  users: PodUserNamespace,
+): CriRequest<LinuxSandboxSecurityContext> {
   const podContext = pod.spec?.securityContext;
   return {
     namespaceOptions: namespaceOptions(pod, users),
@@ -79,8 +82,8 @@ export interface SecurityInput {
   readonly pod: Pod;
   readonly container: Container;
   readonly imageUser: ImageUser;
-  readonly users: Users;
-  /** The container whose processes an ephemeral container is to see. */
+  readonly users: PodUserNamespace;
+  /** The target container of an ephemeral container, whose PID namespace it joins. */
   readonly targetId?: string | undefined;
 }
 
@@ -122,8 +125,8 @@ function containerNamespaces({ pod, targetId, users }: SecurityInput): CriReques
 }
 
 /**
- * Why this container must not run as the user it would run as; undefined when it may.
- * Only numeric users can be checked, as upstream.
+ * Why the container's user violates runAsNonRoot; undefined when it does not.
+ * Only numeric users can be checked, as in upstream.
  */
 export function runAsNonRootViolation(
   pod: Pod,
@@ -145,7 +148,7 @@ export function runAsNonRootViolation(
   return undefined;
 }
 
-/** `name_namespace(uid)`, as upstream's messages name a pod. */
+/** `name_namespace(uid)`, the form of upstream's messages. */
 export function podFormat(pod: Pod): string {
   return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}(${pod.metadata?.uid ?? ''})`;
 }
@@ -188,13 +191,13 @@ function supplementalGroups(pod: Pod): bigint[] {
 }
 
 function groupsPolicy(pod: Pod): SupplementalGroupsPolicy {
-  const asked = pod.spec?.securityContext?.supplementalGroupsPolicy ?? 'Merge';
-  if (asked === 'Strict') return SupplementalGroupsPolicy.Strict;
-  if (asked === 'Merge') return SupplementalGroupsPolicy.Merge;
+  const policy = pod.spec?.securityContext?.supplementalGroupsPolicy ?? 'Merge';
+  if (policy === 'Strict') return SupplementalGroupsPolicy.Strict;
+  if (policy === 'Merge') return SupplementalGroupsPolicy.Merge;
   throw new KubeletError(
     'invalid',
     'CreateContainerConfigError',
-    `unsupported supplementalGroupsPolicy: ${asked}`,
+    `unsupported supplementalGroupsPolicy: ${policy}`,
   );
 }
 

@@ -9,14 +9,14 @@ const service = (name: string, namespace: string, clusterIP: string, ports: obje
 });
 const kubernetes = service('kubernetes', 'default', '10.96.0.1', [{ name: 'https', port: 443 }]);
 
-test('every service of the namespace, and the API server', () => {
+test('includes every service of the namespace and the API server', () => {
   const services = [
     service('my-db', 'shop', 'fd00::9', [
       { port: 53, protocol: 'UDP' },
       { name: 'web-ui', port: 80 },
     ]),
     service('headless', 'shop', 'None', [{ port: 1 }]),
-    service('other', 'elsewhere', '10.0.0.3', [{ port: 1 }]),
+    service('other', 'other', '10.0.0.3', [{ port: 1 }]),
     kubernetes,
   ];
   expect(Object.fromEntries(serviceEnv(aPod({ namespace: 'shop' }), services))).toEqual({
@@ -43,7 +43,7 @@ test('every service of the namespace, and the API server', () => {
   });
 });
 
-test('without links only the API server', () => {
+test('includes only the API server without enableServiceLinks', () => {
   const services = [service('a', 'shop', '10.0.0.3', [{ port: 1 }]), kubernetes];
   const env = serviceEnv(aPod({ namespace: 'shop', enableServiceLinks: false }), services);
   expect([...env.keys()].every((name) => name.startsWith('KUBERNETES_'))).toBe(true);

@@ -1,5 +1,5 @@
-// The variables that tell a container where the services are. Pure. Upstream: pkg/kubelet/envvars, getServiceEnvVarMap in
-// kubelet_pods.go. Invariant: the API server's own service is always told, the others only where the pod wants links.
+// Environment variables with the addresses of services. Pure. Upstream: pkg/kubelet/envvars, getServiceEnvVarMap in
+// kubelet_pods.go. Invariant: the API server's service is always included, the others only with enableServiceLinks.
 import type { Pod, Service } from '../../api/k8s/types.ts';
 
 export function serviceEnv(pod: Pod, services: readonly Service[]): Map<string, string> {
@@ -14,7 +14,7 @@ export function serviceEnv(pod: Pod, services: readonly Service[]): Map<string, 
       if (!chosen.has(name)) chosen.set(name, service);
     } else if (of === namespace && links) chosen.set(name, service);
   }
-  // differs from upstream: in the order of names, so that two starts of a container get the same request.
+  // differs from upstream: sorted by name, so that two starts of a container send the same request.
   const sorted = [...chosen.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return new Map(sorted.flatMap(([name, service]) => variables(name, service)));
 }

@@ -1,5 +1,5 @@
 // Starts one container: image, config, create, start, postStart hook. Upstream: startContainer in kuberuntime_container.go.
-// Invariant: every failure ends as a waiting reason on that container, never as the failure of its siblings.
+// Invariant: every failure becomes a waiting reason of its container and never fails the other containers.
 import { seenAnnotation } from '../../api/cri/labels.ts';
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
@@ -9,18 +9,18 @@ import { asContainerId, type ContainerId, podRef, podUid } from '../../api/pod/p
 import { containerFieldPath } from '../../api/ports/events.ts';
 import { describeError, isAbort, isKind, KubeletError } from '../../base/errors.ts';
 import type { ContainerRecords, PodInputs, RuntimeReports } from '../runtime-deps.ts';
-import { lettingFinish } from '../stop/letting-finish.ts';
+import { letCallFinish } from '../stop/let-call-finish.ts';
 import type { SyncContext } from '../sync-context.ts';
 import { withReason } from '../with-reason.ts';
-import { type CreateDeps, createContainer, type MadeContainer } from './create-container.ts';
+import { type CreateDeps, type CreatedContainer, createContainer } from './create-container.ts';
 import { linkLog } from './log-links.ts';
 import { type PostStartDeps, runPostStart } from './post-start.ts';
 import { podFormat } from './security-context.ts';
 
 interface StartOptions {
-  /** A container that exists already and only has to be started. */
+  /** A container that is created already and only has to be started. */
   readonly created?: ContainerId;
-  /** A container that never ran: its name has to be freed first. */
+  /** A container that never ran and has to be removed first. */
   readonly replaces?: ContainerId | undefined;
 }
 
@@ -32,7 +32,7 @@ interface StartDeps extends CreateDeps, PostStartDeps {
   readonly report: RuntimeReports;
 }
 
-/** Reasons that are about the image: the event names the reason, the status the whole story. */
+/** Image failures: the event has only the reason, the status the whole message. */
 const imageReasons: ReadonlySet<string> = new Set([
   'ErrImageNeverPull',
   'ErrImagePull',
@@ -52,7 +52,7 @@ export async function startContainer(
   const { pod, seen } = context;
   const container = findContainer(pod, name);
   if (container === undefined) return;
-  const wait = deps.records.crashBackoff.take(pod, container, seen);
+  const wait = deps.records.crashBackoff.waitBeforeStart(pod, container, seen);
   if (wait !== undefined) {
     const untilMs = deps.clock.now() + wait.retryInMs;
     context.waiting[name] = { reason: 'CrashLoopBackOff', message: wait.message, untilMs };
@@ -67,15 +67,15 @@ export async function startContainer(
   try {
     await createAndStart(deps, context, container, options);
   } catch (err) {
-    // A runtime that went away is the pod's trouble, not this container's.
+    // An abort concerns the pod, not this container.
     if (isAbort(err) || context.signal.aborted) throw err;
     deps.report.starts?.containerFailed(kind, reasonOf(err));
-    tellFailure(deps, context, container, err);
+    reportFailure(deps, context, container, err);
   }
 }
 
-// differs from upstream: there a kubelet that restarts in the middle of a hook never runs it again.
-/** Completes the start of a running container: its hook was cut off with the kubelet, or failed and the kill failed, too. */
+// differs from upstream: there a kubelet that restarts during a hook never runs it again.
+/** Completes the start of a running container whose hook was interrupted with the kubelet, or failed and could not be killed. */
 export async function finishStart(
   deps: StartDeps,
   context: SyncContext,
@@ -85,7 +85,7 @@ export async function finishStart(
   const { pod } = context;
   const container = findContainer(pod, name);
   if (container === undefined) return;
-  deps.report.log.info('Running the postStart hook again: it had not finished', {
+  deps.report.log.info('Running unfinished postStart hook again', {
     pod: podRef(pod),
     container: name,
     containerID: id,
@@ -96,7 +96,7 @@ export async function finishStart(
     if (isAbort(err) || context.signal.aborted) throw err;
     context.acted = true;
     deps.report.starts?.containerFailed(containerType(pod, name), reasonOf(err));
-    tellFailure(deps, context, container, err);
+    reportFailure(deps, context, container, err);
   }
 }
 
@@ -104,32 +104,32 @@ function reasonOf(err: unknown): string {
   return err instanceof KubeletError ? err.reason : 'RunContainerError';
 }
 
-function tellFailure(deps: StartDeps, context: SyncContext, container: Container, err: unknown): void {
+function reportFailure(deps: StartDeps, context: SyncContext, container: Container, err: unknown): void {
   const { pod } = context;
   const { name } = container;
   const reason = reasonOf(err);
   const message = describeError(err);
   context.waiting[name] = { reason, message };
-  const ofImage = imageReasons.has(reason);
-  // What a hook that failed has said may be secret: its own event says only that it failed, and so does the log.
-  const ofHook = reason === 'PostStartHookError';
-  if (!ofHook) {
-    const told = `Error: ${ofImage ? reason : withoutId(message, err, name)}`;
-    const event = { type: 'Warning', reason: 'Failed', message: told } as const;
+  const isImageFailure = imageReasons.has(reason);
+  // The output of a failed hook may be secret: its event and the log say only that it failed.
+  const isHookFailure = reason === 'PostStartHookError';
+  if (!isHookFailure) {
+    const text = `Error: ${isImageFailure ? reason : withoutId(message, err, name)}`;
+    const event = { type: 'Warning', reason: 'Failed', message: text } as const;
     deps.report.events.pod(pod, event, containerFieldPath(pod, name));
   }
   const imageRetryMs = deps.inputs.images.retryInMs(pod, container);
-  if (ofImage && imageRetryMs !== undefined) context.retries.push(imageRetryMs);
-  else context.failure ??= ofHook ? hookFailure(name) : err;
-  const byRuntime = reason === 'CreateContainerError' || reason === 'RunContainerError';
-  if (byRuntime && isKind(err, 'unavailable')) throw err;
+  if (isImageFailure && imageRetryMs !== undefined) context.retries.push(imageRetryMs);
+  else context.failure ??= isHookFailure ? hookFailure(name) : err;
+  const isRuntimeFailure = reason === 'CreateContainerError' || reason === 'RunContainerError';
+  if (isRuntimeFailure && isKind(err, 'unavailable')) throw err;
 }
 
 function hookFailure(name: string): KubeletError {
   return new KubeletError('internal', 'PostStartHookError', `the postStart hook of container ${name} failed`);
 }
 
-/** An event that names the container's ID would be another one each time. */
+/** Without the container ID: an event with it would never be deduplicated. */
 function withoutId(message: string, err: unknown, name: string): string {
   const id = err instanceof KubeletError ? err.details['containerId'] : undefined;
   return typeof id === 'string' && id !== '' ? message.replaceAll(id, name) : message;
@@ -143,16 +143,16 @@ async function createAndStart(
 ): Promise<void> {
   const { clock, cri } = deps;
   const { pod, signal } = context;
-  const tell = (reason: string, message: string): void =>
+  const emit = (reason: string, message: string): void =>
     deps.report.events.pod(pod, { type: 'Normal', reason, message }, containerFieldPath(pod, container.name));
-  let made: MadeContainer;
+  let created: CreatedContainer;
   try {
-    made =
+    created =
       options.created === undefined
         ? await createContainer(deps, context, container, options.replaces)
         : await existing(context, container, options.created);
-    const { id } = made;
-    if (options.created === undefined) tell('Created', `Created container: ${container.name}`);
+    const { id } = created;
+    if (options.created === undefined) emit('Created', `Created container: ${container.name}`);
     await withReason('CreateContainerConfigError', async () => {
       const hook = container.lifecycle?.postStart;
       const uid = podUid(pod);
@@ -163,19 +163,23 @@ async function createAndStart(
     });
     const start = (late: AbortSignal): Promise<unknown> =>
       cri.startContainer({ containerId: id }, { signal: late });
-    await withReason('RunContainerError', () => lettingFinish(deps, signal, start), { containerId: id });
+    await withReason('RunContainerError', () => letCallFinish(deps, signal, start), { containerId: id });
   } finally {
     context.startSlot.stepDone();
   }
-  const { id, restartCount } = made;
-  tell('Started', `Started container ${container.name}`);
+  const { id, restartCount } = created;
+  emit('Started', `Started container ${container.name}`);
   logStarted(deps, context, container, id, restartCount, clock.now());
   await linkLog(deps, pod, { name: container.name, id, restartCount });
   await runPostStart(deps, context, container, id);
 }
 
-async function existing(context: SyncContext, container: Container, id: ContainerId): Promise<MadeContainer> {
-  await context.startSlot.take();
+async function existing(
+  context: SyncContext,
+  container: Container,
+  id: ContainerId,
+): Promise<CreatedContainer> {
+  await context.startSlot.acquire();
   context.acted = true;
   const restartCount = latestContainer(context.seen, container.name)?.restartCount ?? 0;
   return { id, restartCount };

@@ -48,7 +48,7 @@ class Disk {
 }
 
 describe('records', () => {
-  test('outlive the kubelet until the hook has succeeded', async () => {
+  test('survive a restart of the kubelet until the hook has succeeded', async () => {
     const disk = new Disk();
     await (await disk.open()).begin(uid, one);
     expect([...disk.paths]).toEqual([path('one')]);
@@ -58,18 +58,18 @@ describe('records', () => {
     expect([next.has(one), (await disk.open()).has(one), disk.paths.size]).toEqual([false, false, 0]);
   });
 
-  test('leave the disk before the end of the hook is announced', async () => {
+  test('are removed from the disk before the end of the hook is announced', async () => {
     const disk = new Disk();
     const hooks = await disk.open();
-    const told: unknown[] = [];
-    hooks.changed.subscribe((each) => void told.push([each, hooks.has(one), disk.paths.size]));
+    const announced: unknown[] = [];
+    hooks.changed.subscribe((each) => void announced.push([each, hooks.has(one), disk.paths.size]));
     await hooks.begin(uid, one);
     await hooks.finish(one);
     await hooks.finish(one);
-    expect(told).toEqual([[uid, false, 0]]);
+    expect(announced).toEqual([[uid, false, 0]]);
   });
 
-  test('a record that cannot be written keeps the container from starting', async () => {
+  test('a record that cannot be written prevents the start', async () => {
     const disk = new Disk();
     const hooks = await disk.open();
     disk.failure = new Error('no space');
@@ -77,7 +77,7 @@ describe('records', () => {
     expect(hooks.has(one)).toBe(false);
   });
 
-  test('one that cannot be removed does not hold the container back; the hook may run again', async () => {
+  test('a record that cannot be removed does not block the container; the hook may run again', async () => {
     const disk = new Disk();
     const hooks = await disk.open();
     await hooks.begin(uid, one);
@@ -86,14 +86,14 @@ describe('records', () => {
     expect([hooks.has(one), disk.lines.filter((line) => line.startsWith('E')).length]).toEqual([false, 1]);
   });
 
-  test('a directory that cannot be read is reported, and the kubelet starts', async () => {
+  test('logs an unreadable directory and starts', async () => {
     const disk = new Disk(path('one'));
     disk.failure = new Error('I/O error');
     const hooks = await disk.open();
     expect([hooks.has(one), disk.lines.length]).toEqual([false, 1]);
   });
 
-  test('go with the end of their container or of their pod; foreign files stay', async () => {
+  test('are removed when their container exits or their pod is removed; other files stay', async () => {
     const disk = new Disk(path('one'), path('two'), path('three', 'uid-q'), '/root/post-start-hooks/README');
     const hooks = await disk.open();
     const containers = [exited(1, { id: one }), anObservedContainer({ id: two })];
@@ -103,9 +103,11 @@ describe('records', () => {
     expect([...disk.paths]).toEqual([path('three', 'uid-q'), '/root/post-start-hooks/README']);
   });
 
-  test('a container ID that would lead elsewhere is refused', async () => {
+  test('rejects a container ID that escapes the directory', async () => {
     const hooks = await new Disk().open();
-    await expect(hooks.begin(uid, asContainerId('../../etc/passwd'))).rejects.toThrow('cannot be the name');
+    await expect(hooks.begin(uid, asContainerId('../../etc/passwd'))).rejects.toThrow(
+      'cannot be used as a directory name',
+    );
   });
 });
 
@@ -113,7 +115,7 @@ describe('the reported view', () => {
   const seen = anObservedPod({ containers: [anObservedContainer({ id: one }), exited(1, { id: two })] });
   const store = { get: (): typeof seen => seen, changed: new Channel<PodUid>() };
 
-  test('a running container with a record is only created; everything else is as observed', async () => {
+  test('shows a running container with a record as created, and everything else as observed', async () => {
     const hooks = await new Disk().open();
     const view = hooks.reported(store);
     expect(view.get(uid)).toBe(seen);
@@ -124,16 +126,16 @@ describe('the reported view', () => {
     expect(view.get(uid)?.containers[0]).toBe(seen.containers[0]);
   });
 
-  test('announces what the store announces, and the end of a hook', async () => {
+  test('announces changes of the store and the end of a hook', async () => {
     const hooks = await new Disk().open();
-    const told: PodUid[] = [];
-    const unsubscribe = hooks.reported(store).changed.subscribe((each) => void told.push(each));
+    const announced: PodUid[] = [];
+    const unsubscribe = hooks.reported(store).changed.subscribe((each) => void announced.push(each));
     store.changed.push(uid);
     await hooks.begin(uid, one);
     await hooks.finish(one);
-    expect(told).toEqual([uid, uid]);
+    expect(announced).toEqual([uid, uid]);
     unsubscribe();
     store.changed.push(uid);
-    expect(told).toHaveLength(2);
+    expect(announced).toHaveLength(2);
   });
 });

@@ -10,7 +10,7 @@ import { Channel, mergeChannels, type Subscribable } from '../../base/channel.ts
 import type { Component } from '../../base/component.ts';
 import type { Logger } from '../../base/log/log.ts';
 import type { Store } from '../../base/store.ts';
-import { oneElement } from '../paths.ts';
+import { pathElement } from '../paths.ts';
 
 interface UnfinishedHooksDeps {
   readonly files: {
@@ -73,7 +73,7 @@ export class UnfinishedHooks implements Component, Store {
     this.changed.push(uid);
   }
 
-  /** The container has ended or is gone. Never rejects: a record that stays is removed with its pod. */
+  /** The container has exited or was removed. Never rejects: a record that stays is removed with its pod. */
   async forget(id: ContainerId): Promise<void> {
     const uid = this.#pods.get(id);
     if (uid === undefined) return;
@@ -86,7 +86,7 @@ export class UnfinishedHooks implements Component, Store {
     this.#pods.delete(id);
   }
 
-  /** Drops the records of containers that were observed to have ended. */
+  /** Drops the records of containers that were observed as exited. */
   async forgetEnded(seen: ObservedPod | undefined): Promise<void> {
     if (this.#pods.size === 0 || seen === undefined) return;
     const ended = seen.containers.filter(({ id, state }) => state === 'exited' && this.has(id));
@@ -123,6 +123,6 @@ export class UnfinishedHooks implements Component, Store {
   }
 
   #path(uid: PodUid, id: ContainerId): string {
-    return `${this.#directory}/${oneElement(`${uid}_${id}`)}`;
+    return `${this.#directory}/${pathElement(`${uid}_${id}`)}`;
   }
 }

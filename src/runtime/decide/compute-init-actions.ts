@@ -1,7 +1,7 @@
-// Decides what becomes of a pod's init containers: which one runs next, which sidecars are brought back, whether the pod is
-// initialized. Pure. Upstream: computeInitContainerActions in kuberuntime_container.go.
-// Invariants: only containers of the newest sandbox count, since a new sandbox begins anew; a plain init container never runs
-// again once a later one was made or a regular container of this sandbox has run.
+// Decides about a pod's init containers: which one runs next, which sidecars are restarted, whether the pod is initialized.
+// Pure. Upstream: computeInitContainerActions in kuberuntime_container.go.
+// Invariants: only containers of the newest sandbox count, because a new sandbox runs all of them again; a plain init container
+// never runs again once a later one was created or a regular container of this sandbox has run.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import {
   latestContainer,
@@ -10,7 +10,7 @@ import {
   type ObservedPod,
 } from '../../api/pod/observed.ts';
 import { isSidecar, restartsAfterKill } from '../../api/pod/restart-policy.ts';
-import { judgeResize, type ResizeVerdict } from './compute-resize.ts';
+import { computeResize, type ResizeDecision } from './compute-resize.ts';
 import {
   containerChanged,
   finishAction,
@@ -24,22 +24,22 @@ import type { DecideOptions, StartAction, StopCause, StopContainer } from './pod
 interface InitActions {
   readonly stops: readonly StopContainer[];
   readonly starts: readonly StartAction[];
-  /** Of sidecars that run. */
-  readonly resizes: readonly ResizeVerdict[];
-  /** Regular containers may run. */
+  /** Resizes of running sidecars. */
+  readonly resizes: readonly ResizeDecision[];
+  /** Whether regular containers may start. */
   readonly initialized: boolean;
-  /** One failed and may not be tried again: so has the pod. */
+  /** An init container failed and must not be restarted, so the pod has failed. */
   readonly failed: boolean;
 }
 
-/** What one init container's state means. */
-interface Verdict {
-  readonly begin?: boolean;
-  /** It runs, but its start is not complete. */
+/** The consequences of one init container's state. */
+interface InitDecision {
+  readonly start?: boolean;
+  /** The container runs, but its postStart hook is not finished. */
   readonly finish?: StartAction;
   readonly stop?: StopContainer;
-  readonly resize?: ResizeVerdict;
-  /** The next one may go. */
+  readonly resize?: ResizeDecision;
+  /** The next init container may start. */
   readonly passed?: boolean;
   readonly failed?: boolean;
 }
@@ -51,35 +51,35 @@ export function computeInitActions(
 ): InitActions {
   const containers = pod.spec?.initContainers ?? [];
   const stops: StopContainer[] = [];
-  const resizes: ResizeVerdict[] = [];
+  const resizes: ResizeDecision[] = [];
   const starts: StartAction[] = [];
-  const begin = (index: number): void =>
+  const start = (index: number): void =>
     void starts.push(startAction('init', containers[index] as Container, seen));
   const apps = appsInSandbox(pod, seen);
   let initialized = containers.length === 0 || apps.some(isUp);
-  // Backwards: a later container that was made shows that all earlier ones are done, even where they were cleared away.
-  let laterMade = initialized;
+  // Backwards: a later container that was created shows that all earlier ones have completed, even if they were removed.
+  let laterCreated = initialized;
   for (let index = containers.length - 1; index >= 0; index--) {
     const container = containers[index] as Container;
-    const verdict = judge(pod, container, inSandbox(seen, container.name), apps.length > 0, options);
-    if (verdict === undefined) {
-      if (laterMade && isSidecar(container)) begin(index);
+    const decision = decide(pod, container, inSandbox(seen, container.name), apps.length > 0, options);
+    if (decision === undefined) {
+      if (laterCreated && isSidecar(container)) start(index);
       continue;
     }
-    if (laterMade && !isSidecar(container)) continue;
-    if (verdict.failed === true)
+    if (laterCreated && !isSidecar(container)) continue;
+    if (decision.failed === true)
       return { stops: [], starts: [], resizes: [], initialized: false, failed: true };
-    if (verdict.passed === true) {
+    if (decision.passed === true) {
       if (index === containers.length - 1) initialized = true;
-      else if (!laterMade) begin(index + 1);
+      else if (!laterCreated) start(index + 1);
     }
-    if (verdict.stop !== undefined) stops.push(verdict.stop);
-    if (verdict.resize !== undefined) resizes.push(verdict.resize);
-    if (verdict.begin === true) begin(index);
-    if (verdict.finish !== undefined) starts.push(verdict.finish);
-    laterMade = true;
+    if (decision.stop !== undefined) stops.push(decision.stop);
+    if (decision.resize !== undefined) resizes.push(decision.resize);
+    if (decision.start === true) start(index);
+    if (decision.finish !== undefined) starts.push(decision.finish);
+    laterCreated = true;
   }
-  if (!laterMade) begin(0);
+  if (!laterCreated) start(0);
   return {
     stops: stops.reverse(),
     starts: starts.reverse(),
@@ -94,7 +94,7 @@ function inSandbox(seen: ObservedPod | undefined, name: string): ObservedContain
   return current?.sandboxId === seen?.sandboxes[0]?.id ? current : undefined;
 }
 
-/** Regular containers that were made in the newest sandbox. */
+/** Regular containers of the newest sandbox. */
 function appsInSandbox(pod: Pod, seen: ObservedPod | undefined): readonly ObservedContainer[] {
   return (pod.spec?.containers ?? []).flatMap(({ name }) => inSandbox(seen, name) ?? []);
 }
@@ -103,48 +103,52 @@ function isUp({ state }: ObservedContainer): boolean {
   return state === 'created' || state === 'running';
 }
 
-/** Undefined: there is none, and nothing shows that there was. */
-function judge(
+/** Undefined: the container does not exist, and nothing shows that it existed. */
+function decide(
   pod: Pod,
   container: Container,
   current: ObservedContainer | undefined,
-  appsMade: boolean,
+  appsCreated: boolean,
   options: DecideOptions,
-): Verdict | undefined {
+): InitDecision | undefined {
   const sidecar = isSidecar(container);
   if (current === undefined) {
-    // differs from upstream: a plain init container that was removed from outside is not run a second time after a regular
-    // container of the same sandbox has run and ended.
-    return appsMade && !sidecar ? { passed: true } : undefined;
+    // differs from upstream: a plain init container that was removed by another client is not run again after a regular
+    // container of the same sandbox has run and exited.
+    return appsCreated && !sidecar ? { passed: true } : undefined;
   }
-  if (neverRan(current)) return { begin: true };
-  if (current.state === 'running') return sidecar ? judgeSidecar(container, current, options) : {};
+  if (neverRan(current)) return { start: true };
+  if (current.state === 'running') return sidecar ? decideSidecar(container, current, options) : {};
   if (current.state === 'exited') {
-    if (sidecar) return { begin: true };
+    if (sidecar) return { start: true };
     if (!hasFailed(current)) return { passed: true };
     const again = current.exitCode === 0 ? restarts(pod, container, options) : undefined;
-    return (again ?? shouldStart(pod, container, current, options)) ? { begin: true } : { failed: true };
+    return (again ?? shouldStart(pod, container, current, options)) ? { start: true } : { failed: true };
   }
   if (!sidecar && !restarts(pod, container, options)) return { failed: true };
   const why = 'Init container is in "unknown" state, try killing it before restart';
-  return { begin: true, stop: stopInit(container, current, why, 'other') };
+  return { start: true, stop: stopInit(container, current, why, 'other') };
 }
 
 function restarts(pod: Pod, container: Container, options: DecideOptions): boolean {
   return restartsAfterKill(restartView(pod, options), container);
 }
 
-/** A container that ran out of memory has failed, whatever its first process said. */
+/** An OOM-killed container has failed, whatever the exit code of its main process. */
 function hasFailed({ exitCode, reason }: ObservedContainer): boolean {
   return exitCode !== 0 || reason === 'OOMKilled';
 }
 
-/** It lets the next one go once it has started, however well it does afterwards. */
-function judgeSidecar(container: Container, current: ObservedContainer, options: DecideOptions): Verdict {
+/** A sidecar lets the next container start once it has started, whatever its state afterwards. */
+function decideSidecar(
+  container: Container,
+  current: ObservedContainer,
+  options: DecideOptions,
+): InitDecision {
   const { probes } = options;
   const { name } = container;
-  const again = (why: string, cause: StopCause): Verdict => ({
-    begin: true,
+  const restart = (why: string, cause: StopCause): InitDecision => ({
+    start: true,
     stop: stopInit(container, current, why, cause),
   });
   const finish = containerChanged(container, current)
@@ -153,19 +157,19 @@ function judgeSidecar(container: Container, current: ObservedContainer, options:
   if (finish !== undefined) return { finish };
   if (container.startupProbe !== undefined) {
     const startup = probes?.get(current.id, 'startup');
-    if (startup === 'failure') return again(`Init container ${name} failed startup probe`, 'startup');
+    if (startup === 'failure') return restart(`Init container ${name} failed startup probe`, 'startup');
     if (startup !== 'success') return {};
   }
   if (containerChanged(container, current)) {
-    return { passed: true, ...again(`Init container ${name} definition changed`, 'other') };
+    return { passed: true, ...restart(`Init container ${name} definition changed`, 'other') };
   }
   if (container.livenessProbe !== undefined && probes?.get(current.id, 'liveness') === 'failure') {
-    return { passed: true, ...again(`Init container ${name} failed liveness probe`, 'liveness') };
+    return { passed: true, ...restart(`Init container ${name} failed liveness probe`, 'liveness') };
   }
-  const resize = judgeResize(container, current, options.resize);
+  const resize = computeResize(container, current, options.resize);
   if (resize === undefined) return { passed: true };
   if (!resize.restart) return { passed: true, resize };
-  return { passed: true, begin: true, stop: stopForResize(container, current), resize };
+  return { passed: true, start: true, stop: stopForResize(container, current), resize };
 }
 
 function stopInit(

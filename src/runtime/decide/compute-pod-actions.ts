@@ -1,7 +1,7 @@
-// Decides what brings the runtime to the pod's spec. Pure: no clock, no I/O, no log.
+// Decides the actions that bring the runtime to the pod's spec. Pure: no clock, no I/O, no log.
 // Upstream: kuberuntime_manager.go computePodActions and util.PodSandboxChanged.
-// Invariant: the order of the list is the order of execution: the pod or single containers stop first, then the sandbox, then
-// resizes of what runs on, then starts: ephemeral containers, init containers, regular ones.
+// Invariant: the list is in the order of execution: stops of the pod or of containers, the sandbox, resizes of running containers,
+// then starts of ephemeral, init and regular containers.
 import type { Container, Pod } from '../../api/k8s/types.ts';
 import {
   latestContainer,
@@ -12,7 +12,7 @@ import {
 import type { SandboxId } from '../../api/pod/pod-ref.ts';
 import { isSidecar, restartsAfterKill } from '../../api/pod/restart-policy.ts';
 import { computeInitActions } from './compute-init-actions.ts';
-import { judgeResize, type ResizeVerdict, resizeAction } from './compute-resize.ts';
+import { computeResize, type ResizeDecision, resizeAction } from './compute-resize.ts';
 import {
   containerChanged,
   finishAction,
@@ -31,8 +31,8 @@ interface SandboxChange {
   readonly why: string;
 }
 
-const allEnded = 'all containers have ended and none is to be started again';
-const initFailed = 'an init container failed and is not to be started again';
+const allEnded = 'all containers have terminated and none will be restarted';
+const initFailed = 'an init container failed and will not be restarted';
 
 export function computePodActions(
   pod: Pod,
@@ -49,18 +49,18 @@ export function computePodActions(
 function computeSandboxChange(pod: Pod, seen: ObservedPod | undefined): SandboxChange {
   const latest = seen?.sandboxes[0];
   if (latest === undefined) return { recreate: true, attempt: 0, id: undefined, why: 'no sandbox yet' };
-  const again = (why: string): SandboxChange => ({
+  const recreate = (why: string): SandboxChange => ({
     recreate: true,
     attempt: latest.attempt + 1,
     id: latest.id,
     why,
   });
-  const ready = seen?.sandboxes.filter((each) => each.ready).length ?? 0;
-  if (ready > 1) return again('more than one sandbox is ready');
-  if (!latest.ready) return again('the sandbox is not ready');
+  const readyCount = seen?.sandboxes.filter((each) => each.ready).length ?? 0;
+  if (readyCount > 1) return recreate('more than one sandbox is ready');
+  if (!latest.ready) return recreate('the sandbox is not ready');
   const hostNetwork = pod.spec?.hostNetwork === true;
-  if (latest.hostNetwork !== hostNetwork) return again('the network namespace changed');
-  if (!hostNetwork && latest.ips.length === 0) return again('the sandbox has no address');
+  if (latest.hostNetwork !== hostNetwork) return recreate('the network namespace changed');
+  if (!hostNetwork && latest.ips.length === 0) return recreate('the sandbox has no address');
   return { recreate: false, attempt: latest.attempt, id: latest.id, why: '' };
 }
 
@@ -74,9 +74,9 @@ function actionsForNewSandbox(
   const inits = pod.spec?.initContainers ?? [];
   const stop: readonly PodAction[] =
     seen === undefined ? [] : [{ do: 'stop-pod', why: `Pod sandbox changed: ${sandbox.why}` }];
-  // A container that was only created, or whose start was cut off, has not run.
+  // A container that was only created, or whose start was interrupted, has not run.
   const ran = (seen?.containers ?? []).filter((each) => !neverRan(each));
-  // A pod that must not run again only has its rest cleared away, unless nothing of it ever came to be.
+  // A pod that must not run again is only stopped, unless none of its containers ever ran.
   if (pod.spec?.restartPolicy === 'Never' && sandbox.attempt > 0 && ran.length > 0) return stop;
   const wanted = containers.filter((each) => !(runsOnce(pod, each, options) && succeeded(each, seen)));
   const appRan = ran.some(({ name }) => containers.some((each) => each.name === name));
@@ -101,18 +101,18 @@ function actionsInSandbox(
   const init = computeInitActions(pod, seen, options);
   if (init.failed) return [{ do: 'stop-pod', why: initFailed }];
   const first = [...ephemeralStarts(pod, seen), ...init.starts];
-  // differs from upstream: before every start, so that a sidecar that is made anew with more fits into the pod's cgroup.
+  // differs from upstream: before every start, so that a sidecar that is recreated with more resources fits into the pod's cgroup.
   if (!init.initialized) return [...init.stops, ...asList(resizeAction(init.resizes)), ...first];
   const stops: StopContainer[] = [];
   const starts: StartAction[] = [];
-  const resizes: ResizeVerdict[] = [...init.resizes];
+  const resizes: ResizeDecision[] = [...init.resizes];
   let kept = 0;
   for (const container of pod.spec?.containers ?? []) {
     const current = latestContainer(seen, container.name);
-    const stop = current === undefined ? undefined : stopOf(pod, container, current, options);
+    const stop = current === undefined ? undefined : computeStop(pod, container, current, options);
     if (stop !== undefined) stops.push(stop);
     if (current?.state === 'running') {
-      const resize = stop === undefined ? judgeResize(container, current, options.resize) : undefined;
+      const resize = stop === undefined ? computeResize(container, current, options.resize) : undefined;
       if (resize !== undefined) resizes.push(resize);
       if (resize?.restart === true) {
         stops.push(stopForResize(container, current));
@@ -121,7 +121,7 @@ function actionsInSandbox(
         kept += 1;
         const finish = finishAction('app', container, current, options);
         if (finish !== undefined) starts.push(finish);
-      } else if (startsAgain(pod, container, current, options))
+      } else if (willRestart(pod, container, current, options))
         starts.push(startAction('app', container, seen));
     } else if (shouldStart(pod, container, current, options)) {
       starts.push(startAction('app', container, seen));
@@ -136,7 +136,7 @@ function asList(action: PodAction | undefined): readonly PodAction[] {
   return action === undefined ? [] : [action];
 }
 
-/** They may come while the pod is still being initialized, and none of them is started twice. */
+/** Ephemeral containers may be added during initialization, and are never restarted. */
 function ephemeralStarts(pod: Pod, seen: ObservedPod | undefined): readonly StartAction[] {
   return (pod.spec?.ephemeralContainers ?? []).flatMap((container) => {
     const current = latestContainer(seen, container.name);
@@ -144,8 +144,8 @@ function ephemeralStarts(pod: Pod, seen: ObservedPod | undefined): readonly Star
   });
 }
 
-/** Why a regular container has to end although the pod goes on. */
-function stopOf(
+/** Stops a regular container of a pod that continues to run. */
+function computeStop(
   pod: Pod,
   container: Container,
   current: ObservedContainer,
@@ -157,7 +157,7 @@ function stopOf(
     id: current.id,
     name,
     why:
-      current.state === 'running' && startsAgain(pod, container, current, options)
+      current.state === 'running' && willRestart(pod, container, current, options)
         ? `${why}, will be restarted`
         : why,
     cause,
@@ -176,8 +176,8 @@ function stopOf(
   return undefined;
 }
 
-/** A changed container is made anew whatever the policy says. */
-function startsAgain(
+/** A changed container is recreated whatever its restart policy. */
+function willRestart(
   pod: Pod,
   container: Container,
   current: ObservedContainer,
@@ -199,8 +199,8 @@ function succeeded(container: Container, seen: ObservedPod | undefined): boolean
 }
 
 /**
- * Whether the pod has ended for good: every regular container ended and none will be started again, or an init container
- * failed that may not be tried again. A sidecar that still runs is ended first, as a part of the pod's last sync.
+ * Whether the pod is terminal: every regular container has exited and none will be restarted, or an init container failed that
+ * must not be restarted. A running sidecar is stopped first, as part of the pod's last sync.
  */
 export function isPodTerminal(pod: Pod, seen: ObservedPod | undefined, options: DecideOptions = {}): boolean {
   const init = computeInitActions(pod, seen, options);

@@ -1,9 +1,9 @@
-// What running containers need to come to what they were allocated.
+// How running containers get their allocated resources.
 import { expect, test } from 'vitest';
 import { aContainer, anObservedContainer, aPod, exited } from '../../../test/builders/builders.ts';
 import { checkActions, up } from '../../../test/builders/pod-actions.ts';
 import type { Container, ResourceRequirements } from '../../api/k8s/types.ts';
-import { judgeResize, resizeAction } from './compute-resize.ts';
+import { computeResize, resizeAction } from './compute-resize.ts';
 
 /** `1/2 1Gi/2Gi`: request and limit of CPU, then of memory. */
 function amounts(text: string): ResourceRequirements {
@@ -31,7 +31,7 @@ const restartA = [
 
 checkActions('resize', [
   [
-    'has what it was allocated → nothing',
+    'has its allocated resources → nothing',
     aPod({ containers: [a('1/2 1Gi/2Gi')] }),
     one,
     [],
@@ -60,7 +60,7 @@ checkActions('resize', [
     given('500m/1 512Mi/1Gi'),
   ],
   [
-    'does not run → started as it was allocated',
+    'not running → started with its allocation',
     aPod({ containers: [a('1/2 1Gi/2Gi')] }),
     up(exited(1, { name: 'a' })),
     ['start app a'],
@@ -88,21 +88,21 @@ checkActions('resize', [
     given('1/1 1Gi/1Gi'),
   ],
   [
-    'RestartContainer restarts whatever the pod’s policy says',
+    "RestartContainer restarts whatever the pod's restart policy",
     aPod({ restartPolicy: 'OnFailure', containers: [a('1/2 1Gi/2Gi', policy('cpu'))] }),
     one,
     restartA,
     given('1/1 1Gi/2Gi'),
   ],
   [
-    'what shrinks goes before what grows, in each resource of its own',
+    'shrinks before grows, per resource',
     aPod({ containers: [a('2/2 1Gi/1Gi'), b('1/1 2Gi/2Gi')] }),
     up(runs('a'), runs('b')),
     ['resize: memory of a b, cpu of b a'],
     { given: { a: amounts('1/1 2Gi/2Gi'), b: amounts('2/2 1Gi/1Gi') } },
   ],
   [
-    'one that restarts for another reason is not resized',
+    'a container that restarts for another reason is not resized',
     aPod({ containers: [a('1/2 1Gi/2Gi')] }),
     one,
     ['stop a-1 of a: Container a failed liveness probe, will be restarted (liveness)', 'start app a'],
@@ -116,7 +116,7 @@ checkActions('resize', [
     { given: { a: amounts('1/1 1Gi/2Gi'), b: amounts('1/1 1Gi/1Gi') } },
   ],
   [
-    'a sidecar that restarts for it, before it starts again',
+    'a sidecar that restarts for a resize',
     aPod({
       initContainers: [a('1/2 1Gi/2Gi', { restartPolicy: 'Always', ...policy('cpu') })],
       containers: [b('1/1 1Gi/1Gi')],
@@ -138,7 +138,7 @@ checkActions('resize', [
   ],
 ]);
 
-test('nobody remembers what it was given: by what the runtime says, and never by a restart', () => {
+test('without a record of actuated resources: resized from what the runtime reports, never restarted', () => {
   const container = a('1/2 1Gi/2Gi', policy('cpu', 'memory'));
   const view = { actuated: () => undefined };
   const seen = (memoryLimitBytes: bigint) =>
@@ -146,8 +146,8 @@ test('nobody remembers what it was given: by what the runtime says, and never by
       name: 'a',
       resources: { cpuRequestMilli: 1000n, cpuLimitMilli: 2000n, memoryLimitBytes },
     });
-  expect(judgeResize(container, seen(2n << 30n), view)).toBeUndefined();
-  const found = judgeResize(container, seen(1n << 30n), view);
+  expect(computeResize(container, seen(2n << 30n), view)).toBeUndefined();
+  const found = computeResize(container, seen(1n << 30n), view);
   expect(found?.restart).toBe(false);
   expect(resizeAction(found === undefined ? [] : [found])).toMatchObject({
     memory: [{ name: 'a', current: { memoryLimitBytes: 1n << 30n } }],

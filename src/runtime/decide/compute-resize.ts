@@ -1,42 +1,42 @@
-// Decides how running containers come to what they were allocated: by an update while they run, or by a restart where their
-// policy says so. Pure. Upstream: computePodResizeAction in kuberuntime_manager.go.
-// Invariant: what shrinks comes before what grows, so that the pod never has more than it was allocated.
+// Decides how running containers get their allocated resources: by an update, or by a restart if their resize policy says so.
+// Pure. Upstream: computePodResizeAction in kuberuntime_manager.go.
+// Invariant: containers shrink before others grow, so that the pod never has more than its allocation.
 import type { Container } from '../../api/k8s/types.ts';
 import type { ObservedContainer } from '../../api/pod/observed.ts';
 import { type ResizeAmounts, resizeAmounts, sameResizeAmounts } from '../../api/pod/resize.ts';
 import type { ContainerResize, ResizePod, ResizeView } from './pod-action.ts';
 
-export interface ResizeVerdict {
+export interface ResizeDecision {
   readonly restart: boolean;
   readonly resize: ContainerResize;
 }
 
-export function judgeResize(
+export function computeResize(
   container: Container,
   current: ObservedContainer,
   view: ResizeView | undefined,
-): ResizeVerdict | undefined {
+): ResizeDecision | undefined {
   if (view === undefined || current.state !== 'running') return undefined;
   const actuated = view.actuated(container.name);
   const desired = resizeAmounts(container.resources);
-  const before = actuated === undefined ? toldAmounts(current, desired) : resizeAmounts(actuated);
+  const before = actuated === undefined ? reportedAmounts(current, desired) : resizeAmounts(actuated);
   if (sameResizeAmounts(desired, before)) return undefined;
   return {
-    // differs from upstream: a container of which nobody remembers what it was given is never restarted for it.
+    // differs from upstream: a container without a record of its actuated resources is never restarted for a resize.
     restart: actuated !== undefined && restarts(container, desired, before),
     resize: { id: current.id, name: container.name, desired, current: before },
   };
 }
 
-/** One action for the whole pod; undefined when nothing is to be done. */
-export function resizeAction(verdicts: readonly ResizeVerdict[]): ResizePod | undefined {
-  if (verdicts.length === 0) return undefined;
-  const updates = verdicts.filter(({ restart }) => !restart).map(({ resize }) => resize);
+/** One action for the whole pod; undefined without a resize. */
+export function resizeAction(decisions: readonly ResizeDecision[]): ResizePod | undefined {
+  if (decisions.length === 0) return undefined;
+  const updates = decisions.filter(({ restart }) => !restart).map(({ resize }) => resize);
   return {
     do: 'resize-pod',
     memory: inOrder(updates, 'memory'),
     cpu: inOrder(updates, 'cpu'),
-    restarts: verdicts.some(({ restart }) => restart),
+    restarts: decisions.some(({ restart }) => restart),
   };
 }
 
@@ -57,7 +57,7 @@ function inOrder(
   );
 }
 
-/** By how much the limit changes, or the request where the limit stays. */
+/** The change of the limit, or of the request if the limit does not change. */
 function change(resource: 'cpu' | 'memory', desired: ResizeAmounts, before: ResizeAmounts): bigint {
   const [limit, request] =
     resource === 'cpu'
@@ -66,8 +66,8 @@ function change(resource: 'cpu' | 'memory', desired: ResizeAmounts, before: Resi
   return desired[limit] - before[limit] || desired[request] - before[request];
 }
 
-/** The runtime knows nothing of memory requests. */
-function toldAmounts({ resources = {} }: ObservedContainer, desired: ResizeAmounts): ResizeAmounts {
+/** The runtime does not report memory requests. */
+function reportedAmounts({ resources = {} }: ObservedContainer, desired: ResizeAmounts): ResizeAmounts {
   return {
     cpuLimitMilli: resources.cpuLimitMilli ?? 0n,
     cpuRequestMilli: resources.cpuRequestMilli ?? 0n,

@@ -1,4 +1,4 @@
-// The small questions about one container that every decision on a pod asks. Pure.
+// Decisions about one container that the decisions about a pod are built from. Pure.
 // Upstream: pkg/kubelet/container/helpers.go (ShouldContainerBeRestarted), containerChanged in kuberuntime_manager.go.
 
 import type { Container, EphemeralContainer, Pod } from '../../api/k8s/types.ts';
@@ -16,8 +16,8 @@ import type { ContainerKind, DecideOptions, StartAction, StopContainer } from '.
 type Named = Pick<Container | EphemeralContainer, 'name' | 'image'>;
 
 /**
- * Whether a container that does not run is to be started.
- * Unknown and never-started ones always are; ended ones by the restart policies.
+ * Whether a container that does not run has to be started. Unknown and never started ones always have to be; exited ones
+ * according to the restart policies.
  */
 export function shouldStart(
   pod: Pod,
@@ -29,12 +29,12 @@ export function shouldStart(
   if (current === undefined) return true;
   if (current.state === 'running') return false;
   if (current.state === 'unknown' || current.state === 'created') return true;
-  // differs from upstream: a start that was cut off is made again whatever the policy, since nothing has run yet.
+  // differs from upstream: an interrupted start is repeated whatever the policy, because nothing has run yet.
   if (startWasInterrupted(current)) return true;
   return restartsAfter(restartView(pod, options), container, current.exitCode);
 }
 
-// differs from upstream: a container that was created in the current sandbox but not started is started, not made a second
+// differs from upstream: a container that was created in the current sandbox but not started is started, not created a second
 // time with a higher restart count. A kubelet killed between the two calls then leaves no trace.
 export function startAction(
   kind: ContainerKind,
@@ -60,7 +60,7 @@ export function startNew(
     : { do: 'start-container', name, kind };
 }
 
-/** Undefined: the container is up, as far as its postStart hook is concerned. */
+/** Undefined: the container does not run, or its postStart hook is finished. */
 export function finishAction(
   kind: ContainerKind,
   { name }: Named,
@@ -75,7 +75,7 @@ export function containerChanged(container: Named, current: ObservedContainer): 
   return current.hash !== containerHashText(container);
 }
 
-/** It is made anew with what it was allocated, whatever the restart policy says. */
+/** The container is recreated with its allocated resources, whatever its restart policy. */
 export function stopForResize({ name }: Named, { id }: ObservedContainer): StopContainer {
   return { do: 'stop-container', id, name, why: `Container ${name} resize requires restart`, cause: 'other' };
 }

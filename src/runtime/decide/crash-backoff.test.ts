@@ -15,42 +15,42 @@ class Scene {
   #count = 0;
   #seen: ObservedPod = anObservedPod();
 
-  /** It ran for so long and ended now. */
+  /** The container ran for `ranMs` and exits now. */
   async crash(ranMs = 0): Promise<void> {
     await this.clock.advance(ranMs);
     const id = asContainerId(`c-${this.#count++}`);
     this.#seen = anObservedPod({ containers: [exited(1, { id, finishedAtMs: this.clock.now() })] });
   }
 
-  /** Milliseconds to wait; undefined: it is started. */
-  take(of = container): number | undefined {
-    return this.backoff.take(pod, of, this.#seen)?.retryInMs;
+  /** The back-off in milliseconds; undefined: the container is started. */
+  waitMs(of = container): number | undefined {
+    return this.backoff.waitBeforeStart(pod, of, this.#seen)?.retryInMs;
   }
 
-  /** Crashes, waits and is started, n times; the waits. */
+  /** Crashes, backs off and starts `times` times; returns the back-offs. */
   async loop(times: number, ranMs = 0): Promise<number[]> {
     const waits: number[] = [];
     for (let i = 0; i < times; i++) {
       await this.crash(ranMs);
-      const wait = this.take() ?? 0;
+      const wait = this.waitMs() ?? 0;
       waits.push(wait);
       await this.clock.advance(wait);
-      if (wait > 0) expect(this.take()).toBeUndefined();
+      if (wait > 0) expect(this.waitMs()).toBeUndefined();
     }
     return waits;
   }
 }
 
-test('at once, then 10 s doubling to 5 min', async () => {
+test('restarts at once, then after 10 s doubling to 5 min', async () => {
   expect(await new Scene().loop(8)).toEqual([0, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]);
 });
 
-test('the wait counts from the end, not from the look', async () => {
+test('counts the back-off from the exit, not from its observation', async () => {
   const it = new Scene();
   await it.loop(1);
   await it.crash();
   await it.clock.advance(4_000);
-  expect(it.take()).toBe(6_000);
+  expect(it.waitMs()).toBe(6_000);
 });
 
 test('the message names delay, container and pod', async () => {
@@ -58,78 +58,78 @@ test('the message names delay, container and pod', async () => {
   await it.loop(2);
   await it.crash();
   const seen = anObservedPod({ containers: [exited(1, { finishedAtMs: it.clock.now() })] });
-  expect(it.backoff.take(pod, container, seen)?.message).toBe(
+  expect(it.backoff.waitBeforeStart(pod, container, seen)?.message).toBe(
     'back-off 20s restarting failed container=c pod=p_default(uid-p)',
   );
 });
 
-test('ten minutes of running are forgiven, nine are not', async () => {
+test('resets after ten minutes without a crash, not after nine', async () => {
   const it = new Scene();
   await it.loop(4);
   expect(await it.loop(1, 9 * 60_000)).toEqual([80_000]);
   expect(await it.loop(2, 10 * 60_000 + 1)).toEqual([0, 0]);
 });
 
-test('another image begins anew; never ended, nothing to wait for', async () => {
+test('another image or container has its own back-off; one that never exited has none', async () => {
   const it = new Scene();
   await it.loop(3);
   await it.crash();
-  expect(it.take()).toBe(40_000);
-  expect(it.take(aContainer({ image: 'other' }))).toBeUndefined();
-  expect(it.take(aContainer({ name: 'other' }))).toBeUndefined();
-  expect(it.backoff.take(pod, container, undefined)).toBeUndefined();
+  expect(it.waitMs()).toBe(40_000);
+  expect(it.waitMs(aContainer({ image: 'other' }))).toBeUndefined();
+  expect(it.waitMs(aContainer({ name: 'other' }))).toBeUndefined();
+  expect(it.backoff.waitBeforeStart(pod, container, undefined)).toBeUndefined();
 });
 
 test.each([
   ['back', -hour],
   ['forward', hour],
-])('a clock set %s an hour does not change a wait that was noticed', async (_, stepMs) => {
+])('a wall clock set %s by an hour does not change a running back-off', async (_, stepMs) => {
   const it = new Scene();
   await it.loop(2);
   await it.crash();
-  expect(it.take()).toBe(20_000);
+  expect(it.waitMs()).toBe(20_000);
   it.clock.stepWall(stepMs);
   await it.clock.advance(5_000);
-  expect(it.take()).toBe(15_000);
+  expect(it.waitMs()).toBe(15_000);
   await it.clock.advance(15_000);
-  expect(it.take()).toBeUndefined();
+  expect(it.waitMs()).toBeUndefined();
 });
 
-test('set back between the end and the look, it waits as long as it would have, not an hour', async () => {
+test('a wall clock set back before the exit is observed does not prolong the back-off', async () => {
   const it = new Scene();
   await it.loop(1);
   await it.crash();
   it.clock.stepWall(-hour);
-  expect(it.take()).toBe(10_000);
+  expect(it.waitMs()).toBe(10_000);
   await it.clock.advance(10_000);
-  expect(it.take()).toBeUndefined();
+  expect(it.waitMs()).toBeUndefined();
 });
 
-test('set forward between the end and the look, it is started at once and the next wait still grows', async () => {
+test('a wall clock set forward before the exit is observed restarts at once, and the next back-off still grows', async () => {
   const it = new Scene();
   await it.loop(2);
   await it.crash();
   it.clock.stepWall(hour);
-  expect(it.take()).toBeUndefined();
+  expect(it.waitMs()).toBeUndefined();
   expect(await it.loop(1)).toEqual([40_000]);
 });
 
-test('a pod that has gone leaves nothing behind', async () => {
+test('forget resets the back-offs of one pod', async () => {
   const it = new Scene();
   await it.loop(3);
   await it.crash();
   it.backoff.forget('uid-other');
-  expect(it.take()).toBe(40_000);
+  expect(it.waitMs()).toBe(40_000);
   it.backoff.forget('uid-p');
-  expect(it.take()).toBeUndefined();
+  expect(it.waitMs()).toBeUndefined();
 });
 
-test('resources that were changed begin anew, as another image does', async () => {
+test('changed resources have their own back-off', async () => {
   const it = new Scene();
   await it.loop(3);
   await it.crash();
-  expect(it.take()).toBeGreaterThan(0);
-  expect(it.take({ ...container, resources: { limits: { memory: '1Gi' } } })).toBeUndefined();
+  expect(it.waitMs()).toBeGreaterThan(0);
+  expect(it.waitMs({ ...container, resources: { limits: { memory: '1Gi' } } })).toBeUndefined();
 });
 
 test('limits by configuration and feature gates', () => {

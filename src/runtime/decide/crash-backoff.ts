@@ -1,6 +1,6 @@
-// How long a container that ended waits before it is started again. Upstream: doBackOff in kuberuntime_manager.go with
-// 10 s doubling to 5 min, forgotten after 10 min without a crash. Invariants: the wait counts from the moment it ended;
-// once an end was noticed, setting the wall clock neither prolongs nor ends the wait.
+// The back-off before an exited container is restarted. Upstream: doBackOff in kuberuntime_manager.go: 10 s doubling to 5 min,
+// reset after 10 min without a crash. Invariants: the back-off counts from the container's exit; once an exit was observed, a
+// change of the wall clock neither prolongs nor ends it.
 
 import { formatDuration } from '../../api/k8s/duration.ts';
 import type { Container, Pod } from '../../api/k8s/types.ts';
@@ -21,7 +21,7 @@ interface CrashLimits {
   readonly maxMs: number;
 }
 
-const forgivenAfterMs = 600_000;
+const resetAfterMs = 600_000;
 
 const defaultLimits: CrashLimits = { initialMs: 10_000, maxMs: 300_000 };
 
@@ -46,52 +46,52 @@ export function crashLimits(config: CrashBackoffConfig, gates: CrashBackoffGates
 export class CrashBackoff {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly #backoff: Backoff<string>;
-  /** By key: the end that was noticed last, on the clock that is never set. */
-  readonly #ends = new Map<string, { readonly id: ContainerId; readonly atMs: number }>();
+  /** By key: the last observed exit, on the monotonic clock. */
+  readonly #exits = new Map<string, { readonly id: ContainerId; readonly atMs: number }>();
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>, limits: CrashLimits = defaultLimits) {
     this.#clock = clock;
-    this.#backoff = new Backoff<string>({ ...limits, expireMs: forgivenAfterMs });
+    this.#backoff = new Backoff<string>({ ...limits, expireMs: resetAfterMs });
   }
 
-  /** Undefined: start it now, and the next wait grows. */
-  take(pod: Pod, container: Container, seen: ObservedPod | undefined): CrashWait | undefined {
-    const ended = seen?.containers.find(({ name, state }) => name === container.name && state === 'exited');
-    if (ended === undefined) return undefined;
+  /** Undefined: start the container now; the next back-off is longer. */
+  waitBeforeStart(pod: Pod, container: Container, seen: ObservedPod | undefined): CrashWait | undefined {
+    const exited = seen?.containers.find(({ name, state }) => name === container.name && state === 'exited');
+    if (exited === undefined) return undefined;
     const key = keyOf(pod, container);
     const nowMs = this.#clock.monotonic();
-    const endedAtMs = this.#endOf(key, ended, nowMs);
-    if (this.#backoff.isInBackoffSince(key, endedAtMs, nowMs)) {
+    const exitedAtMs = this.#exitOf(key, exited, nowMs);
+    if (this.#backoff.isInBackoffSince(key, exitedAtMs, nowMs)) {
       const delayMs = this.#backoff.delay(key);
       const delay = formatDuration(BigInt(delayMs) * 1_000_000n);
       return {
         message: `back-off ${delay} restarting failed container=${container.name} pod=${podFormat(pod)}`,
-        retryInMs: Math.max(0, endedAtMs + delayMs - nowMs),
+        retryInMs: Math.max(0, exitedAtMs + delayMs - nowMs),
       };
     }
-    this.#backoff.next(key, endedAtMs, nowMs);
+    this.#backoff.next(key, exitedAtMs, nowMs);
     return undefined;
   }
 
-  /** Forgets what was kept for a pod that has gone. */
+  /** Resets the back-off of a pod's containers. */
   forget(uid: string): void {
-    for (const key of this.#ends.keys()) {
+    for (const key of this.#exits.keys()) {
       if (!key.startsWith(`${uid}/`)) continue;
-      this.#ends.delete(key);
+      this.#exits.delete(key);
       this.#backoff.reset(key);
     }
   }
 
-  #endOf(key: string, ended: ObservedContainer, nowMs: number): number {
-    const known = this.#ends.get(key);
-    if (known?.id === ended.id) return known.atMs;
-    const atMs = nowMs - Math.max(0, this.#clock.now() - ended.finishedAtMs);
-    this.#ends.set(key, { id: ended.id, atMs });
+  #exitOf(key: string, exited: ObservedContainer, nowMs: number): number {
+    const known = this.#exits.get(key);
+    if (known?.id === exited.id) return known.atMs;
+    const atMs = nowMs - Math.max(0, this.#clock.now() - exited.finishedAtMs);
+    this.#exits.set(key, { id: exited.id, atMs });
     return atMs;
   }
 }
 
-/** What is changed in the spec begins anew: the image, or the resources it may have died for. */
+/** A changed spec starts a new back-off: another image, or other resources after an OOM kill. */
 function keyOf(pod: Pod, container: Container): string {
   const { name, resources = {} } = container;
   return [podUid(pod), name, containerHashText(container), JSON.stringify(resources)].join('/');

@@ -1,4 +1,4 @@
-// Makes a pod's sandbox. Upstream: createPodSandbox in kuberuntime_sandbox.go.
+// Creates a pod's sandbox. Upstream: createPodSandbox in kuberuntime_sandbox.go.
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
 import type { Container } from '../../api/k8s/types.ts';
 import { podRef, podUid } from '../../api/pod/pod-ref.ts';
@@ -6,7 +6,7 @@ import { describeError, isAbort, KubeletError } from '../../base/errors.ts';
 import { prepareContainer } from '../container/create-container.ts';
 import { podDirectory, podLogDirectory } from '../paths.ts';
 import type { PodInputs, PodRuntimeDeps, RuntimeNode, RuntimeReports } from '../runtime-deps.ts';
-import { lettingFinish } from '../stop/letting-finish.ts';
+import { letCallFinish } from '../stop/let-call-finish.ts';
 import type { SyncContext } from '../sync-context.ts';
 import { prepareSandbox } from './prepare-sandbox.ts';
 
@@ -19,7 +19,7 @@ interface CreateSandboxDeps extends Pick<PodRuntimeDeps, 'clock'> {
 
 interface SandboxOptions {
   readonly attempt: number;
-  /** The containers that will be started in it first. */
+  /** The containers that this sync starts in it. */
   readonly first: readonly Container[];
 }
 
@@ -32,7 +32,7 @@ export async function createSandbox(
   const { files, settings } = deps.node;
   const { pod, signal } = context;
   report.starts?.pod(pod.spec?.hostUsers === false);
-  const failed = (err: unknown): never => tellFailure(report, context, err);
+  const failed = (err: unknown): never => reportFailure(report, context, err);
   const prepared = prepareSandbox(deps, pod, attempt, context.resolver, signal);
   const { config, runtimeHandler } = await prepared.catch(failed);
   const directories = async (): Promise<void> => {
@@ -42,20 +42,20 @@ export async function createSandbox(
     ]).catch(failed);
     context.logsAreNew = isNew;
   };
-  // What the pod needs on this machine waits for its turn as well: of a burst, only those pods get it that start now.
-  await context.startSlot.take();
+  // Directories and the cgroup wait for the slot, too: in a burst, only the pods that start use the machine.
+  await context.startSlot.acquire();
   try {
     await Promise.all([ensureCgroup(deps, context), directories()]);
     context.acted = true;
-    const running = lettingFinish(deps, signal, (late) =>
+    const creating = letCallFinish(deps, signal, (late) =>
       cri.runPodSandbox({ config, runtimeHandler }, { signal: late }),
     );
-    // While the sandbox is being made there is time for what its containers will ask for first.
+    // Prepared while the sandbox is being created, so that the containers can be created right after it.
     for (const container of first) void prepareContainer(deps, context, container);
-    const { podSandboxId } = await running.catch(failed);
+    const { podSandboxId } = await creating.catch(failed);
     context.sandbox = { id: podSandboxId, config };
     context.createdSandbox = podSandboxId;
-    report.log.v(2).info('Sandbox created', { pod: podRef(pod), sandbox: podSandboxId, attempt });
+    report.log.v(2).info('Created sandbox', { pod: podRef(pod), sandbox: podSandboxId, attempt });
   } finally {
     context.startSlot.stepDone();
   }
@@ -74,7 +74,11 @@ async function ensureCgroup({ node, report }: CreateSandboxDeps, context: SyncCo
   }
 }
 
-function tellFailure({ events, starts }: RuntimeReports, { pod, signal }: SyncContext, err: unknown): never {
+function reportFailure(
+  { events, starts }: RuntimeReports,
+  { pod, signal }: SyncContext,
+  err: unknown,
+): never {
   if (isAbort(err) || signal.aborted) throw err;
   starts?.podFailed(pod.spec?.hostUsers === false);
   const kind = err instanceof KubeletError ? err.kind : 'internal';

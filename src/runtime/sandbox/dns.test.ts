@@ -11,7 +11,7 @@ const ofCluster = {
   searches: [...clusterSearches, 'corp.example'],
   options: ['ndots:5'],
 };
-const nowhere = { servers: ['127.0.0.1'], searches: ['.'], options: [] };
+const localhost = { servers: ['127.0.0.1'], searches: ['.'], options: [] };
 const extra = {
   nameservers: ['192.0.2.1', '198.51.100.1'],
   searches: ['corp.example', 'b.example'],
@@ -26,7 +26,7 @@ const cases: readonly (readonly [
   object,
 ])[] = [
   ['ClusterFirst', {}, {}, host, ofCluster],
-  ['ClusterFirst on the host network → the host', { hostNetwork: true }, {}, host, host],
+  ['ClusterFirst on the host network → the node', { hostNetwork: true }, {}, host, host],
   [
     'ClusterFirstWithHostNet on the host network',
     { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' },
@@ -34,18 +34,18 @@ const cases: readonly (readonly [
     host,
     ofCluster,
   ],
-  ['ClusterFirst without cluster DNS → the host', {}, { clusterDns: [] }, host, host],
+  ['ClusterFirst without cluster DNS → the node', {}, { clusterDns: [] }, host, host],
   ['Default', { dnsPolicy: 'Default' }, {}, host, host],
-  ['None, nothing of its own', { dnsPolicy: 'None' }, {}, host, { servers: [], searches: [], options: [] }],
+  ['None without dnsConfig', { dnsPolicy: 'None' }, {}, host, { servers: [], searches: [], options: [] }],
   [
-    'None with its own',
+    'None with dnsConfig',
     { dnsPolicy: 'None', dnsConfig: extra },
     {},
     host,
     { servers: extra.nameservers, searches: extra.searches, options: ['ndots:2', 'edns0'] },
   ],
   [
-    'Default with its own: added, nothing twice',
+    'Default with dnsConfig: merged without duplicates',
     { dnsPolicy: 'Default', dnsConfig: extra },
     {},
     host,
@@ -56,7 +56,7 @@ const cases: readonly (readonly [
     },
   ],
   [
-    'ClusterFirst with its own: options replaced by name',
+    'ClusterFirst with dnsConfig: options replaced by name',
     { dnsConfig: extra },
     {},
     host,
@@ -67,15 +67,15 @@ const cases: readonly (readonly [
     },
   ],
   ['no cluster domain', {}, { clusterDomain: '' }, host, { ...ofCluster, searches: ['corp.example'] }],
-  ['no resolver file → the machine itself', { dnsPolicy: 'Default' }, {}, undefined, nowhere],
+  ['no resolv.conf → localhost', { dnsPolicy: 'Default' }, {}, undefined, localhost],
   [
-    'no resolver file, by family of the node',
+    'no resolv.conf → localhost by the families of the node',
     { dnsPolicy: 'Default' },
     { nodeIps: ['fd00::1', '192.0.2.9'] },
     undefined,
-    { ...nowhere, servers: ['::1', '127.0.0.1'] },
+    { ...localhost, servers: ['::1', '127.0.0.1'] },
   ],
-  ['no resolver file, ClusterFirst', {}, {}, undefined, { ...ofCluster, searches: clusterSearches }],
+  ['no resolv.conf, ClusterFirst', {}, {}, undefined, { ...ofCluster, searches: clusterSearches }],
   [
     'at most three servers',
     { dnsPolicy: 'Default' },
@@ -84,7 +84,7 @@ const cases: readonly (readonly [
     { ...host, servers: ['1.1.1.1', '2.2.2.2', '3.3.3.3'] },
   ],
   [
-    'a search domain that is too long is left out',
+    'omits a search domain that is too long',
     { dnsPolicy: 'Default' },
     {},
     { ...host, searches: ['a'.repeat(254), 'b.example'] },
@@ -96,7 +96,7 @@ for (const [name, over, settings, from, want] of cases) {
     expect(podDns(aPod({ namespace: 'ns', ...over }), { ...cluster, ...settings }, from)).toEqual(want));
 }
 
-test('search domains are cut at 32, and at 2048 characters', () => {
+test('limits search domains to 32 and to 2048 characters', () => {
   const of = (searches: string[]): number =>
     podDns(aPod({ dnsPolicy: 'Default' }), cluster, { ...host, searches }).searches?.length ?? 0;
   expect(of(Array.from({ length: 40 }, (_, i) => `d${i}`))).toBe(32);
@@ -112,6 +112,6 @@ describe('parseResolvConf', () => {
     ['search a.example\nsearch b.example. . c\n', { ...none, searches: ['b.example', 'c'] }],
     ['options ndots:1 edns0\noptions ndots:3', { ...none, options: ['ndots:3', 'edns0'] }],
   ])('%j', (text, want) => expect(parseResolvConf(text)).toEqual(want));
-  test('a server line without a server is an error', () =>
+  test('rejects an empty nameserver line', () =>
     expect(() => parseResolvConf('nameserver \n')).toThrow('nameserver line'));
 });

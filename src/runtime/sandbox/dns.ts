@@ -1,5 +1,5 @@
-// The resolver settings of a pod. Pure. Upstream: pkg/kubelet/network/dns.
-// Invariant: what is sent fits what resolvers accept: three servers, 32 search domains, 2048 characters of them.
+// The DNS configuration of a pod. Pure. Upstream: pkg/kubelet/network/dns.
+// Invariant: the limits of resolvers are kept: three servers, 32 search domains, 2048 characters of search domains.
 
 import type { DNSConfig } from '../../api/cri/generated/runtime/v1/api.ts';
 import type { CriRequest } from '../../api/cri/runtime.ts';
@@ -10,7 +10,7 @@ import { optionName, type ResolverSettings } from './resolv-conf.ts';
 export interface DnsSettings {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** The resolver file that pods start from; none when it is empty or not given. */
+  /** The path of the node's resolv.conf that pods inherit; empty or undefined: none. */
   readonly resolvConf?: string;
   readonly nodeIps?: readonly string[];
 }
@@ -20,7 +20,7 @@ const maxSearches = 32;
 const maxSearchLength = 253;
 const maxSearchLine = 2048;
 
-/** `host`: what the resolver file says; undefined when there is none. */
+/** `host`: the content of the node's resolv.conf; undefined when none is configured. */
 export function podDns(pod: Pod, settings: DnsSettings, host?: ResolverSettings): CriRequest<DNSConfig> {
   const base = baseSettings(pod, settings, host);
   const own = pod.spec?.dnsConfig;
@@ -30,7 +30,7 @@ export function podDns(pod: Pod, settings: DnsSettings, host?: ResolverSettings)
   }
   return {
     servers: unique([...base.servers, ...(own?.nameservers ?? [])]).slice(0, maxServers),
-    searches: fitting(unique([...base.searches, ...(own?.searches ?? [])])),
+    searches: withinLimits(unique([...base.searches, ...(own?.searches ?? [])])),
     options: [...options.values()],
   };
 }
@@ -41,10 +41,10 @@ function baseSettings(pod: Pod, settings: DnsSettings, host: ResolverSettings | 
   const cluster =
     policy === 'ClusterFirstWithHostNet' || (policy === 'ClusterFirst' && pod.spec?.hostNetwork !== true);
   if (cluster && settings.clusterDns.length > 0) return clusterSettings(pod, settings, host);
-  return host ?? ownMachine(settings.nodeIps ?? []);
+  return host ?? localhostSettings(settings.nodeIps ?? []);
 }
 
-/** The cluster's servers alone: they forward what they do not know. */
+/** Only the cluster's DNS servers: they forward other names. */
 function clusterSettings(
   pod: Pod,
   { clusterDns, clusterDomain }: DnsSettings,
@@ -56,8 +56,8 @@ function clusterSettings(
   return { servers: clusterDns, searches: [...searches, ...(host?.searches ?? [])], options: ['ndots:5'] };
 }
 
-/** Without a resolver file look-ups go to the machine itself, so that the runtime does not put in its own. */
-function ownMachine(nodeIps: readonly string[]): ResolverSettings {
+/** Without a resolv.conf, DNS queries go to localhost, so that the runtime does not add its own resolv.conf. */
+function localhostSettings(nodeIps: readonly string[]): ResolverSettings {
   const servers = nodeIps.map((ip) => (parseIp(ip)?.family === 6 ? '::1' : '127.0.0.1'));
   return { servers: servers.length === 0 ? ['127.0.0.1'] : servers, searches: ['.'], options: [] };
 }
@@ -66,7 +66,7 @@ function unique(values: readonly string[]): string[] {
   return [...new Set(values)];
 }
 
-function fitting(searches: readonly string[]): string[] {
+function withinLimits(searches: readonly string[]): string[] {
   const fits = searches.slice(0, maxSearches).filter((each) => each.length <= maxSearchLength);
   while (fits.join(' ').length > maxSearchLine) fits.pop();
   return fits;

@@ -15,7 +15,7 @@ const head = [
   'fe00::2\tip6-allrouters',
 ];
 
-test('of a pod', () => {
+test('writes the hosts file of a pod', () => {
   const podIps = ['10.0.0.1', 'fd00::1'];
   expect(podHostsFile({ podIps, hostname: 'h', domain: '', aliases: [] })).toBe(
     [...head, '10.0.0.1\th', 'fd00::1\th', ''].join('\n'),
@@ -33,7 +33,7 @@ test('of a pod', () => {
   );
 });
 
-test("of a pod on the node's network", () => {
+test('writes the hosts file of a pod with hostNetwork', () => {
   expect(nodeHostsFile('127.0.0.1 x\n', [])).toBe(
     '# Kubernetes-managed hosts file (host network).\n127.0.0.1 x\n',
   );

@@ -1,5 +1,5 @@
-// The hosts file that a pod's containers see. Pure. Upstream: ensureHostsFile and its kin in kubelet_pods.go.
-// Invariant: the texts are upstream's to the byte; programs look for the header to know whose file it is.
+// The /etc/hosts of a pod's containers. Pure. Upstream: ensureHostsFile and the functions around it in kubelet_pods.go.
+// Invariant: the text equals upstream's byte for byte; programs recognise a managed file by its header.
 import type { HostAlias } from '../../api/k8s/types.ts';
 
 interface HostsFileInput {
@@ -12,7 +12,7 @@ interface HostsFileInput {
 
 const header = '# Kubernetes-managed hosts file.\n';
 const hostNetworkHeader = '# Kubernetes-managed hosts file (host network).\n';
-const ownNames = [
+const localNames = [
   '127.0.0.1\tlocalhost',
   '::1\tlocalhost ip6-localhost ip6-loopback',
   'fe00::0\tip6-localnet',
@@ -21,14 +21,14 @@ const ownNames = [
   'fe00::2\tip6-allrouters',
 ];
 
-/** Of a pod with a network of its own. */
+/** For a pod with its own network namespace. */
 export function podHostsFile({ aliases, domain, hostname, podIps }: HostsFileInput): string {
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
-  const lines = [...ownNames, ...podIps.map((ip) => `${ip}\t${names}`)];
+  const lines = [...localNames, ...podIps.map((ip) => `${ip}\t${names}`)];
   return `${header}${lines.map((line) => `${line}\n`).join('')}${aliasLines(aliases)}`;
 }
 
-/** Of a pod on the node's network: the node's own file, and the pod's aliases. */
+/** For a pod with hostNetwork: the node's file and the pod's aliases. */
 export function nodeHostsFile(nodeFile: string, aliases: readonly HostAlias[]): string {
   return `${hostNetworkHeader}${nodeFile}${aliasLines(aliases)}`;
 }

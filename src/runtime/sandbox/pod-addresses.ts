@@ -11,7 +11,7 @@ interface AddressDeps {
   readonly node: Pick<RuntimeNode, 'settings'>;
 }
 
-/** On the node's network the node's own; otherwise the sandbox's, asked for once per sync. */
+/** With hostNetwork the node's; otherwise the sandbox's, read once per sync. */
 export async function podAddresses(
   { cri, node: { settings } }: AddressDeps,
   context: SyncContext,
@@ -29,7 +29,7 @@ export async function podAddresses(
   return await context.addresses;
 }
 
-/** None at all where the runtime says something that is no address. */
+/** Empty if the runtime returns anything that is not an IP address. */
 function sandboxIps({ network }: PodSandboxStatus): readonly string[] {
   const ips = [network?.ip ?? '', ...(network?.additionalIps ?? []).map(({ ip }) => ip)].filter(
     (ip) => ip !== '',
@@ -37,7 +37,7 @@ function sandboxIps({ network }: PodSandboxStatus): readonly string[] {
   return ips.every((ip) => parseIp(ip) !== undefined) ? ips : [];
 }
 
-/** At most one of each family, the node's own family first. */
+/** At most one address per family, the family of the node's primary address first. */
 export function byFamilyOf(hostIps: readonly string[], ips: readonly string[]): readonly string[] {
   const first = parseIp(hostIps[0] ?? '')?.family ?? 4;
   const primary = ips.find((ip) => parseIp(ip)?.family === first);

@@ -1,4 +1,4 @@
-// What the node's configuration and the machine mean for the sandboxes and containers of pods. Pure.
+// Derives the settings of sandboxes and containers from the kubelet's configuration and the machine. Pure.
 import type { Pod, ResourceList } from '../../api/k8s/types.ts';
 import { containerLogsDirectory } from '../paths.ts';
 import type { PodConfigSettings, RuntimeGates } from './sandbox-config.ts';
@@ -31,11 +31,11 @@ interface PodConfigSettingsInput {
     readonly swapBytes?: bigint;
   };
   readonly gates: RuntimeGates & { readonly MemoryQoS: boolean };
-  /** As the node's object names them; without it, the machine's. */
+  /** The addresses of the Node object; undefined: the machine's. */
   readonly hostIps?: () => readonly string[];
-  /** What is left of the node for pods; without it, all that the machine has. */
+  /** The node's allocatable; undefined: the machine's capacity. */
   readonly allocatable?: () => ResourceList;
-  /** The most that pods may ever have together, eviction apart; without it, all that the machine has. */
+  /** Allocatable memory without the eviction reserve; undefined: the machine's memory. */
   readonly mostMemoryBytes?: () => bigint;
   /** Undefined: pods have no cgroups of their own. */
   readonly cgroups?: { parentOf(pod: Pod): string } | undefined;

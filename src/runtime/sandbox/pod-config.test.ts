@@ -5,7 +5,7 @@ import { ContainerConfig, PodSandboxConfig, Signal } from '../../api/cri/generat
 import type { Pod } from '../../api/k8s/types.ts';
 import { generateContainerConfig } from '../container/container-config.ts';
 import type { ContainerOptions } from '../container/container-options.ts';
-import type { Users } from '../container/security-context.ts';
+import type { PodUserNamespace } from '../container/security-context.ts';
 import {
   generateSandboxConfig,
   kernelHostname,
@@ -46,9 +46,9 @@ const sandboxOf = (pod: Pod, attempt = 0): PodSandboxConfig =>
 const containerOf = (
   pod: Pod,
   restartCount = 0,
-  given: ContainerOptions = options,
+  containerOptions: ContainerOptions = options,
   by: PodConfigSettings = settings,
-  as: Users = users,
+  as: PodUserNamespace = users,
 ): ContainerConfig => {
   const container = pod.spec?.containers[0] ?? aContainer();
   const input = {
@@ -58,7 +58,7 @@ const containerOf = (
     imageRef: 'sha256:9c0d',
     imageUser: { uid: 0n, username: '' },
     users: as,
-    options: given,
+    options: containerOptions,
   };
   return ContainerConfig.fromPartial(generateContainerConfig(input, by) as ContainerConfig);
 };
@@ -142,11 +142,11 @@ describe('sandbox config as recorded', () => {
     const pod = rec({ containers: [aContainer({ securityContext: { privileged: true } })] });
     expect(sandboxOf(pod).linux?.securityContext?.privileged).toBe(true);
   });
-  test("the attempt and the pod's own labels are carried", () => {
+  test("includes the attempt and the pod's labels", () => {
     const config = sandboxOf(rec({ labels: { app: 'x' } }), 3);
     expect([config.metadata?.attempt, config.labels['app']]).toEqual([3, 'x']);
   });
-  test('ports become mappings', () => {
+  test('maps ports', () => {
     const ports = [
       { containerPort: 80, hostPort: 8080 },
       { containerPort: 53, protocol: 'UDP', hostIP: '127.0.0.1', hostPort: 53 },
@@ -161,10 +161,10 @@ describe('sandbox config as recorded', () => {
 
 describe('hostnames', () => {
   const cases: readonly (readonly [string, PodOver, string])[] = [
-    ['the name', { name: 'n' }, 'n'],
-    ['the asked one', { hostname: 'h' }, 'h'],
-    ['an empty one is none', { name: 'n', hostname: '' }, 'n'],
-    ['a long name is cut, not ending in a dash', { name: `${'a'.repeat(62)}-bc` }, 'a'.repeat(62)],
+    ['the pod name', { name: 'n' }, 'n'],
+    ['spec.hostname', { hostname: 'h' }, 'h'],
+    ['an empty spec.hostname is ignored', { name: 'n', hostname: '' }, 'n'],
+    ['a long name is truncated without a trailing dash', { name: `${'a'.repeat(62)}-bc` }, 'a'.repeat(62)],
     ['a subdomain alone changes nothing', { name: 'n', subdomain: 's' }, 'n'],
     [
       'whole name',
@@ -175,7 +175,7 @@ describe('hostnames', () => {
   for (const [name, over, want] of cases) {
     test(name, () => expect(kernelHostname(rec(over), settings)).toBe(want));
   }
-  test('one that overrides all others, where the gate is on', () => {
+  test('hostnameOverride, if the gate is on', () => {
     const pod = rec({ hostname: 'h', subdomain: 's', hostnameOverride: 'a.b', setHostnameAsFQDN: true });
     const on = { ...settings, gates: { ...settings.gates, HostnameOverride: true } };
     expect([kernelHostname(pod, on), podHostname(pod, on)]).toEqual(['a.b', { hostname: 'a.b', domain: '' }]);
@@ -184,11 +184,11 @@ describe('hostnames', () => {
       'pod HostnameOverride "A_b" is not a valid DNS subdomain',
     );
   });
-  test('names that are none are refused', () => {
+  test('rejects invalid names', () => {
     expect(() => podHostname(rec({ hostname: 'a.b' }), settings)).toThrow('is not a valid DNS label');
     expect(() => podHostname(rec({ subdomain: '-' }), settings)).toThrow('is not a valid DNS label');
   });
-  test('a whole name the kernel cannot hold is refused', () => {
+  test('rejects an FQDN that is too long for the kernel', () => {
     const pod = rec({ hostname: 'a'.repeat(50), subdomain: 'sub', setHostnameAsFQDN: true });
     expect(() => kernelHostname(pod, settings)).toThrow('is too long (64 characters is the max');
   });
@@ -266,7 +266,7 @@ describe('container config as recorded', () => {
       seccomp: { profileType: 0 },
     });
   });
-  test('variables in commands and values', () => {
+  test('expands variables in commands and values', () => {
     const env = new Map(Object.entries({ A: 'one', B: 'one-$(C)' }).map(([k, v]) => [k, Buffer.from(v)]));
     const container = aContainer({ command: ['echo', '$(A)', '$(MISSING)', '$$(A)'], args: ['$(B)'] });
     const config = containerOf(rec({ containers: [container] }), 2, { ...options, env });
@@ -282,20 +282,20 @@ describe('container config as recorded', () => {
     ]);
     expect([config.metadata?.attempt, config.logPath]).toEqual([2, 'c/2.log']);
   });
-  test('a stop signal, where the gate is on', () => {
+  test('a stop signal, if the gate is on', () => {
     const pod = rec({ containers: [aContainer({ lifecycle: { stopSignal: 'SIGUSR1' } })] });
     const on = { ...settings, gates: { ...settings.gates, ContainerStopSignals: true } };
     const signals = [settings, on].map((each) => containerOf(pod, 0, options, each).stopSignal);
     expect(signals).toEqual([Signal.RUNTIME_DEFAULT, Signal.SIGUSR1]);
   });
-  test("mounts belong to the pod's users where it has its own", () => {
+  test('maps the IDs of mounts in a user namespace', () => {
     const mapping = { hostId: 65_536, containerId: 0, length: 65_536 };
     const own = { mode: 0, uids: [mapping], gids: [mapping] } as const;
     const mounts = [{ hostPath: '/a', containerPath: '/b' }];
     const [mount] = containerOf(rec({}), 0, { ...options, mounts }, settings, own).mounts;
     expect(mount).toMatchObject({ hostPath: '/a', uidMappings: [mapping], gidMappings: [mapping] });
   });
-  test('a preStop hook and ports are written down as upstream spells them', () => {
+  test('records the preStop hook and the ports like upstream', () => {
     const httpGet = { scheme: 'HTTP', port: 80, path: '/a?b&c' };
     const ports = [{ protocol: 'TCP', containerPort: 80, name: 'web' }];
     const pod = rec({ containers: [aContainer({ ports, lifecycle: { preStop: { httpGet } } })] });

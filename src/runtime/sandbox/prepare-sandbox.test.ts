@@ -38,22 +38,22 @@ const depsWith = (runtimeClass: PodObjects['runtimeClass']) => ({
   },
 });
 const never = (): never => {
-  throw new Error('nobody should ask');
+  throw new Error('must not be called');
 };
 
-test('without a class the runtime decides, and nobody is asked', async () => {
+test('uses the default handler without a RuntimeClass, and looks up nothing', async () => {
   const plan = await prepareSandbox(depsWith(never), aPod({ runtimeClassName: '' }), 3, undefined, signal);
   expect([plan.runtimeHandler, plan.config.metadata?.attempt]).toEqual(['', 3]);
 });
 
-test('the handler of the class is asked for its users too', async () => {
+test("uses the RuntimeClass's handler for the sandbox and the user namespace", async () => {
   const deps = depsWith(async () => ({ handler: 'kata-fc' }));
   const plan = await prepareSandbox(deps, aPod({ runtimeClassName: 'kata' }), 0, undefined, signal);
   expect(plan.runtimeHandler).toBe('kata-fc');
   expect(plan.config.linux?.securityContext?.namespaceOptions?.usernsOptions).toEqual({ mode: 0 });
 });
 
-test('a class that is not there, or cannot be asked for, is named', async () => {
+test('names the RuntimeClass that is missing or cannot be read', async () => {
   const failing = async (kind: 'not-found' | 'unavailable', message: string): Promise<unknown> => {
     const deps = depsWith(async () => {
       throw new KubeletError(kind, 'X', message);

@@ -1,4 +1,4 @@
-// Gathers what a sandbox's configuration needs from elsewhere: its runtime class and its users. Upstream: createPodSandbox and
+// Generates a sandbox's configuration after looking up its runtime handler and its user namespace. Upstream: createPodSandbox and
 // generatePodSandboxConfig in kuberuntime_sandbox.go, runtimeclass/runtimeclass_manager.go.
 
 import type { PodSandboxConfig } from '../../api/cri/generated/runtime/v1/api.ts';
@@ -10,9 +10,9 @@ import type { PodInputs, RuntimeNode } from '../runtime-deps.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
 import { generateSandboxConfig } from './sandbox-config.ts';
 
-interface SandboxPlan {
+interface PreparedSandbox {
   readonly config: CriRequest<PodSandboxConfig>;
-  /** Empty: the runtime's own default. */
+  /** Empty: the runtime's default handler. */
   readonly runtimeHandler: string;
 }
 
@@ -27,7 +27,7 @@ export async function prepareSandbox(
   attempt: number,
   resolver: ResolverSettings | undefined,
   signal: AbortSignal,
-): Promise<SandboxPlan> {
+): Promise<PreparedSandbox> {
   const runtimeHandler = await lookUpHandler(inputs, pod, signal);
   const userNamespace = await inputs.userNamespaces.of(pod, runtimeHandler, signal);
   const config = generateSandboxConfig({ pod, attempt, resolver, userNamespace }, node.settings);

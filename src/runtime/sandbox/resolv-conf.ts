@@ -1,5 +1,5 @@
-// Reads a resolver file. Pure. Upstream: parseResolvConf in pkg/kubelet/network/dns.
-// Invariants: servers add up, of several search lines the last one counts, of an option given twice the later one.
+// Parses a resolv.conf. Pure. Upstream: parseResolvConf in pkg/kubelet/network/dns.
+// Invariants: servers accumulate; the last search line wins; of an option given twice the later one wins.
 import { KubeletError } from '../../base/errors.ts';
 
 export interface ResolverSettings {
@@ -16,14 +16,10 @@ export function parseResolvConf(text: string): ResolverSettings {
     const [keyword, ...values] = line.trim().split(/\s+/);
     const first = values[0];
     if (keyword === 'nameserver' && first === undefined) {
-      throw new KubeletError(
-        'invalid',
-        'InvalidResolvConf',
-        'a nameserver line of the resolver file is empty',
-      );
+      throw new KubeletError('invalid', 'InvalidResolvConf', 'resolv.conf has an empty nameserver line');
     }
     if (keyword === 'nameserver' && first !== undefined) servers.push(first);
-    // The same domain with and without a dot at its end is one.
+    // A trailing dot does not make another domain.
     if (keyword === 'search') {
       searches = values.filter((each) => each !== '.').map((each) => each.replace(/\.$/, ''));
     }

@@ -1,4 +1,4 @@
-// The sandbox a pod asks for, in the CRI's terms. Pure. Upstream: kuberuntime_sandbox.go.
+// Generates the CRI configuration of a pod's sandbox. Pure. Upstream: kuberuntime_sandbox.go.
 
 import { type PodSandboxConfig, type PortMapping, Protocol } from '../../api/cri/generated/runtime/v1/api.ts';
 import { criLabels } from '../../api/cri/labels.ts';
@@ -9,7 +9,11 @@ import { podUid } from '../../api/pod/pod-ref.ts';
 import { normalizeSysctl } from '../../api/pod/sysctl-name.ts';
 import { KubeletError } from '../../base/errors.ts';
 import { overheadResources, type ResourceSettings, sandboxResources } from '../container/linux-resources.ts';
-import { type SeccompSettings, sandboxSecurityContext, type Users } from '../container/security-context.ts';
+import {
+  type PodUserNamespace,
+  type SeccompSettings,
+  sandboxSecurityContext,
+} from '../container/security-context.ts';
 import { podLogDirectory } from '../paths.ts';
 import { type DnsSettings, podDns } from './dns.ts';
 import type { ResolverSettings } from './resolv-conf.ts';
@@ -20,16 +24,16 @@ export interface PodConfigSettings {
   readonly dns: DnsSettings;
   readonly resources: ResourceSettings;
   readonly seccomp: SeccompSettings;
-  /** Where links to the containers' logs lie, for who collects logs by their old names. */
+  /** The directory of the log links that log collectors watch. */
   readonly containerLogsDir: string;
   /** The node's addresses, primary first. */
   readonly hostIps: () => readonly string[];
-  /** What the node has for pods: the limit of a container that has none, where it asks for its limits. */
+  /** The node's allocatable: the default of a container's limits in the downward API. */
   readonly allocatable: () => ResourceList;
-  /** Whether mounts are to be labelled. */
+  /** Whether mounts are relabelled for SELinux. */
   readonly selinux: boolean;
   readonly gates: RuntimeGates;
-  /** The cgroup under which the runtime puts the pod's containers. */
+  /** The cgroup parent of the pod's containers. */
   readonly cgroupParent: (pod: Pod) => string;
 }
 
@@ -42,9 +46,9 @@ export interface RuntimeGates {
 interface SandboxInput {
   readonly pod: Pod;
   readonly attempt: number;
-  /** The node's resolver file. */
+  /** The content of the node's resolv.conf. */
   readonly resolver?: ResolverSettings | undefined;
-  readonly userNamespace: Users;
+  readonly userNamespace: PodUserNamespace;
 }
 
 const maxHostname = 63;
@@ -90,7 +94,7 @@ interface PodHostname {
   readonly domain: string;
 }
 
-/** What the pod is called on its network, as its hosts file says. Upstream: GeneratePodHostNameAndDomain. */
+/** The pod's hostname and domain, as in its hosts file. Upstream: GeneratePodHostNameAndDomain. */
 export function podHostname(
   pod: Pod,
   settings: {
@@ -112,7 +116,7 @@ export function podHostname(
   };
 }
 
-/** The short name, or the whole one where the pod asks for it and the kernel can hold it. */
+/** The hostname of the sandbox: the short name, or with setHostnameAsFQDN the FQDN, which the kernel limits to 64 bytes. */
 export function kernelHostname(pod: Pod, settings: Parameters<typeof podHostname>[1]): string {
   const { hostname, domain } = podHostname(pod, settings);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
@@ -134,7 +138,7 @@ function checkName(field: string, value: string, kind: string, check: (value: st
   throw new KubeletError('invalid', 'FailedCreatePodSandBox', message);
 }
 
-/** 63 characters, not ending in a dash or a dot. */
+/** At most 63 characters, without a trailing dash or dot. */
 function truncateHostname(name: string): string {
   // regex-bound: 63, as maxHostname
   return name.length <= maxHostname ? name : name.slice(0, maxHostname).replace(/[-.]+$/, '');
@@ -156,7 +160,7 @@ function portMappings(pod: Pod): CriRequest<PortMapping>[] {
   }));
 }
 
-/** A name, or without one the whole mapping, counts once per container. */
+/** Ports with the same name, or without a name the same mapping, count once per container. */
 function distinct(ports: readonly ContainerPort[]): readonly ContainerPort[] {
   const seen = new Set<string>();
   return ports.filter(({ containerPort, hostIP = '', hostPort = 0, name = '', protocol = 'TCP' }) => {

@@ -6,12 +6,12 @@ import { parseMappings, UserNamespaces, type UserNamespacesDeps } from './user-n
 
 const everything = { first: 65_536, length: 2 ** 32 - 65_536 };
 const { signal } = new AbortController();
-const onNode = { mode: 2 };
+const hostNamespace = { mode: 2 };
 const range = (hostId: number): object => ({ hostId, containerId: 0, length: 65_536 });
 const own = (hostId: number): object => ({ mode: 0, uids: [range(hostId)], gids: [range(hostId)] });
 const text = (hostId: number): string =>
   JSON.stringify({ uidMappings: [range(hostId)], gidMappings: [range(hostId)] });
-const wants = (uid: string): ReturnType<typeof aPod> => aPod({ uid, hostUsers: false });
+const withUserNamespace = (uid: string): ReturnType<typeof aPod> => aPod({ uid, hostUsers: false });
 
 function rig(
   disk: Map<string, string> = new Map(),
@@ -35,12 +35,12 @@ function rig(
   });
 }
 
-describe('who asks for nothing of its own', () => {
-  test('runs as the node', async () => {
-    expect(await rig().of(aPod(), '', signal)).toEqual(onNode);
-    expect(await rig().of(aPod({ hostUsers: true }), '', signal)).toEqual(onNode);
+describe('a pod without a user namespace', () => {
+  test("uses the node's user namespace", async () => {
+    expect(await rig().of(aPod(), '', signal)).toEqual(hostNamespace);
+    expect(await rig().of(aPod({ hostUsers: true }), '', signal)).toEqual(hostNamespace);
   });
-  test('without the gate the runtime is told nothing, and who asks is refused', async () => {
+  test('without the gate nothing is sent, and hostUsers is rejected', async () => {
     const off = rig(undefined, { enabled: false });
     expect(await off.of(aPod(), '', signal)).toBeUndefined();
     await expect(off.of(aPod({ hostUsers: true }), '', signal)).rejects.toThrow(
@@ -50,42 +50,44 @@ describe('who asks for nothing of its own', () => {
 });
 
 describe('ranges', () => {
-  test('each pod has one of its own, and keeps it', async () => {
+  test('each pod has its own and keeps it', async () => {
     const disk = new Map<string, string>();
     const users = rig(disk);
-    expect(await users.of(wants('a'), '', signal)).toEqual(own(65_536));
-    expect(await users.of(wants('b'), '', signal)).toEqual(own(131_072));
-    expect(await users.of(wants('a'), '', signal)).toEqual(own(65_536));
+    expect(await users.of(withUserNamespace('a'), '', signal)).toEqual(own(65_536));
+    expect(await users.of(withUserNamespace('b'), '', signal)).toEqual(own(131_072));
+    expect(await users.of(withUserNamespace('a'), '', signal)).toEqual(own(65_536));
     expect(disk.get('/r/pods/a/userns')).toBe(text(65_536));
   });
-  test('two at once get two', async () => {
+  test('two concurrent pods get two', async () => {
     const users = rig();
-    const got = await Promise.all(['a', 'b', 'c'].map((uid) => users.of(wants(uid), '', signal)));
+    const got = await Promise.all(['a', 'b', 'c'].map((uid) => users.of(withUserNamespace(uid), '', signal)));
     expect(got).toEqual([own(65_536), own(131_072), own(196_608)]);
   });
-  test('one that was given back is given again', async () => {
+  test('a released range is reused', async () => {
     const users = rig();
-    await users.of(wants('a'), '', signal);
+    await users.of(withUserNamespace('a'), '', signal);
     users.release('a');
-    expect(await users.of(wants('b'), '', signal)).toEqual(own(65_536));
+    expect(await users.of(withUserNamespace('b'), '', signal)).toEqual(own(65_536));
   });
-  test('the next life knows what the last one gave away', async () => {
+  test('survive a restart of the kubelet', async () => {
     const disk = new Map([
       ['/r/pods/x/userns', text(65_536)],
       ['/r/pods/y/other', ''],
     ]);
     const users = rig(disk);
-    expect(await users.of(wants('n'), '', signal)).toEqual(own(131_072));
-    expect(await users.of(wants('x'), '', signal)).toEqual(own(65_536));
+    expect(await users.of(withUserNamespace('n'), '', signal)).toEqual(own(131_072));
+    expect(await users.of(withUserNamespace('x'), '', signal)).toEqual(own(65_536));
   });
-  test('a file that makes no sense keeps everybody from getting a range, until it is gone', async () => {
+  test('an invalid file blocks all allocations until it is removed', async () => {
     const disk = new Map([['/r/pods/x/userns', '{']]);
     const users = rig(disk);
-    await expect(users.of(wants('n'), '', signal)).rejects.toThrow('user namespace mappings of pod "x"');
+    await expect(users.of(withUserNamespace('n'), '', signal)).rejects.toThrow(
+      'user namespace mappings of pod "x"',
+    );
     disk.delete('/r/pods/x/userns');
-    expect(await users.of(wants('n'), '', signal)).toEqual(own(65_536));
+    expect(await users.of(withUserNamespace('n'), '', signal)).toEqual(own(65_536));
   });
-  test('a range that could not be written down is not given', async () => {
+  test('a range that could not be stored is not allocated', async () => {
     let full = true;
     const disk = new Map<string, string>();
     const files = {
@@ -98,64 +100,80 @@ describe('ranges', () => {
       },
     };
     const users = rig(disk, { files });
-    await expect(users.of(wants('a'), '', signal)).rejects.toThrow('create user namespace: no space left');
+    await expect(users.of(withUserNamespace('a'), '', signal)).rejects.toThrow(
+      'create user namespace: no space left',
+    );
     full = false;
-    expect(await users.of(wants('b'), '', signal)).toEqual(own(65_536));
+    expect(await users.of(withUserNamespace('b'), '', signal)).toEqual(own(65_536));
   });
 });
 
-describe('what the machine keeps for pods', () => {
-  const given = async (first: number, length: number, idsPerPod = 65_536, maxPods = 2): Promise<unknown> =>
+describe('the ID range of the machine', () => {
+  const allocate = async (first: number, length: number, idsPerPod = 65_536, maxPods = 2): Promise<unknown> =>
     await rig(undefined, { idRange: async () => ({ first, length }), idsPerPod, maxPods }).of(
-      wants('a'),
+      withUserNamespace('a'),
       '',
       signal,
     );
-  test('is given from its beginning', async () => {
-    expect(await given(196_608, 131_072)).toEqual(own(196_608));
+  test('is allocated from its start', async () => {
+    expect(await allocate(196_608, 131_072)).toEqual(own(196_608));
   });
-  test('runs out', async () => {
+  test('can be exhausted', async () => {
     const users = rig(undefined, { idRange: async () => ({ first: 65_536, length: 131_072 }), maxPods: 2 });
-    for (const uid of ['a', 'b']) await users.of(wants(uid), '', signal);
-    await expect(users.of(wants('c'), '', signal)).rejects.toThrow('could not find an empty slot');
+    for (const uid of ['a', 'b']) await users.of(withUserNamespace(uid), '', signal);
+    await expect(users.of(withUserNamespace('c'), '', signal)).rejects.toThrow(
+      'could not find an empty slot',
+    );
   });
-  const bad: readonly (readonly [string, Parameters<typeof given>, string])[] = [
-    ['not in units', [65_536, 131_072, 65_537], 'is not a multiple of 65536'],
-    ['not on a boundary', [65_537, 131_072], 'kubelet user assigned ID 65537 is not a multiple of 65536'],
-    ["the node's own", [0, 131_072], 'must be greater or equal to 65536'],
-    ['a piece too much', [65_536, 131_073], 'IDs length 131073 is not a multiple of 65536'],
-    ['too few', [65_536, 65_536], 'kubelet user assigned IDs are not enough to support 2 pods'],
+  const bad: readonly (readonly [string, Parameters<typeof allocate>, string])[] = [
+    ['pod length is not a multiple of the unit', [65_536, 131_072, 65_537], 'is not a multiple of 65536'],
+    [
+      'first ID is not a multiple of the pod length',
+      [65_537, 131_072],
+      'kubelet user assigned ID 65537 is not a multiple of 65536',
+    ],
+    ["the node's own IDs", [0, 131_072], 'must be greater or equal to 65536'],
+    [
+      'length is not a multiple of the pod length',
+      [65_536, 131_073],
+      'IDs length 131073 is not a multiple of 65536',
+    ],
+    [
+      'too few IDs for maxPods',
+      [65_536, 65_536],
+      'kubelet user assigned IDs are not enough to support 2 pods',
+    ],
   ];
-  for (const [name, range, want] of bad) test(name, () => expect(given(...range)).rejects.toThrow(want));
+  for (const [name, range, want] of bad) test(name, () => expect(allocate(...range)).rejects.toThrow(want));
 });
 
-describe('runtimes that cannot', () => {
+describe('runtimes without user namespaces', () => {
   const cases: readonly (readonly [string, object[], string, string])[] = [
-    ['say so', [{ name: '', features: {} }], '', 'runtime does not support user namespaces'],
-    ['say nothing', [], '', 'runtime does not support user namespaces'],
+    ['report no support', [{ name: '', features: {} }], '', 'runtime does not support user namespaces'],
+    ['report no handlers', [], '', 'runtime does not support user namespaces'],
     [
       'of a class',
       [{ name: 'kata', features: {} }],
       'kata',
       'RuntimeClass handler "kata" does not support user namespaces',
     ],
-    ['are not known', [{ name: 'x' }], 'kata', 'the handler "kata" is not known'],
+    ['do not have the handler', [{ name: 'x' }], 'kata', 'the handler "kata" is not known'],
   ];
   for (const [name, handlers, handler, want] of cases) {
     test(name, () =>
-      expect(rig(undefined, {}, handlers).of(wants('a'), handler, signal)).rejects.toThrow(want),
+      expect(rig(undefined, {}, handlers).of(withUserNamespace('a'), handler, signal)).rejects.toThrow(want),
     );
   }
 });
 
 describe('parseMappings', () => {
   const bad: readonly (readonly [string, string, string])[] = [
-    ['no JSON', '{', 'invalid file'],
+    ['not JSON', '{', 'invalid file'],
     ['null', 'null', 'exactly one mapping'],
-    ['none', '{}', 'exactly one mapping'],
-    ['groups differ', JSON.stringify({ uidMappings: [range(65_536)] }), 'should be identical'],
-    ['below the first', text(0), 'out of range'],
-    ['past the last', text(2 ** 32), 'out of range'],
+    ['no mapping', '{}', 'exactly one mapping'],
+    ['UID and GID mappings differ', JSON.stringify({ uidMappings: [range(65_536)] }), 'should be identical'],
+    ['below the range', text(0), 'out of range'],
+    ['beyond the range', text(2 ** 32), 'out of range'],
     ['not on a boundary', text(65_537), 'wrong user namespace offset'],
     [
       'another length',
@@ -170,6 +188,6 @@ describe('parseMappings', () => {
   ];
   for (const [name, content, want] of bad)
     test(name, () => expect(() => parseMappings(content, 'u', 65_536, everything)).toThrow(want));
-  test('upstream writes the same', () =>
+  test("parses upstream's file", () =>
     expect(parseMappings(text(131_072), 'u', 65_536, everything)).toBe(131_072));
 });

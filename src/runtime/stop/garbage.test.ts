@@ -11,7 +11,7 @@ import {
   removeContainers,
   removeLogs,
   removeSandboxes,
-  withOwnLogs,
+  withUnsharedLogs,
 } from './garbage.ts';
 import { RefusedRemovals } from './refused-removals.ts';
 
@@ -20,17 +20,17 @@ const dead = (id: string, over: object = {}): ReturnType<typeof exited> =>
 const old = aSandbox({ id: asSandboxId('old'), ready: false });
 
 describe('dead containers of the whole node', () => {
-  const podOf = (name: string, ...made: readonly number[]): ObservedPod =>
+  const podOf = (name: string, ...createdAt: readonly number[]): ObservedPod =>
     anObservedPod({
       name,
       containers: [
         anObservedContainer({ createdAtMs: 100 }),
-        ...made.map((createdAtMs) => dead(`${name}-${createdAtMs}`, { createdAtMs })),
+        ...createdAt.map((createdAtMs) => dead(`${name}-${createdAtMs}`, { createdAtMs })),
       ],
     });
   const one = podOf('one', 30, 10);
   const two = podOf('two', 40, 20);
-  const gone = (pod: ObservedPod, total: number, over: object = {}): readonly string[] =>
+  const removed = (pod: ObservedPod, total: number, over: object = {}): readonly string[] =>
     computeGarbage(pod, { perContainer: -1, minAgeMs: 0, total, ...over }, 100, [one, two]).containers.map(
       ({ id }) => id,
     );
@@ -42,18 +42,29 @@ describe('dead containers of the whole node', () => {
     [2, ['one-10'], ['two-20']],
     [0, ['one-30', 'one-10'], ['two-40', 'two-20']],
   ] as const)
-    test(`${total} may stay: the oldest go first`, () =>
-      expect([gone(one, total), gone(two, total)]).toEqual([ofOne, ofTwo]));
+    test(`keeps ${total} and removes the oldest first`, () =>
+      expect([removed(one, total), removed(two, total)]).toEqual([ofOne, ofTwo]));
 
-  test('young ones stay', () => expect(gone(two, 0, { minAgeMs: 75 })).toEqual(['two-20']));
+  test('keeps containers below the minimum age', () =>
+    expect(removed(two, 0, { minAgeMs: 75 })).toEqual(['two-20']));
 });
 
 describe('computeGarbage', () => {
   const cases: readonly (readonly [string, Partial<ObservedPod>, readonly string[], readonly string[]])[] = [
-    ['all well', {}, [], []],
-    ['one dead beside the running one is kept', { containers: [anObservedContainer(), dead('c1')] }, [], []],
-    ['older dead ones go', { containers: [anObservedContainer(), dead('c1'), dead('c0')] }, ['c0'], []],
-    ['one is kept per name', { containers: [dead('c1'), dead('d1', { name: 'd' }), dead('c0')] }, ['c0'], []],
+    ['nothing to collect', {}, [], []],
+    [
+      'keeps one dead container beside the running one',
+      { containers: [anObservedContainer(), dead('c1')] },
+      [],
+      [],
+    ],
+    [
+      'removes older dead containers',
+      { containers: [anObservedContainer(), dead('c1'), dead('c0')] },
+      ['c0'],
+      [],
+    ],
+    ['keeps one per name', { containers: [dead('c1'), dead('d1', { name: 'd' }), dead('c0')] }, ['c0'], []],
     [
       'neither made nor unknown ones go',
       {
@@ -66,15 +77,15 @@ describe('computeGarbage', () => {
       [],
       [],
     ],
-    ['an empty sandbox of before goes', { sandboxes: [aSandbox(), old] }, [], ['old']],
+    ['removes an empty older sandbox', { sandboxes: [aSandbox(), old] }, [], ['old']],
     [
-      'one whose dead container is kept stays',
+      'keeps a sandbox with a dead container that is kept',
       { sandboxes: [aSandbox(), old], containers: [anObservedContainer(), dead('c1', { sandboxId: 'old' })] },
       [],
       [],
     ],
     [
-      'one whose containers go, goes with them',
+      'removes a sandbox together with its containers',
       {
         sandboxes: [aSandbox(), old],
         containers: [anObservedContainer(), dead('c1'), dead('c0', { sandboxId: 'old' })],
@@ -82,8 +93,8 @@ describe('computeGarbage', () => {
       ['c0'],
       ['old'],
     ],
-    ['the newest sandbox stays, dead or not', { sandboxes: [old], containers: [] }, [], []],
-    ['a ready one is not touched', { sandboxes: [aSandbox(), aSandbox({ id: asSandboxId('s2') })] }, [], []],
+    ['keeps the newest sandbox even if it is not ready', { sandboxes: [old], containers: [] }, [], []],
+    ['keeps a ready sandbox', { sandboxes: [aSandbox(), aSandbox({ id: asSandboxId('s2') })] }, [], []],
   ];
   for (const [name, over, containers, sandboxes] of cases) {
     test(name, () => {
@@ -95,10 +106,10 @@ describe('computeGarbage', () => {
   }
 });
 
-test('what is gone already is fine; every one is tried before the first failure is told', async () => {
-  const asked: string[] = [];
+test('tolerates missing containers and attempts all removals before it fails', async () => {
+  const calls: string[] = [];
   const answer = async (id: string | undefined, what: string): Promise<object> => {
-    asked.push(`${what} ${id}`);
+    calls.push(`${what} ${id}`);
     if (id === 'gone') throw new KubeletError('not-found', 'NOT_FOUND', 'gone');
     if (id === 'stuck') throw new KubeletError('internal', 'UNKNOWN', 'stuck');
     return {};
@@ -114,19 +125,19 @@ test('what is gone already is fine; every one is tried before the first failure 
   const deps = { cri, records: { refusedRemovals } };
   const others = [dead('gone'), dead('c0')];
   await expect(removeContainers(deps, [dead('stuck'), ...others], signal)).rejects.toThrow('stuck');
-  expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
+  expect(calls.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0']);
   const cut = { reason: 'StartError', startedAtMs: 0, message: 'failed to get task pid: context canceled' };
   const ended = [dead('stuck', cut), ...others];
-  // Refused for good: no failure, and not asked again at once.
+  // Refused for good: no failure, and not retried at once.
   expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
   expect((await removeContainers(deps, ended, signal)).map(({ id }) => id)).toEqual(['stuck']);
-  expect(asked.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0', 'remove gone', 'remove c0']);
+  expect(calls.splice(0)).toEqual(['remove stuck', 'remove gone', 'remove c0', 'remove gone', 'remove c0']);
   const sandboxes = ['gone', 'a'].map((id) => aSandbox({ id: asSandboxId(id) }));
   await removeSandboxes({ cri }, sandboxes, signal);
-  expect(asked).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);
+  expect(calls).toEqual(['stop gone', 'stop a', 'remove gone', 'remove a']);
 });
 
-test('a log goes with its container only when no other container of the pod has it', () => {
+test('a log is removed with its container only if no other container uses it', () => {
   const logPath = '/var/log/pods/p/c/0.log';
   const [never, before, other] = [
     dead('never', { logPath }),
@@ -134,11 +145,11 @@ test('a log goes with its container only when no other container of the pod has 
     dead('other', { logPath: `${logPath}.1` }),
   ];
   const seen = anObservedPod({ containers: [anObservedContainer(), before, never, other] });
-  expect(withOwnLogs(seen, [never, other])).toEqual([other]);
-  expect(withOwnLogs(seen, [before, never])).toEqual([before, never]);
+  expect(withUnsharedLogs(seen, [never, other])).toEqual([other]);
+  expect(withUnsharedLogs(seen, [before, never])).toEqual([before, never]);
 });
 
-test('as many dead ones are kept as the operator says, and young ones', () => {
+test('keeps dead containers according to the flags', () => {
   const containers = [
     dead('c3', { createdAtMs: 4_000 }),
     dead('c2', { createdAtMs: 3_000 }),
@@ -159,7 +170,7 @@ test('as many dead ones are kept as the operator says, and young ones', () => {
   expect(ids(0, 0, [anObservedContainer(), ...containers])).toEqual(['c3', 'c2', 'c1', 'c0']);
 });
 
-test('logs go with their container, rotated ones too, and only those in our directory', async () => {
+test('removes logs and rotated logs, but only in the pod log directory', async () => {
   const removed: string[] = [];
   const files = {
     listNames: async () => ['0.log', '0.log.20261115', '1.log', '10.log'],

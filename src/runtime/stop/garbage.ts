@@ -1,6 +1,6 @@
-// What of a pod's dead containers and sandboxes need not be kept. The choice is pure; the removal tolerates what is gone.
-// Upstream: kuberuntime_gc.go and removeContainerLog in kuberuntime_container.go. Invariants: the newest container of a name is never
-// removed while the pod is wanted; a sandbox is removed only after its containers.
+// Garbage collection of a pod's dead containers and sandboxes. The choice is pure; the removal tolerates what no longer exists.
+// Upstream: kuberuntime_gc.go and removeContainerLog in kuberuntime_container.go. Invariants: the newest container of a name is
+// never removed while the pod is desired; a sandbox is removed only after its containers.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import {
   latestContainer,
@@ -24,13 +24,13 @@ interface RemoveDeps {
   readonly records: { readonly refusedRemovals: RefusedRemovals };
 }
 
-/** Upstream: GCPolicy, from flags that are old but not gone. */
+/** Upstream: GCPolicy, from deprecated flags that still apply. */
 export interface GarbagePolicy {
-  /** Dead containers kept of each name; negative: all of them. */
+  /** Dead containers kept per container name; negative: all. */
   readonly perContainer: number;
-  /** Made less than this ago: kept. */
+  /** A container younger than this is kept. */
   readonly minAgeMs: number;
-  /** Dead containers kept on the whole node beside the newest of each name; negative: all of them. */
+  /** Dead containers kept on the whole node beside the newest of each name; negative: all. */
   readonly total: number;
 }
 
@@ -50,7 +50,7 @@ export function garbagePolicy(flags: GarbageFlags): GarbagePolicy {
 
 const defaultGarbagePolicy: GarbagePolicy = { perContainer: 1, minAgeMs: 0, total: -1 };
 
-/** For a pod that is still wanted: dead containers beyond those that are kept of each name, and sandboxes left empty by a newer one. */
+/** For a desired pod: the dead containers beyond the policy, and the empty sandboxes that a newer one has replaced. */
 export function computeGarbage(
   seen: ObservedPod,
   policy: GarbagePolicy = defaultGarbagePolicy,
@@ -76,8 +76,8 @@ export function computeGarbage(
   return { containers, sandboxes };
 }
 
-// differs from upstream: there even the newest dead container of a name may go, and with it what is known of its end.
-/** What is dead and replaced on the whole node, beyond how many may stay; the oldest go. */
+// differs from upstream: there even the newest dead container of a name may be removed, and its exit status is lost.
+/** The oldest dead and replaced containers of the node beyond `total`. */
 function beyondTotal(
   node: Iterable<ObservedPod>,
   { minAgeMs, total }: GarbagePolicy,
@@ -100,8 +100,8 @@ export function isEmpty(garbage: Garbage): boolean {
 }
 
 /**
- * Those that the runtime keeps: only a start that was cut off ends like that. Any other failure passes, and is thrown once
- * every one was tried.
+ * Resolves to the containers that the runtime refuses to remove, which happens only after an interrupted start. Rejects with the
+ * first other failure after all removals were attempted.
  */
 export async function removeContainers(
   { cri, records: { refusedRemovals } }: RemoveDeps,
@@ -110,14 +110,14 @@ export async function removeContainers(
 ): Promise<readonly ObservedContainer[]> {
   const remove = async (container: ObservedContainer): Promise<boolean> => {
     const { id } = container;
-    if (refusedRemovals.holds(id)) return false;
+    if (refusedRemovals.isBackingOff(id)) return false;
     try {
       await unlessGone(cri.removeContainer({ containerId: id }, { signal }));
       refusedRemovals.forget(id);
       return true;
     } catch (err) {
       if (!startWasInterrupted(container) || !isRefusal(err)) throw err;
-      refusedRemovals.note(id, err);
+      refusedRemovals.record(id, err);
       return false;
     }
   };
@@ -137,7 +137,7 @@ export async function removeSandboxes(
   rethrowFirst(
     await Promise.allSettled(
       sandboxes.map(async ({ id }) => {
-        // Stopping again is harmless and makes sure that the network was given back.
+        // Stopping again is harmless and ensures that the network was torn down.
         await unlessGone(cri.stopPodSandbox({ podSandboxId: id }, { signal }));
         await unlessGone(cri.removePodSandbox({ podSandboxId: id }, { signal }));
       }),
@@ -145,8 +145,8 @@ export async function removeSandboxes(
   );
 }
 
-/** Those whose log is nobody else's: one that never ran has the same as the one that took its place. */
-export function withOwnLogs(
+/** The containers whose log no other container uses: one that never ran shares its log with its replacement. */
+export function withUnsharedLogs(
   seen: ObservedPod,
   containers: readonly ObservedContainer[],
 ): readonly ObservedContainer[] {
@@ -156,15 +156,15 @@ export function withOwnLogs(
 }
 
 /**
- * The logs of those among the containers that never ran. A start makes the log file whatever becomes of it, and once the runtime
- * has forgotten the container its log would count as a restart.
+ * Removes the logs of the containers that never ran. A start creates the log file even if it fails, and after the container is
+ * removed its log would count as a restart.
  */
 export async function removeLogsOfNeverRan(
   node: LogNode,
   seen: ObservedPod,
   containers: readonly ObservedContainer[],
 ): Promise<void> {
-  await removeLogs(node, withOwnLogs(seen, containers.filter(neverRan)));
+  await removeLogs(node, withUnsharedLogs(seen, containers.filter(neverRan)));
 }
 
 interface LogNode {
@@ -175,7 +175,7 @@ interface LogNode {
   readonly settings: { readonly podLogsDir: string };
 }
 
-/** The logs of containers that are about to be removed, rotated ones too: no runtime does that. */
+/** Removes the logs of containers that are about to be removed, including rotated ones: no runtime does that. */
 export async function removeLogs(
   { files, settings: { podLogsDir } }: LogNode,
   containers: readonly Pick<ObservedContainer, 'logPath'>[],
@@ -183,7 +183,7 @@ export async function removeLogs(
   for (const { logPath } of containers) {
     const at = logPath.lastIndexOf('/');
     const [directory, name] = [logPath.slice(0, at), logPath.slice(at + 1)];
-    // The path comes back from a runtime that others use as well: only what lies in our directory is ours.
+    // The runtime may return paths of other clients: only those in the kubelet's directory are removed.
     if (!directory.startsWith(`${podLogsDir}/`) || name === '' || directory.includes('/../')) continue;
     const own = (await files.listNames(directory)).filter(
       (each) => each === name || each.startsWith(`${name}.`),

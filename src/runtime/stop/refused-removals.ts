@@ -1,47 +1,46 @@
-// Containers whose start was cut off and that the runtime refuses to remove: told once, asked again once in a while.
-// Invariants: bounded; one that was removed is forgotten.
+// Containers with an interrupted start that the runtime refuses to remove: logged once, retried periodically.
+// Invariants: bounded; a removed container is forgotten.
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbort, isKind } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 
-/** How long a refusal holds; upstream looks for garbage as often. */
-export const refusalHoldsMs = 60_000;
+/** Pause between two attempts; upstream collects garbage as often. */
+export const removalRetryMs = 60_000;
 
-const most = 1_000;
+const maxEntries = 1_000;
 
-/** The runtime was there, and said no. */
+/** The runtime answered and refused the call. */
 export function isRefusal(err: unknown): boolean {
   return !isAbort(err) && !isKind(err, 'unavailable') && !isKind(err, 'timeout');
 }
 
 export class RefusedRemovals {
   readonly #deps: { readonly clock: Clock; readonly log: Logger };
-  /** By ID: when it was last refused; the oldest first. */
+  /** Time of the last refusal by container ID, oldest first. */
   readonly #atMs = new Map<string, number>();
 
   constructor(deps: { readonly clock: Clock; readonly log: Logger }) {
     this.#deps = deps;
   }
 
-  note(id: string, err: unknown): void {
+  record(id: string, err: unknown): void {
     const { clock, log } = this.#deps;
-    const message =
-      'The runtime refuses to remove a container whose start was cut off; others are made beside it';
     if (!this.#atMs.delete(id)) {
-      log.warn(message, { containerID: id, err: describeError(err), askedAgainAfterMs: refusalHoldsMs });
+      const fields = { containerID: id, err: describeError(err), retryAfterMs: removalRetryMs };
+      log.warn('Runtime refuses to remove a container whose start was interrupted', fields);
     }
     this.#atMs.set(id, clock.monotonic());
     const [oldest] = this.#atMs.keys();
-    if (this.#atMs.size > most && oldest !== undefined) this.#atMs.delete(oldest);
+    if (this.#atMs.size > maxEntries && oldest !== undefined) this.#atMs.delete(oldest);
   }
 
   forget(id: string): void {
     this.#atMs.delete(id);
   }
 
-  /** Whether it need not be asked for yet. */
-  holds(id: string): boolean {
+  /** Whether the next attempt is not due yet. */
+  isBackingOff(id: string): boolean {
     const atMs = this.#atMs.get(id);
-    return atMs !== undefined && this.#deps.clock.monotonic() - atMs < refusalHoldsMs;
+    return atMs !== undefined && this.#deps.clock.monotonic() - atMs < removalRetryMs;
   }
 }

@@ -20,7 +20,7 @@ import {
   removeContainers,
   removeLogs,
   removeSandboxes,
-  withOwnLogs,
+  withUnsharedLogs,
 } from './garbage.ts';
 
 export interface PodIdentity {
@@ -75,11 +75,11 @@ export async function collectGarbage(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { clock, node, policy, records } = deps;
-  const isKept = (id: string): boolean => records.refusedRemovals.holds(id);
+  const isKept = (id: string): boolean => records.refusedRemovals.isBackingOff(id);
   const garbage = computeGarbage(seen, policy.garbage, clock.now(), policy.observed.all().values(), isKept);
   if (isEmpty(garbage)) return false;
   await unlinkLogs(node, seen, garbage.containers);
-  await removeLogs(node, withOwnLogs(seen, garbage.containers));
+  await removeLogs(node, withUnsharedLogs(seen, garbage.containers));
   const kept = await removeContainers(deps, garbage.containers, signal);
   await removeSandboxes(deps, withoutContainers(garbage.sandboxes, kept), signal);
   return true;

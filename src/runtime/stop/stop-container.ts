@@ -1,7 +1,7 @@
-// Ends one container: its preStop hook, its turn, then the signal and, after the rest of the grace period, the kill.
-// Upstream: killContainer and setTerminationGracePeriod in kuberuntime_container.go.
-// Invariants: hook, turn and signal share one grace period; there are always two seconds between SIGTERM and SIGKILL; a hook
-// that fails or takes too long never keeps the container from ending.
+// Stops one container: its preStop hook, its turn in the termination order, SIGTERM, and SIGKILL after the rest of the grace
+// period. Upstream: killContainer and setTerminationGracePeriod in kuberuntime_container.go.
+// Invariants: hook, turn and signal share one grace period; at least two seconds pass between SIGTERM and SIGKILL; a hook that
+// fails or takes too long never prevents the container from being stopped.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { LifecycleHandler, Pod } from '../../api/k8s/types.ts';
 import { findContainer } from '../../api/pod/find-container.ts';
@@ -21,24 +21,24 @@ export interface StopDeps extends HookDeps {
 }
 
 export interface StopOptions {
-  /** Undefined: nobody knows its spec any more, only what is written on its containers. */
+  /** Undefined: the spec is lost; only the annotations of the containers are known. */
   readonly pod: Pod | undefined;
-  /** Wins over what pod and containers say. */
+  /** Overrides the grace periods of pod and containers. */
   readonly graceSeconds: number | undefined;
   readonly cause?: StopCause;
-  /** Why, for the log. */
+  /** The reason, for the log. */
   readonly why: string;
-  /** What the Killing event says; that the container is stopped, unless told. */
+  /** The message of the Killing event; by default that the container is being stopped. */
   readonly message?: string;
   readonly podIp: string | undefined;
   readonly order?: TerminationOrder | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Always enough to see SIGTERM before SIGKILL. */
+/** Enough for the container to handle SIGTERM before SIGKILL. */
 const minimumGraceSeconds = 2;
 
-/** What is asked for, which may be less than the minimum: then there is no time for a hook. */
+/** The requested grace period. It may be less than the minimum: then no hook runs. */
 export function computeGraceSeconds(
   container: ObservedContainer,
   options: Pick<StopOptions, 'pod' | 'graceSeconds' | 'cause'>,
@@ -64,17 +64,17 @@ export async function stopContainer(
   const { order, pod, signal } = options;
   const spec = findContainer(pod, container.name);
   let graceSeconds = computeGraceSeconds(container, options);
-  tellKilling(deps, container, options);
+  emitKilling(deps, container, options);
   const spend = async (work: () => Promise<void>): Promise<void> => {
-    const beganMs = clock.monotonic();
+    const startedMs = clock.monotonic();
     await work();
-    graceSeconds -= Math.floor((clock.monotonic() - beganMs) / 1_000);
+    graceSeconds -= Math.floor((clock.monotonic() - startedMs) / 1_000);
   };
   const preStop = spec === undefined ? container.preStop : spec.lifecycle?.preStop;
   if (preStop !== undefined && graceSeconds > 0) {
     await spend(() => runPreStop(deps, container, preStop, graceSeconds, options));
   }
-  await spend(async () => await order?.turn(container.name, graceSeconds * 1_000, signal));
+  await spend(async () => await order?.waitForTurn(container.name, graceSeconds * 1_000, signal));
   const timeout = Math.max(graceSeconds, minimumGraceSeconds);
   deps.report.log.info('Stopping container', {
     ...(pod === undefined ? {} : { pod: podRef(pod) }),
@@ -84,7 +84,7 @@ export async function stopContainer(
     why: options.why,
   });
   await unlessGone(cri.stopContainer({ containerId: container.id, timeout }, { signal }));
-  order?.ended(container.name);
+  order?.stopped(container.name);
 }
 
 export async function unlessGone(call: Promise<unknown>): Promise<void> {
@@ -95,7 +95,7 @@ export async function unlessGone(call: Promise<unknown>): Promise<void> {
   }
 }
 
-/** A probe that fails may ask for another grace period than the pod does. */
+/** A failed probe may have a grace period of its own. */
 function probeGraceSeconds(
   { name }: ObservedContainer,
   { cause, pod }: Pick<StopOptions, 'pod' | 'cause'>,
@@ -106,7 +106,7 @@ function probeGraceSeconds(
   return cause === 'startup' ? spec?.startupProbe?.terminationGracePeriodSeconds : undefined;
 }
 
-function tellKilling(
+function emitKilling(
   { report: { events } }: StopDeps,
   { name }: ObservedContainer,
   options: StopOptions,
@@ -135,13 +135,12 @@ async function runPreStop(
   } catch (err) {
     signal.throwIfAborted();
     const isLate = isKind(err, 'timeout');
-    if (isLate)
-      deps.report.log.info('preStop hook took longer than the grace period', { ...fields, graceSeconds });
-    else deps.report.log.error('preStop hook failed', { ...fields, err });
-    // A command or a request ends with its container and has failed then; a pause has not.
+    if (isLate) deps.report.log.info('preStop hook exceeded the grace period', { ...fields, graceSeconds });
+    else deps.report.log.error('Failed to run preStop hook', { ...fields, err });
+    // An interrupted command or request has failed; an interrupted sleep has not.
     if (isLate && handler.sleep !== undefined) return;
     const fieldPath = containerFieldPath(pod, observed.name);
-    // The message may carry what the hook printed, so the event does not have it.
+    // The error may contain the hook's output, so it is not part of the event.
     const event = { type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' } as const;
     if (fieldPath !== undefined) deps.report.events.pod(pod, event, fieldPath);
   }

@@ -36,38 +36,48 @@ const graces: readonly (readonly [
   object,
   number,
 ])[] = [
-  ["the pod's", { pod: aPod({ terminationGracePeriodSeconds: 7 }), graceSeconds: undefined }, {}, 7],
-  ['that of its deletion before it', { pod: deleted(5), graceSeconds: undefined }, {}, 5],
-  ['the caller overrules all', { pod: deleted(5), graceSeconds: 3 }, {}, 3],
+  [
+    "the pod's terminationGracePeriodSeconds",
+    { pod: aPod({ terminationGracePeriodSeconds: 7 }), graceSeconds: undefined },
+    {},
+    7,
+  ],
+  ['deletionGracePeriodSeconds before it', { pod: deleted(5), graceSeconds: undefined }, {}, 5],
+  ["the caller's before all", { pod: deleted(5), graceSeconds: 3 }, {}, 3],
   ["a liveness probe's own", { pod: probed, graceSeconds: undefined, cause: 'liveness' }, {}, 40],
   ["a startup probe's own", { pod: probed, graceSeconds: undefined, cause: 'startup' }, {}, 50],
   [
-    "a probe without one takes the pod's",
+    "the pod's for a probe without its own",
     { pod: aPod(), graceSeconds: undefined, cause: 'liveness' },
     {},
     30,
   ],
   [
-    'a deletion overrules a probe',
+    'deletionGracePeriodSeconds before a probe',
     { pod: deleted(5, probed), graceSeconds: undefined, cause: 'liveness' },
     {},
     5,
   ],
-  ['another cause does not ask the probe', { pod: probed, graceSeconds: undefined, cause: 'other' }, {}, 30],
   [
-    'without a pod what is written on the container',
+    'for another cause the probe does not count',
+    { pod: probed, graceSeconds: undefined, cause: 'other' },
+    {},
+    30,
+  ],
+  [
+    "without a pod the container's annotation",
     { pod: undefined, graceSeconds: undefined },
     { terminationGraceSeconds: 9 },
     9,
   ],
   [
-    'there too that of the deletion first',
+    'without a pod the deletion annotation first',
     { pod: undefined, graceSeconds: undefined },
     { terminationGraceSeconds: 9, deletionGraceSeconds: 4 },
     4,
   ],
   [
-    'nothing is known',
+    'the minimum without any',
     { pod: undefined, graceSeconds: undefined },
     { terminationGraceSeconds: undefined },
     2,
@@ -81,9 +91,9 @@ for (const [name, options, over, want] of graces) {
 class Scene {
   readonly clock = new FakeClock();
   readonly beganMs = this.clock.monotonic();
-  /** `12s stop c 18`: what was asked of the runtime, when, with which grace period. */
+  /** `12s stop c 18`: the time, the CRI call, and its grace period. */
   readonly done: string[] = [];
-  readonly told: string[] = [];
+  readonly events: string[] = [];
   execSeconds = 0;
   execFails = false;
   stopSeconds: Record<string, number> = {};
@@ -118,7 +128,7 @@ class Scene {
         events: {
           ...noEvents,
           pod: (_pod, { type, reason, message }, path) => {
-            this.told.push(`${type} ${reason} ${path}: ${message}`);
+            this.events.push(`${type} ${reason} ${path}: ${message}`);
           },
         },
         log: silentLogger,
@@ -156,7 +166,7 @@ const hooked = (preStop: LifecycleHandler, grace = 30): Pod =>
   });
 const exec = hooked({ exec: { command: ['bye'] } });
 
-test('containers end side by side; one that is gone counts as ended, a failure is told after all were tried', async () => {
+test('stops containers in parallel, tolerates a missing one, and fails after all were attempted', async () => {
   const it = new Scene();
   it.stopSeconds = { c: 5, d: 5 };
   await expect(it.stop(undefined, ['stuck', 'gone', 'c', 'd'])).rejects.toThrow('stuck');
@@ -166,76 +176,76 @@ test('containers end side by side; one that is gone counts as ended, a failure i
   expect(it.done).toEqual(['5s stop gone 30', '5s stop c 30', '10s stop sandbox sandbox-1']);
 });
 
-test('never less than two seconds between SIGTERM and SIGKILL, not even for the caller', async () => {
+test('at least two seconds pass between SIGTERM and SIGKILL, whatever the caller requests', async () => {
   const it = new Scene();
   await it.stop(aPod({ terminationGracePeriodSeconds: 0 }), ['c']);
   await it.stop(aPod(), ['c'], { graceSeconds: 1 });
   expect(it.done).toEqual(['0s stop c 2', '0s stop c 2']);
 });
 
-test('a hook comes before the signal and takes its time from the grace period, in whole seconds', async () => {
+test('runs the hook before the signal and subtracts its whole seconds from the grace period', async () => {
   const it = new Scene();
   it.execSeconds = 4.9;
   await it.stop(exec, ['c']);
   expect(it.done).toEqual(['0s exec bye in c', '4.9s stop c 26']);
-  expect(it.told).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
+  expect(it.events).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
 });
 
-test('a hook that hangs is given up with the grace period; the two seconds stay', async () => {
+test('gives up a hanging hook after the grace period, with two seconds left for SIGTERM', async () => {
   const it = new Scene();
   it.execSeconds = 1e6;
   await it.stop(exec, ['c']);
   expect(it.done).toEqual(['0s exec bye in c', '30s stop c 2']);
-  expect(it.told).toEqual([
+  expect(it.events).toEqual([
     'Normal Killing spec.containers{c}: Stopping container c',
     'Warning FailedPreStopHook spec.containers{c}: PreStopHook failed',
   ]);
 });
 
-test('a pause that is longer than the grace period is cut short, which is no failure', async () => {
+test('interrupts a sleep that exceeds the grace period without a failure', async () => {
   const it = new Scene();
   await it.stop(aPod({ containers: [aContainer({ lifecycle: { preStop: { sleep: { seconds: 90 } } } })] }), [
     'c',
   ]);
   expect(it.done).toEqual(['30s stop c 2']);
-  expect(it.told).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
+  expect(it.events).toEqual(['Normal Killing spec.containers{c}: Stopping container c']);
 });
 
-test('a hook that fails is told without what it printed, and the container ends all the same', async () => {
+test('reports a failed hook without its output and stops the container', async () => {
   const it = new Scene();
   it.execFails = true;
   await it.stop(exec, ['c']);
   expect(it.done).toEqual(['0s exec bye in c', '0s stop c 30']);
-  expect(it.told[1]).toBe('Warning FailedPreStopHook spec.containers{c}: PreStopHook failed');
+  expect(it.events[1]).toBe('Warning FailedPreStopHook spec.containers{c}: PreStopHook failed');
 });
 
-test('no time for a hook: none is run', async () => {
+test('runs no hook without a grace period', async () => {
   const it = new Scene();
   await it.stop(hooked({ exec: { command: ['bye'] } }, 0), ['c']);
   expect(it.done).toEqual(['0s stop c 2']);
 });
 
-test('hooks by sleep and by request', async () => {
+test('runs sleep and HTTP hooks', async () => {
   const it = new Scene();
   await it.stop(hooked({ sleep: { seconds: 7 } }), ['c']);
   await it.stop(hooked({ httpGet: { path: '/bye', port: 'web' } }), ['c']);
   expect(it.done).toEqual(['7s stop c 23', '7s get 10.88.0.2:81/bye', '7s stop c 30']);
 });
 
-test('without a spec the hook that is written on the container is run, and nobody is told', async () => {
+test('runs the hook recorded on the container if the spec is lost, without events', async () => {
   const it = new Scene();
   const preStop = { exec: { command: ['bye'] } };
   const container = anObservedContainer({ id: asContainerId('c'), preStop });
   const { signal } = it.abort;
   const options = { pod: undefined, graceSeconds: undefined, why: 'test', podIp: undefined, signal };
   await it.clock.until(stopContainers(it.deps, [container], options), 60_000);
-  expect([it.done, it.told]).toEqual([['0s exec bye in c', '0s stop c 30'], []]);
+  expect([it.done, it.events]).toEqual([['0s exec bye in c', '0s stop c 30'], []]);
 });
 
-test('what the event says may be told', async () => {
+test('uses the given message for the Killing event', async () => {
   const it = new Scene();
   await it.stop(aPod(), ['c'], { message: 'Container c failed liveness probe, will be restarted' });
-  expect(it.told).toEqual([
+  expect(it.events).toEqual([
     'Normal Killing spec.containers{c}: Container c failed liveness probe, will be restarted',
   ]);
 });
@@ -246,27 +256,27 @@ const sided = aPod({
   containers: [aContainer({ name: 'a' }), aContainer({ name: 'b' })],
 });
 
-test('sidecars end after the regular containers, the last one first', async () => {
+test('stops sidecars after the regular containers, the last one first', async () => {
   const it = new Scene();
   it.stopSeconds = { a: 3, b: 5, s2: 2 };
   await it.stop(sided, ['s1', 's2', 'a', 'b']);
   expect(it.done).toEqual(['0s stop a 30', '0s stop b 30', '5s stop s2 25', '7s stop s1 23']);
 });
 
-test('sidecars wait for what runs only', async () => {
+test('sidecars wait only for running containers', async () => {
   const it = new Scene();
   await it.stop(sided, ['s1', 's2']);
   expect(it.done.toSorted()).toEqual(['0s stop s1 30', '0s stop s2 30']);
 });
 
-test('a container that ignores SIGTERM takes the time of the sidecars; they have their two seconds', async () => {
+test('a container that ignores SIGTERM leaves the sidecars two seconds', async () => {
   const it = new Scene();
   it.stopSeconds = { a: 31 };
   await it.stop(sided, ['s1', 's2', 'a']);
   expect(it.done).toEqual(['0s stop a 30', '30s stop s1 2', '30s stop s2 2']);
 });
 
-test('given up in the middle: nobody is stopped after it', async () => {
+test('stops nothing more after an abort', async () => {
   const it = new Scene();
   it.stopSeconds = { a: 20 };
   const work = it.stop(sided, ['s1', 'a']);

@@ -1,6 +1,6 @@
-// Ends containers and sandboxes of a pod. Upstream: kuberuntime_manager.go killPodWithSyncResult.
-// Invariants: containers of a pod end side by side, sidecars after the others, the sandbox only after them; what is already
-// gone counts as ended.
+// Stops the containers and sandboxes of a pod. Upstream: kuberuntime_manager.go killPodWithSyncResult.
+// Invariants: a pod's containers are stopped in parallel, sidecars after the others, sandboxes last; a container or sandbox that
+// no longer exists counts as stopped.
 import type { CriRuntime } from '../../api/cri/runtime.ts';
 import type { Pod } from '../../api/k8s/types.ts';
 import { type ObservedContainer, type ObservedPod, readySandbox } from '../../api/pod/observed.ts';
@@ -36,7 +36,7 @@ export async function stopPod(
   await stopSandboxes(deps, seen, signal);
 }
 
-/** Resolves when all have ended; rejects with the first failure once every one was tried. */
+/** Resolves when all are stopped; rejects with the first failure after all were attempted. */
 export async function stopContainers(
   deps: StopDeps,
   containers: readonly ObservedContainer[],

@@ -1,13 +1,13 @@
-// In which order the containers of a pod that ends are told to: sidecars after all regular containers, and among themselves
-// in the reverse of the order in which they started. Upstream: kuberuntime_termination_order.go.
-// Invariant: nobody waits longer than its grace period; what does not run is waited for by nobody.
+// The order in which the containers of a terminating pod are stopped: sidecars after all regular containers, and among themselves
+// in the reverse order of their start. Upstream: kuberuntime_termination_order.go.
+// Invariant: no container waits longer than its grace period, or for a container that does not run.
 import type { Pod } from '../../api/k8s/types.ts';
 import { isSidecar } from '../../api/pod/restart-policy.ts';
 import type { Clock } from '../../base/clock.ts';
 
 export class TerminationOrder {
   readonly #clock: Clock;
-  /** By sidecar: the containers that have to have ended before it is told to. */
+  /** By sidecar: the containers that have to be stopped before it. */
   readonly #before: ReadonlyMap<string, readonly string[]>;
   readonly #running: Set<string>;
   readonly #waiting = new Set<() => void>();
@@ -18,27 +18,27 @@ export class TerminationOrder {
     this.#running = new Set(running);
   }
 
-  ended(name: string): void {
+  stopped(name: string): void {
     this.#running.delete(name);
-    for (const look of this.#waiting) look();
+    for (const check of this.#waiting) check();
   }
 
   /** Resolves when it is this container's turn, or after `withinMs`. */
-  async turn(name: string, withinMs: number, signal: AbortSignal): Promise<void> {
+  async waitForTurn(name: string, withinMs: number, signal: AbortSignal): Promise<void> {
     const before = this.#before.get(name) ?? [];
     const isTurn = (): boolean => !before.some((each) => this.#running.has(each));
     if (isTurn() || withinMs <= 0) return;
     const wait = new AbortController();
-    const look = (): void => {
+    const check = (): void => {
       if (isTurn()) wait.abort();
     };
-    this.#waiting.add(look);
+    this.#waiting.add(check);
     try {
       await this.#clock.sleep(withinMs, AbortSignal.any([signal, wait.signal]));
     } catch (err) {
       if (!wait.signal.aborted) throw err;
     } finally {
-      this.#waiting.delete(look);
+      this.#waiting.delete(check);
     }
     signal.throwIfAborted();
   }
