@@ -1,4 +1,4 @@
-// CredentialProviderConfig kubelet.config.k8s.io/v1 as a table: the programs that know credentials for images.
+// CredentialProviderConfig kubelet.config.k8s.io/v1 as a table: plugins that provide image pull credentials.
 // Upstream: staging/src/k8s.io/kubelet/config/v1.
 import {
   boolean,
@@ -21,22 +21,22 @@ export const credentialApiVersions = [
 export const credentialProviderConfig = {
   providers: objects(
     {
-      name: text({ required: true, doc: 'Name of the program in --image-credential-provider-bin-dir.' }),
+      name: text({ required: true, doc: 'File name of the plugin in --image-credential-provider-bin-dir.' }),
       matchImages: strings({
         required: true,
-        doc: 'Images the program is asked about: a host, with * for a part of its name, and optionally port and path prefix.',
+        doc: 'Images that the plugin provides credentials for: a host, with * for a part of its name, and optionally a port and a path prefix.',
       }),
       defaultCacheDuration: optional(
-        duration({ required: true, doc: 'How long an answer is kept that does not say so itself.' }),
+        duration({ required: true, doc: 'How long a response without a cache duration is cached.' }),
       ),
-      apiVersion: text({ required: true, doc: 'Version in which the program is spoken to.' }),
-      args: strings({ doc: 'Arguments of the program.' }),
+      apiVersion: text({ required: true, doc: 'API version of requests to the plugin.' }),
+      args: strings({ doc: 'Arguments of the plugin.' }),
       env: objects(
         {
           name: text({ required: true, doc: 'Name of the variable.' }),
           value: text({ required: true, doc: 'Value of the variable.' }),
         },
-        { doc: "Variables added to the kubelet's own environment." },
+        { doc: "Environment variables, added to the kubelet's own." },
       ),
       tokenAttributes: optional(
         object(
@@ -44,26 +44,29 @@ export const credentialProviderConfig = {
             serviceAccountTokenAudience: text({ required: true, doc: 'Audience of the token.' }),
             cacheType: choice(['ServiceAccount', 'Token'], {
               required: true,
-              doc: 'Whether an answer is kept for the service account, or only for the very token.',
+              doc: 'Whether a response is cached per service account or per token.',
             }),
             requireServiceAccount: optional(
-              boolean({ required: true, doc: 'Ask the program only for pods with a service account.' }),
+              boolean({ required: true, doc: 'Run the plugin only for pods with a service account.' }),
             ),
             requiredServiceAccountAnnotationKeys: strings({
-              doc: 'Annotations that the service account must have; they are passed on.',
+              doc: 'Annotations that the service account must have. They are passed to the plugin.',
             }),
             optionalServiceAccountAnnotationKeys: strings({
-              doc: 'Annotations of the service account that are passed on where present.',
+              doc: 'Annotations of the service account that are passed to the plugin if present.',
             }),
           },
           {
             gate: 'KubeletServiceAccountTokenForCredentialProviders',
-            doc: "Give the program a token of the pod's service account.",
+            doc: "Pass a token of the pod's service account to the plugin.",
           },
         ),
       ),
     },
-    { required: true, doc: 'The programs. Where several match, the answers add up, the earlier first.' },
+    {
+      required: true,
+      doc: 'The plugins. If several match an image, their credentials are tried in this order.',
+    },
   ),
 };
 

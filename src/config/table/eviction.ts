@@ -1,4 +1,4 @@
-// Settings of eviction, kernel, gates and swap: evictionHard … memorySwap, in upstream's order.
+// The fields evictionHard to memorySwap, in upstream's order: eviction, kernel settings, feature gates and swap.
 import { missing, noneUpstream, noneYet, partly } from '../effect.ts';
 import { boolean, booleanMap, choice, duration, int32, object, stringMap } from '../schema.ts';
 
@@ -15,42 +15,42 @@ export const eviction = {
     fileDefault: defaultEvictionHard,
     flag: { name: 'eviction-hard', type: 'thresholds' },
     effect: partly('the thresholds count only in allocatable; pods are not evicted'),
-    doc: 'Thresholds that evict pods at once, signal to quantity or percentage. A threshold of 0% or 100% is off.',
+    doc: 'Thresholds that trigger eviction at once: signal to quantity or percentage. 0% or 100% disables a threshold.',
   }),
   evictionSoft: stringMap({
     flag: { name: 'eviction-soft', type: 'thresholds' },
     effect: noneYet(missing.eviction),
-    doc: 'Thresholds that evict pods when they stay crossed for their grace period.',
+    doc: 'Thresholds that trigger eviction when they stay crossed for their grace period.',
   }),
   evictionSoftGracePeriod: stringMap({
     flag: 'eviction-soft-grace-period',
     effect: noneYet(missing.eviction),
-    doc: 'Grace period of each soft threshold, signal to duration. Every soft threshold needs one.',
+    doc: 'Grace period of each soft threshold: signal to duration. Every soft threshold needs one.',
   }),
   evictionPressureTransitionPeriod: duration({
     default: '5m',
     flag: 'eviction-pressure-transition-period',
     effect: noneYet(missing.eviction),
-    doc: 'How long a pressure condition stays after its threshold is no longer crossed.',
+    doc: 'How long a pressure condition is reported after its threshold is no longer crossed.',
   }),
   evictionMaxPodGracePeriod: int32({
     flag: 'eviction-max-pod-grace-period',
     effect: noneYet(missing.eviction),
-    doc: 'Most seconds a pod gets to end on a soft eviction. Negative is what the pod itself asks for.',
+    doc: 'Maximum termination grace period of a soft eviction in seconds. Negative means the grace period of the pod.',
   }),
   evictionMinimumReclaim: stringMap({
     flag: 'eviction-minimum-reclaim',
     effect: noneYet(missing.eviction),
-    doc: 'How much beyond the threshold an eviction sets free, signal to quantity or percentage.',
+    doc: 'How much an eviction reclaims beyond the threshold: signal to quantity or percentage.',
   }),
   mergeDefaultEvictionSettings: boolean({
     keepsZero: true,
-    doc: 'Keep the default hard thresholds of signals that evictionHard does not name. When false, naming one drops the defaults of all others.',
+    doc: 'Keep the default hard thresholds of signals that evictionHard does not set. If false, setting one drops the defaults of all others.',
   }),
   podsPerCore: int32({
     flag: 'pods-per-core',
     min: 0,
-    doc: 'How many pods each core may carry, never more than maxPods in total. 0 is no such limit.',
+    doc: 'Maximum number of pods per core, limited by maxPods in total. 0 means no such limit.',
   }),
   enableControllerAttachDetach: boolean({
     default: true,
@@ -59,18 +59,18 @@ export const eviction = {
     effect: partly(
       'the kubelet never attaches volumes itself; false changes only the annotation of the Node',
     ),
-    doc: 'Leave attaching and detaching of volumes to the controller. CSI volumes need this.',
+    doc: 'Leave attaching and detaching of volumes to the attach/detach controller. CSI volumes need this.',
   }),
   protectKernelDefaults: boolean({
     flag: 'protect-kernel-defaults',
-    doc: 'Refuse to start when kernel settings are not as expected, instead of changing them.',
+    doc: 'Fail to start if kernel settings differ from the expected ones, instead of changing them.',
   }),
   makeIPTablesUtilChains: boolean({
     default: true,
     keepsZero: true,
     flag: 'make-iptables-util-chains',
     effect: noneYet('KUBE-IPTABLES-HINT chain'),
-    doc: 'Keep the KUBE-IPTABLES-HINT chain, which tells others which iptables this host uses.',
+    doc: 'Maintain the KUBE-IPTABLES-HINT chain, which shows other components the iptables mode of this host.',
   }),
   iptablesMasqueradeBit: int32({
     default: 14,
@@ -90,20 +90,20 @@ export const eviction = {
   }),
   featureGates: booleanMap({
     flag: 'feature-gates',
-    doc: 'Feature gates to switch on or off. File, drop-ins and flags add up.',
+    doc: 'Feature gates to enable or disable. File, drop-ins and flags are merged.',
   }),
   failSwapOn: boolean({
     default: true,
     keepsZero: true,
     flag: 'fail-swap-on',
-    doc: 'Refuse to start while swap is on.',
+    doc: 'Fail to start if swap is enabled.',
   }),
   memorySwap: object(
     {
       swapBehavior: choice(['', 'NoSwap', 'LimitedSwap'], {
         gate: 'NodeSwap',
         defaultNote: 'empty means NoSwap',
-        doc: 'NoSwap keeps pods out of swap. LimitedSwap lets a Burstable container use swap in proportion to its memory request.',
+        doc: 'NoSwap: pods cannot use swap. LimitedSwap: Burstable containers can use swap in proportion to their memory request.',
       }),
     },
     { doc: 'Swap for pods.' },

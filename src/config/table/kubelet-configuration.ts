@@ -1,4 +1,4 @@
-// KubeletConfiguration kubelet.config.k8s.io/v1beta1 as a table: 123 fields in upstream's order, which is the order of /configz.
+// KubeletConfiguration kubelet.config.k8s.io/v1beta1 as a table: 123 fields in upstream's order, which /configz shares.
 // Upstream: staging/src/k8s.io/kubelet/config/v1beta1, pkg/kubelet/apis/config/v1beta1/defaults.go.
 import type { InferConfig } from '../schema.ts';
 import { eviction } from './eviction.ts';

@@ -1,35 +1,35 @@
-// The flags that are no fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
+// The flags that are not fields of KubeletConfiguration. Upstream: cmd/kubelet/app/options (KubeletFlags and global flags).
 import { noneYet } from '../effect.ts';
 import { boolean, duration, type InferConfig, int32, stringMap, text } from '../schema.ts';
 import { cadvisorFlags } from './cadvisor-flags.ts';
 
-const goneWithEviction = 'Eviction thresholds (evictionHard, evictionSoft) replace it.';
+const useEviction = 'Use evictionHard or evictionSoft instead.';
 
 export const kubeletFlags = {
   allowGetStreams: boolean({
     flag: { name: 'allow-get-streams', deprecated: false, own: true },
-    doc: "Let GET requests run commands, attach and forward ports with the verb get on nodes/proxy, as upstream's kubelet does. Otherwise they need the verb create.",
+    doc: "Allow exec, attach and port-forward by GET requests with the verb get on nodes/proxy, as upstream's kubelet does. Otherwise they need the verb create.",
   }),
   bootstrapKubeconfig: text({
     flag: { name: 'bootstrap-kubeconfig', deprecated: false },
-    doc: 'Kubeconfig with which a client certificate is requested when --kubeconfig does not exist yet. The result is written to --kubeconfig, its key and certificate to --cert-dir.',
+    doc: 'Kubeconfig for requesting the client certificate if --kubeconfig does not exist. The kubelet writes the resulting kubeconfig to --kubeconfig, and key and certificate to --cert-dir.',
   }),
   certDir: text({
     default: '/var/lib/kubelet/pki',
     flag: { name: 'cert-dir', deprecated: false },
-    doc: 'Directory of certificates that the kubelet obtains or makes.',
+    doc: 'Directory of the certificates that the kubelet obtains or creates.',
   }),
   cloudProvider: text({
     flag: { name: 'cloud-provider', deprecated: false },
-    doc: 'external, when a cloud controller manager finishes the Node; empty when there is no cloud.',
+    doc: 'external if a cloud controller manager initializes the Node; empty without a cloud provider.',
   }),
   config: text({
     flag: { name: 'config', deprecated: false },
-    doc: 'Configuration file (KubeletConfiguration, YAML or JSON). Flags on the command line win over it.',
+    doc: 'Configuration file (KubeletConfiguration, YAML or JSON). Flags take precedence.',
   }),
   configDir: text({
     flag: { name: 'config-dir', deprecated: false },
-    doc: 'Directory of drop-ins: every *.conf file in it, in lexical order, is merged over --config.',
+    doc: 'Directory of drop-ins: every *.conf file in it is merged over --config, in lexical order.',
   }),
   enableHeapSnapshots: boolean({
     flag: { name: 'enable-heap-snapshots', deprecated: false, own: true },
@@ -37,27 +37,27 @@ export const kubeletFlags = {
   }),
   exitOnLockContention: boolean({
     flag: { name: 'exit-on-lock-contention', deprecated: false },
-    doc: 'Exit when another process touches --lock-file.',
+    doc: 'Exit if another process opens, moves or deletes --lock-file.',
   }),
   experimentalAllocatableIgnoreEviction: boolean({
     flag: {
       name: 'experimental-allocatable-ignore-eviction',
-      deprecated: 'It goes away without replacement.',
+      deprecated: 'It will be removed without replacement.',
     },
-    doc: 'Leave hard eviction thresholds out of the computation of allocatable.',
+    doc: 'Ignore hard eviction thresholds in the computation of allocatable.',
   }),
   experimentalMounterPath: text({
-    flag: { name: 'experimental-mounter-path', deprecated: 'It goes away; CSI drivers replace it.' },
+    flag: { name: 'experimental-mounter-path', deprecated: 'It will be removed; use CSI drivers instead.' },
     effect: noneYet('mounting by an external program'),
-    doc: 'Program to use instead of mount.',
+    doc: 'Path of a program to use instead of mount.',
   }),
   hostnameOverride: text({
     flag: { name: 'hostname-override', deprecated: false },
-    doc: 'Name of the node, instead of the host name.',
+    doc: 'Node name to use instead of the host name.',
   }),
   imageCredentialProviderBinDir: text({
     flag: { name: 'image-credential-provider-bin-dir', deprecated: false },
-    doc: 'Directory of the credential provider programs.',
+    doc: 'Directory of the credential provider plugins.',
   }),
   imageCredentialProviderConfig: text({
     flag: { name: 'image-credential-provider-config', deprecated: false },
@@ -65,40 +65,40 @@ export const kubeletFlags = {
   }),
   kubeconfig: text({
     flag: { name: 'kubeconfig', deprecated: false },
-    doc: 'How to reach the API server. Without it the kubelet runs alone, on static pods.',
+    doc: 'Kubeconfig of the API server. Without it the kubelet runs in standalone mode, with static pods only.',
   }),
   lockFile: text({
     flag: { name: 'lock-file', deprecated: false },
-    doc: 'File that only one kubelet at a time may hold.',
+    doc: 'File that the kubelet locks, so that only one kubelet runs at a time.',
   }),
   maximumDeadContainers: int32({
     default: -1,
-    flag: { name: 'maximum-dead-containers', deprecated: goneWithEviction },
-    doc: 'How many dead containers are kept on the node in total. Negative is no limit.',
+    flag: { name: 'maximum-dead-containers', deprecated: useEviction },
+    doc: 'Maximum number of dead containers on the node. Negative means no limit.',
   }),
   maximumDeadContainersPerContainer: int32({
     default: 1,
-    flag: { name: 'maximum-dead-containers-per-container', deprecated: goneWithEviction },
-    doc: 'How many dead instances of each container are kept.',
+    flag: { name: 'maximum-dead-containers-per-container', deprecated: useEviction },
+    doc: 'Maximum number of dead instances of each container.',
   }),
   minimumContainerTTLDuration: duration({
-    flag: { name: 'minimum-container-ttl-duration', deprecated: goneWithEviction },
-    doc: 'A container dead for less than this is kept.',
+    flag: { name: 'minimum-container-ttl-duration', deprecated: useEviction },
+    doc: 'Minimum age of a dead container before it is garbage-collected.',
   }),
   nodeIP: text({
     flag: { name: 'node-ip', deprecated: false },
-    doc: 'IP address of the node, or two of different families separated by a comma. 0.0.0.0 or :: prefers that family.',
+    doc: 'IP address of the node, or two of different families separated by a comma. 0.0.0.0 or :: selects that family.',
   }),
   nodeLabels: stringMap({
     flag: { name: 'node-labels', type: 'labels', deprecated: false },
-    doc: 'Labels the Node gets when it is registered. In the kubernetes.io and k8s.io namespaces only the well-known node labels and those under kubelet.kubernetes.io and node.kubernetes.io are allowed.',
+    doc: 'Labels of the Node when it is registered. In the kubernetes.io and k8s.io namespaces only the well-known node labels and those under kubelet.kubernetes.io and node.kubernetes.io are allowed.',
   }),
   podInfraContainerImage: text({
     flag: {
       name: 'pod-infra-container-image',
-      deprecated: 'The container runtime is asked for its sandbox image.',
+      deprecated: 'The container runtime reports its sandbox image.',
     },
-    doc: 'Sandbox image that image collection leaves alone.',
+    doc: 'Sandbox image that image garbage collection keeps.',
   }),
   rootDir: text({
     default: '/var/lib/kubelet',
@@ -107,15 +107,15 @@ export const kubeletFlags = {
   }),
   runtimeCgroups: text({
     flag: { name: 'runtime-cgroups', deprecated: false },
-    doc: 'Absolute name of the cgroup the container runtime runs in.',
+    doc: 'Absolute name of the cgroup that the container runtime runs in.',
   }),
   seccompDefault: boolean({
     flag: { name: 'seccomp-default', shownType: 'RuntimeDefault', deprecated: false },
-    doc: 'Run containers that ask for no seccomp profile under RuntimeDefault, whatever the file says.',
+    doc: 'Run containers without a seccomp profile under RuntimeDefault. Takes precedence over the field of the same name.',
   }),
   version: text({
     flag: { name: 'version', type: 'version', deprecated: false },
-    doc: 'Print the version and exit; =raw prints all that is known about the build.',
+    doc: 'Print the version and exit; --version=raw prints all build information.',
   }),
   help: boolean({
     flag: { name: 'help', short: 'h', deprecated: false },

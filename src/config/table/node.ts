@@ -1,4 +1,4 @@
-// Settings of rates, health, node status and image collection: registryPullQPS … volumeStatsAggPeriod, in upstream's order.
+// The fields registryPullQPS to volumeStatsAggPeriod, in upstream's order: rates, health, DNS, node status, image garbage collection.
 import { missing, noneHere, noneYet } from '../effect.ts';
 import { boolean, choice, duration, int32, strings, text } from '../schema.ts';
 
@@ -15,41 +15,41 @@ export const node = {
     keepsZero: true,
     flag: 'registry-qps',
     min: 0,
-    doc: 'Image pulls per second. 0 is unlimited.',
+    doc: 'Image pulls per second. 0 means unlimited.',
   }),
   registryBurst: int32({
     default: 10,
     flag: 'registry-burst',
     min: 0,
-    doc: 'Image pulls that may start at once before registryPullQPS holds them back. Unused when that is 0.',
+    doc: 'Burst of image pulls above registryPullQPS. Unused if that is 0.',
   }),
   imagePullCredentialsVerificationPolicy: choice(['', ...imagePullVerificationPolicies], {
     gate: 'KubeletEnsureSecretPulledImages',
     defaultNote: 'NeverVerifyPreloadedImages when the gate is on',
-    doc: 'Whether a pod must prove its right to an image that is already on the node. NeverVerify: never; NeverVerifyPreloadedImages: only for images this kubelet pulled; NeverVerifyAllowlistedImages: the same, but of the images others brought only the allowlist is exempt; AlwaysVerify: always.',
+    doc: 'Whether a pod needs valid pull credentials for an image that is already on the node. NeverVerify: never; NeverVerifyPreloadedImages: only for images that this kubelet pulled; NeverVerifyAllowlistedImages: the same, but of the preloaded images only the allowlist is exempt; AlwaysVerify: always.',
   }),
   preloadedImagesVerificationAllowlist: strings({
     gate: 'KubeletEnsureSecretPulledImages',
-    doc: 'Images exempt under NeverVerifyAllowlistedImages, without tag or digest. A last segment "/*" stands for everything below.',
+    doc: 'Images exempt under NeverVerifyAllowlistedImages, without tag or digest. A trailing "/*" matches everything below.',
   }),
   eventRecordQPS: int32({
     default: 50,
     keepsZero: true,
     flag: 'event-qps',
     min: 0,
-    doc: 'Events sent per second. 0 is unlimited.',
+    doc: 'Events sent per second. 0 means unlimited.',
   }),
   eventBurst: int32({
     default: 100,
     flag: 'event-burst',
     min: 0,
-    doc: 'Events that may be sent at once before eventRecordQPS holds them back. Unused when that is 0.',
+    doc: 'Burst of events above eventRecordQPS. Unused if that is 0.',
   }),
   enableDebuggingHandlers: boolean({
     default: true,
     keepsZero: true,
     flag: 'enable-debugging-handlers',
-    doc: 'Serve run, exec, attach, port forwarding, container logs and the other endpoints that reach into pods.',
+    doc: 'Serve run, exec, attach, port-forward, container logs and the other debugging endpoints.',
   }),
   enableContentionProfiling: boolean({
     flag: 'contention-profiling',
@@ -62,7 +62,7 @@ export const node = {
     flag: 'healthz-port',
     min: 0,
     max: 65535,
-    doc: 'Port of the plain health endpoint. 0 is off.',
+    doc: 'Port of the health endpoint, which is served without TLS. 0 disables it.',
   }),
   healthzBindAddress: text({
     default: '127.0.0.1',
@@ -79,42 +79,42 @@ export const node = {
   }),
   clusterDomain: text({
     flag: 'cluster-domain',
-    doc: "DNS domain of the cluster, searched by every container before the host's own search domains.",
+    doc: "DNS domain of the cluster. Containers search it before the host's search domains.",
   }),
   clusterDNS: strings({
     flag: 'cluster-dns',
-    doc: 'IP addresses of the cluster DNS servers, given to pods with dnsPolicy ClusterFirst. All must answer alike.',
+    doc: 'IP addresses of the cluster DNS servers, for pods with dnsPolicy ClusterFirst. All of them must serve the same records.',
   }),
   streamingConnectionIdleTimeout: duration({
     default: '4h',
     flag: 'streaming-connection-idle-timeout',
-    doc: 'How long a stream of exec, attach or port-forward may pass no byte before it is closed.',
+    doc: 'How long an exec, attach or port-forward stream may be idle before it is closed.',
   }),
   nodeStatusUpdateFrequency: duration({
     default: '10s',
     flag: 'node-status-update-frequency',
-    doc: 'How often the node status is computed; it is sent when it changed.',
+    doc: 'How often the node status is computed. It is reported if it changed.',
   }),
   nodeStatusReportFrequency: duration({
     default: '5m',
-    defaultNote: 'nodeStatusUpdateFrequency, where the same file sets that',
-    doc: 'How often an unchanged node status is sent all the same.',
+    defaultNote: 'nodeStatusUpdateFrequency, if the same file sets that',
+    doc: 'How often an unchanged node status is reported.',
   }),
   nodeLeaseDurationSeconds: int32({
     default: 40,
     min: 1,
-    doc: "Seconds for which a renewal of the node's lease holds. It is renewed every quarter of that.",
+    doc: 'Duration of the node lease in seconds. The kubelet renews it every quarter of that.',
   }),
   imageMinimumGCAge: duration({
     default: '2m',
     flag: 'minimum-image-ttl-duration',
     effect: noneYet(missing.imageGc),
-    doc: 'An unused image younger than this is not removed.',
+    doc: 'Minimum age of an unused image before it is garbage-collected.',
   }),
   imageMaximumGCAge: duration({
     gate: 'ImageMaximumGCAge',
     effect: noneYet(missing.imageGc),
-    doc: 'An image unused for longer than this is removed even when there is room. 0s is off.',
+    doc: 'An image that is unused for longer than this is garbage-collected regardless of disk usage. 0s disables this.',
   }),
   imageGCHighThresholdPercent: int32({
     default: 85,
@@ -123,7 +123,7 @@ export const node = {
     min: 0,
     max: 100,
     effect: noneYet(missing.imageGc),
-    doc: 'Percent of disk usage from which images are removed. 100 switches this off.',
+    doc: 'Percentage of disk usage above which image garbage collection runs. 100 disables it.',
   }),
   imageGCLowThresholdPercent: int32({
     default: 80,
@@ -132,11 +132,11 @@ export const node = {
     min: 0,
     max: 100,
     effect: noneYet(missing.imageGc),
-    doc: 'Percent of disk usage down to which images are removed. Must be below imageGCHighThresholdPercent.',
+    doc: 'Percentage of disk usage down to which image garbage collection frees space. Must be below imageGCHighThresholdPercent.',
   }),
   volumeStatsAggPeriod: duration({
     default: '1m',
     flag: 'volume-stats-agg-period',
-    doc: 'How often the disk usage of volumes is measured. A negative span switches it off.',
+    doc: 'How often the disk usage of volumes is measured. A negative duration disables it.',
   }),
 };

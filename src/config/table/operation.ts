@@ -1,4 +1,4 @@
-// Settings of logging, shutdown, registration and the runtime: logging … userNamespaces, in upstream's order.
+// The fields logging to userNamespaces, in upstream's order: logging, shutdown, registration, tracing and the container runtime.
 import { missing, noneYet, partly } from '../effect.ts';
 import {
   boolean,
@@ -23,14 +23,14 @@ const outputRouting = (format: 'text' | 'json') => ({
     flag: `log-${format}-split-stream`,
     gate: 'LoggingAlphaOptions',
     effect: noneYet(missing.logOutput),
-    doc: `In the ${format} format, write errors to stderr and the rest to stdout.`,
+    doc: `In the ${format} format, write errors to stderr and info messages to stdout.`,
   }),
   infoBufferSize: quantity({
     keepsZero: true,
     flag: `log-${format}-info-buffer-size`,
     gate: 'LoggingAlphaOptions',
     effect: noneYet(missing.logOutput),
-    doc: `In the ${format} format with split streams, how many bytes of information may wait in a buffer.`,
+    doc: `In the ${format} format with split streams, the size of the buffer for info messages.`,
   }),
 });
 
@@ -39,7 +39,7 @@ const taintFields = {
   value: text({ doc: 'Value of the taint.' }),
   effect: choice(['NoSchedule', 'PreferNoSchedule', 'NoExecute'], {
     required: true,
-    doc: 'What the taint does.',
+    doc: 'Effect of the taint.',
   }),
   timeAdded: optional(timestamp({ doc: 'Must not be set here.' })),
 };
@@ -50,7 +50,7 @@ export const operation = {
       format: choice(['text', 'json'], {
         default: 'text',
         flag: 'logging-format',
-        doc: 'Form of the log. json needs the gate LoggingBetaOptions, which is on.',
+        doc: 'Format of the log. json needs the gate LoggingBetaOptions, which is on by default.',
       }),
       flushFrequency: time({
         default: '5s',
@@ -58,23 +58,26 @@ export const operation = {
         required: true,
         flag: { name: 'log-flush-frequency', deprecated: false },
         effect: noneYet(missing.logOutput),
-        doc: 'Longest time between two flushes of buffered lines. A bare number is nanoseconds.',
+        doc: 'Maximum time between flushes of buffered lines. A bare number means nanoseconds.',
       }),
       verbosity: uint32({
         required: true,
         max: 2147483647,
         flag: { name: 'v', short: 'v', type: 'level', deprecated: false },
-        doc: 'How much is logged; higher is more.',
+        doc: 'Log verbosity; higher numbers log more.',
       }),
       vmodule: objects(
         {
-          filePattern: text({ required: true, doc: 'Name of a source file without its suffix, or a glob.' }),
+          filePattern: text({
+            required: true,
+            doc: 'Name of a source file without suffix, or a glob pattern.',
+          }),
           verbosity: uint32({ required: true, max: 2147483647, doc: 'Verbosity for the files that match.' }),
         },
         {
           flag: { name: 'vmodule', type: 'vmodule', deprecated: false },
           effect: noneYet('log verbosity by file'),
-          doc: 'Verbosity by file, only for the text format.',
+          doc: 'Log verbosity by file, for the text format only.',
         },
       ),
       options: object(
@@ -85,7 +88,7 @@ export const operation = {
         { doc: 'Options by format.' },
       ),
     },
-    { doc: 'What the kubelet logs, and how.' },
+    { doc: 'Logging.' },
   ),
   enableSystemLogHandler: boolean({
     default: true,
@@ -95,27 +98,30 @@ export const operation = {
   enableSystemLogQuery: boolean({
     keepsZero: true,
     gate: 'NodeLogQuery',
-    doc: "Answer queries for the logs of the node's services at /logs/. Needs enableSystemLogHandler.",
+    doc: 'Serve queries of the logs of node services at /logs/. Needs enableSystemLogHandler.',
   }),
   shutdownGracePeriod: duration({
     gate: 'GracefulNodeShutdown',
     effect: noneYet(missing.shutdown),
-    doc: 'How long a shutdown of the node is held up so that pods can end. 0s is off; otherwise at least 1s.',
+    doc: 'How long a node shutdown is delayed so that pods can terminate. 0s disables this; otherwise at least 1s.',
   }),
   shutdownGracePeriodCriticalPods: duration({
     gate: 'GracefulNodeShutdown',
     effect: noneYet(missing.shutdown),
-    doc: 'The part of shutdownGracePeriod, at its end, that is kept for critical pods.',
+    doc: 'The part at the end of shutdownGracePeriod that is reserved for critical pods.',
   }),
   shutdownGracePeriodByPodPriority: objects(
     {
-      priority: int32({ required: true, doc: 'Pods of this priority and up, to the next entry.' }),
-      shutdownGracePeriodSeconds: int64({ required: true, doc: 'Seconds these pods get.' }),
+      priority: int32({ required: true, doc: 'Pods with at least this priority, up to the next entry.' }),
+      shutdownGracePeriodSeconds: int64({
+        required: true,
+        doc: 'Seconds that these pods have to terminate.',
+      }),
     },
     {
       gate: 'GracefulNodeShutdownBasedOnPodPriority',
       effect: noneYet(missing.shutdown),
-      doc: 'Shutdown periods by pod priority, instead of the two periods above.',
+      doc: 'Shutdown grace periods by pod priority, instead of the two fields above.',
     },
   ),
   crashLoopBackOff: object(
@@ -124,21 +130,21 @@ export const operation = {
         duration({
           gate: 'KubeletCrashLoopBackOffMax',
           defaultNote: '5m0s when the gate is on',
-          doc: 'Longest pause before a crashing container is started again, 1s to 300s.',
+          doc: 'Maximum back-off before a crashing container is restarted, 1s to 300s.',
         }),
       ),
     },
-    { doc: 'Restarts of crashing containers.' },
+    { doc: 'Back-off of crashing containers.' },
   ),
   reservedMemory: objects(
     {
       numaNode: int32({ required: true, doc: 'Number of the NUMA node.' }),
-      limits: quantityMap({ required: true, doc: 'Amount by type: memory or hugepages-<size>.' }),
+      limits: quantityMap({ required: true, doc: 'Amount by resource: memory or hugepages-<size>.' }),
     },
     {
       flag: { name: 'reserved-memory', type: 'reserved-memory' },
       effect: noneYet(missing.memoryManager),
-      doc: 'Memory that the memory manager leaves alone on each NUMA node. The sum must equal what systemReserved, kubeReserved and the hard memory threshold keep.',
+      doc: 'Memory that the memory manager reserves on each NUMA node. The sum must equal systemReserved plus kubeReserved plus the hard memory threshold.',
     },
   ),
   enableProfilingHandler: boolean({
@@ -149,21 +155,21 @@ export const operation = {
   enableDebugFlagsHandler: boolean({
     default: true,
     keepsZero: true,
-    doc: 'Let the log verbosity be changed at /debug/flags/v.',
+    doc: 'Allow changing the log verbosity at /debug/flags/v.',
   }),
   seccompDefault: boolean({
     keepsZero: true,
-    doc: 'Run containers that ask for no seccomp profile under RuntimeDefault.',
+    doc: 'Run containers without a seccomp profile under RuntimeDefault.',
   }),
   memoryThrottlingFactor: float({
     default: 0.9,
     keepsZero: true,
     actsWith: 'MemoryQoS',
-    doc: 'Share of the memory limit, above 0 up to 1, at which the kernel begins to throttle a container.',
+    doc: 'Fraction of the memory limit, above 0 up to 1, at which the kernel throttles a container.',
   }),
   registerWithTaints: objects(taintFields, {
     flag: { name: 'register-with-taints', type: 'taints' },
-    doc: 'Taints the Node gets when the kubelet registers it for the first time.',
+    doc: 'Taints of the Node when the kubelet registers it for the first time.',
   }),
   registerNode: boolean({
     default: true,
@@ -184,11 +190,11 @@ export const operation = {
           int32({
             min: 0,
             max: 1000000,
-            doc: 'Traces begun here that are kept, per million. Unset follows the caller and begins none.',
+            doc: 'Sampling rate of traces that start here, per million. Unset samples only traces of callers that are sampled.',
           }),
         ),
       },
-      { effect: noneYet(missing.tracing), doc: 'Where traces are sent. Unset is nowhere.' },
+      { effect: noneYet(missing.tracing), doc: 'Export of traces. Unset disables it.' },
     ),
   ),
   localStorageCapacityIsolation: boolean({
@@ -196,7 +202,7 @@ export const operation = {
     keepsZero: true,
     flag: 'local-storage-capacity-isolation',
     effect: partly('the capacity is reported, but pods that exceed their limits are not evicted'),
-    doc: 'Count and limit the local storage of pods. Switch off where the usage of the root file system cannot be measured.',
+    doc: 'Account for and limit the local storage of pods. Disable where the usage of the root file system cannot be measured.',
   }),
   containerRuntimeEndpoint: text({
     default: 'unix:///run/containerd/containerd.sock',
@@ -206,12 +212,12 @@ export const operation = {
   imageServiceEndpoint: text({
     flag: 'image-service-endpoint',
     defaultNote: 'empty means containerRuntimeEndpoint',
-    doc: 'Address of the CRI image service, where it is another one.',
+    doc: 'Address of the CRI image service, if it differs.',
   }),
   failCgroupV1: boolean({
     keepsZero: true,
     flag: { name: 'fail-cgroupv1', deprecated: false },
-    doc: 'Refuse to start on a host with cgroup v1.',
+    doc: 'Fail to start on a host with cgroup v1.',
   }),
   userNamespaces: optional(
     object(
@@ -219,7 +225,7 @@ export const operation = {
         idsPerPod: optional(
           int64({
             defaultNote: '65536',
-            doc: 'User and group IDs each pod with its own user namespace gets: a multiple of 65536 below 2^32.',
+            doc: 'Number of user and group IDs of each pod with a user namespace: a multiple of 65536 below 2^32.',
           }),
         ),
       },

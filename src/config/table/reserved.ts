@@ -1,4 +1,4 @@
-// Settings of container logs and reserved resources: containerLogMaxSize … kernelMemcgNotification, in upstream's order.
+// The fields containerLogMaxSize to kernelMemcgNotification, in upstream's order: container logs, reserved resources, sysctls.
 import { missing, noneYet } from '../effect.ts';
 import { boolean, choice, duration, int32, stringMap, strings, text } from '../schema.ts';
 
@@ -7,7 +7,7 @@ export const reserved = {
     default: '10Mi',
     flag: 'container-log-max-size',
     effect: noneYet(missing.logRotation),
-    doc: 'Size at which a container log is rotated. Negative switches rotation off.',
+    doc: 'Size at which a container log is rotated. Negative disables rotation.',
   }),
   containerLogMaxFiles: int32({
     default: 5,
@@ -15,41 +15,41 @@ export const reserved = {
     flag: 'container-log-max-files',
     min: 2,
     effect: noneYet(missing.logRotation),
-    doc: 'How many log files a container may have, the current one included.',
+    doc: 'Maximum number of log files of a container, including the current one.',
   }),
   containerLogMaxWorkers: int32({
     default: 1,
     keepsZero: true,
     min: 1,
     effect: noneYet(missing.logRotation),
-    doc: 'How many logs are rotated at the same time.',
+    doc: 'How many logs are rotated in parallel.',
   }),
   containerLogMonitorInterval: duration({
     default: '10s',
     keepsZero: true,
     atLeast: '3s',
     effect: noneYet(missing.logRotation),
-    doc: 'How often the sizes of container logs are looked at.',
+    doc: 'How often the sizes of container logs are checked.',
   }),
   configMapAndSecretChangeDetectionStrategy: choice(['Watch', 'Cache', 'Get'], {
     default: 'Watch',
-    doc: 'How changes of ConfigMaps and Secrets are found: Watch by watches, Cache by a cache with a lifetime, Get by asking each time.',
+    doc: 'How changes of ConfigMaps and Secrets are detected: Watch watches them, Cache reads them through a cache with a TTL, Get reads them each time.',
   }),
   systemReserved: stringMap({
     flag: 'system-reserved',
-    doc: 'Resources kept for the system outside Kubernetes: cpu, memory, ephemeral-storage, pid.',
+    doc: 'Resources reserved for system processes outside Kubernetes: cpu, memory, ephemeral-storage, pid.',
   }),
   kubeReserved: stringMap({
     flag: 'kube-reserved',
-    doc: 'Resources kept for Kubernetes itself: cpu, memory, ephemeral-storage, pid.',
+    doc: 'Resources reserved for Kubernetes components: cpu, memory, ephemeral-storage, pid.',
   }),
   reservedSystemCPUs: text({
     flag: 'reserved-cpus',
-    doc: 'CPUs kept for system and Kubernetes, such as 0-1,4. Overrides the cpu of systemReserved and kubeReserved; not together with their cgroups.',
+    doc: 'CPUs reserved for the system and Kubernetes, such as 0-1,4. Overrides the cpu of systemReserved and kubeReserved; cannot be combined with their cgroups.',
   }),
   showHiddenMetricsForVersion: text({
     effect: noneYet('hiding of metrics by version'),
-    doc: 'Also show the metrics that the previous minor version hid. Only that version may be named.',
+    doc: 'Show the metrics that were hidden since the previous minor version. Only that version is allowed.',
   }),
   systemReservedCgroup: text({
     flag: 'system-reserved-cgroup',
@@ -62,11 +62,11 @@ export const reserved = {
   enforceNodeAllocatable: strings({
     default: ['pods'],
     flag: 'enforce-node-allocatable',
-    doc: 'What is held to its share: pods, system-reserved, kube-reserved, or their -compressible forms (CPU only); or none alone. The reserved ones need their cgroup, all need cgroupsPerQOS.',
+    doc: 'What is limited to its share: pods, system-reserved, kube-reserved, or the latter two with -compressible (CPU only); or none alone. The reserved ones need their cgroup, all need cgroupsPerQOS.',
   }),
   allowedUnsafeSysctls: strings({
     flag: 'allowed-unsafe-sysctls',
-    doc: 'Unsafe sysctls that pods may set, a trailing * matching the rest.',
+    doc: 'Unsafe sysctls that pods may set. A trailing * matches any suffix.',
   }),
   volumePluginDir: text({
     default: '/usr/libexec/kubernetes/kubelet-plugins/volume/exec/',
@@ -77,11 +77,11 @@ export const reserved = {
   }),
   providerID: text({
     flag: { name: 'provider-id', deprecated: false },
-    doc: "Identity of this machine with its cloud provider, written to the Node's spec.",
+    doc: "ID of this machine at its cloud provider, written to the Node's spec.",
   }),
   kernelMemcgNotification: boolean({
     flag: 'kernel-memcg-notification',
     effect: noneYet(missing.eviction),
-    doc: 'Learn from the kernel at once when memory crosses a threshold, beside the periodic look.',
+    doc: 'Use kernel notifications of memory thresholds, in addition to polling.',
   }),
 };

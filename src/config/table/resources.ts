@@ -1,50 +1,53 @@
-// Settings of cgroups, resource managers, pods and the API client: kubeletCgroups … maxParallelImagePulls, in upstream's order.
+// The fields kubeletCgroups to maxParallelImagePulls, in upstream's order: cgroups, resource managers, pods and the API client.
 import { missing, noneUpstream, noneYet, partly } from '../effect.ts';
 import { boolean, choice, duration, int32, int64, optional, stringMap, text } from '../schema.ts';
 
 export const resources = {
-  kubeletCgroups: text({ flag: 'kubelet-cgroups', doc: 'Absolute name of the cgroup the kubelet runs in.' }),
+  kubeletCgroups: text({
+    flag: 'kubelet-cgroups',
+    doc: 'Absolute name of the cgroup that the kubelet runs in.',
+  }),
   systemCgroups: text({
     flag: 'system-cgroups',
-    doc: 'Absolute name of the cgroup for processes that are in none. Needs cgroupRoot; undone only by a reboot.',
+    doc: 'Absolute name of the cgroup for non-kernel processes that are in the root cgroup. Needs cgroupRoot; only a reboot reverts it.',
   }),
   cgroupRoot: text({
     flag: 'cgroup-root',
-    doc: "Cgroup under which pods live. Empty is the runtime's default.",
+    doc: "Root cgroup of pods. Empty means the container runtime's default.",
   }),
   cgroupsPerQOS: boolean({
     default: true,
     keepsZero: true,
     flag: 'cgroups-per-qos',
-    doc: 'Keep a cgroup for each QoS class and put pods below it.',
+    doc: 'Create a cgroup for each QoS class and place pods below it.',
   }),
   cgroupDriver: text({
     default: 'cgroupfs',
     flag: 'cgroup-driver',
-    doc: "Who makes cgroups: systemd, or cgroupfs for the kubelet itself. The runtime's own answer wins where it gives one.",
+    doc: 'How cgroups are managed: systemd, or cgroupfs for direct management by the kubelet. The driver that the container runtime reports takes precedence.',
   }),
   cpuManagerPolicy: choice(['none', 'static'], {
     default: 'none',
     flag: 'cpu-manager-policy',
     effect: partly('the kubelet refuses to start with static'),
-    doc: 'static gives whole CPUs to Guaranteed pods that request whole CPUs.',
+    doc: 'static assigns exclusive CPUs to Guaranteed pods that request whole CPUs.',
   }),
   singleProcessOOMKill: optional(
     boolean({
       defaultNote: 'false on cgroup v2, true on v1',
-      doc: 'Let the kernel kill one process of a container that is out of memory, not all of them. On cgroup v1 only true is possible.',
+      doc: 'Let the kernel OOM-kill a single process of a container instead of all of them. On cgroup v1 only true is possible.',
     }),
   ),
   cpuManagerPolicyOptions: stringMap({
     flag: { name: 'cpu-manager-policy-options', type: 'pair' },
     effect: noneYet(missing.cpuManager),
-    doc: 'Options that refine the CPU manager policy.',
+    doc: 'Options of the CPU manager policy.',
   }),
   cpuManagerReconcilePeriod: duration({
     default: '10s',
     flag: 'cpu-manager-reconcile-period',
     effect: noneYet(missing.cpuManager),
-    doc: 'How often the CPU sets of running containers are compared with what was assigned.',
+    doc: 'How often the CPU sets of running containers are reconciled.',
   }),
   memoryManagerPolicy: choice(['None', 'Static'], {
     default: 'None',
@@ -56,63 +59,63 @@ export const resources = {
     default: 'none',
     flag: 'topology-manager-policy',
     effect: noneYet(missing.topologyManager),
-    doc: 'How strongly CPUs, memory and devices of a pod must sit on the same NUMA nodes.',
+    doc: 'How strictly CPUs, memory and devices of a pod are aligned to NUMA nodes.',
   }),
   topologyManagerScope: choice(['container', 'pod'], {
     default: 'container',
     flag: 'topology-manager-scope',
     effect: noneYet(missing.topologyManager),
-    doc: 'Whether alignment is sought for each container or for the pod as a whole.',
+    doc: 'Whether each container or the whole pod is aligned.',
   }),
   topologyManagerPolicyOptions: stringMap({
     flag: 'topology-manager-policy-options',
     effect: noneYet(missing.topologyManager),
-    doc: 'Options that refine the topology manager policy.',
+    doc: 'Options of the topology manager policy.',
   }),
   qosReserved: stringMap({
     flag: 'qos-reserved',
     actsWith: 'QOSReserved',
-    doc: 'Percent of a resource kept for the better QoS classes, such as memory=50%. Only memory is supported.',
+    doc: 'Percentage of the requests of a QoS class that is reserved from the classes below it, such as memory=50%. Only memory is supported.',
   }),
   runtimeRequestTimeout: duration({
     default: '2m',
     flag: 'runtime-request-timeout',
-    doc: 'Deadline of a call to the container runtime, except pulls, logs, exec and attach.',
+    doc: 'Timeout of calls to the container runtime, except for pull, logs, exec and attach.',
   }),
   hairpinMode: choice(['promiscuous-bridge', 'hairpin-veth', 'none'], {
     default: 'promiscuous-bridge',
     flag: 'hairpin-mode',
     effect: noneUpstream('the CNI plugin decides'),
-    doc: 'How a pod reaches itself through its own Service.',
+    doc: 'How a pod reaches itself through its Service (hairpin NAT).',
   }),
-  maxPods: int32({ default: 110, flag: 'max-pods', min: 0, doc: 'How many pods this node may run.' }),
+  maxPods: int32({ default: 110, flag: 'max-pods', min: 0, doc: 'Maximum number of pods on this node.' }),
   podCIDR: text({
     flag: 'pod-cidr',
     effect: noneYet('passing the pod CIDR to the container runtime'),
-    doc: 'Range of pod addresses when the kubelet runs without an API server; otherwise the Node object has it.',
+    doc: 'CIDR of pod IPs in standalone mode. With an API server, the Node object has it.',
   }),
   podPidsLimit: int64({
     default: -1,
     keepsZero: true,
     flag: 'pod-max-pids',
-    doc: 'How many processes a pod may have. Negative is what the node has to give.',
+    doc: 'Maximum number of processes in a pod. Negative means what is allocatable on the node.',
   }),
   resolvConf: text({
     default: '/etc/resolv.conf',
     keepsZero: true,
     path: true,
     flag: 'resolv-conf',
-    doc: 'Resolver file that the DNS settings of pods start from. An empty string is none.',
+    doc: 'Resolver configuration file that the DNS settings of pods are based on. An empty string means none.',
   }),
   runOnce: boolean({
     flag: 'runonce',
-    doc: 'Start the static pods, wait for them and exit. Not together with enableServer.',
+    doc: 'Start the static pods, wait for them and exit. Cannot be combined with enableServer.',
   }),
   cpuCFSQuota: boolean({
     default: true,
     keepsZero: true,
     flag: 'cpu-cfs-quota',
-    doc: 'Enforce CPU limits by CFS quota.',
+    doc: 'Enforce CPU limits with CFS quota.',
   }),
   cpuCFSQuotaPeriod: duration({
     default: '100ms',
@@ -126,13 +129,13 @@ export const resources = {
     keepsZero: true,
     flag: 'node-status-max-images',
     min: -1,
-    doc: 'How many images the node status lists. -1 is all, 0 none.',
+    doc: 'Maximum number of images in the node status. -1 means all, 0 none.',
   }),
   maxOpenFiles: int64({
     default: 1000000,
     flag: 'max-open-files',
     min: 0,
-    doc: 'Limit of open files that the kubelet sets for itself.',
+    doc: 'Limit of open files of the kubelet process.',
   }),
   contentType: text({
     default: 'application/vnd.kubernetes.protobuf',
@@ -145,25 +148,25 @@ export const resources = {
     keepsZero: true,
     flag: 'kube-api-qps',
     min: 0,
-    doc: 'Requests to the API server per second, apart from events and heartbeats. 0 is the default.',
+    doc: 'Requests to the API server per second, except for events and heartbeats. 0 means 5, the default of client-go.',
   }),
   kubeAPIBurst: int32({
     default: 100,
     flag: 'kube-api-burst',
     min: 0,
-    doc: 'Requests to the API server that may go out at once before kubeAPIQPS holds them back.',
+    doc: 'Burst of requests to the API server above kubeAPIQPS.',
   }),
   serializeImagePulls: boolean({
     default: true,
     keepsZero: true,
-    defaultNote: 'false where the same file sets maxParallelImagePulls to 2 or more',
+    defaultNote: 'false if the same file sets maxParallelImagePulls to 2 or more',
     flag: 'serialize-image-pulls',
     doc: 'Pull one image at a time.',
   }),
   maxParallelImagePulls: optional(
     int32({
       min: 1,
-      doc: 'How many images are pulled at once. Unset is no limit. Needs serializeImagePulls off when above 1.',
+      doc: 'Maximum number of parallel image pulls. Unset means no limit. Above 1, serializeImagePulls must be false.',
     }),
   ),
 };

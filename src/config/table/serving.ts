@@ -1,4 +1,4 @@
-// Settings of the kubelet's own server and of static pods: enableServer … authorization, in upstream's order.
+// The fields enableServer to authorization, in upstream's order: static pods, the HTTPS server, its certificate and access.
 import { boolean, choice, duration, int32, object, stringListMap, strings, text } from '../schema.ts';
 import { tlsVersionNames } from '../tls-names.ts';
 
@@ -12,12 +12,12 @@ export const serving = {
   staticPodPath: text({
     path: true,
     flag: 'pod-manifest-path',
-    doc: 'Directory of static pod manifests, or one manifest file. Names that begin with a dot are skipped.',
+    doc: 'Directory of static pod manifests, or one manifest file. Names that start with a dot are skipped.',
   }),
   podLogsDir: text({
     default: '/var/log/pods',
     path: true,
-    doc: 'Root of the log directories of pods. Must be an absolute, clean, plain ASCII path.',
+    doc: 'Root of the log directories of pods. Must be an absolute, normalized ASCII path.',
   }),
   syncFrequency: duration({
     default: '1m',
@@ -27,7 +27,7 @@ export const serving = {
   fileCheckFrequency: duration({
     default: '20s',
     flag: 'file-check-frequency',
-    doc: 'How often the static pod path is read again, beside the file events that trigger a read at once.',
+    doc: 'How often the static pod path is rescanned, in addition to file events, which trigger a scan at once.',
   }),
   httpCheckFrequency: duration({
     default: '20s',
@@ -36,16 +36,16 @@ export const serving = {
   }),
   staticPodURL: text({
     flag: 'manifest-url',
-    doc: 'URL that answers with a pod or a list of pods to run as static pods.',
+    doc: 'URL that serves a pod or a list of pods to run as static pods.',
   }),
   staticPodURLHeader: stringListMap({
     flag: 'manifest-url-header',
-    doc: 'HTTP headers sent when staticPodURL is fetched, each with one or more values.',
+    doc: 'HTTP headers of the requests to staticPodURL, each with one or more values.',
   }),
   address: text({
     default: '0.0.0.0',
     flag: { name: 'address', type: 'ip' },
-    doc: 'IP address the server listens on. 0.0.0.0 or :: is every interface.',
+    doc: 'IP address the server listens on. 0.0.0.0 or :: means every interface.',
   }),
   port: int32({
     default: 10250,
@@ -59,21 +59,21 @@ export const serving = {
     flag: 'read-only-port',
     min: 0,
     max: 65535,
-    doc: 'Port of the plain, unauthenticated, read-only server. 0 is off.',
+    doc: 'Port of the read-only server without TLS and authentication. 0 disables it.',
   }),
   tlsCertFile: text({
     path: true,
     flag: 'tls-cert-file',
-    doc: "The server's certificate in PEM, with intermediates after it. Without it and tlsPrivateKeyFile a self-signed pair is made in --cert-dir.",
+    doc: "The server's certificate in PEM, followed by intermediates. If this and tlsPrivateKeyFile are empty, the kubelet creates a self-signed pair in --cert-dir.",
   }),
   tlsPrivateKeyFile: text({
     path: true,
     flag: 'tls-private-key-file',
-    doc: 'Private key in PEM that belongs to tlsCertFile.',
+    doc: 'Private key of tlsCertFile in PEM.',
   }),
   tlsCipherSuites: strings({
     flag: 'tls-cipher-suites',
-    doc: "Cipher suites the server offers up to TLS 1.2, by their IANA names. Empty is the runtime's own list; the suites of TLS 1.3 cannot be chosen.",
+    doc: 'Cipher suites of the server up to TLS 1.2, by their IANA names. Empty means the defaults of Node.js; the suites of TLS 1.3 cannot be configured.',
   }),
   tlsMinVersion: choice(['', ...tlsVersionNames], {
     flag: 'tls-min-version',
@@ -87,7 +87,7 @@ export const serving = {
   serverTLSBootstrap: boolean({
     flag: 'rotate-server-certificates',
     gate: 'RotateKubeletServerCertificate',
-    doc: 'Request the serving certificate from the API server instead of signing it ourselves, and renew it in time.',
+    doc: 'Request the serving certificate from the API server instead of self-signing it, and rotate it before it expires.',
   }),
   authentication: object(
     {
@@ -96,7 +96,7 @@ export const serving = {
           clientCAFile: text({
             path: true,
             flag: 'client-ca-file',
-            doc: 'PEM bundle of authorities. A client certificate signed by one of them authenticates its CommonName as user and its Organizations as groups.',
+            doc: 'PEM bundle of certificate authorities. A client certificate signed by one of them authenticates its CommonName as user and its Organizations as groups.',
           }),
         },
         { doc: 'Authentication by client certificates.' },
@@ -108,12 +108,12 @@ export const serving = {
             keepsZero: true,
             legacyDefault: false,
             flag: 'authentication-token-webhook',
-            doc: 'Check bearer tokens with the TokenReview API.',
+            doc: 'Authenticate bearer tokens with the TokenReview API.',
           }),
           cacheTTL: duration({
             default: '2m',
             flag: 'authentication-token-webhook-cache-ttl',
-            doc: 'How long an answer about a token is kept.',
+            doc: 'How long the result of a TokenReview is cached.',
           }),
         },
         { doc: 'Authentication by bearer tokens.' },
@@ -124,13 +124,13 @@ export const serving = {
             keepsZero: true,
             legacyDefault: true,
             flag: 'anonymous-auth',
-            doc: 'Let requests without credentials through as system:anonymous in the group system:unauthenticated.',
+            doc: 'Accept requests without credentials as system:anonymous in the group system:unauthenticated.',
           }),
         },
         { doc: 'Requests without credentials.' },
       ),
     },
-    { doc: 'How a request to the server proves who sent it.' },
+    { doc: 'How requests to the server are authenticated.' },
   ),
   authorization: object(
     {
@@ -138,24 +138,24 @@ export const serving = {
         default: 'Webhook',
         legacyDefault: 'AlwaysAllow',
         flag: 'authorization-mode',
-        doc: 'Webhook asks the SubjectAccessReview API; AlwaysAllow permits every authenticated request.',
+        doc: 'Webhook uses the SubjectAccessReview API; AlwaysAllow permits every authenticated request.',
       }),
       webhook: object(
         {
           cacheAuthorizedTTL: duration({
             default: '5m',
             flag: 'authorization-webhook-cache-authorized-ttl',
-            doc: 'How long a "yes" is kept.',
+            doc: 'How long an allowed result is cached.',
           }),
           cacheUnauthorizedTTL: duration({
             default: '30s',
             flag: 'authorization-webhook-cache-unauthorized-ttl',
-            doc: 'How long a "no" is kept.',
+            doc: 'How long a denied result is cached.',
           }),
         },
         { doc: 'Caching of the Webhook mode.' },
       ),
     },
-    { doc: 'What an authenticated request may do.' },
+    { doc: 'How authenticated requests are authorized.' },
   ),
 };
