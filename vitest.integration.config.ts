@@ -6,7 +6,7 @@ import { slowness } from './integration/rig/wait.ts';
 export default defineConfig({
   test: {
     include: ['integration/**/*.test.ts'],
-    globalSetup: ['integration/rig/sweep.ts'],
+    globalSetup: ['integration/rig/clear-dead-rigs.ts'],
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 120_000 * slowness,

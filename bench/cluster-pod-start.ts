@@ -5,8 +5,8 @@
 //   node tools/run-ts.mjs bench/cluster-pod-start.ts [--smoke]
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
-import { whyRigCannotRun } from '../integration/rig/can-run.ts';
 import type { Kubelet } from '../integration/rig/kubelet.ts';
+import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { type Rig, startRig } from '../integration/rig/rig.ts';
 import { waitFor } from '../integration/rig/wait.ts';
 import { type Cluster, isReady, startCluster } from '../integration/support/cluster.ts';
@@ -158,6 +158,6 @@ async function main(plan: Plan): Promise<void> {
   print(title, floor, contenders);
 }
 
-const why = whyRigCannotRun();
+const why = rigUnavailableReason();
 if (why === undefined) await main(process.argv.includes('--smoke') ? smoke : full);
 else console.log(`bench skipped: ${why}`);

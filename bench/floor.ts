@@ -23,8 +23,8 @@ interface FloorPods {
 
 function settings(rig: Rig): PodConfigSettings {
   return {
-    podLogsDir: join(rig.ground.dir, 'floor', 'pod-logs'),
-    rootDir: join(rig.ground.dir, 'floor', 'root'),
+    podLogsDir: join(rig.workspace.dir, 'floor', 'pod-logs'),
+    rootDir: join(rig.workspace.dir, 'floor', 'root'),
     dns: { clusterDns: [], clusterDomain: '' },
     resources: {
       cpuCfsQuota: true,
@@ -35,8 +35,8 @@ function settings(rig: Rig): PodConfigSettings {
       swap: { behavior: 'NoSwap', controller: true, capacityBytes: 0n },
       allocatableBytes: () => 0n,
     },
-    seccomp: { profileRoot: join(rig.ground.dir, 'floor', 'seccomp'), defaultToRuntime: false },
-    containerLogsDir: join(rig.ground.dir, 'floor', 'container-logs'),
+    seccomp: { profileRoot: join(rig.workspace.dir, 'floor', 'seccomp'), defaultToRuntime: false },
+    containerLogsDir: join(rig.workspace.dir, 'floor', 'container-logs'),
     hostIps: () => [],
     allocatable: () => ({}),
     selinux: false,

@@ -5,8 +5,8 @@
 //   node tools/run-ts.mjs bench/pod-start.ts [--smoke]
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
-import { whyRigCannotRun } from '../integration/rig/can-run.ts';
 import type { Kubelet } from '../integration/rig/kubelet.ts';
+import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { type Rig, startRig } from '../integration/rig/rig.ts';
 import { boundedParallel, startFloorPods } from './floor.ts';
 import { idleShare, startKubeletPods, timeUntilReported } from './kubelet-pods.ts';
@@ -169,6 +169,6 @@ async function main(plan: Plan): Promise<void> {
   print(title, plan, results);
 }
 
-const why = whyRigCannotRun();
+const why = rigUnavailableReason();
 if (why === undefined) await main(process.argv.includes('--smoke') ? smoke : full);
 else console.log(`bench skipped: ${why}`);

@@ -6,8 +6,8 @@
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { whyRigCannotRun } from '../integration/rig/can-run.ts';
 import type { Kubelet } from '../integration/rig/kubelet.ts';
+import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { startRig } from '../integration/rig/rig.ts';
 import { container, manifest } from '../integration/support/manifest.ts';
 import { untilRunning } from '../integration/support/pod-state.ts';
@@ -76,7 +76,7 @@ async function measure(kubelet: Kubelet): Promise<void> {
   );
 }
 
-const why = whyRigCannotRun();
+const why = rigUnavailableReason();
 if (why !== undefined) throw new Error(why);
 const rig = await startRig();
 try {

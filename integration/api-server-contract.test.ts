@@ -19,7 +19,7 @@ import { type HttpFront, serveDouble } from '../test/api-server/http-front.ts';
 import { adminCertificate, kubeconfigText } from '../test/api-server/kubeconfig-text.ts';
 import { KubeletProxy } from '../test/api-server/kubelet-proxy.ts';
 import { TestAuthority } from '../test/api-server/pki.ts';
-import { whyNoKubectl } from './support/cluster.ts';
+import { kubectlUnavailableReason } from './support/cluster.ts';
 
 const kubeconfig = process.env['KUBECONFIG_CONTRACT'] ?? '';
 const whyNot = kubeconfig === '' ? 'KUBECONFIG_CONTRACT names no disposable cluster' : undefined;
@@ -63,8 +63,10 @@ describe.skipIf(whyNot !== undefined)(
   },
 );
 
-describe.skipIf(whyNoKubectl !== undefined)(
-  whyNoKubectl === undefined ? 'kubectl on the double' : `kubectl on the double (skipped: ${whyNoKubectl})`,
+describe.skipIf(kubectlUnavailableReason !== undefined)(
+  kubectlUnavailableReason === undefined
+    ? 'kubectl on the double'
+    : `kubectl on the double (skipped: ${kubectlUnavailableReason})`,
   () => {
     let double: ApiServerDouble;
     let front: HttpFront;

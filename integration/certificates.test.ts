@@ -25,7 +25,7 @@ describeOnRig('certificates', () => {
   beforeAll(async () => {
     rig = await startRig();
     cluster = await startCluster(rig, 'joiner', { certificates: { seconds: 3_600, decide: () => 'wait' } });
-    kubeconfig = join(rig.ground.dir, 'joined.kubeconfig');
+    kubeconfig = join(rig.workspace.dir, 'joined.kubeconfig');
     const flags = [`--bootstrap-kubeconfig=${cluster.bootstrapKubeconfig}`, `--kubeconfig=${kubeconfig}`];
     kubelet = rig.newKubelet({ nodeName: 'joiner', flags, config });
   });

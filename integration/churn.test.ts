@@ -9,7 +9,7 @@ import { mountsBelow } from './rig/mounts.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { useNode } from './support/suite-node.ts';
 
 const count = 100;
@@ -91,14 +91,14 @@ describeOnRig('churn', () => {
 
       for (const [index, name] of names('pod', count).entries()) {
         // A third crashes once it has run for a moment.
-        const script = index % 3 === 1 ? 'sleep 1; exit 1' : obedient;
+        const script = index % 3 === 1 ? 'sleep 1; exit 1' : exitsOnTerm;
         kubelet.writeManifest(name, manifest(name, { volumes, containers: mounted(script) }));
       }
       await untilAll(count, 'all pods to have started', (phase) => phase === 'Running');
       for (const [index, name] of names('pod', count).entries()) {
         if (index % 3 !== 2) continue;
         const metadata = { labels: { generation: '2' } };
-        kubelet.writeManifest(name, manifest(name, { metadata, volumes, containers: mounted(obedient) }));
+        kubelet.writeManifest(name, manifest(name, { metadata, volumes, containers: mounted(exitsOnTerm) }));
       }
       await waitFor(
         async () => {

@@ -5,25 +5,28 @@ import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
-import { container, deaf, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
+import { container, exitsOnTerm, ignoresTerm, manifest } from './support/manifest.ts';
 import { containerStatus, untilContainer, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
-import { SetClock, whyNoFakeTime } from './support/set-clock.ts';
+import { fakeTimeUnavailableReason, SteppedClock } from './support/stepped-clock.ts';
+import { TestPods } from './support/test-pods.ts';
 
 const hour = 3600;
-const title = whyNoFakeTime === undefined ? 'clock steps' : `clock steps (skipped: ${whyNoFakeTime})`;
+const title =
+  fakeTimeUnavailableReason === undefined
+    ? 'clock steps'
+    : `clock steps (skipped: ${fakeTimeUnavailableReason})`;
 
-describe.skipIf(whyNoFakeTime !== undefined)(title, () => {
+describe.skipIf(fakeTimeUnavailableReason !== undefined)(title, () => {
   describeOnRig('of an hour', () => {
     let rig: Rig;
     let kubelet: Kubelet;
-    let clock: SetClock;
-    const own = new OwnPods(() => kubelet);
+    let clock: SteppedClock;
+    const own = new TestPods(() => kubelet);
 
     beforeAll(async () => {
       rig = await startRig();
-      clock = new SetClock(rig.ground.dir);
+      clock = new SteppedClock(rig.workspace.dir);
       kubelet = await rig.kubelet({
         env: clock.env,
         config: {
@@ -46,7 +49,7 @@ describe.skipIf(whyNoFakeTime !== undefined)(title, () => {
       const steady = await own.start(
         'steady',
         manifest('steady', {
-          containers: [container('main', obedient, { readinessProbe: probe, livenessProbe: probe })],
+          containers: [container('main', exitsOnTerm, { readinessProbe: probe, livenessProbe: probe })],
         }),
       );
       own.write('crash', manifest('crash', { containers: [container('main', 'exit 7')] }));
@@ -56,7 +59,7 @@ describe.skipIf(whyNoFakeTime !== undefined)(title, () => {
           `leaves-${name}`,
           manifest(`leaves-${name}`, {
             terminationGracePeriodSeconds: 2,
-            containers: [container('main', deaf)],
+            containers: [container('main', ignoresTerm)],
           }),
         );
         const restarts = await restartsOf(kubelet, 'crash');

@@ -6,8 +6,8 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, isReady, whyNoKubectl } from './support/cluster.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { type Cluster, isReady, kubectlUnavailableReason } from './support/cluster.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 /** The fields of an object, down to where names are its own affair. */
@@ -113,7 +113,7 @@ describeOnRig('cluster', () => {
       volumeMounts: [{ name: 'words', mountPath: '/words' }],
     };
     const reader = manifest('reader', {
-      containers: [container('main', obedient, mounted)],
+      containers: [container('main', exitsOnTerm, mounted)],
       volumes: [{ name: 'words', configMap: { name: 'words' } }],
     });
     cluster.createPod(reader);
@@ -167,8 +167,8 @@ describeOnRig('cluster', () => {
     await cluster.untilGone('steady');
   });
 
-  describe.skipIf(whyNoKubectl !== undefined)(
-    `kubectl${whyNoKubectl === undefined ? '' : ` (${whyNoKubectl})`}`,
+  describe.skipIf(kubectlUnavailableReason !== undefined)(
+    `kubectl${kubectlUnavailableReason === undefined ? '' : ` (${kubectlUnavailableReason})`}`,
     () => {
       test('get nodes, run, wait, describe, delete', async () => {
         expect(await cluster.kubectl('get', 'nodes')).toMatch(/node1\s+Ready/);
@@ -182,7 +182,7 @@ describeOnRig('cluster', () => {
           '--',
           'sh',
           '-c',
-          obedient,
+          exitsOnTerm,
         ];
         await cluster.kubectl(...run);
         await cluster.kubectl('wait', '--for=condition=Ready', 'pod/web', '--timeout=80s');

@@ -11,7 +11,7 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { logPath, untilLogged } from './support/container-log.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -57,7 +57,7 @@ describeOnRig('container configuration', () => {
   });
 
   test('a config map on a node without an API server is named in the waiting reason', async () => {
-    own.write('no-map', withMain('no-map', obedient, { envFrom: [{ configMapRef: { name: 'absent' } }] }));
+    own.write('no-map', withMain('no-map', exitsOnTerm, { envFrom: [{ configMapRef: { name: 'absent' } }] }));
     const reason = 'CreateContainerConfigError';
     const pod = await untilContainer(kubelet, 'no-map', reason, (s) => s.state?.waiting?.reason === reason);
     expect(containerStatus(pod).state?.waiting?.message).toBe(
@@ -66,8 +66,8 @@ describeOnRig('container configuration', () => {
   });
 
   test('starts are counted, and those that failed by their reason', async () => {
-    own.write('counted', withMain('counted', obedient));
-    own.write('failing', withMain('failing', obedient, { envFrom: [{ secretRef: { name: 'absent' } }] }));
+    own.write('counted', withMain('counted', exitsOnTerm));
+    own.write('failing', withMain('failing', exitsOnTerm, { envFrom: [{ secretRef: { name: 'absent' } }] }));
     await untilRunning(kubelet, 'counted');
     const code = 'CreateContainerConfigError';
     await untilContainer(kubelet, 'failing', code, (each) => each.state?.waiting?.reason === code);
@@ -135,7 +135,7 @@ describeOnRig('container configuration', () => {
     own.write('hook', withMain('hook', script, { lifecycle: { postStart } }));
     expect(await untilLogged(kubelet, await untilRunning(kubelet, 'hook'), 1)).toEqual(['hooked']);
     const failing = { exec: { command: ['sh', '-c', 'echo oh no; exit 5'] } };
-    own.write('bad-hook', withMain('bad-hook', obedient, { lifecycle: { postStart: failing } }));
+    own.write('bad-hook', withMain('bad-hook', exitsOnTerm, { lifecycle: { postStart: failing } }));
     await untilContainer(kubelet, 'bad-hook', 'ended by its hook', ({ restartCount }) => restartCount > 0);
   });
 

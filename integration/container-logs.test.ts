@@ -8,13 +8,13 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, whyNoKubectl } from './support/cluster.ts';
+import { type Cluster, kubectlUnavailableReason } from './support/cluster.ts';
 import { logPath } from './support/container-log.ts';
-import { container, type ManifestOver, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, type ManifestOver, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 /** Says when it is asked to, by a file; otherwise it waits. */
-const speaker = `trap 'echo goodbye; exit 0' TERM; echo one; echo two >&2; echo three; ${obedient.slice(obedient.indexOf('while'))}`;
+const speaker = `trap 'echo goodbye; exit 0' TERM; echo one; echo two >&2; echo three; ${exitsOnTerm.slice(exitsOnTerm.indexOf('while'))}`;
 const longLine = 40_000;
 
 describeOnRig('container logs', () => {
@@ -73,10 +73,13 @@ describeOnRig('container logs', () => {
     run('crasher', { containers: [container('main', 'echo attempt; exit 1')] });
     run('stages', {
       initContainers: [container('first', 'echo from init')],
-      containers: [container('a', `echo from a; ${obedient}`), container('b', `echo from b; ${obedient}`)],
+      containers: [
+        container('a', `echo from a; ${exitsOnTerm}`),
+        container('b', `echo from b; ${exitsOnTerm}`),
+      ],
     });
     run('nowhere', { containers: [container('main', 'true', { image: 'registry.invalid/none:1' })] });
-    const long = `head -c ${longLine} /dev/zero | tr '\\0' x; echo; printf '\\001\\377 binary\\n'; printf unfinished; ${obedient}`;
+    const long = `head -c ${longLine} /dev/zero | tr '\\0' x; echo; printf '\\001\\377 binary\\n'; printf unfinished; ${exitsOnTerm}`;
     run('long', { containers: [container('main', long)] });
     const thirty = 'i=0; while [ $i -lt 30 ]; do i=$((i+1)); echo line $i; sleep 0.1; done';
     run('counter', { restartPolicy: 'Never', containers: [container('main', thirty)] });
@@ -85,8 +88,8 @@ describeOnRig('container logs', () => {
     for (const child of followers) child.kill();
   });
 
-  describe.skipIf(whyNoKubectl !== undefined)(
-    `kubectl${whyNoKubectl === undefined ? '' : `: ${whyNoKubectl}`}`,
+  describe.skipIf(kubectlUnavailableReason !== undefined)(
+    `kubectl${kubectlUnavailableReason === undefined ? '' : `: ${kubectlUnavailableReason}`}`,
     () => {
       test('a follower of a container that ends gets all of it and ends by itself', async () => {
         await cluster.untilPod(
@@ -184,7 +187,7 @@ describeOnRig('container logs', () => {
       test('a static pod by the name that the API has for it', async () => {
         kubelet.writeManifest(
           'fixed',
-          manifest('fixed', { containers: [container('main', `echo fixed; ${obedient}`)] }),
+          manifest('fixed', { containers: [container('main', `echo fixed; ${exitsOnTerm}`)] }),
         );
         await cluster.untilReady('fixed-node1');
         expect(await told('its line', (text) => text !== '', 'fixed-node1')).toBe('fixed\n');

@@ -28,7 +28,7 @@ describeOnRig('containerd', () => {
       pauseReady: true,
       hasEvents: await hasEvents(rig),
       cgroupParent: rig.cgroupParent,
-      logDirectory: join(rig.ground.dir, 'logs'),
+      logDirectory: join(rig.workspace.dir, 'logs'),
       advance: (ms) => sleep(ms),
       close: () => rig.stop(),
     };

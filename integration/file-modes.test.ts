@@ -9,7 +9,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import type { Cluster } from './support/cluster.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 const table: readonly string[] = [
@@ -125,7 +125,7 @@ for (const umask of ['000', '077'])
 
     test('have the modes and owners of the table, and there are no others', async () => {
       onTestFailed(() => console.error(cluster.account(kubelet)));
-      const host = join(rig.ground.dir, 'host');
+      const host = join(rig.workspace.dir, 'host');
       const metadata = { name: 'o', namespace: 'default' };
       cluster.double.objects.create('configmaps', { metadata, data: { k: 'v' } });
       cluster.double.objects.create('secrets', { metadata, data: { k: 'dg==' } });
@@ -148,13 +148,15 @@ for (const umask of ['000', '077'])
         ...volumes.map(({ name }) => ({ name, mountPath: `/${name}` })),
         { name: 'disk', mountPath: '/part', subPath: 'made/part' },
       ];
-      const spec = { volumes, containers: [container('main', obedient, { volumeMounts })] };
+      const spec = { volumes, containers: [container('main', exitsOnTerm, { volumeMounts })] };
       cluster.createPod(manifest('p', spec));
       kubelet.writeManifest(
         'static',
         manifest('static', {
           volumes: [{ name: 'disk', emptyDir: {} }],
-          containers: [container('main', obedient, { volumeMounts: [{ name: 'disk', mountPath: '/disk' }] })],
+          containers: [
+            container('main', exitsOnTerm, { volumeMounts: [{ name: 'disk', mountPath: '/disk' }] }),
+          ],
         }),
       );
       await cluster.untilReady('p');

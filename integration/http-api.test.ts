@@ -51,7 +51,7 @@ describeOnRig('http api', () => {
       },
     });
     cluster.double.grants.add('reader get metrics').add('reader get proxy');
-    const { dir } = rig.ground;
+    const { dir } = rig.workspace;
     files = { cert: join(dir, 'serve.crt'), key: join(dir, 'serve.key'), clients: join(dir, 'clients.crt') };
     serving = new TestAuthority();
     showCertificateOf(serving);

@@ -10,9 +10,9 @@ import type { OciImage } from './rig/oci.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { containerStatus, untilContainer, untilRunning } from './support/pod-state.ts';
+import { TestPods } from './support/test-pods.ts';
 
 const username = 'ann';
 const password = 'a-very-secret-password';
@@ -24,13 +24,13 @@ describeOnRig('image pulls', () => {
   let kubelet: Kubelet;
   let image: OciImage;
   let plugins = '';
-  const own = new OwnPods(() => kubelet);
+  const own = new TestPods(() => kubelet);
 
   beforeAll(async () => {
     rig = await startRig();
     image = await buildBusyboxImage();
     const { host } = rig.registry;
-    plugins = join(rig.ground.dir, 'plugins');
+    plugins = join(rig.workspace.dir, 'plugins');
     mkdirSync(plugins);
     writePlugin('knows', {
       apiVersion,
@@ -40,7 +40,7 @@ describeOnRig('image pulls', () => {
       auth: { [`${host}/plugin`]: { username, password } },
     });
     writePlugin('babbles', `{"password":"${password}"`);
-    const config = join(rig.ground.dir, 'credential-providers.json');
+    const config = join(rig.workspace.dir, 'credential-providers.json');
     const provider = (name: string, ...matchImages: readonly string[]): object => ({
       name,
       matchImages,
@@ -99,7 +99,7 @@ describeOnRig('image pulls', () => {
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as unknown);
   };
   const podOf = (name: string, imageName: string): Pod =>
-    manifest(name, { containers: [container('main', obedient, { image: imageName })] });
+    manifest(name, { containers: [container('main', exitsOnTerm, { image: imageName })] });
   const untilWaiting = async (name: string, reason: string): Promise<string> => {
     const pod = await untilContainer(kubelet, name, reason, ({ state }) => state?.waiting?.reason === reason);
     return containerStatus(pod).state?.waiting?.message ?? '';
@@ -208,7 +208,7 @@ describeOnRig('image pulls', () => {
   });
 
   test('a program that is named but not there: the kubelet does not start, and says which', async () => {
-    const config = join(rig.ground.dir, 'missing.json');
+    const config = join(rig.workspace.dir, 'missing.json');
     const provider = { name: 'absent', matchImages: ['example.com'], defaultCacheDuration: '1h', apiVersion };
     writeFileSync(
       config,

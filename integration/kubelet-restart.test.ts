@@ -8,10 +8,16 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { container, deaf, manifest } from './support/manifest.ts';
+import { container, ignoresTerm, manifest } from './support/manifest.ts';
 import { containerIdOf, uidOf, untilPod, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
-import { type HeldPod, heldPod, killTask, untilHeld, watchRunningUids } from './support/runtime-view.ts';
+import {
+  killTask,
+  type RuntimePod,
+  runtimePod,
+  untilRuntimePod,
+  watchRunningUids,
+} from './support/runtime-pods.ts';
 
 const clean = { code: 0, signal: null };
 const two = { containers: [container('a'), container('b')] };
@@ -36,9 +42,9 @@ describeOnRig('kubelet restart', () => {
   });
 
   /** What must be true of a pod of two containers however often the kubelet was killed while it was being started. */
-  const untilWhole = async (name: string): Promise<HeldPod> => {
+  const untilWhole = async (name: string): Promise<RuntimePod> => {
     await untilRunning(kubelet, name);
-    const held = await untilHeld(
+    const held = await untilRuntimePod(
       rig,
       kubelet,
       name,
@@ -54,7 +60,7 @@ describeOnRig('kubelet restart', () => {
   };
 
   test('killed at any moment after a manifest appeared: its pod is started once, and no earlier one is touched', async () => {
-    const whole = new Map<string, HeldPod>();
+    const whole = new Map<string, RuntimePod>();
     await kubelet.start();
     for (const delayMs of [20, 60, 100, 150, 200, 250, 300, 350, 400, 600]) {
       const name = `born-${delayMs}`;
@@ -62,7 +68,7 @@ describeOnRig('kubelet restart', () => {
       const restartPolicy = delayMs % 100 === 0 ? 'Never' : 'Always';
       kubelet.writeManifest(name, manifest(name, { ...two, restartPolicy }));
       await sleep(delayMs);
-      const before = await heldPod(rig, kubelet, name);
+      const before = await runtimePod(rig, kubelet, name);
       await kubelet.kill9();
       await kubelet.start();
       const after = await untilWhole(name);
@@ -105,7 +111,7 @@ describeOnRig('kubelet restart', () => {
       return phase === 'Failed' && sandbox?.status === 'False';
     });
     const before = await told();
-    const held = await Promise.all(names.map((name) => heldPod(rig, kubelet, name)));
+    const held = await Promise.all(names.map((name) => runtimePod(rig, kubelet, name)));
     await kubelet.kill9();
     await kubelet.start({ untilReady: false });
     const flips = new Set<string>();
@@ -122,7 +128,7 @@ describeOnRig('kubelet restart', () => {
     await waitFor(asBefore, 'the pods to be told as before', 15_000).catch(() => undefined);
     expect(await told()).toEqual(before);
     expect([...flips]).toEqual([]);
-    expect(await Promise.all(names.map((name) => heldPod(rig, kubelet, name)))).toEqual(held);
+    expect(await Promise.all(names.map((name) => runtimePod(rig, kubelet, name)))).toEqual(held);
   });
 
   /** All of /pods but what is a fact of one life of the kubelet: when it first saw a pod, when it noticed a condition. */
@@ -143,7 +149,7 @@ describeOnRig('kubelet restart', () => {
   for (const delayMs of [0, 300, 1500]) {
     test(`killed ${delayMs} ms after a pod began to end: it ends after the next start`, async () => {
       await kubelet.start();
-      const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', deaf)] };
+      const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', ignoresTerm)] };
       kubelet.writeManifest('ending', manifest('ending', slow));
       const pod = await untilRunning(kubelet, 'ending');
       kubelet.removeManifest('ending');
@@ -203,7 +209,7 @@ describeOnRig('kubelet restart', () => {
     await kubelet.start({ untilReady: false });
     await kubelet.log.waitForLine(/./, { from });
     expect(await kubelet.stop()).toEqual(clean);
-    expect(await heldPod(rig, kubelet, 'runs')).toEqual(held);
+    expect(await runtimePod(rig, kubelet, 'runs')).toEqual(held);
   });
 
   for (const delayMs of [30, 120, 250, 400, 700]) {
@@ -212,7 +218,7 @@ describeOnRig('kubelet restart', () => {
       kubelet.writeManifest('synced', manifest('synced', two));
       await sleep(delayMs);
       expect(await kubelet.stop()).toEqual(clean);
-      const left = await heldPod(rig, kubelet, 'synced');
+      const left = await runtimePod(rig, kubelet, 'synced');
       expect(left.containers.map(({ state }) => state)).not.toContain('exited');
       await kubelet.start();
       const { containers } = await untilWhole('synced');
@@ -224,7 +230,7 @@ describeOnRig('kubelet restart', () => {
 
   test('SIGTERM while a pod ends: a clean end within seconds, and the rest follows after the next start', async () => {
     await kubelet.start();
-    const slow = { terminationGracePeriodSeconds: 20, containers: [container('main', deaf)] };
+    const slow = { terminationGracePeriodSeconds: 20, containers: [container('main', ignoresTerm)] };
     kubelet.writeManifest('slow', manifest('slow', slow));
     const pod = await untilRunning(kubelet, 'slow');
     kubelet.removeManifest('slow');
@@ -232,7 +238,9 @@ describeOnRig('kubelet restart', () => {
     const beganMs = performance.now();
     expect(await kubelet.stop()).toEqual(clean);
     expect(performance.now() - beganMs).toBeLessThan(15_000);
-    expect((await heldPod(rig, kubelet, 'slow')).containers.map(({ state }) => state)).toEqual(['running']);
+    expect((await runtimePod(rig, kubelet, 'slow')).containers.map(({ state }) => state)).toEqual([
+      'running',
+    ]);
     await killTask(rig, containerIdOf(pod));
     await kubelet.start();
     await untilNoTraces(rig, kubelet, pod);

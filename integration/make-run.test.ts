@@ -5,12 +5,12 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { request as httpsRequest } from 'node:https';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Ground } from './rig/ground.ts';
-import { takeOver } from './rig/ground.ts';
-import { clearGround, findLeftovers, findTraces } from './rig/leftovers.ts';
+import { clearWorkspace, findLeftovers, findTraces } from './rig/leftovers.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { mustRun } from './rig/process.ts';
 import { waitFor } from './rig/wait.ts';
+import type { RigWorkspace } from './rig/workspace.ts';
+import { takeOver } from './rig/workspace.ts';
 
 interface Run {
   readonly child: ChildProcess;
@@ -58,7 +58,8 @@ describeOnRig('make run', () => {
     runs.push(run);
     return run;
   };
-  const ground = (): Ground => JSON.parse(readFileSync(join(dir, 'live', 'ground.json'), 'utf8')) as Ground;
+  const workspace = (): RigWorkspace =>
+    JSON.parse(readFileSync(join(dir, 'live', 'workspace.json'), 'utf8')) as RigWorkspace;
 
   beforeEach(() => {
     dir = mkdtempSync('/tmp/krun-test-');
@@ -66,7 +67,7 @@ describeOnRig('make run', () => {
   afterEach(async () => {
     for (const run of runs.splice(0)) if (run.child.exitCode === null) await run.end('SIGKILL');
     const left = takeOver(join(dir, 'live'));
-    if (left !== undefined) await clearGround(left);
+    if (left !== undefined) await clearWorkspace(left);
     rmSync(dir, { recursive: true, force: true });
   });
 
@@ -98,7 +99,7 @@ describeOnRig('make run', () => {
       /^make run: already running here as process \d+; stop it with Ctrl-C there\n$/,
     );
 
-    const held = ground();
+    const held = workspace();
     const traces = findTraces(held);
     expect(await run.end('SIGINT')).toBe(0);
     expect(await findLeftovers(held, traces)).toEqual([]);
@@ -110,7 +111,7 @@ describeOnRig('make run', () => {
     const killed = startRun();
     await waitFor(() => bothRun.test(killed.output()), 'both containers to run', 60_000);
     await killed.end('SIGKILL');
-    expect(await findLeftovers(ground(), findTraces(ground()))).not.toEqual([]);
+    expect(await findLeftovers(workspace(), findTraces(workspace()))).not.toEqual([]);
 
     const run = startRun();
     await waitFor(() => bothRun.test(run.output()), 'both containers to run again', 60_000);
@@ -121,7 +122,7 @@ describeOnRig('make run', () => {
   test('stops while it is still starting', async () => {
     const run = startRun();
     await waitFor(() => run.output().includes('starting containerd'), 'the first line', 60_000);
-    const held = ground();
+    const held = workspace();
     expect(await run.end('SIGINT')).toBe(0);
     expect(await findLeftovers(held, { cgroups: [`/${held.name}`], sockets: [] })).toEqual([]);
   });

@@ -214,7 +214,7 @@ describeOnRig('manifest faults', () => {
   test('a file without read permission: one line, and it starts when it may be read', async () => {
     // Root reads everything; a kubelet without the capability to override permissions does not.
     await kubelet.stop();
-    const wrappers = join(rig.ground.dir, 'wrappers');
+    const wrappers = join(rig.workspace.dir, 'wrappers');
     mkdirSync(wrappers);
     const powers = '-dac_override,-dac_read_search';
     const exec = `exec setpriv --bounding-set=${powers} --inh-caps=${powers} ${process.execPath} "$@"`;

@@ -75,7 +75,7 @@ describeOnRig('manifest sources', () => {
   });
 
   test('one file instead of a directory', async () => {
-    const dir = join(rig.ground.dir, 'single');
+    const dir = join(rig.workspace.dir, 'single');
     mkdirSync(dir);
     const file = join(dir, 'pod.yaml');
     writeFileSync(file, yaml('single'));
@@ -134,7 +134,7 @@ describeOnRig('manifest sources', () => {
     await start({ config: { fileCheckFrequency: '1s' } });
     kubelet.writeManifest('below', yaml('below'));
     await untilRunning(kubelet, 'below');
-    const above = join(rig.ground.dir, 'above');
+    const above = join(rig.workspace.dir, 'above');
     mkdirSync(above);
     writeFileSync(join(above, 'above.yaml'), yaml('above'));
     // A mount on the directory gives no event.

@@ -7,7 +7,7 @@ import type { Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Cluster, isReady } from './support/cluster.ts';
-import { container, deaf, manifest } from './support/manifest.ts';
+import { container, ignoresTerm, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 const graceSeconds = 3;
@@ -19,7 +19,10 @@ describeOnRig('mirror pods', () => {
   useClusterNode((node) => ({ cluster, kubelet } = node));
 
   const graceful = (name: string): Pod =>
-    manifest(name, { terminationGracePeriodSeconds: graceSeconds, containers: [container('main', deaf)] });
+    manifest(name, {
+      terminationGracePeriodSeconds: graceSeconds,
+      containers: [container('main', ignoresTerm)],
+    });
   const shown = (name: string): readonly unknown[] => {
     const pod = cluster.pod(`${name}-node1`);
     return [pod?.metadata?.uid, pod?.status?.phase];

@@ -4,26 +4,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../src/api/k8s/types.ts';
-import { whyRigCannotRun } from './rig/can-run.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';
+import { rigUnavailableReason } from './rig/prerequisites.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { slowness, waitFor } from './rig/wait.ts';
 import { untilLogged } from './support/container-log.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
-import { NfsServer, whyNoNfs } from './support/nfs-server.ts';
-import { OwnPods } from './support/own-pods.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
+import { NfsServer, nfsUnavailableReason } from './support/nfs-server.ts';
 import { uidOf } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
+import { TestPods } from './support/test-pods.ts';
 
-const why = whyRigCannotRun() ?? whyNoNfs();
+const why = rigUnavailableReason() ?? nfsUnavailableReason();
 
 describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${why})`}`, () => {
   let rig: Rig;
   let kubelet: Kubelet;
   let exported: string;
   let server: NfsServer;
-  const own = new OwnPods(() => kubelet);
+  const own = new TestPods(() => kubelet);
 
   beforeAll(async () => {
     exported = mkdtempSync(join(tmpdir(), 'exported-'));
@@ -62,14 +62,14 @@ describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${
     async () => {
       const whole = await own.start(
         'whole',
-        pod('whole', `cat /v/file; echo mine > /v/written; ${obedient}`),
+        pod('whole', `cat /v/file; echo mine > /v/written; ${exitsOnTerm}`),
       );
       expect(await untilLogged(kubelet, whole, 1)).toEqual(['served']);
       await waitFor(() => readdirSync(exported).includes('written'), 'the file to be on the server');
       expect(readFileSync(join(exported, 'written'), 'utf8')).toBe('mine\n');
-      const part = await own.start('part', pod('part', `cat /v/file; ${obedient}`, { subPath: 'sub' }));
+      const part = await own.start('part', pod('part', `cat /v/file; ${exitsOnTerm}`, { subPath: 'sub' }));
       expect(await untilLogged(kubelet, part, 1)).toEqual(['part']);
-      const script = `echo no > /v/denied || echo refused; ${obedient}`;
+      const script = `echo no > /v/denied || echo refused; ${exitsOnTerm}`;
       const only = await own.start('only', pod('only', script, { readOnly: true }));
       expect(await untilLogged(kubelet, only, 2)).toContain('refused');
       own.removeAll();
@@ -90,7 +90,7 @@ describe.skipIf(why !== undefined)(`NFS${why === undefined ? '' : ` (skipped: ${
         pod('looking', 'while :; do ls /v > /dev/null; sleep 0.2; done'),
       );
       await server.fallSilent();
-      own.write('waiting', pod('waiting', obedient));
+      own.write('waiting', pod('waiting', exitsOnTerm));
       const beside = await own.start('beside', manifest('beside'));
       const summary = await (await kubelet.get(kubelet.readOnlyPort, '/stats/summary')).text();
       expect(summary).toContain(`"looking-${kubelet.nodeName}"`);

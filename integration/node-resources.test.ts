@@ -18,7 +18,7 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, startCluster, whyNoKubectl } from './support/cluster.ts';
+import { type Cluster, kubectlUnavailableReason, startCluster } from './support/cluster.ts';
 
 const common = { pageSizes: ['2MB'], clock: realClock, killProcess };
 
@@ -155,7 +155,7 @@ describeOnRig('a node', () => {
     // What a kubelet of an earlier life left, with a process in it.
     const hierarchies = await findHierarchies();
     const processes = systemProcesses({ hierarchies, ...common });
-    const path = `/${rig.ground.name}/kubepods/besteffort/podaaaa-bbbb`;
+    const path = `/${rig.workspace.name}/kubepods/besteffort/podaaaa-bbbb`;
     orphan = spawn('sleep', ['600'], { stdio: 'ignore' });
     orphanEnded = once(orphan, 'exit');
     await processes.make(path);
@@ -169,7 +169,7 @@ describeOnRig('a node', () => {
         kubeReserved: { cpu: '150m', memory: '300Mi', 'ephemeral-storage': '1Gi' },
         systemReserved: { cpu: '50m' },
         evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%' },
-        kubeletCgroups: `/${rig.ground.name}/kubelet`,
+        kubeletCgroups: `/${rig.workspace.name}/kubelet`,
       },
     });
     await cluster.untilNodeReady();
@@ -197,8 +197,8 @@ describeOnRig('a node', () => {
     expect(Number(allocatable['ephemeral-storage'])).toBe(storage - 1024 ** 3 - tenth);
   });
 
-  test.skipIf(whyNoKubectl !== undefined)(
-    `as kubectl describe shows it${whyNoKubectl === undefined ? '' : ` (skipped: ${whyNoKubectl})`}`,
+  test.skipIf(kubectlUnavailableReason !== undefined)(
+    `as kubectl describe shows it${kubectlUnavailableReason === undefined ? '' : ` (skipped: ${kubectlUnavailableReason})`}`,
     async () => {
       const { allocatable = {}, capacity = {} } = cluster.node()?.status ?? {};
       const text = await cluster.kubectl('describe', 'node', 'node1');
@@ -218,13 +218,13 @@ describeOnRig('a node', () => {
   test('an orphan of an earlier life is removed, with what ran in it', async () => {
     expect(await orphanEnded).toEqual([null, 'SIGKILL']);
     await waitFor(
-      () => cgroupFolders(`/${rig.ground.name}/kubepods/besteffort/podaaaa-bbbb`).length === 0,
+      () => cgroupFolders(`/${rig.workspace.name}/kubepods/besteffort/podaaaa-bbbb`).length === 0,
       'its cgroups to go',
     );
   });
 
   test('the kubelet itself runs where it is told to', async () => {
-    const own = `/${rig.ground.name}/kubelet`;
+    const own = `/${rig.workspace.name}/kubelet`;
     const places = (): readonly string[] =>
       readFileSync(`/proc/${kubelet.pid ?? 0}/cgroup`, 'utf8').split('\n');
     await waitFor(() => places().some((line) => line.endsWith(`:${own}`)), 'the kubelet to be in its cgroup');

@@ -26,7 +26,7 @@ describeOnRig('cgroups of pods', () => {
   });
 
   /** Below the cgroup of all pods. */
-  const below = (path: string): string => `${rig.ground.name}/kubepods/${path}`;
+  const below = (path: string): string => `${rig.workspace.name}/kubepods/${path}`;
 
   const file = (controller: string, path: string, name: string): string =>
     kernel.place(controller, below(path), name);

@@ -4,7 +4,7 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { KernelCgroups } from './support/kernel-cgroups.ts';
-import { container, deaf, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, ignoresTerm, manifest } from './support/manifest.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -25,7 +25,7 @@ describeOnRig('pods that go wrong', () => {
   test('twenty pods crash again and again, one image never comes: others start and run', async () => {
     own.write(
       'never',
-      manifest('never', { containers: [container('main', obedient, { image: 'nowhere.test/none:1' })] }),
+      manifest('never', { containers: [container('main', exitsOnTerm, { image: 'nowhere.test/none:1' })] }),
     );
     for (let count = 0; count < crashers; count++)
       own.write(`crash-${count}`, manifest(`crash-${count}`, { containers: [container('main', 'exit 7')] }));
@@ -52,7 +52,7 @@ describeOnRig('pods that go wrong', () => {
 
   test('a preStop hook that hangs ends with the grace period', async () => {
     const lifecycle = { preStop: { exec: { command: ['sleep', '2147483647'] } } };
-    const containers = [container('main', deaf, { lifecycle })];
+    const containers = [container('main', ignoresTerm, { lifecycle })];
     const pod = await own.start('hangs', manifest('hangs', { terminationGracePeriodSeconds: 3, containers }));
     own.remove('hangs');
     await untilNoTraces(rig, kubelet, pod);

@@ -10,7 +10,7 @@ import type { Rig } from './rig/rig.ts';
 import { slowness, waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus, uidOf, untilPod } from './support/pod-state.ts';
-import { heldPod, untilHeld } from './support/runtime-view.ts';
+import { runtimePod, untilRuntimePod } from './support/runtime-pods.ts';
 import { useNode } from './support/suite-node.ts';
 
 const second = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -30,7 +30,7 @@ describeOnRig('pod lifecycle', () => {
     const two = { containers: [container('web'), container('log')], metadata: { labels: { app: 'two' } } };
     const pod = await own.start('two', manifest('two', two));
     const uid = uidOf(pod);
-    const held = await heldPod(rig, kubelet, 'two');
+    const held = await runtimePod(rig, kubelet, 'two');
     const ids = Object.fromEntries(held.containers.map(({ name, id }) => [name, `containerd://${id}`]));
     const sandbox = held.sandboxes[0]?.id ?? '';
     const { status: seen } = await rig.cri.podSandboxStatus({ podSandboxId: sandbox });
@@ -70,7 +70,7 @@ describeOnRig('pod lifecycle', () => {
       podIPs: [{ ip: seen?.network?.ip }],
       containerStatuses: [running('log'), running('web')],
     });
-    expect(pod.status?.podIP).toMatch(new RegExp(`^${rig.ground.prefix}\\.\\d+$`));
+    expect(pod.status?.podIP).toMatch(new RegExp(`^${rig.workspace.prefix}\\.\\d+$`));
     expect(pod.status?.conditions?.map(({ type, status }) => `${type}=${status}`)).toEqual([
       'PodReadyToStartContainers=True',
       'Initialized=True',
@@ -88,7 +88,7 @@ describeOnRig('pod lifecycle', () => {
       [criLabels.podNamespace]: 'default',
       [criLabels.podUid]: uidOf(pod),
     };
-    const { sandboxes } = await heldPod(rig, kubelet, 'marked');
+    const { sandboxes } = await runtimePod(rig, kubelet, 'marked');
     const { status: sandbox } = await rig.cri.podSandboxStatus({ podSandboxId: sandboxes[0]?.id ?? '' });
     expect(sandbox?.labels).toEqual({ app: 'marked', ...named });
     expect(sandbox?.annotations).toEqual(pod.metadata?.annotations);
@@ -120,7 +120,7 @@ describeOnRig('pod lifecycle', () => {
     const uid = '5f9c0f6e-3c1b-4f6e-9d53-0e1c8f6a7b21';
     const pod = await own.start('given', manifest('given', { metadata: { uid, namespace: 'kube-system' } }));
     expect(pod.metadata).toMatchObject({ uid, namespace: 'kube-system' });
-    expect((await heldPod(rig, kubelet, 'given')).sandboxes.map((each) => each.uid)).toEqual([uid]);
+    expect((await runtimePod(rig, kubelet, 'given')).sandboxes.map((each) => each.uid)).toEqual([uid]);
   });
 
   test('a crash is followed by a restart at once, the next by a back-off of ten seconds', async () => {
@@ -189,7 +189,7 @@ describeOnRig('pod lifecycle', () => {
         state: { terminated: { ...terminated, containerID, startedAt: time, finishedAt: time } },
       });
       // It rests: the sandbox is down, the container is kept for its log, and nothing is started again.
-      const held = await untilHeld(rig, kubelet, name, 'down', (each) =>
+      const held = await untilRuntimePod(rig, kubelet, name, 'down', (each) =>
         each.sandboxes.every(({ ready }) => !ready),
       );
       expect(held.containers.map(({ state }) => state)).toEqual(['exited']);

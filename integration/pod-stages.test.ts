@@ -5,11 +5,11 @@ import type { Container, ContainerStatus, Pod } from '../src/api/k8s/types.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
-import { container, deaf, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, ignoresTerm, manifest } from './support/manifest.ts';
 import { untilPod, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 
-const side = (name: string): Container => container(name, obedient, { restartPolicy: 'Always' });
+const side = (name: string): Container => container(name, exitsOnTerm, { restartPolicy: 'Always' });
 
 function statusOf(pod: Pod, name: string): ContainerStatus {
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
@@ -111,7 +111,7 @@ describeOnRig('pod stages', () => {
     write('ordered', {
       terminationGracePeriodSeconds: 60,
       initContainers: [side('s')],
-      containers: [container('main', obedient, { lifecycle: { preStop } })],
+      containers: [container('main', exitsOnTerm, { lifecycle: { preStop } })],
     });
     const pod = await untilRunning(kubelet, 'ordered');
     const from = kubelet.log.end;
@@ -144,7 +144,7 @@ describeOnRig('pod stages', () => {
   });
 
   test('the kubelet is killed while a pod ends: the next one finishes it', async () => {
-    write('ending', { terminationGracePeriodSeconds: 5, containers: [container('main', deaf)] });
+    write('ending', { terminationGracePeriodSeconds: 5, containers: [container('main', ignoresTerm)] });
     const pod = await untilRunning(kubelet, 'ending');
     const from = kubelet.log.end;
     kubelet.removeManifest('ending');

@@ -11,7 +11,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import type { RegistryFault } from './rig/registry.ts';
 import type { Rig } from './rig/rig.ts';
 import { untilLogged } from './support/container-log.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -20,7 +20,7 @@ import {
   untilPod,
   untilRunning,
 } from './support/pod-state.ts';
-import { heldPod } from './support/runtime-view.ts';
+import { runtimePod } from './support/runtime-pods.ts';
 import { useNode } from './support/suite-node.ts';
 
 const always500 = (count: number): RegistryFault[] =>
@@ -37,7 +37,7 @@ describeOnRig('pod start', () => {
   });
   afterEach(() => rig.registry.clearFaults());
 
-  const withMain = (name: string, over: Partial<Container>, script = obedient): Pod =>
+  const withMain = (name: string, over: Partial<Container>, script = exitsOnTerm): Pod =>
     manifest(name, { containers: [container('main', script, over)] });
   const untilWaiting = async (
     name: string,
@@ -104,7 +104,7 @@ describeOnRig('pod start', () => {
       message: "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS",
     });
     await untilRunning(kubelet, 'fine');
-    expect(await heldPod(rig, kubelet, 'refused')).toEqual({ sandboxes: [], containers: [] });
+    expect(await runtimePod(rig, kubelet, 'refused')).toEqual({ sandboxes: [], containers: [] });
     const told = kubelet.log.matching(/^E.*"Pod rejected".*refused-/);
     expect(told).toHaveLength(1);
   });
@@ -146,7 +146,7 @@ describeOnRig('pod start', () => {
     rig.registry.clearFaults();
     const pod = await untilRunning(kubelet, 'late');
     expect(containerStatus(pod).restartCount).toBe(0);
-    expect((await heldPod(rig, kubelet, 'late')).sandboxes).toHaveLength(1);
+    expect((await runtimePod(rig, kubelet, 'late')).sandboxes).toHaveLength(1);
   });
 
   test('imagePullPolicy Never: an image that is not there is not pulled', async () => {

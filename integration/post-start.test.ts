@@ -10,9 +10,9 @@ import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { logPath } from './support/container-log.ts';
 import { container, manifest } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import { containerStatus, untilContainer, untilPod, untilRunning } from './support/pod-state.ts';
-import { heldPod } from './support/runtime-view.ts';
+import { runtimePod } from './support/runtime-pods.ts';
+import { TestPods } from './support/test-pods.ts';
 
 /** Writes what the hook did, with the time, to the log of the container. */
 const hook = (script: string): Lifecycle => ({
@@ -23,7 +23,7 @@ const readinessProbe = { exec: { command: ['true'] }, periodSeconds: 1 };
 describeOnRig('postStart hooks', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
+  const own = new TestPods(() => kubelet);
 
   beforeAll(async () => {
     rig = await startRig();
@@ -73,7 +73,7 @@ describeOnRig('postStart hooks', () => {
   test('with a readiness probe: ready after the hook, not before', async () => {
     own.write('slow', withHook('slow', 'echo begun; sleep 4; echo done', { readinessProbe }));
     const pod = await untilHookRuns('slow');
-    expect((await heldPod(rig, kubelet, 'slow')).containers[0]?.state).toBe('running');
+    expect((await runtimePod(rig, kubelet, 'slow')).containers[0]?.state).toBe('running');
     expect(pod.status?.phase).toBe('Pending');
     await expectDownUntilDone('slow');
     expect(containerStatus(await untilRunning(kubelet, 'slow'))).toMatchObject({
@@ -104,7 +104,7 @@ describeOnRig('postStart hooks', () => {
   test('kubelet killed in the middle of the hook: it runs again, and the container is up after it', async () => {
     own.write('cut', withHook('cut', 'echo begun; sleep 4; echo done', { readinessProbe }));
     await untilHookRuns('cut');
-    const before = (await heldPod(rig, kubelet, 'cut')).containers;
+    const before = (await runtimePod(rig, kubelet, 'cut')).containers;
     await kubelet.kill9();
     await kubelet.start();
     await untilHookRuns('cut', 2);
@@ -113,7 +113,7 @@ describeOnRig('postStart hooks', () => {
     expect(containerStatus(pod)).toMatchObject({ restartCount: 0, lastState: {} });
     // The first run was killed with the kubelet that waited for it.
     expect(logged(pod).match(/begun|done/g)).toEqual(['begun', 'begun', 'done']);
-    const after = (await heldPod(rig, kubelet, 'cut')).containers;
+    const after = (await runtimePod(rig, kubelet, 'cut')).containers;
     expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
     await kubelet.kill9();
     await kubelet.start();

@@ -7,7 +7,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { addGrpcImage, grpcImage } from './support/grpc-image.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 
@@ -28,7 +28,7 @@ const servers = [
   // Ends without reading what it was sent, which resets the connection.
   'nc -ll -p 8081 -e /bin/true &',
   `nc -ll -p 8082 -e /bin/echo 'no protocol at all' &`,
-  obedient,
+  exitsOnTerm,
 ].join('\n');
 
 const web = (path: string, over: Partial<Probe> = {}): Probe => ({
@@ -37,7 +37,7 @@ const web = (path: string, over: Partial<Probe> = {}): Probe => ({
   ...over,
 });
 const probed = (name: string, readinessProbe: Probe, over: Partial<Container> = {}): Container =>
-  container(name, obedient, { readinessProbe, ...over });
+  container(name, exitsOnTerm, { readinessProbe, ...over });
 
 describeOnRig('probes', () => {
   let rig: Rig;
@@ -156,9 +156,11 @@ describeOnRig('probes', () => {
       failureThreshold: 2,
     });
     const containers = [
-      container('live', `touch /tmp/ok; sleep 3; rm /tmp/ok; ${obedient}`, { livenessProbe: cat('/tmp/ok') }),
-      container('starts', obedient, { startupProbe: cat('/none') }),
-      container('still', obedient),
+      container('live', `touch /tmp/ok; sleep 3; rm /tmp/ok; ${exitsOnTerm}`, {
+        livenessProbe: cat('/tmp/ok'),
+      }),
+      container('starts', exitsOnTerm, { startupProbe: cat('/none') }),
+      container('still', exitsOnTerm),
     ];
     kubelet.writeManifest('restarts', manifest('restarts', { containers }));
     const pod = await until('restarts', (each) =>
@@ -184,7 +186,7 @@ describeOnRig('probes', () => {
       return [status.started && 'started', status.ready && 'ready'].filter(Boolean).join(' ');
     };
     for (const [name, [over]] of Object.entries(pods)) {
-      const script = name === 'ready' ? `touch /tmp/ok; ${obedient}` : obedient;
+      const script = name === 'ready' ? `touch /tmp/ok; ${exitsOnTerm}` : exitsOnTerm;
       kubelet.writeManifest(name, manifest(name, { containers: [container('main', script, over)] }));
     }
     for (const [name, [, want]] of Object.entries(pods))

@@ -13,7 +13,7 @@ import type { Cluster } from './support/cluster.ts';
 import {
   comparable,
   expectEvents,
-  isThere,
+  hasReached,
   needsCluster,
   stateOf,
   wantedState,
@@ -49,7 +49,7 @@ describeOnRig('replay in a cluster', () => {
       const want = wantedState(expected(recording));
       await waitFor(
         () => {
-          if (isThere(statusOf(recording.name), want)) return true;
+          if (hasReached(statusOf(recording.name), want)) return true;
           throw new Error(`it is ${JSON.stringify(stateOf(statusOf(recording.name)), undefined, 1)}`);
         },
         `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,
@@ -80,7 +80,7 @@ describeOnRig('replay in a cluster', () => {
 
 /** With a directory of the rig's own in place of one that would stay on the machine. */
 function onRig(rig: Rig, pod: Recording['pod']): Recording['pod'] {
-  const text = JSON.stringify(pod).replaceAll(recordedPath, join(rig.ground.dir, 'lab-hostpath'));
+  const text = JSON.stringify(pod).replaceAll(recordedPath, join(rig.workspace.dir, 'lab-hostpath'));
   return JSON.parse(text) as Recording['pod'];
 }
 

@@ -10,7 +10,7 @@ import { waitFor } from './rig/wait.ts';
 import {
   comparable,
   expectEvents,
-  isThere,
+  hasReached,
   needsCluster,
   stateOf,
   wantedState,
@@ -45,7 +45,7 @@ describeOnRig('replay', () => {
         async () => {
           const pod = await kubelet.pod(recording.name);
           const status = pod?.status ?? {};
-          if (isThere(status, want)) return true;
+          if (hasReached(status, want)) return true;
           throw new Error(`it is ${JSON.stringify(stateOf(status), undefined, 1)}`);
         },
         `pod ${recording.name} to be ${JSON.stringify(stateOf(want), undefined, 1)}`,

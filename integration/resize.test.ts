@@ -7,7 +7,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import type { Cluster } from './support/cluster.ts';
 import { KernelCgroups } from './support/kernel-cgroups.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 const mebi = 1024 * 1024;
@@ -36,7 +36,7 @@ describeOnRig('resize', () => {
     name: string,
     text: string,
     over: Partial<Container> = {},
-    script = obedient,
+    script = exitsOnTerm,
   ): Promise<Pod> {
     const containers = [container('main', script, { resources: amounts(text), ...over })];
     cluster.createPod(manifest(name, { containers }));
@@ -72,7 +72,7 @@ describeOnRig('resize', () => {
     const { metadata, status } = pod;
     const folder = status?.qosClass === 'Guaranteed' ? '' : 'burstable';
     const id = status?.containerStatuses?.[0]?.containerID?.split('://')[1] ?? '';
-    const place = `${rig.ground.name}/kubepods/${folder}/pod${metadata?.uid}`;
+    const place = `${rig.workspace.name}/kubepods/${folder}/pod${metadata?.uid}`;
     const told = (path: string): readonly string[] =>
       (['cpu.cfs_quota_us', 'memory.limit_in_bytes'] as const).map((file) => files.amount(path, file));
     return { pod: told(place), container: told(`${place}/${id}`) };

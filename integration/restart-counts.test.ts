@@ -9,7 +9,7 @@ import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus, untilRestarted, untilRunning } from './support/pod-state.ts';
-import { killTask } from './support/runtime-view.ts';
+import { killTask } from './support/runtime-pods.ts';
 
 const kills = 30;
 const perRound = 3;

@@ -4,16 +4,16 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import type { Ground } from './rig/ground.ts';
 import { findLeftovers, findTraces, sweepDeadRigs } from './rig/leftovers.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { commandLine, listProcesses, run } from './rig/process.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { runPod } from './rig/run-pod.ts';
 import { waitFor } from './rig/wait.ts';
+import type { RigWorkspace } from './rig/workspace.ts';
 
 /** What a rig could leave, seen by other means than its own, and without what other rigs do meanwhile. */
-async function tracesOnMachine({ dir, name }: Ground): Promise<Record<string, readonly string[]>> {
+async function tracesOnMachine({ dir, name }: RigWorkspace): Promise<Record<string, readonly string[]>> {
   const mine = new RegExp(`(${dir}|${name})(?!\\d)`);
   const list = (folder: string): readonly string[] =>
     (existsSync(folder) ? readdirSync(folder) : []).map((entry) => join(folder, entry));
@@ -58,34 +58,36 @@ describeOnRig('rig', () => {
     const server = 'echo started; mkdir /www; echo hello > /www/index.html; exec httpd -f -p 80 -h /www';
     const pod = await runPod(rig, 'web', { command: ['sh', '-c', server], hostPort: port });
     const { status } = await rig.cri.podSandboxStatus({ podSandboxId: pod.podSandboxId });
-    expect(status?.network?.ip).toMatch(new RegExp(`^${rig.ground.prefix}\\.\\d+$`));
+    expect(status?.network?.ip).toMatch(new RegExp(`^${rig.workspace.prefix}\\.\\d+$`));
     const answer = await waitFor(
       async () => (await fetch(`http://127.0.0.1:${port}/`)).text(),
       'the pod to answer',
     );
     expect(answer).toBe('hello\n');
-    expect(readFileSync(join(rig.ground.dir, 'logs/web/main/0.log'), 'utf8')).toMatch(/ stdout F started\n$/);
+    expect(readFileSync(join(rig.workspace.dir, 'logs/web/main/0.log'), 'utf8')).toMatch(
+      / stdout F started\n$/,
+    );
 
     // The finders find: otherwise their silence at the end would mean nothing.
     expect(new Set((await rig.leftovers()).map((line) => line.split(' ')[0]))).toEqual(kinds);
-    for (const list of Object.values(await tracesOnMachine(rig.ground))) expect(list).not.toEqual([]);
+    for (const list of Object.values(await tracesOnMachine(rig.workspace))) expect(list).not.toEqual([]);
 
     await rig.stop();
     expect(await rig.leftovers()).toEqual([]);
-    expect(await tracesOnMachine(rig.ground)).toEqual(nothing);
+    expect(await tracesOnMachine(rig.workspace)).toEqual(nothing);
   });
 
   test('two side by side do not know each other', async () => {
     const [one, other] = await Promise.all([start(), start()]);
     await Promise.all([runPod(one, 'same'), runPod(other, 'same', { hostPort: port })]);
-    expect(one.ground.prefix).not.toBe(other.ground.prefix);
+    expect(one.workspace.prefix).not.toBe(other.workspace.prefix);
     await one.stop();
     expect(await one.leftovers()).toEqual([]);
     const { items } = await other.cri.listPodSandbox({});
     expect(items.map((item) => [item.metadata?.name, item.state])).toEqual([['same', 0]]);
     await runPod(other, 'later', { hostPort: port + 1 });
     await other.stop();
-    expect(await tracesOnMachine(other.ground)).toEqual(nothing);
+    expect(await tracesOnMachine(other.workspace)).toEqual(nothing);
   });
 
   test('containerd comes back and finds its containers', async () => {
@@ -106,7 +108,7 @@ describeOnRig('rig', () => {
     await rig.stop();
     await Promise.all(starting);
     expect(await rig.leftovers()).toEqual([]);
-    expect(await tracesOnMachine(rig.ground)).toEqual(nothing);
+    expect(await tracesOnMachine(rig.workspace)).toEqual(nothing);
   });
 
   test('the next rig clears what a killed one left, and not what a living one holds', async () => {
@@ -118,15 +120,15 @@ describeOnRig('rig', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       },
     );
-    const ground = await firstLine<Ground>(holder);
-    const traces = findTraces(ground);
+    const workspace = await firstLine<RigWorkspace>(holder);
+    const traces = findTraces(workspace);
     const ended = once(holder, 'exit');
     holder.kill('SIGKILL');
     await ended;
-    const left = await findLeftovers(ground, traces);
+    const left = await findLeftovers(workspace, traces);
     expect(new Set(left.map((line) => line.split(' ')[0]))).toEqual(kinds);
     await Promise.all([sweepDeadRigs(), sweepDeadRigs()]);
-    expect(await findLeftovers(ground, traces)).toEqual([]);
+    expect(await findLeftovers(workspace, traces)).toEqual([]);
     expect((await living.cri.status({})).status?.conditions.every((one) => one.status)).toBe(true);
   });
 });

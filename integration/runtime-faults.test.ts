@@ -6,10 +6,10 @@ import type { CriMethodName, Stall } from '../test/fake-cri/faults.ts';
 import { buildBusyboxImage } from './rig/images.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { containerIdOf, containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
-import { heldPod, killTask } from './support/runtime-view.ts';
+import { killTask, runtimePod } from './support/runtime-pods.ts';
 import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 
 const lost = /^E.*Container runtime is unavailable/;
@@ -61,7 +61,7 @@ describeOnRig('runtime whose calls hang or fail', () => {
     one.release();
     const pod = await untilRunning(kubelet, name);
     expect(containerStatus(pod).restartCount).toBe(0);
-    const held = await heldPod(rig, kubelet, name);
+    const held = await runtimePod(rig, kubelet, name);
     expect([held.sandboxes.length, held.containers.length]).toEqual([1, 1]);
   };
 
@@ -83,7 +83,10 @@ describeOnRig('runtime whose calls hang or fail', () => {
         match: (request) => request.image?.image === image,
       });
       stalls.push(one);
-      kubelet.writeManifest(name, manifest(name, { containers: [container('main', obedient, { image })] }));
+      kubelet.writeManifest(
+        name,
+        manifest(name, { containers: [container('main', exitsOnTerm, { image })] }),
+      );
       await waitsAndGoesOn(name, one);
     });
   }
@@ -115,7 +118,7 @@ describeOnRig('runtime whose calls hang or fail', () => {
     kubelet.writeManifest('hung-box', manifest('hung-box'));
     const before = await untilRunning(kubelet, 'hung-box');
     const one = await stall('podSandboxStatus', 'hung-box');
-    const { sandboxes } = await heldPod(rig, kubelet, 'hung-box');
+    const { sandboxes } = await runtimePod(rig, kubelet, 'hung-box');
     await killTask(rig, sandboxes[0]?.id ?? '');
     await untilStalled(one);
     await othersGoOn('hung-box');

@@ -14,7 +14,7 @@ import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { container, manifest } from './support/manifest.ts';
 import { NotifySocket } from './support/notify-socket.ts';
-import { heldPod } from './support/runtime-view.ts';
+import { runtimePod } from './support/runtime-pods.ts';
 
 const clean: Exit = { code: 0, signal: null };
 const failed: Exit = { code: 1, signal: null };
@@ -95,7 +95,7 @@ describeOnRig('start-up', () => {
   });
 
   test('with --exit-on-lock-contention the first gives way to the second, cleanly', async () => {
-    const lock = `--lock-file=${join(rig.ground.dir, 'contended.lock')}`;
+    const lock = `--lock-file=${join(rig.workspace.dir, 'contended.lock')}`;
     const first = await launch({ flags: [lock, '--exit-on-lock-contention'] });
     const second = await launch({ flags: [lock, '--exit-on-lock-contention'] });
     expect(await untilEnds(first)).toEqual(clean);
@@ -107,7 +107,7 @@ describeOnRig('start-up', () => {
   });
 
   test('without it the second waits until the first is gone, and can be stopped meanwhile', async () => {
-    const path = join(rig.ground.dir, 'held.lock');
+    const path = join(rig.workspace.dir, 'held.lock');
     const first = await launch({ flags: [`--lock-file=${path}`] });
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const second = make({ flags: [`--lock-file=${path}`] });
@@ -133,7 +133,7 @@ describeOnRig('start-up', () => {
     expect(await runToEnd(kubelet)).toEqual(clean);
     const states = await Promise.all(
       ['job', 'service'].map(async (name) =>
-        (await heldPod(rig, kubelet, name)).containers.map(({ state }) => state),
+        (await runtimePod(rig, kubelet, name)).containers.map(({ state }) => state),
       ),
     );
     expect(states).toEqual([['exited'], ['running']]);
@@ -153,7 +153,7 @@ describeOnRig('start-up', () => {
   });
 
   test('systemd hears READY=1 when it serves, WATCHDOG=1 while it lives, and STOPPING=1', async () => {
-    const systemd = await NotifySocket.open(join(rig.ground.dir, 'notify'));
+    const systemd = await NotifySocket.open(join(rig.workspace.dir, 'notify'));
     try {
       const kubelet = make({ env: { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '2000000' } });
       await kubelet.start({ untilReady: false });
@@ -171,7 +171,7 @@ describeOnRig('start-up', () => {
 
   test('a watchdog that is meant for another process, and a socket that is not there, are no reason not to run', async () => {
     const env = {
-      NOTIFY_SOCKET: join(rig.ground.dir, 'no-socket'),
+      NOTIFY_SOCKET: join(rig.workspace.dir, 'no-socket'),
       WATCHDOG_USEC: '2000000',
       WATCHDOG_PID: '1',
     };
@@ -210,8 +210,8 @@ describeOnRig('start-up', () => {
     });
 
   test('directories have their modes, the root is a shared mount, and a restart stacks nothing', async () => {
-    const root = join(rig.ground.dir, 'fresh', 'root');
-    const logs = join(rig.ground.dir, 'fresh', 'logs', 'pods');
+    const root = join(rig.workspace.dir, 'fresh', 'root');
+    const logs = join(rig.workspace.dir, 'fresh', 'logs', 'pods');
     const kubelet = await launch({ flags: [`--root-dir=${root}`], config: { podLogsDir: logs } });
     const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
     const names = ['pods', 'plugins', 'plugins_registry', 'pod-resources', 'checkpoints'];
@@ -244,7 +244,7 @@ describeOnRig('start-up', () => {
   });
 
   test('a directory that exists keeps its mode, and what stands in the way is named', async () => {
-    const root = join(rig.ground.dir, 'odd-root');
+    const root = join(rig.workspace.dir, 'odd-root');
     mkdirSync(join(root, 'pods'), { recursive: true, mode: 0o711 });
     const kubelet = await launch({ flags: [`--root-dir=${root}`] });
     expect([root, join(root, 'pods')].map((path) => (statSync(path).mode & 0o777).toString(8))).toEqual([

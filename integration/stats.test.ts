@@ -9,7 +9,7 @@ import { describeOnRig } from './rig/on-rig.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { untilLogged } from './support/container-log.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { untilRunning } from './support/pod-state.ts';
 
 const mebibyte = 1024 ** 2;
@@ -29,7 +29,7 @@ const pods = {
     containers: [
       container(
         'main',
-        `dd if=/dev/zero of=/data/file bs=1M count=3 2>/dev/null; echo written; ${obedient}`,
+        `dd if=/dev/zero of=/data/file bs=1M count=3 2>/dev/null; echo written; ${exitsOnTerm}`,
         {
           volumeMounts: [{ name: 'data', mountPath: '/data' }],
         },
@@ -38,7 +38,10 @@ const pods = {
   }),
   holder: manifest('holder', {
     containers: [
-      container('main', `dd if=/dev/zero of=/dev/shm/x bs=1M count=24 2>/dev/null; echo held; ${obedient}`),
+      container(
+        'main',
+        `dd if=/dev/zero of=/dev/shm/x bs=1M count=24 2>/dev/null; echo held; ${exitsOnTerm}`,
+      ),
     ],
   }),
   web: manifest('web', {

@@ -12,8 +12,8 @@ import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { type Cluster, whyNoKubectl } from './support/cluster.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { type Cluster, kubectlUnavailableReason } from './support/cluster.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { kubectl, onTerminal, openConnections, startKubectl, webSocketExec } from './support/streams.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
@@ -48,8 +48,8 @@ describeOnRig('streams', () => {
     const counting = `nc -ll -p 9000 -e sh -c 'head -c ${mebibyte} | wc -c' & httpd -p 8080 -h /tmp`;
     cluster.createPod(
       manifest('target', {
-        initContainers: [container('side', obedient, { restartPolicy: 'Always' })],
-        containers: [container('main', `echo hello > /tmp/index.html; ${counting}; ${obedient}`)],
+        initContainers: [container('side', exitsOnTerm, { restartPolicy: 'Always' })],
+        containers: [container('main', `echo hello > /tmp/index.html; ${counting}; ${exitsOnTerm}`)],
       }),
     );
     cluster.createPod(
@@ -159,8 +159,8 @@ describeOnRig('streams', () => {
     });
   });
 
-  describe.skipIf(whyNoKubectl !== undefined)(
-    `kubectl${whyNoKubectl === undefined ? '' : ` (${whyNoKubectl})`}`,
+  describe.skipIf(kubectlUnavailableReason !== undefined)(
+    `kubectl${kubectlUnavailableReason === undefined ? '' : ` (${kubectlUnavailableReason})`}`,
     () => {
       const exec = (...args: readonly string[]): readonly string[] => [
         'exec',
@@ -207,7 +207,7 @@ describeOnRig('streams', () => {
       });
 
       test('cp, both ways', async () => {
-        const [there, back] = [join(rig.ground.dir, 'there'), join(rig.ground.dir, 'back')];
+        const [there, back] = [join(rig.workspace.dir, 'there'), join(rig.workspace.dir, 'back')];
         writeFileSync(there, randomBytes(2 * mebibyte));
         await cluster.kubectl('cp', there, 'default/target:/tmp/copied', '-c', 'main');
         await cluster.kubectl('cp', 'default/target:/tmp/copied', back, '-c', 'main');

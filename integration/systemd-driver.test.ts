@@ -3,18 +3,18 @@
 // the containers run beside them, since the runtime's own driver is not systemd here, too.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
-import { whyRigCannotRun } from './rig/can-run.ts';
 import { cgroupFolders, removeCgroups } from './rig/cgroups.ts';
 import type { Kubelet } from './rig/kubelet.ts';
+import { rigUnavailableReason } from './rig/prerequisites.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
-import { DbusDaemon, whyNoBus } from './support/dbus-daemon.ts';
+import { busUnavailableReason, DbusDaemon } from './support/dbus-daemon.ts';
 import { KernelCgroups } from './support/kernel-cgroups.ts';
 import { container, manifest } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
 import { containerIdOf, uidOf } from './support/pod-state.ts';
+import { TestPods } from './support/test-pods.ts';
 
-const why = whyRigCannotRun() ?? whyNoBus();
+const why = rigUnavailableReason() ?? busUnavailableReason();
 
 describe.skipIf(why !== undefined)(
   `slices of systemd${why === undefined ? '' : ` (skipped: ${why})`}`,
@@ -24,7 +24,7 @@ describe.skipIf(why !== undefined)(
     let leave: () => void = () => undefined;
     let rig: Rig;
     let kubelet: Kubelet;
-    const own = new OwnPods(() => kubelet);
+    const own = new TestPods(() => kubelet);
     /** The rig's name as a slice; a dash would be another level. */
     let top: string;
 
@@ -32,7 +32,7 @@ describe.skipIf(why !== undefined)(
       await bus.start();
       leave = await systemd.join(bus.address);
       rig = await startRig();
-      top = rig.ground.name.replaceAll('-', '_');
+      top = rig.workspace.name.replaceAll('-', '_');
       kubelet = await rig.kubelet({
         config: { cgroupDriver: 'systemd', podPidsLimit: 200 },
         env: { DBUS_SYSTEM_BUS_ADDRESS: bus.address },

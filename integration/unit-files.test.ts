@@ -10,10 +10,10 @@ import { kubeconfigText, nodeCertificate } from '../test/api-server/kubeconfig-t
 import { TestAuthority } from '../test/api-server/pki.ts';
 import { FakeSystemd } from '../test/fakes/fake-systemd.ts';
 import { cgroupFolders, processesIn, removeCgroups } from './rig/cgroups.ts';
-import { claimRigGround } from './rig/ground.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
+import { claimWorkspace } from './rig/workspace.ts';
 import { manifest } from './support/manifest.ts';
 import { PrivateNode, type UnitProcess } from './support/private-node.ts';
 
@@ -53,8 +53,8 @@ describeOnRig('unit files', () => {
   const hadPods = cgroupFolders(podCgroup).length > 0;
 
   beforeAll(async () => {
-    const ground = claimRigGround();
-    node = new PrivateNode(ground, addresses);
+    const workspace = claimWorkspace();
+    node = new PrivateNode(workspace, addresses);
     await node.start();
     rig = await node.startRig();
     // The unit files leave cgroups to systemd, which this place may not have.

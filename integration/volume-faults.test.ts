@@ -5,16 +5,15 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Pod, VolumeMount } from '../src/api/k8s/types.ts';
-import { findProgram } from './rig/can-run.ts';
 import type { Kubelet } from './rig/kubelet.ts';
 import { mountsBelow } from './rig/mounts.ts';
 import { describeOnRig } from './rig/on-rig.ts';
+import { findProgram } from './rig/prerequisites.ts';
 import { mustRun } from './rig/process.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { untilLogged } from './support/container-log.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
-import { OwnPods } from './support/own-pods.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import {
   containerStatus,
   uidOf,
@@ -24,15 +23,16 @@ import {
   untilRunning,
 } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
+import { TestPods } from './support/test-pods.ts';
 
 describeOnRig('volumes in trouble', () => {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
+  const own = new TestPods(() => kubelet);
 
   beforeAll(async () => {
     rig = await startRig();
-    const bin = join(rig.ground.dir, 'stand-ins');
+    const bin = join(rig.workspace.dir, 'stand-ins');
     mkdirSync(bin);
     mkdirSync(exported());
     writeFileSync(join(exported(), 'file'), 'served\n');
@@ -54,8 +54,8 @@ esac
   afterAll(() => rig.stop());
   afterEach(() => own.removeAll());
 
-  const exported = (): string => join(rig.ground.dir, 'exported');
-  const helpers = (): string => join(rig.ground.dir, 'helpers');
+  const exported = (): string => join(rig.workspace.dir, 'exported');
+  const helpers = (): string => join(rig.workspace.dir, 'helpers');
   const running = (): readonly string[] =>
     (existsSync(helpers()) ? readFileSync(helpers(), 'utf8').trim().split('\n') : []).filter((pid) =>
       existsSync(`/proc/${pid}`),
@@ -67,16 +67,16 @@ esac
   const podMounts = (pod: Pod): readonly string[] => mountsBelow(join(kubelet.rootDir, 'pods', uidOf(pod)));
 
   test('a server that never answers: its pod waits and says for what, others go on, and its end still comes', async () => {
-    own.write('hung', manifest('hung', { volumes: nfs('never'), containers: reading(obedient) }));
+    own.write('hung', manifest('hung', { volumes: nfs('never'), containers: reading(exitsOnTerm) }));
     await waitFor(() => running().length > 0, 'the mount command to be run', 30_000);
     const served = await own.start(
       'served',
-      manifest('served', { volumes: nfs('files'), containers: reading(`cat /v/file; ${obedient}`) }),
+      manifest('served', { volumes: nfs('files'), containers: reading(`cat /v/file; ${exitsOnTerm}`) }),
     );
     expect(await untilLogged(kubelet, served, 1)).toEqual(['served']);
     await own.start(
       'beside',
-      manifest('beside', { volumes: [{ name: 'v', emptyDir: {} }], containers: reading(obedient) }),
+      manifest('beside', { volumes: [{ name: 'v', emptyDir: {} }], containers: reading(exitsOnTerm) }),
     );
     const explained = await (await kubelet.get(kubelet.readOnlyPort, '/explain')).text();
     expect(explained).toContain('volume v is being mounted');
@@ -93,7 +93,7 @@ esac
   });
 
   test('the kubelet is killed while a mount hangs: the next life ends the pod all the same', async () => {
-    own.write('cut', manifest('cut', { volumes: nfs('never'), containers: reading(obedient) }));
+    own.write('cut', manifest('cut', { volumes: nfs('never'), containers: reading(exitsOnTerm) }));
     const before = running().length;
     await waitFor(() => running().length > before, 'the mount command to be run', 30_000);
     const cut = await untilPod(kubelet, 'cut', 'waiting', ({ phase }) => phase === 'Pending');
@@ -114,7 +114,7 @@ esac
     mkdirSync(shared);
     const volumes = [{ name: 'v', hostPath: { path: shared } }];
     const wait = (file: string): string => `until [ -e ${file} ]; do sleep 0.1; done`;
-    const script = `${wait('/v/in/there')}; echo came; mkdir /v/out && mount -t tmpfs tmpfs /v/out && touch /v/out/here; ${obedient}`;
+    const script = `${wait('/v/in/there')}; echo came; mkdir /v/out && mount -t tmpfs tmpfs /v/out && touch /v/out/here; ${exitsOnTerm}`;
     own.write(
       'both-ways',
       manifest('both-ways', {
@@ -124,10 +124,14 @@ esac
             securityContext: { privileged: true },
             volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'Bidirectional' }],
           }),
-          container('in', `${wait('/v/in/there')}; ${wait('/v/out/here')}; touch /v/seen-in; ${obedient}`, {
-            volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'HostToContainer' }],
-          }),
-          container('none', `${wait('/v/seen-in')}; [ -e /v/in/there ] || touch /v/unseen; ${obedient}`, {
+          container(
+            'in',
+            `${wait('/v/in/there')}; ${wait('/v/out/here')}; touch /v/seen-in; ${exitsOnTerm}`,
+            {
+              volumeMounts: [{ name: 'v', mountPath: '/v', mountPropagation: 'HostToContainer' }],
+            },
+          ),
+          container('none', `${wait('/v/seen-in')}; [ -e /v/in/there ] || touch /v/unseen; ${exitsOnTerm}`, {
             volumeMounts: [{ name: 'v', mountPath: '/v' }],
           }),
         ],
@@ -163,7 +167,7 @@ esac
     const pod = (name: string, recursiveReadOnly: string): Pod =>
       manifest(name, {
         volumes: [{ name: 'v', emptyDir: {} }],
-        containers: reading(`touch /v/x 2>/dev/null || echo read-only; ${obedient}`, {
+        containers: reading(`touch /v/x 2>/dev/null || echo read-only; ${exitsOnTerm}`, {
           readOnly: true,
           recursiveReadOnly,
         }),
@@ -183,7 +187,7 @@ esac
     const volumes = [{ name: 'v', image: { reference: rig.images.busybox, pullPolicy: 'IfNotPresent' } }];
     own.write(
       'image',
-      manifest('image', { volumes, containers: reading(`ls /v/bin >/dev/null && ${obedient}`) }),
+      manifest('image', { volumes, containers: reading(`ls /v/bin >/dev/null && ${exitsOnTerm}`) }),
     );
     const ended = 'CreateContainerError';
     const seen = await untilContainer(

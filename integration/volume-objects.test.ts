@@ -11,7 +11,7 @@ import { mustRun } from './rig/process.ts';
 import type { Rig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import type { Cluster } from './support/cluster.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { useClusterNode } from './support/suite-node.ts';
 
 describeOnRig('volumes from the cluster', () => {
@@ -62,7 +62,7 @@ describeOnRig('volumes from the cluster', () => {
     ];
     const created = create('follower', {
       volumes: [{ name: 'v', configMap: { name: 'cm' } }],
-      containers: [container('main', obedient, { volumeMounts })],
+      containers: [container('main', exitsOnTerm, { volumeMounts })],
     });
     await untilTold('FailedMount', 'MountVolume.SetUp failed for volume "v" : configmap "cm" not found');
     expect(existsSync(volumeDir(created, 'configmap', 'v'))).toBe(false);
@@ -106,7 +106,7 @@ describeOnRig('volumes from the cluster', () => {
         },
       ],
       containers: [
-        container('main', obedient, {
+        container('main', exitsOnTerm, {
           volumeMounts: [
             { name: 'hush', mountPath: '/hush' },
             { name: 'own', mountPath: '/own' },
@@ -148,7 +148,7 @@ describeOnRig('volumes from the cluster', () => {
   };
 
   test('a claim leads to a block device, as it is and with its file system', async () => {
-    const image = join(rig.ground.dir, 'disk.img');
+    const image = join(rig.workspace.dir, 'disk.img');
     writeFileSync(image, 'written on the disk\n');
     truncateSync(image, 16 * 1024 * 1024);
     const device = (await mustRun('losetup', ['-f', '--show', image])).trim();
@@ -159,7 +159,7 @@ describeOnRig('volumes from the cluster', () => {
       create('raw', {
         volumes: uses('raw'),
         containers: [
-          container('main', obedient, { volumeDevices: [{ name: 'v', devicePath: '/dev/xvda' }] }),
+          container('main', exitsOnTerm, { volumeDevices: [{ name: 'v', devicePath: '/dev/xvda' }] }),
         ],
       });
       const raw = await cluster.untilReady('raw');
@@ -172,7 +172,7 @@ describeOnRig('volumes from the cluster', () => {
       create('formatted', {
         securityContext: { fsGroup: 2000 },
         volumes: uses('formatted'),
-        containers: [container('main', obedient, { volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
+        containers: [container('main', exitsOnTerm, { volumeMounts: [{ name: 'v', mountPath: '/v' }] })],
       });
       const formatted = await cluster.untilReady('formatted');
       await inContainer(formatted, 'echo kept > /v/file');
@@ -183,7 +183,7 @@ describeOnRig('volumes from the cluster', () => {
       const plugins = join(kubelet.rootDir, 'plugins');
       await waitFor(() => mountsBelow(plugins).length === 0, 'the device to be let go of', 60_000);
       const loops = await mustRun('losetup', ['-n', '-O', 'NAME,BACK-FILE']);
-      expect(loops.split('\n').filter((line) => line.includes(rig.ground.dir))).toHaveLength(1);
+      expect(loops.split('\n').filter((line) => line.includes(rig.workspace.dir))).toHaveLength(1);
     } finally {
       await mustRun('losetup', ['-d', device]);
     }
@@ -199,7 +199,7 @@ describeOnRig('volumes from the cluster', () => {
     ];
     const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
     const pods = names.map((name) =>
-      create(name, { volumes, containers: [container('main', obedient, { volumeMounts })] }),
+      create(name, { volumes, containers: [container('main', exitsOnTerm, { volumeMounts })] }),
     );
     const podsDir = join(kubelet.rootDir, 'pods');
     // At moments that differ: as soon as so many mounts are there.

@@ -9,7 +9,7 @@ import { mountsBelow } from './rig/mounts.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
 import { logLines, untilLogged } from './support/container-log.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 import { containerIdOf, uidOf, untilContainer, untilRunning } from './support/pod-state.ts';
 import { untilNoTraces } from './support/pod-traces.ts';
 import { useNode } from './support/suite-node.ts';
@@ -75,7 +75,7 @@ describeOnRig('volumes', () => {
         { name: 'host', hostPath: { path: hostDirectory(), type: 'Directory' } },
       ],
       containers: [
-        container('main', `${look}${obedient}`, {
+        container('main', `${look}${exitsOnTerm}`, {
           securityContext: { runAsUser: 1000, runAsGroup: 1000 },
           volumeMounts: [
             { name: 'empty', mountPath: '/empty' },

@@ -4,21 +4,21 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { whyRigCannotRun } from '../integration/rig/can-run.ts';
 import { containerdPaths } from '../integration/rig/containerd.ts';
-import {
-  claim,
-  type Ground,
-  groundCount,
-  ownerOf,
-  removeHalfClaims,
-  takeOver,
-} from '../integration/rig/ground.ts';
 import type { Kubelet, KubeletOptions } from '../integration/rig/kubelet.ts';
-import { clearGround } from '../integration/rig/leftovers.ts';
+import { clearWorkspace } from '../integration/rig/leftovers.ts';
+import { rigUnavailableReason } from '../integration/rig/prerequisites.ts';
 import { identify } from '../integration/rig/process.ts';
 import { repositoryRoot } from '../integration/rig/repository.ts';
 import { Rig } from '../integration/rig/rig.ts';
+import {
+  claim,
+  ownerOf,
+  type RigWorkspace,
+  removeIncompleteClaims,
+  takeOver,
+  workspaceCount,
+} from '../integration/rig/workspace.ts';
 import { TestAuthority } from '../test/api-server/pki.ts';
 import { changesBetween, rowsOf, tableOf, type ViewRow } from './run-view.ts';
 
@@ -40,23 +40,23 @@ function here(path: string): string {
 }
 
 /** Claims the directory and subnet of this run, and cleans up after a run that was killed. */
-async function takeGround(): Promise<Ground> {
-  const first = createHash('sha256').update(runDir).digest().readUInt16BE() % groundCount;
-  for (let i = 0; i < groundCount; i++) {
+async function takeGround(): Promise<RigWorkspace> {
+  const first = createHash('sha256').update(runDir).digest().readUInt16BE() % workspaceCount;
+  for (let i = 0; i < workspaceCount; i++) {
     const owner = ownerOf(liveDir);
     if (owner !== undefined && identify(owner.pid)?.startTicks === owner.startTicks)
       throw new CannotRun(`already running here as process ${owner.pid}; stop it with Ctrl-C there`);
     const dead = takeOver(liveDir);
-    if (dead !== undefined) await clearGround(dead);
-    const n = (first + i) % groundCount;
-    const ground = { dir: liveDir, name: `krun${n}`, prefix: `10.214.${n}` };
-    if (claim(ground)) return ground;
+    if (dead !== undefined) await clearWorkspace(dead);
+    const n = (first + i) % workspaceCount;
+    const workspace = { dir: liveDir, name: `krun${n}`, prefix: `10.214.${n}` };
+    if (claim(workspace)) return workspace;
   }
   throw new CannotRun('all subnets of 10.214.0.0/16 are in use');
 }
 
 function checkMachine(): void {
-  const reason = whyRigCannotRun();
+  const reason = rigUnavailableReason();
   if (reason !== undefined) throw new CannotRun(reason);
   const { socket } = containerdPaths({ dir: liveDir, name: '', prefix: '' });
   if (Buffer.byteLength(socket) > maxSocketBytes)
@@ -188,7 +188,7 @@ async function watchPods(kubelet: Kubelet, signal: AbortSignal): Promise<void> {
 
 async function runUntil(signal: AbortSignal): Promise<void> {
   checkMachine();
-  removeHalfClaims(runDir);
+  removeIncompleteClaims(runDir);
   const rig = new Rig(await takeGround(), { masquerade: true, registry: false });
   try {
     console.log(`starting containerd and the kubelet in ${here(runDir)}`);

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { cniPluginFolder } from './can-run.ts';
-import type { Ground } from './ground.ts';
+import { cniPluginFolder } from './prerequisites.ts';
 import { identify, mustRun, type ProcessId, run, signalProcess } from './process.ts';
 import { waitFor } from './wait.ts';
+import type { RigWorkspace } from './workspace.ts';
 
 interface ContainerdPaths {
   readonly root: string;
@@ -19,12 +19,12 @@ interface ContainerdPaths {
   readonly hosts: string;
 }
 
-export function containerdPaths(ground: Ground): ContainerdPaths {
-  const dir = join(ground.dir, 'containerd');
+export function containerdPaths(workspace: RigWorkspace): ContainerdPaths {
+  const dir = join(workspace.dir, 'containerd');
   return {
     root: join(dir, 'root'),
     state: join(dir, 'state'),
-    socket: join(ground.dir, 'containerd.sock'),
+    socket: join(workspace.dir, 'containerd.sock'),
     config: join(dir, 'config.toml'),
     log: join(dir, 'containerd.log'),
     cni: join(dir, 'cni'),
@@ -83,36 +83,36 @@ disabled_plugins = [${disabled.map((name) => `"io.containerd.${name}"`).join(', 
 `;
 }
 
-function cniText(ground: Ground, options: ContainerdOptions): string {
+function cniText(workspace: RigWorkspace, options: ContainerdOptions): string {
   const bridge = {
     type: 'bridge',
-    bridge: ground.name,
+    bridge: workspace.name,
     isGateway: true,
     ipMasq: options.masquerade,
     hairpinMode: true,
     ipam: {
       type: 'host-local',
-      dataDir: join(ground.dir, 'containerd', 'ipam'),
-      ranges: [[{ subnet: `${ground.prefix}.0/24` }]],
+      dataDir: join(workspace.dir, 'containerd', 'ipam'),
+      ranges: [[{ subnet: `${workspace.prefix}.0/24` }]],
       routes: [{ dst: '0.0.0.0/0' }],
     },
   };
   const portmap = { type: 'portmap', capabilities: { portMappings: true } };
-  return JSON.stringify({ cniVersion: '0.4.0', name: ground.name, plugins: [bridge, portmap] });
+  return JSON.stringify({ cniVersion: '0.4.0', name: workspace.name, plugins: [bridge, portmap] });
 }
 
 export class Containerd {
   readonly paths: ContainerdPaths;
   snapshotter: 'overlayfs' | 'native' = 'overlayfs';
-  readonly #ground: Ground;
+  readonly #workspace: RigWorkspace;
   readonly #options: ContainerdOptions;
   #child: ChildProcess | undefined;
   #id: ProcessId | undefined;
 
-  constructor(ground: Ground, options: ContainerdOptions) {
-    this.#ground = ground;
+  constructor(workspace: RigWorkspace, options: ContainerdOptions) {
+    this.#workspace = workspace;
     this.#options = options;
-    this.paths = containerdPaths(ground);
+    this.paths = containerdPaths(workspace);
   }
 
   get pid(): number | undefined {
@@ -129,7 +129,7 @@ export class Containerd {
     for (const dir of [paths.root, paths.state, paths.cni, paths.hosts]) mkdirSync(dir, { recursive: true });
     this.snapshotter = await chooseSnapshotter(paths.root);
     writeFileSync(paths.config, configText(paths, this.#options, this.snapshotter));
-    writeFileSync(join(paths.cni, '10-rig.conflist'), cniText(this.#ground, this.#options));
+    writeFileSync(join(paths.cni, '10-rig.conflist'), cniText(this.#workspace, this.#options));
   }
 
   /** Resolves when the socket takes connections. */

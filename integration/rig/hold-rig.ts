@@ -4,5 +4,5 @@ import { runPod } from './run-pod.ts';
 
 const rig = await startRig();
 await runPod(rig, 'held', { hostPort: Number(process.argv[2]) });
-console.log(JSON.stringify(rig.ground));
+console.log(JSON.stringify(rig.workspace));
 setInterval(() => undefined, 60_000);

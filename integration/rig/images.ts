@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { findProgram } from './can-run.ts';
 import { buildImage, goArchitecture, type LayerEntry, type OciImage, ociArchive } from './oci.ts';
+import { findProgram } from './prerequisites.ts';
 import { mustRun } from './process.ts';
 import { repositoryRoot } from './repository.ts';
 

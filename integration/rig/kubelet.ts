@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { extname, join } from 'node:path';
 import type { Pod } from '../../src/api/k8s/types.ts';
-import type { Ground } from './ground.ts';
 import { LogFile } from './log-file.ts';
 import { identify, type ProcessId, signalProcess, statFields } from './process.ts';
 import { repositoryRoot } from './repository.ts';
 import { waitFor } from './wait.ts';
+import type { RigWorkspace } from './workspace.ts';
 
 export interface KubeletOptions {
   /** Several kubelets on one rig need several names. */
@@ -70,19 +70,19 @@ export class Kubelet {
   healthzPort = 0;
   readOnlyPort = 0;
   securePort = 0;
-  readonly #ground: Ground;
+  readonly #workspace: RigWorkspace;
   readonly #runtimeSocket: string;
   readonly #options: KubeletOptions;
   #child: ChildProcess | undefined;
   #id: ProcessId | undefined;
 
-  constructor(ground: Ground, runtimeSocket: string, options: KubeletOptions) {
+  constructor(workspace: RigWorkspace, runtimeSocket: string, options: KubeletOptions) {
     const name = options.name ?? 'kubelet';
-    this.#ground = ground;
+    this.#workspace = workspace;
     this.#runtimeSocket = runtimeSocket;
     this.#options = options;
-    this.nodeName = options.nodeName ?? `${ground.name}-${name}`;
-    this.dir = join(ground.dir, name);
+    this.nodeName = options.nodeName ?? `${workspace.name}-${name}`;
+    this.dir = join(workspace.dir, name);
     this.rootDir = join(this.dir, 'root');
     this.certDir = join(this.dir, 'pki');
     // Below a directory in which nothing else happens, as on a node: the kubelet watches that one, too.
@@ -113,7 +113,7 @@ export class Kubelet {
       authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
       authorization: { mode: 'AlwaysAllow' },
       podLogsDir: this.podLogsDir,
-      cgroupRoot: `/${this.#ground.name}`,
+      cgroupRoot: `/${this.#workspace.name}`,
       failSwapOn: false,
       ...this.#options.config,
     };

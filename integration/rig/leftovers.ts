@@ -5,7 +5,6 @@ import { basename, join } from 'node:path';
 import { cgroupFolders, idleCgroups, processesIn, removeCgroups } from './cgroups.ts';
 import { containerdPaths } from './containerd.ts';
 import { firewallRules, idleSharedChains, removeFirewallRules, removeSharedChains } from './firewall.ts';
-import { type Ground, hasLiveOwner, listRigFolders, removeHalfClaims, takeOver } from './ground.ts';
 import { restoreKernelValues } from './kernel-values.ts';
 import { mountsBelow, unmountBelow } from './mounts.ts';
 import {
@@ -18,6 +17,13 @@ import {
   signalProcess,
 } from './process.ts';
 import { waitFor } from './wait.ts';
+import {
+  hasLiveOwner,
+  listRigFolders,
+  type RigWorkspace,
+  removeIncompleteClaims,
+  takeOver,
+} from './workspace.ts';
 
 /** What one container left in the folder of containerd about things outside of it. */
 export interface Traces {
@@ -69,11 +75,11 @@ function cgroupOfBundle(bundle: string): string {
 }
 
 /** Reads, while the folder still exists, what its containers have outside of it. */
-export function findTraces(ground: Ground): Traces {
-  const tasks = join(containerdPaths(ground).state, 'io.containerd.runtime.v2.task');
+export function findTraces(workspace: RigWorkspace): Traces {
+  const tasks = join(containerdPaths(workspace).state, 'io.containerd.runtime.v2.task');
   const bundles = children(tasks).flatMap(children);
   return {
-    cgroups: [`/${ground.name}`, ...bundles.map(cgroupOfBundle).filter((path) => path.startsWith('/'))],
+    cgroups: [`/${workspace.name}`, ...bundles.map(cgroupOfBundle).filter((path) => path.startsWith('/'))],
     sockets: bundles
       .map((bundle) => read(join(bundle, 'address')))
       .filter((address) => address.startsWith('unix:///run/containerd/s/'))
@@ -82,31 +88,32 @@ export function findTraces(ground: Ground): Traces {
 }
 
 /** Processes that belong to the ground: by their command line, their cgroup, or the cgroups of its containers. */
-function findProcesses(ground: Ground, traces: Traces): readonly ProcessId[] {
+function findProcesses(workspace: RigWorkspace, traces: Traces): readonly ProcessId[] {
   const own = listProcesses().filter(({ pid }) => {
     if (pid === process.pid) return false;
     const [program = '', ...args] = commandLine(pid);
     const name = basename(program);
     const said = plugins.has(name) ? environment(pid) : programs.has(name) ? args : [];
     return (
-      said.some((word) => word.includes(`${ground.dir}/`)) || cgroupsOf(pid).includes(`:/${ground.name}/`)
+      said.some((word) => word.includes(`${workspace.dir}/`)) ||
+      cgroupsOf(pid).includes(`:/${workspace.name}/`)
     );
   });
   return [...own, ...traces.cgroups.flatMap(processesIn)];
 }
 
 /** One line for everything that is still there. */
-export async function findLeftovers(ground: Ground, traces: Traces): Promise<readonly string[]> {
-  const found = findProcesses(ground, traces).map(
+export async function findLeftovers(workspace: RigWorkspace, traces: Traces): Promise<readonly string[]> {
+  const found = findProcesses(workspace, traces).map(
     ({ pid }) => `process ${pid}: ${commandLine(pid).join(' ')}`,
   );
-  found.push(...mountsBelow(ground.dir).map((path) => `mount ${path}`));
-  if (existsSync(join('/sys/class/net', ground.name))) found.push(`bridge ${ground.name}`);
+  found.push(...mountsBelow(workspace.dir).map((path) => `mount ${path}`));
+  if (existsSync(join('/sys/class/net', workspace.name))) found.push(`bridge ${workspace.name}`);
   found.push(...traces.cgroups.flatMap(cgroupFolders).map((folder) => `cgroup ${folder}`));
-  found.push(...(await firewallRules(ground.name)).map((rule) => `iptables rule ${rule}`));
+  found.push(...(await firewallRules(workspace.name)).map((rule) => `iptables rule ${rule}`));
   found.push(...traces.sockets.filter((path) => existsSync(path)).map((path) => `file ${path}`));
-  if (existsSync(ground.dir)) found.push(`file ${ground.dir}`);
-  if (!otherRigLives(ground)) {
+  if (existsSync(workspace.dir)) found.push(`file ${workspace.dir}`);
+  if (!otherRigLives(workspace)) {
     found.push(
       ...sharedFolders
         .filter((dir) => existsSync(dir) && readdirSync(dir).length === 0)
@@ -118,18 +125,18 @@ export async function findLeftovers(ground: Ground, traces: Traces): Promise<rea
   return [...new Set(found)];
 }
 
-function otherRigLives(ground: Ground): boolean {
-  return listRigFolders().some((dir) => dir !== ground.dir && hasLiveOwner(dir));
+function otherRigLives(workspace: RigWorkspace): boolean {
+  return listRigFolders().some((dir) => dir !== workspace.dir && hasLiveOwner(dir));
 }
 
-async function endProcesses(ground: Ground, traces: Traces): Promise<void> {
+async function endProcesses(workspace: RigWorkspace, traces: Traces): Promise<void> {
   await waitFor(
     () => {
-      const processes = findProcesses(ground, traces);
+      const processes = findProcesses(workspace, traces);
       for (const id of processes) signalProcess(id, 'SIGKILL');
       return processes.length === 0;
     },
-    `the processes of ${ground.dir} to end`,
+    `the processes of ${workspace.dir} to end`,
     15_000,
   );
 }
@@ -160,27 +167,27 @@ async function removeShared(): Promise<void> {
 }
 
 /** Removes a ground with everything on it. */
-export async function clearGround(ground: Ground): Promise<Traces> {
-  const traces = findTraces(ground);
-  await endProcesses(ground, traces);
-  await unmountBelow(ground.dir);
-  const mounts = mountsBelow(ground.dir);
+export async function clearWorkspace(workspace: RigWorkspace): Promise<Traces> {
+  const traces = findTraces(workspace);
+  await endProcesses(workspace, traces);
+  await unmountBelow(workspace.dir);
+  const mounts = mountsBelow(workspace.dir);
   // Deleting through a mount would delete what is mounted there.
   if (mounts.length > 0) throw new Error(`still mounted: ${mounts.join(', ')}`);
   await removeAllCgroups(traces);
-  if (existsSync(join('/sys/class/net', ground.name))) await run('ip', ['link', 'delete', ground.name]);
-  await removeFirewallRules(ground.name);
+  if (existsSync(join('/sys/class/net', workspace.name))) await run('ip', ['link', 'delete', workspace.name]);
+  await removeFirewallRules(workspace.name);
   for (const path of traces.sockets) rmSync(path, { force: true });
-  if (!otherRigLives(ground)) await removeShared();
-  rmSync(ground.dir, { recursive: true, force: true });
+  if (!otherRigLives(workspace)) await removeShared();
+  rmSync(workspace.dir, { recursive: true, force: true });
   return traces;
 }
 
 /** Clears the grounds of rigs whose process is gone. */
 export async function sweepDeadRigs(): Promise<void> {
-  removeHalfClaims();
+  removeIncompleteClaims();
   for (const dir of listRigFolders()) {
-    const ground = takeOver(dir);
-    if (ground !== undefined) await clearGround(ground);
+    const workspace = takeOver(dir);
+    if (workspace !== undefined) await clearWorkspace(workspace);
   }
 }

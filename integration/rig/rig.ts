@@ -4,15 +4,15 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { realClock } from '../../src/base/clock.ts';
 import { type CriClient, criClient } from '../../src/edge/cri/client.ts';
-import { whyRigCannotRun } from './can-run.ts';
 import { Containerd } from './containerd.ts';
-import { claimRigGround, type Ground } from './ground.ts';
 import { busyboxImage, pauseImage, rigArchive } from './images.ts';
 import { rememberKernelValues } from './kernel-values.ts';
 import { Kubelet, type KubeletOptions } from './kubelet.ts';
-import { clearGround, findLeftovers, findTraces, sweepDeadRigs, type Traces } from './leftovers.ts';
+import { clearWorkspace, findLeftovers, findTraces, sweepDeadRigs, type Traces } from './leftovers.ts';
+import { rigUnavailableReason } from './prerequisites.ts';
 import { Registry } from './registry.ts';
 import { slowness, waitFor } from './wait.ts';
+import { claimWorkspace, type RigWorkspace } from './workspace.ts';
 
 interface RigOptions {
   /** Whether pods can reach beyond the machine; it costs packet filter rules for each pod. */
@@ -20,7 +20,7 @@ interface RigOptions {
   /** Without the rig's own registry, pulls go to the registries that images name. */
   readonly registry?: boolean;
   /** A ground the caller holds; one of its own by default. */
-  readonly ground?: Ground;
+  readonly workspace?: RigWorkspace;
 }
 
 interface RigTimings {
@@ -29,7 +29,7 @@ interface RigTimings {
 }
 
 export class Rig {
-  readonly ground: Ground;
+  readonly workspace: RigWorkspace;
   readonly containerd: Containerd;
   readonly cri: CriClient;
   readonly registry: Registry = new Registry();
@@ -40,10 +40,10 @@ export class Rig {
   #traces: Traces = { cgroups: [], sockets: [] };
   #stopped = false;
 
-  constructor(ground: Ground, options: RigOptions) {
-    this.ground = ground;
+  constructor(workspace: RigWorkspace, options: RigOptions) {
+    this.workspace = workspace;
     this.#options = options;
-    this.containerd = new Containerd(ground, {
+    this.containerd = new Containerd(workspace, {
       sandboxImage: pauseImage,
       masquerade: options.masquerade ?? false,
     });
@@ -57,7 +57,7 @@ export class Rig {
 
   /** A cgroup of the rig's own, for sandboxes that are made without a kubelet. */
   get cgroupParent(): string {
-    return `/${this.ground.name}`;
+    return `/${this.workspace.name}`;
   }
 
   async start(): Promise<void> {
@@ -118,7 +118,7 @@ export class Rig {
 
   /** A kubelet on this rig that is yet to be started. */
   newKubelet(options: KubeletOptions = {}): Kubelet {
-    const kubelet = new Kubelet(this.ground, this.containerd.paths.socket, options);
+    const kubelet = new Kubelet(this.workspace, this.containerd.paths.socket, options);
     this.#kubelets.push(kubelet);
     return kubelet;
   }
@@ -145,7 +145,7 @@ export class Rig {
   }
 
   #remember(): void {
-    const found = findTraces(this.ground);
+    const found = findTraces(this.workspace);
     this.#traces = {
       cgroups: [...new Set([...this.#traces.cgroups, ...found.cgroups])],
       sockets: [...new Set([...this.#traces.sockets, ...found.sockets])],
@@ -165,22 +165,22 @@ export class Rig {
     this.cri.close();
     await this.registry.stop();
     await this.containerd.stop();
-    await clearGround(this.ground);
+    await clearWorkspace(this.workspace);
   }
 
   /** What is on the machine because of this rig; nothing after stop(). */
   async leftovers(): Promise<readonly string[]> {
     if (!this.#stopped) this.#remember();
-    return findLeftovers(this.ground, this.#traces);
+    return findLeftovers(this.workspace, this.#traces);
   }
 }
 
-/** A running rig. Throws when the machine cannot run one; ask whyRigCannotRun() first. */
+/** A running rig. Throws when the machine cannot run one; ask rigUnavailableReason() first. */
 export async function startRig(options: RigOptions = {}): Promise<Rig> {
-  const why = whyRigCannotRun();
+  const why = rigUnavailableReason();
   if (why !== undefined) throw new Error(why);
   await sweepDeadRigs();
-  const rig = new Rig(options.ground ?? claimRigGround(), options);
+  const rig = new Rig(options.workspace ?? claimWorkspace(), options);
   try {
     await rig.start();
     return rig;

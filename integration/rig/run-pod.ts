@@ -19,7 +19,7 @@ export async function runPod(rig: Rig, name: string, options: RunPodOptions = {}
   const sandboxConfig = {
     metadata: { name, namespace: 'default', uid: `uid-${name}`, attempt: 0 },
     hostname: name,
-    logDirectory: join(rig.ground.dir, 'logs', name),
+    logDirectory: join(rig.workspace.dir, 'logs', name),
     portMappings:
       options.hostPort === undefined
         ? []

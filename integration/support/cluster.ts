@@ -27,7 +27,8 @@ export const kubectlProgram = kubectlPath ?? 'kubectl';
 const deadlineMs = 90_000;
 
 /** Undefined: kubectl can be used. */
-export const whyNoKubectl = kubectlPath === undefined ? 'there is no kubectl on this machine' : undefined;
+export const kubectlUnavailableReason =
+  kubectlPath === undefined ? 'there is no kubectl on this machine' : undefined;
 
 export class Cluster {
   readonly double: ApiServerDouble;
@@ -189,11 +190,11 @@ export async function startCluster(
   const proxy = new KubeletProxy(admin, { host: '127.0.0.1' });
   const front = await serveDouble(double, { authority, proxy });
   const write = (name: string, who: Pick<KubeconfigOptions, 'client' | 'token'>): string => {
-    const path = join(rig.ground.dir, `${name}.kubeconfig`);
+    const path = join(rig.workspace.dir, `${name}.kubeconfig`);
     writeFileSync(path, kubeconfigText({ front, authority, ...who }), { mode: 0o600 });
     return path;
   };
-  const ca = join(rig.ground.dir, 'ca.crt');
+  const ca = join(rig.workspace.dir, 'ca.crt');
   writeFileSync(ca, authority.cert);
   const files = {
     ca,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram } from '../rig/can-run.ts';
+import { findProgram } from '../rig/prerequisites.ts';
 
 /** Everybody may own every name and call everybody: there is nobody else on it. */
 const configuration = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
@@ -22,7 +22,7 @@ const configuration = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
 </busconfig>
 `;
 
-export function whyNoBus(): string | undefined {
+export function busUnavailableReason(): string | undefined {
   return findProgram('dbus-daemon') === undefined
     ? 'dbus-daemon not found (make setup installs it)'
     : undefined;

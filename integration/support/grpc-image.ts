@@ -47,7 +47,7 @@ export async function addGrpcImage(rig: Rig): Promise<void> {
     { path: 'node/health.js', content: server },
   ];
   const image = await buildImage({ layers: [entries], entrypoint: ['/node/node', '/node/health.js'] });
-  const archive = join(rig.ground.dir, 'grpc-image.tar');
+  const archive = join(rig.workspace.dir, 'grpc-image.tar');
   mkdirSync(dirname(archive), { recursive: true });
   writeFileSync(archive, await ociArchive({ [grpcImage]: image }));
   await rig.ctr('images', 'import', '--snapshotter', rig.containerd.snapshotter, archive);

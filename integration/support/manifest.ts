@@ -6,12 +6,16 @@ import { busyboxImage } from '../rig/images.ts';
 const forever = 'while :; do sleep 2147483647 & wait $!; done';
 
 /** Runs until it is asked to end, and then ends at once. */
-export const obedient = `trap 'exit 0' TERM; ${forever}`;
+export const exitsOnTerm = `trap 'exit 0' TERM; ${forever}`;
 
 /** Does not end when it is asked to: only a kill ends it. */
-export const deaf = `trap '' TERM; ${forever}`;
+export const ignoresTerm = `trap '' TERM; ${forever}`;
 
-export function container(name: string, script: string = obedient, over: Partial<Container> = {}): Container {
+export function container(
+  name: string,
+  script: string = exitsOnTerm,
+  over: Partial<Container> = {},
+): Container {
   return {
     name,
     image: busyboxImage,

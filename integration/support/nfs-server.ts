@@ -2,7 +2,7 @@
 // to it. There is one such server per kernel, so that nobody else may run it at the same time.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { findProgram } from '../rig/can-run.ts';
+import { findProgram } from '../rig/prerequisites.ts';
 import { mustRun, run } from '../rig/process.ts';
 
 const address = '127.0.0.1';
@@ -10,7 +10,7 @@ const wall = ['INPUT', '-i', 'lo', '-p', 'tcp', '--dport', '2049', '-j', 'DROP']
 const programs = ['mount.nfs', 'rpc.nfsd', 'rpc.mountd', 'exportfs'];
 
 /** Undefined when it can. */
-export function whyNoNfs(): string | undefined {
+export function nfsUnavailableReason(): string | undefined {
   const missing = programs.filter((name) => findProgram(name) === undefined);
   if (missing.length > 0) return `${missing.join(', ')} not found`;
   if (Number(textOf('/proc/fs/nfsd/threads')) > 0) return 'this machine serves NFS to others';

@@ -6,13 +6,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { findProgram } from '../rig/can-run.ts';
-import type { Ground } from '../rig/ground.ts';
 import type { Exit } from '../rig/kubelet.ts';
 import { LogFile } from '../rig/log-file.ts';
+import { findProgram } from '../rig/prerequisites.ts';
 import { mustRun } from '../rig/process.ts';
 import { repositoryRoot } from '../rig/repository.ts';
 import { type Rig, startRig } from '../rig/rig.ts';
+import type { RigWorkspace } from '../rig/workspace.ts';
 
 /** unshare(1) makes every mount private, so that none of these is seen outside. */
 const prepare = `set -e
@@ -60,14 +60,14 @@ export class UnitProcess {
 }
 
 export class PrivateNode {
-  readonly #ground: Ground;
+  readonly #workspace: RigWorkspace;
   readonly #addresses: readonly string[];
   #holder: ChildProcess | undefined;
   #started = 0;
 
   /** The addresses are the node's own, besides those of the loopback. */
-  constructor(ground: Ground, addresses: readonly string[]) {
-    this.#ground = ground;
+  constructor(workspace: RigWorkspace, addresses: readonly string[]) {
+    this.#workspace = workspace;
     this.#addresses = addresses;
   }
 
@@ -98,7 +98,7 @@ export class PrivateNode {
   /** A rig whose containerd sees the files of this node; its network is that of the host, as a bridge needs it. */
   async startRig(): Promise<Rig> {
     const containerd = findProgram('containerd') ?? 'containerd';
-    const dir = join(this.#ground.dir, 'private-bin');
+    const dir = join(this.#workspace.dir, 'private-bin');
     mkdirSync(dir);
     writeFileSync(
       join(dir, 'containerd'),
@@ -108,7 +108,7 @@ export class PrivateNode {
     const path = process.env['PATH'];
     process.env['PATH'] = `${dir}:${path}`;
     try {
-      return await startRig({ ground: this.#ground });
+      return await startRig({ workspace: this.#workspace });
     } finally {
       process.env['PATH'] = path;
     }
@@ -134,7 +134,7 @@ export class PrivateNode {
 
   async kubelet(argv: readonly string[]): Promise<UnitProcess> {
     this.#started += 1;
-    const log = new LogFile(join(this.#ground.dir, `unit-${this.#started}.log`));
+    const log = new LogFile(join(this.#workspace.dir, `unit-${this.#started}.log`));
     const out = openSync(log.path, 'a');
     const command = join(repositoryRoot(), 'bin', 'kubelet');
     const child = spawn('setpriv', [...leash, ...this.#enter('mount', 'net'), command, ...argv], {

@@ -31,7 +31,7 @@ export function wantedState(recording: Recording): PodStatus {
   return want;
 }
 
-export function isThere(status: PodStatus, want: PodStatus): boolean {
+export function hasReached(status: PodStatus, want: PodStatus): boolean {
   const counts = (one: PodStatus): number[] => all(one).map(({ restartCount }) => restartCount);
   const wanted = counts(want);
   return (

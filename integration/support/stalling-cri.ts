@@ -27,7 +27,7 @@ class StallingCri {
 
   constructor(rig: Rig) {
     this.#rig = rig;
-    this.socket = join(rig.ground.dir, 'stalling.sock');
+    this.socket = join(rig.workspace.dir, 'stalling.sock');
   }
 
   async start(): Promise<void> {

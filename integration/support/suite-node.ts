@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, onTestFailed } from 'vitest
 import type { Kubelet, KubeletOptions } from '../rig/kubelet.ts';
 import { type Rig, startRig } from '../rig/rig.ts';
 import { type Cluster, startCluster } from './cluster.ts';
-import { OwnPods } from './own-pods.ts';
+import { TestPods } from './test-pods.ts';
 
 interface SuiteNode {
   readonly rig: Rig;
@@ -23,10 +23,10 @@ const nodeName = 'node1';
 export function useNode(
   onStarted: (node: SuiteNode) => void,
   optionsOf: (rig: Rig) => KubeletOptions = () => ({}),
-): OwnPods {
+): TestPods {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new OwnPods(() => kubelet);
+  const own = new TestPods(() => kubelet);
   beforeAll(async () => {
     rig = await startRig();
     kubelet = await rig.kubelet(optionsOf(rig));

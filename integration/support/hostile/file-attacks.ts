@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import type { Container, EnvVar, Pod, Volume, VolumeMount } from '../../../src/api/k8s/types.ts';
 import type { Summary } from '../../../src/stats/summary/summary.ts';
 import { waitFor } from '../../rig/wait.ts';
-import { obedient } from '../manifest.ts';
+import { exitsOnTerm } from '../manifest.ts';
 import type { Attack } from './attack.ts';
 import { canaryFiles } from './canary.ts';
 import { hostile, hostileNode, hostilePod, type Target } from './target.ts';
@@ -17,7 +17,7 @@ const podUid: EnvVar = { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'm
 const data: Volume = { name: 'data', emptyDir: {} };
 const dataMount: VolumeMount = { name: 'data', mountPath: '/data' };
 /** The first run does this and fails; the second one stays. */
-const atFirst = (script: string, then = obedient): string =>
+const atFirst = (script: string, then = exitsOnTerm): string =>
   `if [ -e /data/again ]; then ${then}; fi; touch /data/again; ${script}; exit 1`;
 
 /** The node's directories that a careless operator lets a pod write to. */
@@ -117,7 +117,10 @@ export const fileAttacks: readonly Attack[] = [
           containers: [
             hostile(
               'main',
-              atFirst(`cd /pods/$POD_UID; rm etc-hosts; ${replace} etc-hosts`, `cat /etc/hosts; ${obedient}`),
+              atFirst(
+                `cd /pods/$POD_UID; rm etc-hosts; ${replace} etc-hosts`,
+                `cat /etc/hosts; ${exitsOnTerm}`,
+              ),
               { env: [podUid], volumeMounts: [dataMount, nodeMounts.pods] },
             ),
           ],
@@ -270,7 +273,7 @@ export const fileAttacks: readonly Attack[] = [
     pods: (target) => [
       hostilePod('victim', {
         volumes: [{ name: 'bait', emptyDir: {} }],
-        containers: [hostile('main', obedient, { volumeMounts: [{ name: 'bait', mountPath: '/bait' }] })],
+        containers: [hostile('main', exitsOnTerm, { volumeMounts: [{ name: 'bait', mountPath: '/bait' }] })],
       }),
       hostilePod('swapper', {
         volumes: [onNode(target).pods],
@@ -312,7 +315,7 @@ ${stay}`;
             hostileNode('main', program, { ...roomy, volumeMounts: [dataMount] }),
             hostile(
               'special',
-              `mkdir /data/special; cd /data/special; mkfifo fifo; mknod zero c 1 5; ${obedient}`,
+              `mkdir /data/special; cd /data/special; mkfifo fifo; mknod zero c 1 5; ${exitsOnTerm}`,
               {
                 volumeMounts: [dataMount],
               },
@@ -379,7 +382,7 @@ ${stay}`;
           }),
         ],
         containers: ['evil', 'root', 'evil/tree/new'].map((subPath, at) =>
-          hostile(`c${at}`, obedient, { volumeMounts: [{ ...dataMount, subPath }] }),
+          hostile(`c${at}`, exitsOnTerm, { volumeMounts: [{ ...dataMount, subPath }] }),
         ),
       }),
     ],

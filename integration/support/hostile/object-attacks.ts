@@ -5,7 +5,7 @@ import type { Summary } from '../../../src/stats/summary/summary.ts';
 import { buildBusyboxImage } from '../../rig/images.ts';
 import { buildImage } from '../../rig/oci.ts';
 import { waitFor } from '../../rig/wait.ts';
-import { obedient } from '../manifest.ts';
+import { exitsOnTerm } from '../manifest.ts';
 import type { Attack } from './attack.ts';
 import { hostile, hostilePod, pidsLimit, type Target } from './target.ts';
 
@@ -66,7 +66,7 @@ function addPullSecrets(target: Target): void {
 const pulling = (name: string, ...secrets: readonly string[]): Pod =>
   hostilePod(name, {
     imagePullSecrets: secrets.map((secret) => ({ name: secret })),
-    containers: [hostile('main', obedient, { image: `${host}/team/app:1`, imagePullPolicy: 'Always' })],
+    containers: [hostile('main', exitsOnTerm, { image: `${host}/team/app:1`, imagePullPolicy: 'Always' })],
   });
 
 async function addHostileImages(target: Target): Promise<void> {
@@ -95,9 +95,9 @@ export const objectAttacks: readonly Attack[] = [
     pods: () => [
       hostilePod('doubling', {
         containers: [
-          hostile('env', obedient, { env: [...doubling] }),
-          hostile('args', obedient, { env: doubling.slice(0, 12), args: ['$(A11)'.repeat(5_000)] }),
-          hostile('open', obedient, { env: [{ name: 'A', value: opened }], args: [opened, dollars] }),
+          hostile('env', exitsOnTerm, { env: [...doubling] }),
+          hostile('args', exitsOnTerm, { env: doubling.slice(0, 12), args: ['$(A11)'.repeat(5_000)] }),
+          hostile('open', exitsOnTerm, { env: [{ name: 'A', value: opened }], args: [opened, dollars] }),
         ],
       }),
     ],
@@ -135,8 +135,8 @@ export const objectAttacks: readonly Attack[] = [
         hostilePod(`image-${name}`, {
           restartPolicy: 'Never',
           containers: [
-            hostile('root', obedient, { image: `${target.rig.registry.host}/evil/${name}:1` }),
-            hostile('user', obedient, {
+            hostile('root', exitsOnTerm, { image: `${target.rig.registry.host}/evil/${name}:1` }),
+            hostile('user', exitsOnTerm, {
               image: `${target.rig.registry.host}/evil/${name}:1`,
               securityContext: { runAsNonRoot: true },
             }),
@@ -170,7 +170,7 @@ export const objectAttacks: readonly Attack[] = [
           },
           hostAliases: count(1_000, (at) => ({ ip: `192.0.2.${at % 250}`, hostnames: [`${word}.${at}`] })),
           containers: [
-            hostile('c'.repeat(63), obedient, {
+            hostile('c'.repeat(63), exitsOnTerm, {
               env: count(3_000, (at) => ({ name: `V${at}`, value: `$(V${at - 1})${at}`.slice(0, 20) })),
               ports: count(2_000, (at) => ({ containerPort: at + 1, name: `p${at}` })),
               terminationMessagePath: `/${'t/'.repeat(500)}x`,
@@ -200,7 +200,7 @@ export const objectAttacks: readonly Attack[] = [
       }),
       hostilePod('busy', {
         containers: [
-          hostile('main', `for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; ${obedient}`),
+          hostile('main', `for i in 1 2 3 4 5 6 7 8; do while :; do :; done & done; ${exitsOnTerm}`),
           hostile('exits', 'exit 1'),
         ],
       }),

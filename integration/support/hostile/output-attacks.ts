@@ -1,7 +1,7 @@
 // Attacks by what commands in a container print: hooks, probes, exec and run, logs.
 import { expect } from 'vitest';
 import type { Lifecycle, LifecycleHandler, Probe } from '../../../src/api/k8s/types.ts';
-import { obedient } from '../manifest.ts';
+import { exitsOnTerm } from '../manifest.ts';
 import { type SocketExec, webSocketExec } from '../streams.ts';
 import type { Attack } from './attack.ts';
 import { hostile, hostilePod, type Target } from './target.ts';
@@ -27,7 +27,7 @@ const fillerNames = Object.keys(fillers) as (keyof typeof fillers)[];
 const run = (script: string): LifecycleHandler => ({ exec: { command: ['sh', '-c', script] } });
 const failing = (filler: keyof typeof fillers): string => `${fillers[filler]} >&2; exit 1`;
 const withHook = (filler: keyof typeof fillers, lifecycle: Lifecycle) =>
-  hostile(filler, obedient, { lifecycle });
+  hostile(filler, exitsOnTerm, { lifecycle });
 const often = { periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1 } as const;
 
 /** Nothing that the kubelet reports about the pod is longer than a person reads. */
@@ -93,7 +93,7 @@ export const outputAttacks: readonly Attack[] = [
       return [
         hostilePod('probed', {
           containers: fillerNames.flatMap((filler, at) => [
-            hostile(filler, obedient, {
+            hostile(filler, exitsOnTerm, {
               readinessProbe: probe(at % 2 === 0 ? failing(filler) : fillers[filler]),
             }),
           ]),
@@ -121,16 +121,16 @@ export const outputAttacks: readonly Attack[] = [
       const endless = { method: 'POST', forMs: 3_000 } as const;
       const start = (command: readonly string[]): Promise<SocketExec> =>
         webSocketExec(target.cluster, target.kubelet, 'printer/main', command);
-      const deaf = await start(['yes']);
-      deaf.socket.pause();
+      const readsNothing = await start(['yes']);
+      readsNothing.socket.pause();
       const [ran, { said }] = await Promise.all([
         target.ask(runOf(zeros), { method: 'POST' }),
         start(['sh', '-c', zeros]).then(({ ended }) => ended),
         // The output of run is sent when the command has ended, so the client gives these up.
         target.ask(runOf('yes'), endless).catch(() => undefined),
-        target.ask(runOf('yes'), { ...endless, deaf: true }).catch(() => undefined),
+        target.ask(runOf('yes'), { ...endless, readsNothing: true }).catch(() => undefined),
       ]);
-      deaf.socket.terminate();
+      readsNothing.socket.terminate();
       expect(ran).toMatchObject({ status: 200, bytes: outputBytes, complete: true });
       expect(said[1]?.length).toBe(outputBytes);
     },
@@ -156,9 +156,9 @@ export const outputAttacks: readonly Attack[] = [
         names
           .flatMap((name) => [
             target.ask(log(name, 'follow=true'), { forMs }),
-            target.ask(log(name, 'follow=true&tailLines=1'), { forMs, deaf: true }),
+            target.ask(log(name, 'follow=true&tailLines=1'), { forMs, readsNothing: true }),
             target.ask(log(name, 'tailLines=1000000000'), { forMs }),
-            target.ask(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, deaf: true }),
+            target.ask(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, readsNothing: true }),
           ])
           .map((answer) => answer.catch(() => undefined)),
       );

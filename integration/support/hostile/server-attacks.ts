@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import type { Container, Probe } from '../../../src/api/k8s/types.ts';
 import { waitFor } from '../../rig/wait.ts';
-import { obedient } from '../manifest.ts';
+import { exitsOnTerm } from '../manifest.ts';
 import type { Attack } from './attack.ts';
 import { grpcWayNames, hostileServer, httpWayNames } from './hostile-server.ts';
 import { hostile, hostileNode, hostilePod, type Target } from './target.ts';
@@ -38,7 +38,7 @@ const probed = (pod: string, probe: Probe, count: number) =>
   hostilePod(pod, {
     initContainers: [server],
     containers: Array.from({ length: count }, (_, at) =>
-      hostile(`c${at}`, obedient, { readinessProbe: { ...probe, ...often } }),
+      hostile(`c${at}`, exitsOnTerm, { readinessProbe: { ...probe, ...often } }),
     ),
   });
 
@@ -82,7 +82,7 @@ export const serverAttacks: readonly Attack[] = [
         initContainers: [server],
         containers: endlessHooks.map((way) => {
           const handler = { httpGet: { path: `/${way}`, port: 8000 } };
-          return hostile(way, obedient, { lifecycle: { postStart: handler, preStop: handler } });
+          return hostile(way, exitsOnTerm, { lifecycle: { postStart: handler, preStop: handler } });
         }),
       }),
     ],
@@ -103,7 +103,9 @@ export const serverAttacks: readonly Attack[] = [
       hostilePod('waiting', {
         initContainers: [server],
         containers: ['never', 'drip'].map((way) =>
-          hostile(way, obedient, { lifecycle: { postStart: { httpGet: { path: `/${way}`, port: 8000 } } } }),
+          hostile(way, exitsOnTerm, {
+            lifecycle: { postStart: { httpGet: { path: `/${way}`, port: 8000 } } },
+          }),
         ),
       }),
     ],

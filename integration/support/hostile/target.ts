@@ -37,7 +37,7 @@ interface AskOptions {
   /** Ends the connection after so long. */
   readonly forMs?: number;
   /** Reads nothing of the answer's body. */
-  readonly deaf?: boolean;
+  readonly readsNothing?: boolean;
   /** The client's address; one of loopback. */
   readonly from?: string;
   /** Reuses a connection instead of opening one. */
@@ -75,7 +75,7 @@ export class Target {
     this.rig = rig;
     this.cluster = cluster;
     this.kubelet = kubelet;
-    this.canary = new Canary(join(rig.ground.dir, 'canary'));
+    this.canary = new Canary(join(rig.workspace.dir, 'canary'));
     this.watch = this.#newWatch();
   }
 
@@ -201,7 +201,7 @@ export class Target {
 
   /** A request to the secure port with an administrator's certificate. */
   ask(path: string, options: AskOptions = {}): Promise<Answer> {
-    const { method = 'GET', forMs = waitMs, deaf = false, from = '127.0.0.1', agent } = options;
+    const { method = 'GET', forMs = waitMs, readsNothing = false, from = '127.0.0.1', agent } = options;
     const kept = 1024 * 1024;
     const tls = {
       host: '127.0.0.1',
@@ -224,7 +224,7 @@ export class Target {
       const request = httpsRequest(tls, (response) => {
         status = response.statusCode ?? 0;
         response.on('error', () => done(false));
-        if (deaf) return;
+        if (readsNothing) return;
         response.on('data', (chunk: Buffer) => {
           if (bytes < kept) chunks.push(chunk);
           bytes += chunk.length;

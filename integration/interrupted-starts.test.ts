@@ -9,7 +9,7 @@ import { logPath } from './support/container-log.ts';
 import { container, manifest } from './support/manifest.ts';
 import { containerStatus, uidOf, untilRestarted, untilRunning } from './support/pod-state.ts';
 import { podTraces, untilNoTraces } from './support/pod-traces.ts';
-import { heldPod, killTask } from './support/runtime-view.ts';
+import { killTask, runtimePod } from './support/runtime-pods.ts';
 import { type StalledRig, startStalledRig } from './support/stalling-cri.ts';
 
 describeOnRig('starts that end in the middle', () => {
@@ -55,7 +55,7 @@ describeOnRig('starts that end in the middle', () => {
     kubelet.writeManifest('twice', manifest('twice'));
     await waitFor(() => started.waiting > 0, 'the start to hang');
     const pod = await waitFor(() => kubelet.pod('twice'), 'the pod');
-    const [lost] = (await heldPod(rig, kubelet, 'twice')).containers;
+    const [lost] = (await runtimePod(rig, kubelet, 'twice')).containers;
     await kubelet.kill9();
     started.release();
     await cutStart(lost?.id ?? '');
@@ -65,7 +65,7 @@ describeOnRig('starts that end in the middle', () => {
     const made = cri.faults.stall('createContainer');
     await kubelet.start();
     await waitFor(() => made.waiting > 0, 'the container to be made anew');
-    expect((await heldPod(rig, kubelet, 'twice')).containers).toEqual([]);
+    expect((await runtimePod(rig, kubelet, 'twice')).containers).toEqual([]);
     await kubelet.kill9();
     made.release();
     await kubelet.start();
@@ -88,7 +88,7 @@ describeOnRig('starts that end in the middle', () => {
     const stall = cri.faults.stall('startContainer');
     kubelet.writeManifest('kept', manifest('kept', { restartPolicy: 'OnFailure' }));
     await waitFor(() => stall.waiting > 0, 'the start to hang');
-    const [lost] = (await heldPod(rig, kubelet, 'kept')).containers;
+    const [lost] = (await runtimePod(rig, kubelet, 'kept')).containers;
     await loseStart(lost?.id ?? '');
     const from = kubelet.log.end;
     stall.release();
@@ -102,7 +102,7 @@ describeOnRig('starts that end in the middle', () => {
     const task = (await rig.ctr('tasks', 'ls')).split('\n').find((line) => line.startsWith(lost?.id ?? '?'));
     expect(task).toMatch(/STOPPED/);
 
-    const [running] = (await heldPod(rig, kubelet, 'kept')).containers.filter(
+    const [running] = (await runtimePod(rig, kubelet, 'kept')).containers.filter(
       ({ state }) => state === 'running',
     );
     await killTask(rig, running?.id ?? '');

@@ -16,7 +16,7 @@ import { type Rig, startRig } from './rig/rig.ts';
 import { waitFor } from './rig/wait.ts';
 import { Canaries, type Leak } from './support/canaries.ts';
 import { bootstrapToken, type Cluster, startCluster } from './support/cluster.ts';
-import { container, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, manifest } from './support/manifest.ts';
 
 const providerVersion = 'credentialprovider.kubelet.k8s.io/v1';
 const patienceMs = 90_000;
@@ -78,7 +78,7 @@ describeOnRig('canaries', () => {
       response.writeHead(manifestRequests % 2 === 0 ? 500 : 200).end(echo);
     }).listen(0, '127.0.0.1');
     await once(manifests, 'listening');
-    const { dir } = rig.ground;
+    const { dir } = rig.workspace;
     const { host } = rig.registry;
     const plugins = join(dir, 'plugins');
     mkdirSync(plugins);
@@ -231,7 +231,7 @@ describeOnRig('canaries', () => {
         },
       ],
       containers: [
-        container('main', obedient, {
+        container('main', exitsOnTerm, {
           image: `${host}/private:1`,
           env: [{ name: 'WORD', valueFrom: { secretKeyRef: { name: 'values', key: 'env' } } }],
           envFrom: [{ secretRef: { name: 'environment' } }],
@@ -251,7 +251,7 @@ describeOnRig('canaries', () => {
     const pull = (name: string, repository: string, pullSecret?: string): void =>
       create(name, {
         ...(pullSecret === undefined ? {} : { imagePullSecrets: [{ name: pullSecret }] }),
-        containers: [container('main', obedient, { image: `${host}/${repository}:1` })],
+        containers: [container('main', exitsOnTerm, { image: `${host}/${repository}:1` })],
       });
     pull('wrong-pull', 'other', 'wrong-pull');
     pull('broken-pull', 'other', 'broken-pull');
@@ -259,7 +259,7 @@ describeOnRig('canaries', () => {
     pull('babble-pull', 'babbles');
     create('missing-key', {
       containers: [
-        container('main', obedient, {
+        container('main', exitsOnTerm, {
           env: [
             { name: 'WORD', valueFrom: { secretKeyRef: { name: 'values', key: 'env' } } },
             { name: 'NONE', valueFrom: { secretKeyRef: { name: 'values', key: 'none' } } },
@@ -269,12 +269,12 @@ describeOnRig('canaries', () => {
     });
     create('missing-path', {
       volumes: [{ name: 's', secret: { secretName: 'values', items: [{ key: 'none', path: 'none' }] } }],
-      containers: [container('main', obedient, { volumeMounts: [{ name: 's', mountPath: '/s' }] })],
+      containers: [container('main', exitsOnTerm, { volumeMounts: [{ name: 's', mountPath: '/s' }] })],
     });
     const hooked = (name: string, httpHeaders: { name: string; value: string }[]): void =>
       create(name, {
         containers: [
-          container('main', obedient, {
+          container('main', exitsOnTerm, {
             lifecycle: { postStart: { httpGet: { host: '127.0.0.1', port: 1, httpHeaders } } },
           }),
         ],
@@ -309,7 +309,7 @@ describeOnRig('canaries', () => {
     expect((await ask(`GET /nowhere?token=${runArgument}`)).status).toBe(404);
 
     // A kubelet that reaches its API server through a proxy which does not answer.
-    const proxied = join(rig.ground.dir, 'proxied.kubeconfig');
+    const proxied = join(rig.workspace.dir, 'proxied.kubeconfig');
     writeFileSync(
       proxied,
       readFileSync(cluster.kubeconfig, 'utf8').replace(

@@ -4,7 +4,7 @@ import type { Kubelet } from '../rig/kubelet.ts';
 import { manifest } from './manifest.ts';
 import { untilRunning } from './pod-state.ts';
 
-export class OwnPods {
+export class TestPods {
   readonly #kubelet: () => Kubelet;
   readonly #names = new Set<string>();
 

@@ -16,7 +16,7 @@ import { networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import { identify, isAlive, type ProcessId } from './process.ts';
 
-export interface Ground {
+export interface RigWorkspace {
   readonly dir: string;
   /** The bridge, the CNI network and the cgroup are called this. */
   readonly name: string;
@@ -27,10 +27,10 @@ export interface Ground {
 /** Not os.tmpdir(): the name is a machine-wide lock, and unix sockets below it must stay short. */
 const rigFolder = '/tmp';
 const rigName = /^krig-(\d+)$/;
-const halfMade = 'krig-new-';
+const incomplete = 'krig-new-';
 
 /** How many names, and subnets, there are to choose from. */
-export const groundCount = 250;
+export const workspaceCount = 250;
 
 function self(): ProcessId {
   const id = identify(process.pid);
@@ -57,11 +57,11 @@ export function hasLiveOwner(dir: string): boolean {
 }
 
 /** Makes the folder of a ground with its owner already inside; false when the folder or the name is taken. */
-export function claim(ground: Ground): boolean {
+export function claim(ground: RigWorkspace): boolean {
   if (existsSync(ground.dir) || isNetworkTaken(ground)) return false;
   const parent = dirname(ground.dir);
   mkdirSync(parent, { recursive: true });
-  const fresh = mkdtempSync(join(parent, halfMade));
+  const fresh = mkdtempSync(join(parent, incomplete));
   writeFileSync(join(fresh, ownerFile(self())), '');
   writeFileSync(join(fresh, 'ground.json'), JSON.stringify(ground));
   try {
@@ -73,7 +73,7 @@ export function claim(ground: Ground): boolean {
   }
 }
 
-function isNetworkTaken(ground: Ground): boolean {
+function isNetworkTaken(ground: RigWorkspace): boolean {
   const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   return (
     existsSync(join('/sys/class/net', ground.name)) ||
@@ -82,24 +82,24 @@ function isNetworkTaken(ground: Ground): boolean {
 }
 
 /** Takes over a ground whose owner is gone; undefined when it lives or another process was quicker. */
-export function takeOver(dir: string): Ground | undefined {
+export function takeOver(dir: string): RigWorkspace | undefined {
   const owner = ownerOf(dir);
   if (owner === undefined || isAlive(owner)) return undefined;
   try {
     renameSync(join(dir, ownerFile(owner)), join(dir, ownerFile(self())));
-    return JSON.parse(readFileSync(join(dir, 'ground.json'), 'utf8')) as Ground;
+    return JSON.parse(readFileSync(join(dir, 'ground.json'), 'utf8')) as RigWorkspace;
   } catch {
     return undefined;
   }
 }
 
 /** A ground of its own for a rig of this process. */
-export function claimRigGround(): Ground {
-  for (let n = 0; n < groundCount; n++) {
+export function claimWorkspace(): RigWorkspace {
+  for (let n = 0; n < workspaceCount; n++) {
     const ground = { dir: join(rigFolder, `krig-${n}`), name: `krig${n}`, prefix: `10.213.${n}` };
     if (claim(ground)) return ground;
   }
-  throw new Error(`all ${groundCount} rigs of this machine are in use`);
+  throw new Error(`all ${workspaceCount} rigs of this machine are in use`);
 }
 
 /** The folders of all rigs on the machine, whoever owns them. */
@@ -110,9 +110,9 @@ export function listRigFolders(): readonly string[] {
 }
 
 /** Removes what is left of claims that were cut off before their rename. */
-export function removeHalfClaims(parent = rigFolder): void {
+export function removeIncompleteClaims(parent = rigFolder): void {
   const names = existsSync(parent) ? readdirSync(parent) : [];
-  for (const name of names.filter((one) => one.startsWith(halfMade))) {
+  for (const name of names.filter((one) => one.startsWith(incomplete))) {
     const dir = join(parent, name);
     if (ownerOf(dir) !== undefined && !hasLiveOwner(dir)) rmSync(dir, { recursive: true, force: true });
   }

@@ -23,7 +23,7 @@ export function cniPluginFolder(): string | undefined {
   return ['/opt/cni/bin', '/usr/lib/cni'].find((folder) => existsSync(join(folder, 'bridge')));
 }
 
-export function whyRigCannotRun(): string | undefined {
+export function rigUnavailableReason(): string | undefined {
   if (process.platform !== 'linux') return `containers need Linux, this is ${process.platform}`;
   if (process.getuid?.() !== 0) return 'starting containers needs root';
   const missing = ['containerd', 'ctr', 'runc', 'busybox', 'ip', 'iptables', 'mount', 'umount'].filter(

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Kubelet } from './rig/kubelet.ts';
 import { describeOnRig } from './rig/on-rig.ts';
 import type { Rig } from './rig/rig.ts';
-import { container, deaf, manifest, obedient } from './support/manifest.ts';
+import { container, exitsOnTerm, ignoresTerm, manifest } from './support/manifest.ts';
 import {
   containerIdOf,
   containerStatus,
@@ -15,7 +15,7 @@ import {
   untilRestarted,
 } from './support/pod-state.ts';
 import { allTraces, podTraces, untilNoTraces } from './support/pod-traces.ts';
-import { heldPod, killTask, watchRunningUids } from './support/runtime-view.ts';
+import { killTask, runtimePod, watchRunningUids } from './support/runtime-pods.ts';
 import { useNode } from './support/suite-node.ts';
 
 describeOnRig('pod end', () => {
@@ -36,7 +36,7 @@ describeOnRig('pod end', () => {
   });
 
   test('a container that does not end by itself is killed when its grace period is over', async () => {
-    const stubborn = { terminationGracePeriodSeconds: 3, containers: [container('main', deaf)] };
+    const stubborn = { terminationGracePeriodSeconds: 3, containers: [container('main', ignoresTerm)] };
     const pod = await own.start('stubborn', manifest('stubborn', stubborn));
     const beganMs = performance.now();
     own.remove('stubborn');
@@ -46,12 +46,14 @@ describeOnRig('pod end', () => {
   });
 
   test('an edited manifest replaces the pod: the old one ends before the new one starts', async () => {
-    const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', deaf)] };
+    const slow = { terminationGracePeriodSeconds: 2, containers: [container('main', ignoresTerm)] };
     const before = await own.start('edited', manifest('edited', slow));
     const watch = watchRunningUids(rig, kubelet, 'edited');
     own.write(
       'edited',
-      manifest('edited', { containers: [container('main', obedient, { env: [{ name: 'A', value: '1' }] })] }),
+      manifest('edited', {
+        containers: [container('main', exitsOnTerm, { env: [{ name: 'A', value: '1' }] })],
+      }),
     );
     const after = await untilPod(
       kubelet,
@@ -78,7 +80,7 @@ describeOnRig('pod end', () => {
   test('the same file that comes back while its pod is ending restarts it after the end', async () => {
     const slow = manifest('returns', {
       terminationGracePeriodSeconds: 2,
-      containers: [container('main', deaf)],
+      containers: [container('main', ignoresTerm)],
     });
     const before = await own.start('returns', slow);
     own.remove('returns');
@@ -91,7 +93,7 @@ describeOnRig('pod end', () => {
       ({ containerID, ready }) => ready && containerID !== containerStatus(before).containerID,
     );
     expect(containerStatus(after).restartCount).toBe(1);
-    const held = await heldPod(rig, kubelet, 'returns');
+    const held = await runtimePod(rig, kubelet, 'returns');
     const running = held.containers.filter(({ state }) => state === 'running');
     expect(running.map(({ id }) => id)).toEqual([containerIdOf(after)]);
     expect(held.sandboxes.filter(({ ready }) => ready)).toHaveLength(1);
@@ -107,15 +109,15 @@ describeOnRig('pod end', () => {
       reason: 'Error',
       containerID: containerStatus(before).containerID,
     });
-    expect((await heldPod(rig, kubelet, 'killed')).sandboxes.map(({ attempt }) => attempt)).toEqual([0]);
+    expect((await runtimePod(rig, kubelet, 'killed')).sandboxes.map(({ attempt }) => attempt)).toEqual([0]);
   });
 
   test('a sandbox that is killed from outside is replaced, and its containers with it', async () => {
     const before = await own.start('shaken');
-    const [sandbox] = (await heldPod(rig, kubelet, 'shaken')).sandboxes;
+    const [sandbox] = (await runtimePod(rig, kubelet, 'shaken')).sandboxes;
     await killTask(rig, sandbox?.id ?? '');
     const after = await untilRestarted(kubelet, 'shaken', 1);
-    const held = await heldPod(rig, kubelet, 'shaken');
+    const held = await runtimePod(rig, kubelet, 'shaken');
     expect(uidOf(after)).toBe(uidOf(before));
     expect(containerIdOf(after)).toBe(held.containers.find(({ state }) => state === 'running')?.id);
     // The first one is kept for its container, whose end is told and whose log can be read.

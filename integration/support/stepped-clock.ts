@@ -7,9 +7,10 @@ const libraries = ['x86_64', 'aarch64'].map((arch) => `/usr/lib/${arch}-linux-gn
 const library = libraries.find((path) => existsSync(path));
 
 /** Undefined: clocks can be set. */
-export const whyNoFakeTime = library === undefined ? 'libfaketime is not on this machine' : undefined;
+export const fakeTimeUnavailableReason =
+  library === undefined ? 'libfaketime is not on this machine' : undefined;
 
-export class SetClock {
+export class SteppedClock {
   readonly #file: string;
 
   constructor(directory: string) {

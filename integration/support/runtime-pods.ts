@@ -5,14 +5,14 @@ import type { Kubelet } from '../rig/kubelet.ts';
 import type { Rig } from '../rig/rig.ts';
 import { waitFor } from '../rig/wait.ts';
 
-interface HeldSandbox {
+interface RuntimeSandbox {
   readonly id: string;
   readonly uid: string;
   readonly attempt: number;
   readonly ready: boolean;
 }
 
-interface HeldContainer {
+interface RuntimeContainer {
   readonly id: string;
   readonly uid: string;
   readonly name: string;
@@ -20,12 +20,12 @@ interface HeldContainer {
   readonly restartCount: number;
 }
 
-export interface HeldPod {
-  readonly sandboxes: readonly HeldSandbox[];
-  readonly containers: readonly HeldContainer[];
+export interface RuntimePod {
+  readonly sandboxes: readonly RuntimeSandbox[];
+  readonly containers: readonly RuntimeContainer[];
 }
 
-const states: readonly HeldContainer['state'][] = ['created', 'running', 'exited', 'unknown'];
+const states: readonly RuntimeContainer['state'][] = ['created', 'running', 'exited', 'unknown'];
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
@@ -35,7 +35,7 @@ function compare(a: string, b: string): number {
  * Everything on the runtime that carries the name of this manifest's pod, whatever its UID and state; in an order of
  * our own, since the runtime promises none.
  */
-export async function heldPod(rig: Rig, kubelet: Kubelet, name: string): Promise<HeldPod> {
+export async function runtimePod(rig: Rig, kubelet: Kubelet, name: string): Promise<RuntimePod> {
   const labelSelector = { [criLabels.podName]: `${name}-${kubelet.nodeName}` };
   const [sandboxes, containers] = await Promise.all([
     rig.cri.listPodSandbox({ filter: { labelSelector } }),
@@ -62,16 +62,16 @@ export async function heldPod(rig: Rig, kubelet: Kubelet, name: string): Promise
   };
 }
 
-export async function untilHeld(
+export async function untilRuntimePod(
   rig: Rig,
   kubelet: Kubelet,
   name: string,
   what: string,
-  is: (held: HeldPod) => boolean,
-): Promise<HeldPod> {
+  is: (held: RuntimePod) => boolean,
+): Promise<RuntimePod> {
   return waitFor(
     async () => {
-      const held = await clearLost(rig, await heldPod(rig, kubelet, name));
+      const held = await clearLost(rig, await runtimePod(rig, kubelet, name));
       if (is(held)) return held;
       throw new Error(JSON.stringify(held));
     },
@@ -85,7 +85,7 @@ export async function untilHeld(
  * ended and does not remove for as long as it lives, because there still is a task. Whatever else has ended without
  * having run is the kubelet's to clear, and stays.
  */
-async function clearLost(rig: Rig, held: HeldPod): Promise<HeldPod> {
+async function clearLost(rig: Rig, held: RuntimePod): Promise<RuntimePod> {
   const ended = held.containers.filter(({ state }) => state === 'exited');
   if (ended.length === 0) return held;
   const tasks = await rig.ctr('tasks', 'ls', '--quiet');
@@ -115,7 +115,7 @@ export function watchRunningUids(
   const stop = new AbortController();
   const loop = async (): Promise<void> => {
     while (!stop.signal.aborted) {
-      const { containers } = await heldPod(rig, kubelet, name);
+      const { containers } = await runtimePod(rig, kubelet, name);
       const uids = new Set(containers.filter(({ state }) => state === 'running').map(({ uid }) => uid));
       seen.add([...uids].sort().join('+'));
       await sleep(10);
