@@ -1,5 +1,6 @@
-// How long a pod's own cgroup takes to be made and removed, on this machine's real hierarchies, as root.
-// Usage: node tools/run-ts.mjs bench/cgroups.ts [pods]
+// Measures the creation and removal of pod cgroups in this machine's real hierarchies. Needs root.
+//
+//   node tools/run-ts.mjs bench/cgroups.ts [pods]
 import { realClock } from '../src/base/clock.ts';
 import { cgroupfsSpelling } from '../src/edge/cgroup/cgroup-spelling.ts';
 import { CgroupFs } from '../src/edge/cgroup/cgroups.ts';
@@ -39,16 +40,18 @@ const burstable = (uid: string) =>
 const bestEffort = (uid: string) => aPod({ uid, containers: [aContainer({})] });
 
 async function timed(work: () => Promise<void>): Promise<number> {
-  const begun = performance.now();
+  const startedMs = performance.now();
   await work();
-  return performance.now() - begun;
+  return performance.now() - startedMs;
 }
 
-const rows: string[][] = [['', 'median', 'p95', 'ten at once, each']];
-const tell = (name: string, one: readonly number[], many: readonly number[]): void =>
+const rows: string[][] = [['', 'median', 'p95', 'each of ten at once']];
+const addRow = (name: string, one: readonly number[], many: readonly number[]): void =>
   void rows.push([
     name,
-    ...[median(one), percentile(one, 0.95), median(many)].map((ms) => `${ms.toFixed(2)} ms`),
+    ...[median(one), percentile(one, 0.95), median(many)].map((ms) =>
+      Number.isNaN(ms) ? '' : `${ms.toFixed(2)} ms`,
+    ),
   ]);
 
 for (const parents of [[], ['burstable'], ['besteffort']])
@@ -56,23 +59,23 @@ for (const parents of [[], ['burstable'], ['besteffort']])
 try {
   for (const [name, make] of Object.entries({ guaranteed, burstable, bestEffort })) {
     const uids = Array.from({ length: count }, (_, index) => `${name}-${index}`);
-    const single: Record<'make' | 'again' | 'remove', number[]> = { make: [], again: [], remove: [] };
-    for (const uid of uids) single.make.push(await timed(() => pods.ensure(make(uid))));
+    const single: Record<'create' | 'again' | 'remove', number[]> = { create: [], again: [], remove: [] };
+    for (const uid of uids) single.create.push(await timed(() => pods.ensure(make(uid))));
     for (const uid of uids) single.again.push(await timed(() => pods.ensure(make(uid))));
     for (const uid of uids) single.remove.push(await timed(() => pods.removePod(uid)));
-    const many: Record<'make' | 'remove', number[]> = { make: [], remove: [] };
+    const many: Record<'create' | 'remove', number[]> = { create: [], remove: [] };
     for (let at = 0; at < count; at += 10) {
       const ten = uids.slice(at, at + 10);
-      many.make.push(
+      many.create.push(
         (await timed(async () => void (await Promise.all(ten.map((uid) => pods.ensure(make(uid))))))) / 10,
       );
       many.remove.push(
         (await timed(async () => void (await Promise.all(ten.map((uid) => pods.removePod(uid)))))) / 10,
       );
     }
-    tell(`make a ${name} pod's`, single.make, many.make);
-    tell('find it there', single.again, []);
-    tell('remove it', single.remove, many.remove);
+    addRow(`create the cgroup of a ${name} pod`, single.create, many.create);
+    addRow('ensure it again', single.again, []);
+    addRow('remove it', single.remove, many.remove);
   }
 } finally {
   await cgroups.remove(root);

@@ -1,6 +1,6 @@
-// How long a pod takes from its creation in the API to Ready as the API shows it, against the floor: what the runtime itself
-// needs for the same pod. Another kubelet binary is measured beside ours, in turn, when PEER_KUBELET names one.
-// Prints a table and judges nothing.
+// Measures the start of a pod from its creation in the API to its Ready condition in the API, against the floor: the
+// runtime's own time for the same pod. PEER_KUBELET names another kubelet binary to measure in turn with this one.
+// Prints a table without a verdict.
 //
 //   node tools/run-ts.mjs bench/cluster-pod-start.ts [--smoke]
 import { availableParallelism, loadavg } from 'node:os';
@@ -23,11 +23,11 @@ interface Plan {
 const full: Plan = { singles: 15, burstSize: 20 };
 const smoke: Plan = { singles: 1, burstSize: 2 };
 
-/** For what kubelets that were asleep have to catch up with. */
+/** Time for resumed kubelets to catch up. */
 const wakeMs = 1000;
 const deadlineMs = 120_000;
 
-/** One kubelet with a cluster of its own. */
+/** One kubelet with its own API server double. */
 interface Contender {
   readonly title: string;
   readonly kubelet: Kubelet;
@@ -45,7 +45,7 @@ async function contender(rig: Rig, title: string, name: string, command?: string
   return { title, kubelet, cluster, singles: [], burst: [] };
 }
 
-/** Milliseconds from creation to Ready, by the moments at which the API server stores either. */
+/** Milliseconds from creation to Ready, by the times at which the API server stores each. */
 async function startPods(
   rig: Rig,
   { cluster, kubelet }: Contender,
@@ -75,11 +75,11 @@ async function startPods(
   );
   unsubscribe();
   for (const name of names) objects.delete('pods', 'default', name, { gracePeriodSeconds: 1 });
-  await waitFor(() => objects.list('pods').length === 0, `${names.length} pods to go`, deadlineMs);
+  await waitFor(() => objects.list('pods').length === 0, `${names.length} pods to be removed`, deadlineMs);
   return names.map((name) => (readyMs.get(name) ?? Number.NaN) - (createdMs.get(name) ?? 0));
 }
 
-/** The kubelets sleep meanwhile: they would take the pods for orphans and end them. */
+/** The kubelets are stopped (SIGSTOP) meanwhile: they would kill the pods as orphans. */
 async function measureFloor(
   rig: Rig,
   contenders: readonly Contender[],
@@ -93,7 +93,7 @@ async function measureFloor(
   return floor.startMs;
 }
 
-/** Only one kubelet is awake: two on one runtime would end each other's pods. */
+/** Only one kubelet runs at a time: two on one runtime would kill each other's pods. */
 async function measureAlone(
   rig: Rig,
   contenders: readonly Contender[],

@@ -1,5 +1,5 @@
-// The floor: RunPodSandbox, CreateContainer and StartContainer with the very requests that the kubelet makes for
-// the same pod, but without a kubelet.
+// The floor: RunPodSandbox, CreateContainer and StartContainer with the same requests that the kubelet makes for the same
+// pod, but without a kubelet.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { startSlotCount } from '../src/runtime/start-slots.ts';
 import { benchPod, startedAtMs, wallMs } from './pods.ts';
 
 interface FloorPods {
-  /** From the first call to the start of each container, in the order in which they were asked for. */
+  /** From the first call to the start of each container, in the order of the requests. */
   readonly startMs: readonly number[];
   remove(): Promise<void>;
 }
@@ -51,7 +51,7 @@ function cgroupOf(rig: Rig, pod: Pod): string {
 
 const users = { mode: NamespaceMode.NODE };
 
-/** containerd 1.6 sometimes fails to start a shim among many at once; asked again, it does. */
+/** containerd 1.6 sometimes fails to start one of many shims at once; a retry succeeds. */
 async function withRetry<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -61,8 +61,8 @@ async function withRetry<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The files that a kubelet mounts into every container; who writes them is not the runtime, so nobody waits for it here. */
-function ownMounts(rig: Rig, pod: Pod): readonly CriRequest<Mount>[] {
+/** The files that a kubelet mounts into every container, written before the measurement: they are not the runtime's work. */
+function kubeletMounts(rig: Rig, pod: Pod): readonly CriRequest<Mount>[] {
   const directory = join(settings(rig).rootDir, 'pods', podUid(pod));
   mkdirSync(directory, { recursive: true });
   return [
@@ -121,7 +121,7 @@ async function inOrder<T, R>(
   return results;
 }
 
-/** How many pods are started at once where a burst is bounded: as many as a kubelet starts. */
+/** Concurrent starts of a bounded burst: as many as the kubelet allows. */
 export const boundedParallel = startSlotCount(cpus().length);
 
 export async function startFloorPods(
@@ -132,20 +132,20 @@ export async function startFloorPods(
   const { image } = await rig.cri.imageStatus({ image: { image: rig.images.busybox } });
   const pods = names.map((name) => {
     const pod = benchPod(name, rig.images.busybox);
-    const known = { ...pod, metadata: { ...pod.metadata, uid: `floor-${name}` } };
-    return { pod: known, mounts: ownMounts(rig, known) };
+    const identified = { ...pod, metadata: { ...pod.metadata, uid: `floor-${name}` } };
+    return { pod: identified, mounts: kubeletMounts(rig, identified) };
   });
-  const beganMs = wallMs();
+  const startedMs = wallMs();
   const started = await inOrder(pods, parallel, (each) => startPod(rig, each, image?.id ?? ''));
   const startMs = await Promise.all(
-    started.map(async ({ container }) => (await startedAtMs(rig, container)) - beganMs),
+    started.map(async ({ container }) => (await startedAtMs(rig, container)) - startedMs),
   );
   const remove = async (): Promise<void> => {
     await inOrder(started, boundedParallel, async ({ sandbox }) => {
       await rig.cri.stopPodSandbox({ podSandboxId: sandbox });
       await rig.cri.removePodSandbox({ podSandboxId: sandbox });
     });
-    // The runtime has made it and leaves it: a kubelet would clear it as that of a pod nobody knows, in the midst of its own.
+    // The runtime leaves the pod cgroup behind. The kubelet would remove it as an orphan in the middle of its own turn.
     for (const { pod } of pods) removeCgroups(cgroupOf(rig, pod));
   };
   return { startMs, remove };

@@ -1,6 +1,6 @@
-// What unauthenticated clients cost the kubelet's ports: a server process with the real listeners, router and admission, a
-// flooding process, and a client with a certificate beside it. Prints for each shape of flood the longest delay of the server's
-// event loop, the growth of its memory, its processor time, and how the certified client fared. Judges nothing.
+// Measures what unauthenticated clients cost the kubelet's ports: a server process with the real listeners, router and
+// admission, a flooding process, and a client with a certificate. Prints for each kind of flood the longest event loop delay,
+// the growth of RSS, the CPU time, and the requests of the certified client that were answered. No verdict.
 //
 //   node tools/run-ts.mjs bench/listener-flood.ts [shape …]
 import { type ChildProcess, fork, spawn } from 'node:child_process';
@@ -25,7 +25,7 @@ import { type KeyPair, TestAuthority } from '../test/api-server/pki.ts';
 import { percentile, table } from './statistics.ts';
 
 const floodSeconds = 4;
-const mostServerMiB = 1_000;
+const maxServerMiB = 1_000;
 const allShapes = [
   'idle-tcp',
   'half-open-tls',
@@ -140,8 +140,8 @@ interface Figures {
 
 async function figures(server: ChildProcess, sinceMs: number): Promise<Figures> {
   server.send(sinceMs);
-  const [found] = (await once(server, 'message')) as [Figures];
-  return found;
+  const [result] = (await once(server, 'message')) as [Figures];
+  return result;
 }
 
 function residentMiB(pid: number): number {
@@ -152,16 +152,16 @@ function residentMiB(pid: number): number {
   }
 }
 
-/** Milliseconds until the answer on a new connection; undefined when there was none. */
-function askAsAdmin({ admin, caPem, port }: Started): Promise<number | undefined> {
-  const beganMs = performance.now();
+/** Milliseconds to the response on a new connection; undefined without a response. */
+function requestAsAdmin({ admin, caPem, port }: Started): Promise<number | undefined> {
+  const startedMs = performance.now();
   return new Promise((resolve) => {
     const outgoing = request(
       { host: '127.0.0.1', port, path: '/pods', agent: false, ca: caPem, cert: admin.cert, key: admin.key },
       (incoming) => {
         incoming.resume();
         incoming.once('end', () =>
-          resolve(incoming.statusCode === 200 ? performance.now() - beganMs : undefined),
+          resolve(incoming.statusCode === 200 ? performance.now() - startedMs : undefined),
         );
       },
     );
@@ -177,7 +177,7 @@ async function measure(shape: string, flooder: string): Promise<readonly string[
   });
   try {
     const [started] = (await once(server, 'message')) as [Started];
-    for (let each = 0; each < 5; each++) await askAsAdmin(started);
+    for (let each = 0; each < 5; each++) await requestAsAdmin(started);
     const pid = server.pid ?? 0;
     const before = await figures(server, 0);
     const beforeMiB = residentMiB(pid);
@@ -185,36 +185,36 @@ async function measure(shape: string, flooder: string): Promise<readonly string[
     const flood = spawn(process.execPath, [flooder, shape, String(port), String(floodSeconds)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    let said = '';
+    let output = '';
     flood.stdout.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
+      output += chunk.toString();
     });
     const flooded = once(flood, 'close');
     const latencies: (number | undefined)[] = [];
-    let mostMiB = beforeMiB;
-    // A server that takes everything must not take the machine along.
+    let peakMiB = beforeMiB;
+    // A server that exhausts memory must not take the machine down.
     const watch = setInterval(() => {
-      mostMiB = Math.max(mostMiB, residentMiB(pid));
-      if (mostMiB > mostServerMiB) server.kill('SIGKILL');
+      peakMiB = Math.max(peakMiB, residentMiB(pid));
+      if (peakMiB > maxServerMiB) server.kill('SIGKILL');
     }, 20);
     const untilMs = performance.now() + floodSeconds * 1_000;
     while (performance.now() < untilMs) {
-      latencies.push(await askAsAdmin(started));
+      latencies.push(await requestAsAdmin(started));
       await sleep(100);
     }
     await flooded;
     clearInterval(watch);
     if (server.exitCode !== null || server.signalCode !== null)
-      return [shape, 'killed', `> ${mostServerMiB}`, '', '', '', '', '', said.trim()];
+      return [shape, 'killed', `> ${maxServerMiB}`, '', '', '', '', '', output.trim()];
     const after = await figures(server, before.nowMs);
     const answered = latencies.filter((each) => each !== undefined);
     const cpuMs =
       (after.cpu.user + after.cpu.system - before.cpu.user - before.cpu.system) / 1_000 / floodSeconds;
-    const counts = JSON.parse(said) as Record<string, number>;
+    const counts = JSON.parse(output) as Record<string, number>;
     return [
       shape,
       after.delayMs.toFixed(0),
-      (Math.max(mostMiB, residentMiB(pid)) - beforeMiB).toFixed(0),
+      (Math.max(peakMiB, residentMiB(pid)) - beforeMiB).toFixed(0),
       `${(cpuMs / 10).toFixed(0)} %`,
       `${answered.length}/${latencies.length}`,
       percentile(answered, 0.5).toFixed(0),

@@ -1,6 +1,6 @@
-// What 20 who follow the log of one container that writes 50 MB/s cost the kubelet's event loop: how late it is with and without
-// them, and how much they get. The handler, the files, their rotation every 10 MiB and the HTTP port are the real ones; the container
-// and the clients are processes of their own, so that only the kubelet's part is measured. Prints a table and judges nothing.
+// Measures what 20 followers of the log of one container that writes 50 MB/s cost the kubelet's event loop: its delay with and
+// without them, and their throughput. The handler, the files, the rotation every 10 MiB and the HTTP port are real; container
+// and clients are separate processes, so that only the kubelet's share is measured. Prints a table without a verdict.
 //
 //   node tools/run-ts.mjs bench/log-followers.ts [--smoke]
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -31,16 +31,16 @@ const rotateBytes = 10 * 1024 * 1024;
 const keptFiles = 5;
 const seconds = process.argv.includes('--smoke') ? 3 : 15;
 
-/** The container and who rotates its log, as the kubelet does: renamed, begun anew, the oldest deleted. */
+/** Plays the container and rotates its log like the kubelet: rename, reopen, delete the oldest. */
 async function writeLog(path: string): Promise<void> {
   const text = 'GET /api/v1/things/4711?verbose=true 200 1234 "Mozilla/5.0 (X11; Linux x86_64)" 0.004';
   const block = Buffer.from(`2024-01-01T00:00:01.123456789Z stdout F ${text}\n`.repeat(500));
   let fd = openSync(path, 'a');
   let inFile = 0;
   let rotations = 0;
-  const beganMs = performance.now();
+  const startedMs = performance.now();
   for (let written = 0; ; ) {
-    const due = ((performance.now() - beganMs) / 1_000) * bytesPerSecond;
+    const due = ((performance.now() - startedMs) / 1_000) * bytesPerSecond;
     while (written < due) {
       writeSync(fd, block);
       written += block.length;
@@ -57,21 +57,21 @@ async function writeLog(path: string): Promise<void> {
   }
 }
 
-/** The clients: each reads as fast as it can, and they say together what they got. */
+/** Plays the clients: each reads as fast as it can; prints the bytes that each received. */
 async function readLogs(port: number, count: number, forMs: number): Promise<void> {
   const agent = new Agent({ keepAlive: false });
-  const got = Array.from({ length: count }, () => 0);
-  const requests = got.map((_, index) => {
+  const receivedBytes = Array.from({ length: count }, () => 0);
+  const requests = receivedBytes.map((_, index) => {
     const request = get({ port, agent, path: '/?follow=true&tailLines=0' }, (response) => {
       response.on('data', (chunk: Buffer) => {
-        got[index] = (got[index] ?? 0) + chunk.length;
+        receivedBytes[index] = (receivedBytes[index] ?? 0) + chunk.length;
       });
     });
     return request.on('error', () => undefined);
   });
   await sleep(forMs);
   for (const request of requests) request.destroy();
-  console.log(JSON.stringify(got));
+  console.log(JSON.stringify(receivedBytes));
 }
 
 interface Measured {
@@ -84,23 +84,23 @@ interface Measured {
 async function measure(forMs: number): Promise<Measured> {
   const loop = monitorEventLoopDelay({ resolution: 1 });
   const from = process.cpuUsage();
-  const beganMs = performance.now();
+  const startedMs = performance.now();
   loop.enable();
   await sleep(forMs);
   loop.disable();
   const { system, user } = process.cpuUsage(from);
   const ms = (nanos: number): number => nanos / 1e6;
   return {
-    cpuShare: (user + system) / 1_000 / (performance.now() - beganMs),
+    cpuShare: (user + system) / 1_000 / (performance.now() - startedMs),
     p50: ms(loop.percentile(50)),
     p99: ms(loop.percentile(99)),
     max: ms(loop.max),
   };
 }
 
-function row(name: string, { cpuShare, max, p50, p99 }: Measured, got: string): readonly string[] {
+function row(name: string, { cpuShare, max, p50, p99 }: Measured, rate: string): readonly string[] {
   const ms = (value: number): string => `${value.toFixed(2)} ms`;
-  return [name, got, `${(cpuShare * 100).toFixed(0)} %`, ms(p50), ms(p99), ms(max)];
+  return [name, rate, `${(cpuShare * 100).toFixed(0)} %`, ms(p50), ms(p99), ms(max)];
 }
 
 function startSelf(...args: readonly string[]): ChildProcess {
@@ -110,15 +110,15 @@ function startSelf(...args: readonly string[]): ChildProcess {
 async function withFollowers(
   port: number,
   count: number,
-): Promise<{ measured: Measured; got: readonly number[] }> {
+): Promise<{ measured: Measured; receivedBytes: readonly number[] }> {
   const clients = startSelf('--read', String(port), String(count), String((seconds + 1) * 1_000));
   const lines = createInterface({ input: clients.stdout ?? process.stdin });
-  // Connecting is not following.
+  // Excludes the time to connect.
   await sleep(500);
   const measured = await measure(seconds * 1_000);
   const [line] = (await once(lines, 'line')) as [string];
   await once(clients, 'exit');
-  return { measured, got: JSON.parse(line) as number[] };
+  return { measured, receivedBytes: JSON.parse(line) as number[] };
 }
 
 async function main(root: string): Promise<void> {
@@ -138,20 +138,20 @@ async function main(root: string): Promise<void> {
   writer.kill();
   await once(writer, 'exit');
   await server.close();
-  const rate = (got: readonly number[]): string =>
-    `${(got.reduce((sum, each) => sum + each, 0) / 1e6 / (seconds + 1)).toFixed(0)} MB/s`;
+  const rate = (receivedBytes: readonly number[]): string =>
+    `${(receivedBytes.reduce((sum, each) => sum + each, 0) / 1e6 / (seconds + 1)).toFixed(0)} MB/s`;
   const machine = `${availableParallelism()} cores, load ${(loadavg()[0] ?? 0).toFixed(1)}`;
   console.log(
     table([
       [`a log of 50 MB/s, ${machine}`, 'read', 'CPU', 'loop p50', 'loop p99', 'loop max'],
-      row('nobody follows', none, ''),
-      row('1 follower', one.measured, rate(one.got)),
-      row(`${followers} followers`, many.measured, rate(many.got)),
+      row('no followers', none, ''),
+      row('1 follower', one.measured, rate(one.receivedBytes)),
+      row(`${followers} followers`, many.measured, rate(many.receivedBytes)),
     ]),
   );
-  console.log(`p99 with ${followers} followers to without: ${asRatio(many.measured.p99 / none.p99)}`);
+  console.log(`p99 with ${followers} followers relative to none: ${asRatio(many.measured.p99 / none.p99)}`);
   console.log(
-    `the follower that got least to the one that got most: ${asRatio(Math.min(...many.got) / Math.max(...many.got))}`,
+    `slowest follower relative to the fastest: ${asRatio(Math.min(...many.receivedBytes) / Math.max(...many.receivedBytes))}`,
   );
 }
 

@@ -1,6 +1,6 @@
-// How long a pod takes from its manifest appearing to its container running, against the floor: what the runtime
-// itself needs for the same pod. Both are measured on the same containerd in the same run, in turn, so that what
-// the machine does meanwhile meets both. Prints a table and judges nothing.
+// Measures the start of a static pod, from its manifest to its running container, against the floor: the runtime's own time
+// for the same pod. Both run in turn on the same containerd, so that other load affects both. Prints a table without a
+// verdict.
 //
 //   node tools/run-ts.mjs bench/pod-start.ts [--smoke]
 import { availableParallelism, loadavg } from 'node:os';
@@ -23,9 +23,9 @@ interface Plan {
 const full: Plan = { singles: 15, reported: 5, bursts: 9, burstSize: 20, idleMs: 30_000 };
 const smoke: Plan = { singles: 1, reported: 1, bursts: 1, burstSize: 3, idleMs: 2000 };
 
-/** For what a kubelet that was asleep has to catch up with. */
+/** Time for a resumed kubelet to catch up. */
 const wakeMs = 500;
-/** For the work on the status of pods that have started. */
+/** Time for the status updates of the started pods. */
 const settleMs = 1000;
 
 interface Burst {
@@ -35,7 +35,7 @@ interface Burst {
 
 interface Results {
   readonly singles: { readonly floor: number[]; readonly kubelet: number[]; readonly reported: number[] };
-  /** The floor of a burst: all pods asked for at once, and as many at a time as the machine can bear. */
+  /** The floor of a burst: all requests at once, and bounded as in the kubelet. */
   readonly bursts: { readonly atOnce: Burst[]; readonly bounded: Burst[]; readonly kubelet: Burst[] };
   readonly cpuMsPerPod: number[];
   rssBytes: number;
@@ -51,8 +51,8 @@ function burstOf(startMs: readonly number[]): Burst {
 }
 
 /**
- * The starts of the floor's pods. The kubelet sleeps meanwhile: it would take the pods for orphans and end them,
- * and whatever it did would be counted against the floor.
+ * The start times of the floor's pods. The kubelet is stopped (SIGSTOP) meanwhile: it would kill the pods as orphans, and
+ * its CPU time would count against the floor.
  */
 async function measureFloor(
   rig: Rig,
@@ -98,13 +98,13 @@ async function measureBursts(rig: Rig, kubelet: Kubelet, plan: Plan, results: Re
       await ours.remove();
     },
   ];
-  // Each takes each place in the order once: what comes first finds a quieter machine.
+  // The order rotates, because the first in a round finds a quieter machine.
   for (let i = 0; i < bursts; i++) {
     for (let turn = 0; turn < turns.length; turn++) await turns[(turn + i) % turns.length]?.(i);
   }
 }
 
-/** Who else was at work: a ratio from a busy machine says less. */
+/** Includes the load: a ratio from a busy machine is less reliable. */
 function machineLine(): string {
   return `pod start, ${availableParallelism()} cores, load before ${(loadavg()[0] ?? 0).toFixed(1)}`;
 }
@@ -120,7 +120,7 @@ function print(title: string, plan: Plan, results: Results): void {
     asRatio(ours / floor),
     target,
   ];
-  // Whichever way of asking is quicker is the floor.
+  // The faster of the two is the floor.
   const floorAll = Math.min(allOf(bursts.atOnce), allOf(bursts.bounded));
   const size = plan.burstSize;
   console.log(
@@ -128,11 +128,11 @@ function print(title: string, plan: Plan, results: Results): void {
       [title, 'floor', 'kubelet', 'ratio', 'target'],
       row('1 pod, p50', median(singles.floor), median(singles.kubelet), '1.15'),
       row('1 pod, p99', percentile(singles.floor, 0.99), percentile(singles.kubelet, 0.99)),
-      row('1 pod, until /pods says Running, p50', median(singles.floor), median(singles.reported)),
+      row('1 pod, until /pods reports Running, p50', median(singles.floor), median(singles.reported)),
       row(`${size} at once, all running`, floorAll, allOf(bursts.kubelet), '1.10'),
-      row(`${size} at once, median pod, against the floor's all`, floorAll, medianOf(bursts.kubelet), '0.60'),
-      [`${size} at once, floor when all are asked for at once`, inMs(allOf(bursts.atOnce))],
-      [`${size} at once, floor when ${boundedParallel} are asked for at a time`, inMs(allOf(bursts.bounded))],
+      row(`${size} at once, median pod against the whole floor`, floorAll, medianOf(bursts.kubelet), '0.60'),
+      [`${size} at once, floor with unbounded requests`, inMs(allOf(bursts.atOnce))],
+      [`${size} at once, floor with ${boundedParallel} requests in parallel`, inMs(allOf(bursts.bounded))],
       ['kubelet CPU per pod', '', `${median(results.cpuMsPerPod).toFixed(1)} ms`],
       [
         `kubelet RSS with ${size} pods`,
@@ -141,7 +141,7 @@ function print(title: string, plan: Plan, results: Results): void {
         '',
         '90 MiB',
       ],
-      [`kubelet CPU when idle with ${size} pods`, '', `${(results.idle * 100).toFixed(2)} %`, '', '1 %'],
+      [`kubelet CPU, idle with ${size} pods`, '', `${(results.idle * 100).toFixed(2)} %`, '', '1 %'],
     ]),
   );
 }
@@ -158,7 +158,7 @@ async function main(plan: Plan): Promise<void> {
   const rig = await startRig();
   try {
     const kubelet = await rig.kubelet();
-    // The first pod of a containerd and of a kubelet is slower than all others; it belongs to neither.
+    // The first pod of a containerd and of a kubelet is slower than all others and is not counted.
     await measureFloor(rig, kubelet, ['floor-warm'], 1);
     await (await startKubeletPods(rig, kubelet, ['warm'])).remove();
     await measureSingles(rig, kubelet, plan, results);

@@ -1,10 +1,10 @@
-// The pod that is measured, and when its container began to run, as the runtime tells it.
+// The measured pod, and the start time of its container as the runtime reports it.
 import type { Rig } from '../integration/rig/rig.ts';
 import { waitFor } from '../integration/rig/wait.ts';
 import { criLabels } from '../src/api/cri/labels.ts';
 import type { Pod } from '../src/api/k8s/types.ts';
 
-/** One container that ends at once when asked to, so that measuring the next pod need not wait for this one. */
+/** Exits at once on SIGTERM, so that the next measurement need not wait for this pod. */
 const script = "trap 'exit 0' TERM; while :; do sleep 2147483647 & wait $!; done";
 
 export function benchPod(name: string, image: string): Pod {
@@ -19,7 +19,7 @@ export function benchPod(name: string, image: string): Pod {
   };
 }
 
-/** Wall clock in milliseconds with a fraction, to be set against the runtime's nanoseconds. */
+/** Wall clock in milliseconds with a fraction, comparable with the runtime's nanoseconds. */
 export function wallMs(): number {
   return performance.timeOrigin + performance.now();
 }
@@ -32,8 +32,8 @@ export async function startedAtMs(rig: Rig, containerId: string): Promise<number
 }
 
 /**
- * When the containers of these pods began to run. It asks seldom, so as not to take time from what is measured:
- * the answer is the runtime's own time stamp, however late it is read.
+ * The start times of these pods' containers. Polls slowly, so as not to disturb the measurement: the result is the
+ * runtime's own timestamp, however late it is read.
  */
 export async function waitForStarts(rig: Rig, podNames: readonly string[]): Promise<readonly number[]> {
   const wanted = new Set(podNames);

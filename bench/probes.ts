@@ -1,6 +1,6 @@
-// What 500 probes with a period of 10 s cost the kubelet: CPU, and how long the event loop is kept from other work. The probes,
-// their edges and the CRI client are the real ones; the servers and the runtime they ask are in a process of their own, so that
-// only the asking is measured. Prints a table and judges nothing.
+// Measures what 500 probes with a period of 10 s cost the kubelet: CPU and event loop delay. The probes, their edges and the
+// CRI client are real; the probed servers and the runtime are a separate process, so that only the kubelet's share is
+// measured. Prints a table without a verdict.
 //
 //   node tools/run-ts.mjs bench/probes.ts [--smoke]
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -41,7 +41,7 @@ interface Ports {
   readonly tcp: number;
 }
 
-/** The other process: an HTTP server, a TCP server and a runtime whose commands all succeed. */
+/** The separate process: an HTTP server, a TCP server and a runtime whose commands all succeed. */
 async function serve(socket: string): Promise<void> {
   const http = createServer((_request, response) => response.end('ok\n')).listen(0, '127.0.0.1');
   const tcp = createTcpServer((one) => one.on('error', () => undefined).resume()).listen(0, '127.0.0.1');
@@ -68,7 +68,7 @@ class Store<T> {
 
 const timing = { periodSeconds, timeoutSeconds: 5 };
 
-/** Four of ten by HTTP, three by TCP, three by command. */
+/** Four of ten by HTTP, three by TCP, three by exec. */
 function probeOf(index: number, ports: Ports): Probe {
   const host = '127.0.0.1';
   const turn = index % 10;
@@ -77,7 +77,7 @@ function probeOf(index: number, ports: Ports): Probe {
   return { exec: { command: ['cat', '/tmp/ok'] }, ...timing };
 }
 
-/** A pod with a liveness and a readiness probe, found running. */
+/** A running pod with a liveness and a readiness probe. */
 function podOf(index: number, ports: Ports): { readonly pod: Pod; readonly seen: ObservedPod } {
   const container: Container = aContainer({
     livenessProbe: probeOf(2 * index, ports),
@@ -98,14 +98,14 @@ interface Measured {
 async function measure(forMs: number): Promise<Measured> {
   const loop = monitorEventLoopDelay({ resolution: 1 });
   const from = process.cpuUsage();
-  const beganMs = performance.now();
+  const startedMs = performance.now();
   loop.enable();
   await sleep(forMs);
   loop.disable();
   const { user, system } = process.cpuUsage(from);
   const ms = (nanos: number): number => nanos / 1e6;
   return {
-    cpuShare: (user + system) / 1_000 / (performance.now() - beganMs),
+    cpuShare: (user + system) / 1_000 / (performance.now() - startedMs),
     delay: { p50: ms(loop.percentile(50)), p99: ms(loop.percentile(99)), max: ms(loop.max) },
   };
 }
@@ -121,14 +121,14 @@ function startServers(socket: string): ChildProcess {
   });
 }
 
-/** What is open of the kinds that probes use, in order. */
+/** Open handles of the kinds that probes use, sorted. */
 function openHandles(): string {
   const types = process.getActiveResourcesInfo().filter((type) => /TCPSocket|Pipe|Timeout/.test(type));
   return types.toSorted().join(', ');
 }
 
 async function main(dir: string): Promise<void> {
-  // The first line opens what is printed to, which then counts on both sides.
+  // The first line opens stdout, so that its handle counts in both lists.
   console.log(`${probeCount} probes for ${seconds} s`);
   const before = openHandles();
   const socket = join(dir, 'r.sock');
@@ -191,18 +191,18 @@ async function main(dir: string): Promise<void> {
         'loop max',
       ],
       row('none', idle),
-      row('their first 1.5 s', first),
-      row(`${seconds} s of them`, steady),
+      row('first 1.5 s', first),
+      row(`${seconds} s of probing`, steady),
     ]),
   );
   console.log(`${count('successful')} succeeded, ${count('failed')} failed`);
   cri.close();
   servers.kill();
   await once(servers, 'exit');
-  // What was closed a moment ago is still counted in this turn of the event loop.
+  // Handles closed just now are still listed in this turn of the event loop.
   await sleep(100);
   const after = openHandles();
-  console.log(`open handles before: ${before || 'none'}; afterwards: ${after || 'none'}`);
+  console.log(`open handles before: ${before || 'none'}; after: ${after || 'none'}`);
 }
 
 const at = process.argv.indexOf('--serve');

@@ -1,6 +1,6 @@
-// Percentiles and the table of a measurement. Pure.
+// Percentiles and text tables. Pure.
 
-/** The value that `share` of the samples do not exceed; the largest for p99 of few samples. */
+/** The smallest sample that `share` of the samples do not exceed; the maximum for the p99 of few samples. */
 export function percentile(samples: readonly number[], share: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
@@ -8,7 +8,7 @@ export function percentile(samples: readonly number[], share: number): number {
 
 export const median = (samples: readonly number[]): number => percentile(samples, 0.5);
 
-/** Columns as wide as their widest cell; the first to the left, the others to the right. */
+/** Columns as wide as their widest cell; the first left-aligned, the others right-aligned. */
 export function table(rows: readonly (readonly string[])[]): string {
   const columns = Math.max(...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, i) =>

@@ -1,6 +1,6 @@
-// How long the volumes of a pod take: emptyDir, configMap, secret and a projected token, set up and taken down on real
-// directories and mounts. The objects come from memory, so that what is measured is the kubelet's own share.
-// Prints a table and judges nothing. Needs root, for it mounts.
+// Measures the setup and teardown of a pod's volumes (emptyDir, configMap, secret, projected token) on real directories and
+// mounts. The objects come from memory, so that only the kubelet's share is measured. Prints a table without a verdict.
+// Needs root, because it mounts.
 //
 //   node tools/run-ts.mjs bench/volumes.ts [--smoke]
 import {
@@ -53,37 +53,37 @@ function podOf(uid: string, list: readonly Volume[]): Pod {
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
-  const began = performance.now();
+  const startedMs = performance.now();
   await work();
-  return performance.now() - began;
+  return performance.now() - startedMs;
 }
 
-/** Makes the directories, files and links that a mounted pod has on the disk once more, by nothing but system calls. */
+/** Creates the directories, files and links of a mounted pod again by synchronous system calls. Returns milliseconds. */
 function copyEntries(from: string, to: string): number {
   const entries = entriesIn(from, statSync(from).dev);
   mkdirSync(to, { recursive: true });
-  const began = performance.now();
-  for (const { path, make } of entries) make(`${to}/${path}`);
-  return performance.now() - began;
+  const startedMs = performance.now();
+  for (const { path, create } of entries) create(`${to}/${path}`);
+  return performance.now() - startedMs;
 }
 
 interface Entry {
   readonly path: string;
-  readonly make: (place: string) => void;
+  readonly create: (path: string) => void;
 }
 
 function entriesIn(root: string, device: number, below = ''): readonly Entry[] {
   return readdirSync(join(root, below)).flatMap((name) => {
     const path = join(below, name);
     const found = lstatSync(join(root, path));
-    if (found.isSymbolicLink()) return [{ path, make: (place) => symlinkSync('x', place) }];
+    if (found.isSymbolicLink()) return [{ path, create: (path) => symlinkSync('x', path) }];
     if (found.isFile()) {
       const data = readFileSync(join(root, path));
-      return [{ path, make: (place) => writeFileSync(place, data) }];
+      return [{ path, create: (path) => writeFileSync(path, data) }];
     }
-    // A memory volume's place is on the disk, what is in it is not.
+    // The mount point of a memory volume is on the disk, its content is not.
     const inside = found.dev === device ? entriesIn(root, device, path) : [];
-    return [{ path, make: (place) => mkdirSync(place) }, ...inside];
+    return [{ path, create: (path) => mkdirSync(path) }, ...inside];
   });
 }
 
@@ -103,7 +103,7 @@ async function measure(rootDir: string): Promise<void> {
     objects,
     clock: realClock,
   });
-  /** The pod's own directory is there before its volumes are asked for. */
+  /** The pod's own directory exists before its volumes are mounted. */
   const prepare = async (pod: Pod): Promise<void> =>
     void (await mkdir(join(rootDir, 'pods', podUid(pod)), { recursive: true, mode: 0o750 }));
   const never = (): AbortSignal => new AbortController().signal;
@@ -113,8 +113,8 @@ async function measure(rootDir: string): Promise<void> {
     again: [] as number[],
     unmount: [] as number[],
   };
-  // All of them before the first is taken down: some file systems look at every inode that was freed in the last minutes
-  // before they give out a new one, and that is not what is measured here.
+  // All pods are mounted before the first is unmounted: some file systems scan recently freed inodes before they allocate a
+  // new one, which is not what is measured here.
   const pods = Array.from({ length: singles }, (_, at) => podOf(`single-${at}`, kinds));
   for (const pod of pods) {
     await prepare(pod);
@@ -136,21 +136,21 @@ async function measure(rootDir: string): Promise<void> {
   console.log(
     table([
       ['four volumes of one pod', 'p50', 'p90', 'p99'],
-      row('the same entries on the same disk, in place', samples.floor),
+      row('the same entries by synchronous calls', samples.floor),
       row('mount', samples.mount),
-      row('asked again, nothing to do', samples.again),
+      row('mount again, nothing to do', samples.again),
       row('unmount', samples.unmount),
       [],
       row(`${burst} pods with five volumes at once, each`, eachMs),
       [`${burst} pods, all mounted after`, `${allMs.toFixed(0)} ms`],
-      [`${burst} pods, all gone after`, `${endMs.toFixed(0)} ms`],
-      ['mounts and pods left', `${left.length}, ${mounts.pods().length}`],
+      [`${burst} pods, all unmounted after`, `${endMs.toFixed(0)} ms`],
+      ['leftover mounts and pods', `${left.length}, ${mounts.pods().length}`],
     ]),
   );
-  if (left.length > 0) throw new Error('mounts are left');
+  if (left.length > 0) throw new Error('leftover mounts');
 }
 
 const rootDir = await mkdtemp(join(tmpdir(), 'bench-volumes-'));
 await measure(rootDir);
-// Only reached when nothing is mounted in it any more.
+// Only reached if nothing is mounted in it any more.
 await rm(rootDir, { recursive: true });
