@@ -1,6 +1,6 @@
-// An attacker in a process of its own swaps directories and files of a volume for links that lead out, as fast as the kernel
-// lets it, while the kubelet binds sub-paths, makes directories, gives files to a group and removes the volume. Whatever the
-// kubelet's calls end with, nothing outside the volume may be mounted, made, changed or removed.
+// An attacker in another process swaps directories and files of a volume for links to the outside, as fast as the kernel permits,
+// while the kubelet bind-mounts subPaths, creates directories, applies an fsGroup and removes the volume. Whether the kubelet's
+// calls succeed or fail, nothing outside the volume may be mounted, created, changed or removed.
 import {
   chmodSync,
   existsSync,
@@ -50,13 +50,13 @@ describe.runIf(canMount)('a volume under attack (root needed)', () => {
   });
 
   async function attack(...pairs: readonly (readonly [string, string])[]): Promise<() => Promise<number>> {
-    const begun = await swapLinks(pairs.map(([good, evil]) => [join(volume, good), join(volume, evil)]));
-    attacker = begun;
-    return () => begun.end();
+    const started = await swapLinks(pairs.map(([good, evil]) => [join(volume, good), join(volume, evil)]));
+    attacker = started;
+    return () => started.end();
   }
 
-  /** Everything outside, as it was made: names, owners, modes, contents. */
-  const untouched = async (): Promise<void> => {
+  /** Everything outside is unchanged: names, owners, modes, contents. */
+  const expectUntouched = async (): Promise<void> => {
     expect(readdirSync(outside).sort()).toEqual(['inner', 'secret']);
     expect(readdirSync(join(outside, 'inner'))).toEqual(['theirs']);
     for (const [name, mode] of [
@@ -72,114 +72,114 @@ describe.runIf(canMount)('a volume under attack (root needed)', () => {
   };
   const target = (index: number): string => join(ground.podsDir, `u/volume-subpaths/v/c/${index}`);
 
-  test('sub-paths: what is bound is the volume’s own, however often it is tried', async () => {
+  test('subPath: bind-mounts only entries of the volume', async () => {
     const end = await attack(['d', 'evil'], ['file', 'evil-file']);
     const ends = { bound: 0, refused: 0 };
-    for (let turn = 0; turn < 200; turn++) {
-      const subPath = turn % 2 === 0 ? 'd/inner' : 'file';
-      const request = { volumePath: volume, subPath, target: target(turn), create: false };
+    for (let round = 0; round < 200; round++) {
+      const subPath = round % 2 === 0 ? 'd/inner' : 'file';
+      const request = { volumePath: volume, subPath, target: target(round), create: false };
       const bound = await files.bindSubPath(request, signal).then(
         () => true,
         () => false,
       );
       ends[bound ? 'bound' : 'refused']++;
       if (!bound) continue;
-      if (subPath === 'file') expect(await readFile(target(turn), 'utf8')).toBe('mine');
-      else expect(await readdir(target(turn))).toEqual(['mine']);
-      await files.unmount(target(turn));
+      if (subPath === 'file') expect(await readFile(target(round), 'utf8')).toBe('mine');
+      else expect(await readdir(target(round))).toEqual(['mine']);
+      await files.unmount(target(round));
     }
     expect(await end()).toBeGreaterThan(0);
-    // Both happened, otherwise nothing was tested.
+    // Both outcomes occurred; otherwise the test proves nothing.
     expect(Math.min(ends.bound, ends.refused)).toBeGreaterThan(0);
-    await untouched();
+    await expectUntouched();
     expect(await ground.mounts()).toEqual([]);
   }, 120_000);
 
-  test('sub-paths that are made: nothing is made outside', async () => {
+  test('subPath: creates no directory outside', async () => {
     const end = await attack(['d', 'evil']);
-    for (let turn = 0; turn < 300; turn++) {
+    for (let round = 0; round < 300; round++) {
       const request = {
         volumePath: volume,
-        subPath: `d/new-${turn}/deep`,
-        target: target(turn),
+        subPath: `d/new-${round}/deep`,
+        target: target(round),
         create: true,
       };
       await files.bindSubPath(request, signal).catch(() => undefined);
-      await files.unmount(target(turn));
+      await files.unmount(target(round));
     }
     expect(await end()).toBeGreaterThan(0);
-    await untouched();
+    await expectUntouched();
     expect(readdirSync(join(volume, 'd')).length).toBeGreaterThan(1);
   }, 120_000);
 
-  test('sub-paths that are made: the mode goes to what was made, not to a link in its place', async () => {
+  test('subPath: sets the mode of the created directory, not of a link swapped in', async () => {
     chmodSync(volume, 0o777);
     mkdirSync(join(volume, 'private'), { mode: 0o700 });
     const real = await loadMountSyscalls();
     const swapping = {
       ...real,
       openBeneath: async (fd: number, path: string): Promise<number> => {
-        // The container acts between the two steps of the kubelet.
-        if (path === 'made' && existsSync(join(volume, 'made'))) {
-          renameSync(join(volume, 'made'), join(volume, 'moved'));
-          symlinkSync('private', join(volume, 'made'));
+        // The container acts between two steps of the kubelet.
+        if (path === 'created' && existsSync(join(volume, 'created'))) {
+          renameSync(join(volume, 'created'), join(volume, 'moved'));
+          symlinkSync('private', join(volume, 'created'));
         }
         return await real.openBeneath(fd, path);
       },
     };
     const deps = {
       syscalls: swapping,
-      within: async (path: string, make: () => Promise<void>): Promise<boolean> => {
+      within: async (path: string, create: () => Promise<void>): Promise<boolean> => {
         mkdirSync(join(path, '..'), { recursive: true });
-        await make();
+        await create();
         return true;
       },
       isMountPoint: () => Promise.resolve(false),
       unmount: () => Promise.resolve(),
     };
-    const request = { volumePath: volume, subPath: 'made', target: target(0), create: true };
+    const request = { volumePath: volume, subPath: 'created', target: target(0), create: true };
     await bindSubPath(deps, request).catch(() => undefined);
     const modes = ['private', 'moved'].map((name) => statSync(join(volume, name)).mode & 0o777);
     expect(modes).toEqual([0o700, 0o777]);
   });
 
-  test('hostPath DirectoryOrCreate: the mode goes to what was made, not to what a link leads to', async () => {
+  test('hostPath DirectoryOrCreate: sets the mode of the created directory, not of a link’s target', async () => {
     const host = join(ground.directory, 'host');
     mkdirSync(host);
     symlinkSync(outside, join(host, 'evil'));
-    const begun = await swapLinks([[join(host, 'made'), join(host, 'evil')]]);
-    attacker = begun;
-    let made = 0;
-    for (let turn = 0; turn < 300; turn++) {
-      made += await files.makeDirectory(join(host, 'made'), 0o755).then(Number, () => 0);
-      // Neither call follows a link that is swapped in meanwhile; what one cannot remove, the other or the next turn does.
-      for (const name of ['made', 'made.kept'])
+    const started = await swapLinks([[join(host, 'created'), join(host, 'evil')]]);
+    attacker = started;
+    let createdCount = 0;
+    for (let round = 0; round < 300; round++) {
+      createdCount += await files.makeDirectory(join(host, 'created'), 0o755).then(Number, () => 0);
+      // Neither call follows a link; an entry that one cannot remove is removed by the other, or in the next round.
+      for (const name of ['created', 'created.kept'])
         for (const remove of [unlink, rmdir]) await remove(join(host, name)).catch(() => undefined);
     }
-    expect(await begun.end()).toBeGreaterThan(0);
-    expect(made).toBeGreaterThan(0);
-    await untouched();
+    expect(await started.end()).toBeGreaterThan(0);
+    expect(createdCount).toBeGreaterThan(0);
+    await expectUntouched();
   }, 120_000);
 
-  test('hostPath FileOrCreate: no file is made where a link leads', async () => {
+  test('hostPath FileOrCreate: creates no file through a link', async () => {
     symlinkSync(join(outside, 'new'), join(ground.directory, 'file'));
     await files.makeFile(join(ground.directory, 'file'), 0o644);
-    await untouched();
+    await expectUntouched();
   });
 
-  test('fsGroup: neither directories nor files outside change their group or mode', async () => {
+  test('fsGroup: changes no group or mode outside', async () => {
     const end = await attack(['d', 'evil'], ['file', 'evil-file']);
-    for (let turn = 0; turn < 150; turn++) {
-      const request = { path: volume, fsGroup: 2000 + turn, readOnly: false, onlyOnRootMismatch: false };
+    for (let round = 0; round < 150; round++) {
+      const request = { path: volume, fsGroup: 2000 + round, readOnly: false, onlyOnRootMismatch: false };
       await files.changeOwnership(request, signal);
     }
     expect(await end()).toBeGreaterThan(0);
-    await untouched();
-    // And it did its work: the root comes last.
+    await expectUntouched();
+    // The walk completed: the root is changed last.
     expect(statSync(volume).gid).toBe(2149);
   }, 120_000);
 
-  test('removal: links go, what they lead to stays', async () => {
+  test('removal: removes links, not their targets', async () => {
     const names = Array.from({ length: 12 }, (_, at) => `d-${at}`);
     for (const name of names) {
       mkdirSync(join(volume, name, 'inner/deeper'), { recursive: true });
@@ -187,11 +187,11 @@ describe.runIf(canMount)('a volume under attack (root needed)', () => {
       symlinkSync(outside, join(volume, `evil-${name}`));
     }
     const end = await attack(...names.map((name) => [name, `evil-${name}`] as const));
-    for (let turn = 0; turn < 30; turn++) await files.removeTree(volume).catch(() => undefined);
+    for (let round = 0; round < 30; round++) await files.removeTree(volume).catch(() => undefined);
     expect(await end()).toBeGreaterThan(0);
-    await untouched();
+    await expectUntouched();
     await files.removeTree(volume);
     expect(existsSync(volume)).toBe(false);
-    await untouched();
+    await expectUntouched();
   }, 120_000);
 });

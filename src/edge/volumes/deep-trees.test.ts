@@ -1,5 +1,5 @@
-// Trees deeper than a process may have files open, and than a path may be long: a pod makes them in a second. They are removed,
-// given to a group and measured by a process with few descriptors; and a directory of very many entries does not hold the loop.
+// Trees that are deeper than the limits of open files and path length, which a pod can create within a second. A process with few
+// descriptors removes them, applies an fsGroup and measures them. A directory with very many entries does not block the loop.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -10,13 +10,13 @@ import { effort, manyFilesRoot } from '../../../test/effort.ts';
 
 const run = promisify(execFile);
 const here = resolve(import.meta.dirname);
-/** The quick form is still deeper than PATH_MAX and than there are descriptors. */
+/** Even the quick variant is deeper than PATH_MAX and the descriptor limit. */
 const levels = effort(2_500, 6_000);
 /** Files and directories in one directory. */
 const [manyFiles, manyDirectories] = [effort(10_000, 100_000), effort(1_000, 10_000)];
 const descriptors = 160;
 
-/** In the process that is tested, with few descriptors. */
+/** The tested process, with few descriptors. */
 const program = `
 import { execFileSync } from 'node:child_process';
 import { chownSync, existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs';
@@ -29,7 +29,7 @@ mkdirSync(volume, { recursive: true });
 const signal = new AbortController().signal;
 const result = {};
 if (what === 'deep') {
-  // Step by step, as no path leads there.
+  // One level at a time, since no path is long enough.
   process.chdir(volume);
   for (let at = 0; at < Number(levels); at++) { mkdirSync('d'); process.chdir('d'); }
   process.chdir('/');
@@ -73,7 +73,7 @@ beforeAll(async () => {
   });
 }, 60_000);
 afterAll(async () => {
-  // By a program that changes into each directory, for a tree of a failed test.
+  // rm changes into each directory, so it also removes the tree of a failed test.
   await run('rm', ['-rf', dir]);
   await rm(dir, { recursive: true, force: true });
 }, 120_000);
@@ -88,7 +88,7 @@ async function runProgram(what: string): Promise<Record<string, unknown>> {
 const isRoot = process.getuid?.() === 0;
 
 test.runIf(isRoot)(
-  `gives a tree of ${levels} levels to a group, measures and removes it with ${descriptors} descriptors`,
+  `applies an fsGroup to a tree of ${levels} levels, measures and removes it with ${descriptors} descriptors`,
   async () => {
     expect(await runProgram('deep')).toMatchObject({
       failed: 0,

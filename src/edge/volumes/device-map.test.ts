@@ -1,4 +1,4 @@
-// Devices on a real kernel: loop devices stand for disks.
+// Block devices on a real kernel; loop devices take the place of disks.
 import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { mkdir, truncate, writeFile } from 'node:fs/promises';
@@ -40,7 +40,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     target: join(ground.directory, 'plugins/kubernetes.io~local-volume/volumeDevices/pv/u'),
   });
 
-  test('are linked, kept open, mapped again without doubling, and given back', async () => {
+  test('are linked, kept open, mapped idempotently and unmapped', async () => {
     const { link, target } = map();
     await files.mapDevice(device, map(), signal);
     await files.mapDevice(device, map(), signal);
@@ -54,7 +54,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     await files.unmapDevice(map(), signal);
   });
 
-  test('a file is not a device, and what is not our link is not removed', async () => {
+  test('rejects a file, and does not remove a foreign entry in place of the link', async () => {
     await expect(files.mapDevice(image, map(), signal)).rejects.toThrow('is not a block device');
     await mkdir(map().link, { recursive: true });
     await expect(files.mapDevice(device, map(), signal)).rejects.toMatchObject({ kind: 'conflict' });
@@ -68,7 +68,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     }
   });
 
-  test('an empty one gets a file system, one that has it keeps what is in it', async () => {
+  test('formats an empty device and keeps the content of a formatted one', async () => {
     const target = join(ground.directory, 'plugins/kubernetes.io/local-volume/mounts/pv');
     const request = { device, target, fsType: '', options: ['noatime'], readOnly: false };
     await expect(files.mountDevice({ ...request, readOnly: true }, signal)).rejects.toThrow(
@@ -87,7 +87,7 @@ describe.runIf(canLoop)('block devices (root and loop devices needed)', () => {
     );
   }, 30_000);
 
-  test('one with partitions is never formatted', async () => {
+  test('never formats a device with partitions', async () => {
     const table = Buffer.alloc(512);
     table.writeUInt8(0x83, 450);
     table.writeUInt32LE(1, 454);

@@ -9,7 +9,7 @@ import { VolumeFiles } from './volume-files.ts';
 const sized = (count: number, bytes: number): Content =>
   new Map(Array.from({ length: count }, (_, at) => [`f${at}`, { data: Buffer.alloc(bytes), mode: 0o644 }]));
 
-describe.runIf(canMount)('which calls a file system in memory gets (root needed)', () => {
+describe.runIf(canMount)('callsInMemory (root needed)', () => {
   let ground: MountDirectory;
   let files: VolumeFiles;
   let dir: string;
@@ -23,14 +23,14 @@ describe.runIf(canMount)('which calls a file system in memory gets (root needed)
   afterEach(async () => await ground.clear());
 
   const cases = [
-    ['a few small files: in place', sized(5, 2_000), memoryCalls],
-    ['a mebibyte in one file: in place', sized(1, 1_048_576), memoryCalls],
-    ['more than a mebibyte: by the pool', sized(2, 600_000), diskCalls],
-    ['very many files: by the pool', sized(300, 1), diskCalls],
+    ['uses synchronous calls for a few small files', sized(5, 2_000), memoryCalls],
+    ['uses synchronous calls for a mebibyte in one file', sized(1, 1_048_576), memoryCalls],
+    ['uses the pool for more than a mebibyte', sized(2, 600_000), diskCalls],
+    ['uses the pool for very many files', sized(300, 1), diskCalls],
   ] as const;
   for (const [name, content, want] of cases) test(name, () => expect(callsInMemory(dir, content)).toBe(want));
 
-  test('much in it already, in bytes or in files: by the pool', async () => {
+  test('uses the pool if the file system already holds many bytes or files', async () => {
     await writeFile(join(dir, 'large'), Buffer.alloc(2_000_000));
     expect(callsInMemory(dir, sized(1, 1))).toBe(diskCalls);
     await writeFile(join(dir, 'large'), '');
@@ -39,13 +39,13 @@ describe.runIf(canMount)('which calls a file system in memory gets (root needed)
     expect(callsInMemory(dir, sized(1, 1))).toBe(diskCalls);
   });
 
-  test('a directory that nothing is mounted on is a disk’s, whatever was said', async () => {
+  test('uses the pool for a directory that is not a mount point', async () => {
     await files.unmount(dir);
     const isOnDisk = (await statfs(dir)).type !== 0x01021994;
     expect(callsInMemory(dir, sized(1, 1))).toBe(isOnDisk ? diskCalls : memoryCalls);
   });
 
-  test('large content comes whole, is replaced by small and small by large', async () => {
+  test('replaces large content by small content and vice versa', async () => {
     const options = { fsGroup: 2000, nested: [], isNew: true, inMemory: true };
     await files.writeContent(dir, sized(300, 5_000), options);
     await files.writeContent(dir, sized(2, 10), { ...options, isNew: false });
@@ -53,7 +53,7 @@ describe.runIf(canMount)('which calls a file system in memory gets (root needed)
     expect(await files.writeContent(dir, sized(2, 10), { ...options, isNew: false })).toBe(false);
     expect(await files.writeContent(dir, sized(3, 900_000), { ...options, isNew: false })).toBe(true);
     const { inodes } = await files.usage(dir, new AbortController().signal);
-    // The volume, ..data and what it leads to, three files and a link to each.
+    // The volume, ..data and its target, three files and a link to each.
     expect(inodes).toBe(9);
   });
 });

@@ -29,7 +29,7 @@ describe.runIf(canMount)('changeOwnership', () => {
     return [gid, (mode & 0o7777).toString(8)];
   };
 
-  test('every entry gets the group and the group’s rights; links only the group', async () => {
+  test('sets group and group permissions of every entry, but only the group of links', async () => {
     await mkdir(join(volume, 'd'), { mode: 0o700 });
     await writeFile(join(volume, 'd/f'), '', { mode: 0o600 });
     await writeFile(join(volume, 'd/script'), '', { mode: 0o700 });
@@ -48,7 +48,7 @@ describe.runIf(canMount)('changeOwnership', () => {
     expect([kept.gid, kept.mode & 0o7777]).toEqual([0, 0o600]);
   });
 
-  test('read-only: the group may read, not write', async () => {
+  test('grants a read-only volume’s group no write permission', async () => {
     await writeFile(join(volume, 'f'), '', { mode: 0o400 });
     await chmod(volume, 0o700);
     await changeOwnership(request({ readOnly: true }), signal);
@@ -56,7 +56,7 @@ describe.runIf(canMount)('changeOwnership', () => {
     expect(await of('.')).toEqual([2000, '2750']);
   });
 
-  test('OnRootMismatch looks at the root only, and the root comes last', async () => {
+  test('checks only the root with OnRootMismatch, and changes the root last', async () => {
     await writeFile(join(volume, 'f'), '', { mode: 0o600 });
     expect((await changeOwnership(request({ onlyOnRootMismatch: true }), signal)).entries).toBe(2);
     await writeFile(join(volume, 'late'), '', { mode: 0o600 });
@@ -71,7 +71,7 @@ describe.runIf(canMount)('changeOwnership', () => {
     expect((await of('.'))[0]).toBe(3000);
   });
 
-  test('files that are swapped for links while we look never lead out', async () => {
+  test('never follows links that are swapped in concurrently', async () => {
     const outside = join(ground.directory, 'outside');
     await writeFile(outside, '', { mode: 0o600 });
     await writeFile(join(volume, 'f'), '', { mode: 0o600 });
@@ -92,7 +92,7 @@ describe.runIf(canMount)('changeOwnership', () => {
     expect([kept.gid, kept.mode & 0o7777]).toEqual([0, 0o600]);
   }, 120_000);
 
-  test('thousands of files leave the event loop free', async () => {
+  test('does not block the event loop on thousands of files', async () => {
     const count = 4_200;
     execFileSync('sh', ['-c', `seq 1 ${count} | xargs touch`], { cwd: volume });
     let turns = 0;

@@ -17,7 +17,7 @@ afterEach(async () => await rm(root, { recursive: true }));
 const modeOf = async (path: string): Promise<string> =>
   ((await lstat(join(pods, path))).mode & 0o7777).toString(8);
 
-test('what is missing above is made, from the pods’ own directory down', async () => {
+test('creates missing parents, including the pods’ directory', async () => {
   expect(await directories.make(join(pods, 'u/volumes/k~e/v'), 0o777)).toBe(true);
   expect(await Promise.all(['u', 'u/volumes', 'u/volumes/k~e', 'u/volumes/k~e/v'].map(modeOf))).toEqual([
     '750',
@@ -29,19 +29,19 @@ test('what is missing above is made, from the pods’ own directory down', async
   expect(await modeOf('u/volumes/k~e/v')).toBe('777');
 });
 
-test('many volumes of many pods at once, whose directories are the same', async () => {
+test('creates shared directories of many volumes concurrently', async () => {
   const paths = Array.from({ length: 60 }, (_, at) => join(pods, `u${at % 3}/volumes/k~${at % 4}/v${at}`));
   expect(await Promise.all(paths.map((path) => directories.make(path, 0o755)))).not.toContain(false);
   expect((await readdir(pods)).sort()).toEqual(['u0', 'u1', 'u2']);
 });
 
-test('of those who make the same one, one has made it', async () => {
+test('reports a directory as new to one of several concurrent callers', async () => {
   const path = join(pods, 'u/volumes/k/v');
-  const made = await Promise.all([1, 2, 3].map(() => directories.make(path, 0o755)));
-  expect(made.filter(Boolean)).toHaveLength(1);
+  const created = await Promise.all([1, 2, 3].map(() => directories.make(path, 0o755)));
+  expect(created.filter(Boolean)).toHaveLength(1);
 });
 
-test('what was removed meanwhile is made again, be it the pod or a part of it', async () => {
+test('creates directories again that were removed in the meantime', async () => {
   await directories.make(join(pods, 'u/volumes/k/v'), 0o755);
   await rm(join(pods, 'u'), { recursive: true });
   expect(await directories.make(join(pods, 'u/volumes/k/v'), 0o755)).toBe(true);
@@ -50,19 +50,19 @@ test('what was removed meanwhile is made again, be it the pod or a part of it', 
   expect(await readdir(join(pods, 'u/volumes/k'))).toEqual(['w']);
 });
 
-test('so many directories that the first are forgotten', async () => {
+test('evicts the oldest directories from its cache', async () => {
   const paths = Array.from({ length: 700 }, (_, at) => join(pods, `u/volumes/k${at}/v`));
   await Promise.all(paths.map((path) => directories.make(path, 0o755)));
   expect(await directories.make(join(pods, 'u/volumes/k0/w'), 0o755)).toBe(true);
   expect((await readdir(join(pods, 'u/volumes/k0'))).sort()).toEqual(['v', 'w']);
 });
 
-test('outside the pods’ directory, too', async () => {
+test('creates directories outside the pods’ directory', async () => {
   expect(await directories.make(join(root, 'elsewhere/a/b'), 0o711)).toBe(true);
   expect((await lstat(join(root, 'elsewhere/a/b'))).mode & 0o777).toBe(0o711);
 });
 
-test('what is in the way is told, and not remembered', async () => {
+test('reports a file in place of a directory, and does not cache it', async () => {
   await mkdir(join(pods, 'u'), { recursive: true });
   await writeFile(join(pods, 'u/volumes'), '');
   const path = join(pods, 'u/volumes/k/v');

@@ -6,24 +6,24 @@ import { canMount, type MountDirectory, mountDirectory } from '../../../test/fak
 import { checkBelowPods, PodTree } from './pod-tree.ts';
 import { VolumeFiles } from './volume-files.ts';
 
-describe('what may be removed', () => {
+describe('checkBelowPods', () => {
   const pods = '/var/lib/kubelet/pods';
-  const refused = [
+  const rejected = [
     ['the pods’ directory itself', pods, pods],
     ['a whole pod', pods, `${pods}/u`],
-    ['a neighbour whose name begins alike', pods, `${pods}-old/u/volumes`],
-    ['somewhere else', pods, '/var/lib/other'],
-    ['by ..', pods, `${pods}/u/../../../../etc`],
-    ['by .', pods, `${pods}/u/./volumes`],
-    ['an empty element', pods, `${pods}/u//volumes`],
-    ['with no pods’ directory', '', '/u/volumes'],
-    ['with the root as pods’ directory', '/', '/u/volumes'],
-    ['with a pods’ directory that is not plain', '/a/../b', '/a/../b/u/volumes'],
+    ['a sibling with the same prefix', pods, `${pods}-old/u/volumes`],
+    ['a path outside', pods, '/var/lib/other'],
+    ['a path with ..', pods, `${pods}/u/../../../../etc`],
+    ['a path with .', pods, `${pods}/u/./volumes`],
+    ['a path with an empty element', pods, `${pods}/u//volumes`],
+    ['any path without a pods’ directory', '', '/u/volumes'],
+    ['any path if the pods’ directory is /', '/', '/u/volumes'],
+    ['any path if the pods’ directory is not normalized', '/a/../b', '/a/../b/u/volumes'],
   ] as const;
-  for (const [name, podsDir, path] of refused)
-    test(`refused: ${name}`, () => expect(() => checkBelowPods(podsDir, path)).toThrow('refusing to remove'));
+  for (const [name, podsDir, path] of rejected)
+    test(`rejects ${name}`, () => expect(() => checkBelowPods(podsDir, path)).toThrow('refusing to remove'));
 
-  test('what is in a pod’s directory may', () => {
+  test('accepts a path inside a pod’s directory', () => {
     expect(() => checkBelowPods(pods, `${pods}/u/volumes/k~e/v`)).not.toThrow();
     expect(() => checkBelowPods(pods, `${pods}/u/volumes`)).not.toThrow();
   });
@@ -46,7 +46,7 @@ describe('removal on disk', () => {
     return path;
   };
 
-  test('a tree goes with its links, and what they point to stays', async () => {
+  test('removes a tree with its links, but not their targets', async () => {
     const outside = await victim();
     const volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(join(volume, 'deep/er'), { recursive: true });
@@ -58,7 +58,7 @@ describe('removal on disk', () => {
     expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
   });
 
-  test('a thousand files go in slices; nothing there is fine', async () => {
+  test('removes a thousand files in slices, and ignores a missing tree', async () => {
     const volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(volume, { recursive: true });
     await Promise.all(Array.from({ length: 1_000 }, (_, at) => writeFile(join(volume, `f${at}`), '')));
@@ -68,7 +68,7 @@ describe('removal on disk', () => {
     expect(await readdir(join(ground.podsDir, 'u/volumes'))).toEqual([]);
   });
 
-  test('a link in the place of a directory on the way is refused', async () => {
+  test('rejects a link in place of a parent directory', async () => {
     const outside = await victim();
     await mkdir(join(ground.podsDir, 'u'));
     await symlink(outside, join(ground.podsDir, 'u/volumes'));
@@ -79,7 +79,7 @@ describe('removal on disk', () => {
     expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
   });
 
-  test('a link in the place of the tree is removed, not followed', async () => {
+  test('removes a link in place of the tree without following it', async () => {
     const outside = await victim();
     await mkdir(join(ground.podsDir, 'u/volumes'), { recursive: true });
     await symlink(outside, join(ground.podsDir, 'u/volumes/v'));
@@ -88,7 +88,7 @@ describe('removal on disk', () => {
     expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
   });
 
-  test('the pods’ directory may lie behind a link', async () => {
+  test('accepts a pods’ directory behind a link', async () => {
     await symlink(ground.podsDir, join(ground.directory, 'link'));
     const linked = new VolumeFiles({ podsDir: join(ground.directory, 'link'), now: () => 0 });
     await mkdir(join(ground.podsDir, 'u/volumes/v'), { recursive: true });
@@ -96,34 +96,31 @@ describe('removal on disk', () => {
     expect(await readdir(join(ground.podsDir, 'u/volumes'))).toEqual([]);
   });
 
-  test('what has content is not removed as empty', async () => {
+  test('removeEmpty rejects a file or directory with content', async () => {
     await mkdir(join(ground.podsDir, 'u/full'), { recursive: true });
     await writeFile(join(ground.podsDir, 'u/full/file'), 'x');
     await expect(files.removeEmpty(join(ground.podsDir, 'u/full'))).rejects.toThrow('cannot remove');
     await expect(files.removeEmpty(join(ground.podsDir, 'u/full/file'))).rejects.toThrow('it is not empty');
   });
 
-  test.runIf(canMount)(
-    'nothing is removed through a mount, of another file system or of the same',
-    async () => {
-      const outside = await victim();
-      const volume = join(ground.podsDir, 'u/volumes/v');
-      for (const kind of ['bind', 'tmpfs'] as const) {
-        await mkdir(join(volume, 'in/side'), { recursive: true });
-        if (kind === 'bind') await files.bind(outside, join(volume, 'in/side'), { readOnly: false });
-        else await files.mountTmpfs(join(volume, 'in/side'), 1_048_576n);
-        await expect(files.removeTree(volume)).rejects.toMatchObject({
-          kind: 'conflict',
-          reason: 'MountBusy',
-        });
-        expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
-        await files.unmount(join(volume, 'in/side'));
-        await files.removeTree(volume);
-      }
-    },
-  );
+  test.runIf(canMount)('removes nothing through a mount of another or the same file system', async () => {
+    const outside = await victim();
+    const volume = join(ground.podsDir, 'u/volumes/v');
+    for (const kind of ['bind', 'tmpfs'] as const) {
+      await mkdir(join(volume, 'in/side'), { recursive: true });
+      if (kind === 'bind') await files.bind(outside, join(volume, 'in/side'), { readOnly: false });
+      else await files.mountTmpfs(join(volume, 'in/side'), 1_048_576n);
+      await expect(files.removeTree(volume)).rejects.toMatchObject({
+        kind: 'conflict',
+        reason: 'MountBusy',
+      });
+      expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
+      await files.unmount(join(volume, 'in/side'));
+      await files.removeTree(volume);
+    }
+  });
 
-  test.runIf(canMount)('a mount that the table does not tell of stops the walk', async () => {
+  test.runIf(canMount)('stops at a mount that the mount table does not show', async () => {
     const volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(join(volume, 'in/side'), { recursive: true });
     await files.mountTmpfs(join(volume, 'in/side'), 1_048_576n);
@@ -133,7 +130,7 @@ describe('removal on disk', () => {
     expect(await readFile(join(volume, 'in/side/keep'), 'utf8')).toBe('me');
   });
 
-  test('marks and empty directories go with the directory they are in; nothing there is fine', async () => {
+  test('removes markers and empty directories with their parent, and ignores missing ones', async () => {
     const mark = join(ground.podsDir, 'u/plugins/k/wrapped_v');
     await mkdir(mark, { recursive: true });
     await writeFile(join(mark, 'ready'), '');
@@ -146,7 +143,7 @@ describe('removal on disk', () => {
     expect(await readdir(join(ground.podsDir, 'u'))).toEqual(['plugins']);
   });
 
-  test('what is more than that stays, and is told', async () => {
+  test('reports other content and keeps it', async () => {
     const volumes = join(ground.podsDir, 'u/volumes');
     await mkdir(join(volumes, 'a/full'), { recursive: true });
     await mkdir(join(volumes, 'b'));
@@ -159,7 +156,7 @@ describe('removal on disk', () => {
     expect(await readdir(join(volumes, 'a'))).toEqual(['full']);
   });
 
-  test('a link on the way, or in the place of the directory itself, is refused whatever is to go', async () => {
+  test('every removal rejects a link as parent or in place of the directory', async () => {
     const outside = await victim();
     await mkdir(join(outside, 'empty/inner'), { recursive: true });
     await mkdir(join(ground.podsDir, 'u'));
@@ -181,14 +178,14 @@ describe('removal on disk', () => {
     expect(await readdir(join(outside, 'empty'))).toEqual(['inner']);
   });
 
-  test('a file on the way is refused like a link', async () => {
+  test('rejects a file in place of a parent directory', async () => {
     await mkdir(join(ground.podsDir, 'u'));
     await writeFile(join(ground.podsDir, 'u/volumes'), 'x');
     await expect(files.removeTree(join(ground.podsDir, 'u/volumes/a/b'))).rejects.toThrow('not a directory');
     expect(await readFile(join(ground.podsDir, 'u/volumes'), 'utf8')).toBe('x');
   });
 
-  test('the pods’ directory may be moved meanwhile, with a link where it was', async () => {
+  test('follows a pods’ directory that was moved and replaced by a link', async () => {
     const volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(volume, { recursive: true });
     await files.removeTree(volume);
@@ -201,7 +198,7 @@ describe('removal on disk', () => {
 
   const remains = ['mount', 'empty', 'own-files'] as const;
   for (const each of remains) {
-    test(`a volume of which ${each} is expected goes whatever it is: empty, with content, a link`, async () => {
+    test(`removes a volume expected as ${each} in any state: empty, with content, a link`, async () => {
       const outside = await victim();
       const volume = join(ground.podsDir, 'u/volumes/v');
       await mkdir(volume, { recursive: true });
@@ -217,24 +214,27 @@ describe('removal on disk', () => {
       expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
     });
 
-    test.runIf(canMount)(`a volume of which ${each} is expected is unmounted first, all layers`, async () => {
-      const outside = await victim();
-      const volume = join(ground.podsDir, 'u/volumes/v');
-      await mkdir(volume, { recursive: true });
-      await files.mountTmpfs(volume, 1_048_576n);
-      await files.bind(outside, volume, { readOnly: false });
-      await files.mountTmpfs(volume, 1_048_576n);
-      await writeFile(join(volume, 'gone'), 'x');
-      await files.removeVolume(volume, each);
-      expect(await readdir(join(ground.podsDir, 'u/volumes'))).toEqual([]);
-      expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
-      expect(await ground.mounts()).toEqual([]);
-    });
+    test.runIf(canMount)(
+      `unmounts all layers of a volume expected as ${each} before its removal`,
+      async () => {
+        const outside = await victim();
+        const volume = join(ground.podsDir, 'u/volumes/v');
+        await mkdir(volume, { recursive: true });
+        await files.mountTmpfs(volume, 1_048_576n);
+        await files.bind(outside, volume, { readOnly: false });
+        await files.mountTmpfs(volume, 1_048_576n);
+        await writeFile(join(volume, 'gone'), 'x');
+        await files.removeVolume(volume, each);
+        expect(await readdir(join(ground.podsDir, 'u/volumes'))).toEqual([]);
+        expect(await readFile(join(outside, 'keep'), 'utf8')).toBe('me');
+        expect(await ground.mounts()).toEqual([]);
+      },
+    );
 
-    test.runIf(canMount)(`a mount in a volume of which ${each} is expected is not ours to undo`, async () => {
+    test.runIf(canMount)(`does not unmount a mount inside a volume expected as ${each}`, async () => {
       const outside = await victim();
       const volume = join(ground.podsDir, 'u/volumes/v');
-      // From the same file system: nothing but the kernel's word tells that it is a mount.
+      // A bind mount of the same file system differs only in its mount ID.
       for (const at of ['in/side', 'file']) {
         await mkdir(join(volume, 'in/side'), { recursive: true });
         await writeFile(join(volume, 'file'), '');
@@ -250,7 +250,7 @@ describe('removal on disk', () => {
     });
   }
 
-  test.runIf(canMount)('a volume in use is a conflict, and stays', async () => {
+  test.runIf(canMount)('reports a volume in use as a conflict and keeps it', async () => {
     const volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(volume, { recursive: true });
     await files.mountTmpfs(volume, 1_048_576n);
@@ -263,7 +263,7 @@ describe('removal on disk', () => {
   });
 
   test.runIf(canMount)(
-    'a bind of the same file system that the table does not tell of stops the walk',
+    'stops at a bind mount of the same file system that the mount table does not show',
     async () => {
       const outside = await victim();
       const volume = join(ground.podsDir, 'u/volumes/v');
@@ -275,7 +275,7 @@ describe('removal on disk', () => {
     },
   );
 
-  test('no descriptor is left, whether it went well or not', async () => {
+  test('leaks no descriptor, on success or failure', async () => {
     const volume = join(ground.podsDir, 'u/volumes/v');
     await mkdir(join(volume, 'a/b'), { recursive: true });
     await symlink('/etc', join(ground.podsDir, 'u/link'));
@@ -286,7 +286,7 @@ describe('removal on disk', () => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`);
       } catch {
-        // The one by which this was listed.
+        // The descriptor of this listing.
         return '';
       }
     });

@@ -1,4 +1,4 @@
-// Entries whose names are no text, which a pod is free to make: they are removed, counted and given to a group as all others.
+// Entries whose names are not valid UTF-8, which a pod may create: they are removed, counted and regrouped like all others.
 import { execFileSync } from 'node:child_process';
 import {
   chownSync,
@@ -27,7 +27,7 @@ let root = '';
 let volume = '';
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'raw-names-'));
-  // Text that is not ASCII is there as well, and in the path.
+  // Includes non-ASCII text, also in the path.
   volume = join(root, 'uid', 'volumes', 'v');
   mkdirSync(join(volume, 'Größe', 'ä'), { recursive: true });
   const inner = bytesOf(volume, '/', noText);
@@ -36,15 +36,15 @@ beforeEach(() => {
   writeFileSync(bytesOf(volume, '/Größe/ä/', noText), 'x');
   symlinkSync('nowhere', bytesOf(inner, '/link', noText));
 });
-// Node's own removal does not find these names.
+// Node's own removal cannot find these names.
 afterEach(() => void execFileSync('rm', ['-rf', root]));
 
-test('a tree with names that are no text is removed', async () => {
+test('removes a tree with names that are not UTF-8', async () => {
   await new VolumeFiles({ podsDir: root, now: () => 0 }).removeTree(volume);
   expect(existsSync(volume)).toBe(false);
 });
 
-test('files with names that are no text are counted', async () => {
+test('counts files with names that are not UTF-8', async () => {
   const small = await smallDiskUsage(volume, 1_000, signal);
   const walk = walkUsage(volume);
   let step = walk.next();
@@ -54,13 +54,16 @@ test('files with names that are no text are counted', async () => {
     expect(usage).toMatchObject({ inodes: 7, bytes: expect.toSatisfy((bytes: number) => bytes > 100_000) });
 });
 
-test.skipIf(process.getuid?.() !== 0)('files with names that are no text get the group', async () => {
-  chownSync(volume, 0, 0);
-  const request = { path: volume, fsGroup: 4242, readOnly: false, onlyOnRootMismatch: false };
-  const { entries, failed } = await changeOwnership(request, signal);
-  expect({ entries, failed }).toEqual({ entries: 7, failed: 0 });
-  const groups = readdirSync(bytesOf(volume, '/', noText), { encoding: 'buffer' })
-    .filter((name) => name.equals(noText))
-    .map((name) => statSync(bytesOf(volume, '/', noText, '/', name)).gid);
-  expect(groups).toEqual([4242]);
-});
+test.skipIf(process.getuid?.() !== 0)(
+  'changes the group of files with names that are not UTF-8',
+  async () => {
+    chownSync(volume, 0, 0);
+    const request = { path: volume, fsGroup: 4242, readOnly: false, onlyOnRootMismatch: false };
+    const { entries, failed } = await changeOwnership(request, signal);
+    expect({ entries, failed }).toEqual({ entries: 7, failed: 0 });
+    const groups = readdirSync(bytesOf(volume, '/', noText), { encoding: 'buffer' })
+      .filter((name) => name.equals(noText))
+      .map((name) => statSync(bytesOf(volume, '/', noText, '/', name)).gid);
+    expect(groups).toEqual([4242]);
+  },
+);

@@ -1,4 +1,4 @@
-// The attack suite for sub-paths: whatever a container puts into its volume, and whenever, no mount leads out of it.
+// Attacks on subPaths: whatever a container puts into its volume, and whenever, no bind mount escapes the volume.
 import { execFileSync } from 'node:child_process';
 import {
   lstat,
@@ -39,7 +39,7 @@ describe.runIf(canMount)('bindSubPath', () => {
   const bind = async (subPath: string, index = 0): Promise<void> =>
     await files.bindSubPath({ volumePath: volume, subPath, target: target(index), create: true }, signal);
 
-  test('a directory is made with the volume’s mode and bound', async () => {
+  test('creates a directory with the volume’s mode and bind-mounts it', async () => {
     execFileSync('chmod', ['2775', volume]);
     await bind('a/b');
     await writeFile(join(target(), 'file'), 'x');
@@ -48,7 +48,7 @@ describe.runIf(canMount)('bindSubPath', () => {
     expect(await ground.mounts()).toEqual(['pods/u/volume-subpaths/v/c/0']);
   });
 
-  test('again it is not mounted twice; when it has become another file, that one is bound', async () => {
+  test('mounts once, and mounts again if the entry was replaced', async () => {
     await writeFile(join(volume, 'first'), '1');
     await writeFile(join(volume, 'second'), '2');
     await symlink('first', join(volume, 'current'));
@@ -65,7 +65,7 @@ describe.runIf(canMount)('bindSubPath', () => {
 
   const escapes = [
     ['an absolute link', async () => await symlink('/etc', join(volume, 'out'))],
-    ['a link by ..', async () => await symlink('../../../../..', join(volume, 'out'))],
+    ['a link with ..', async () => await symlink('../../../../..', join(volume, 'out'))],
     [
       'a link to a link',
       async () => {
@@ -81,20 +81,20 @@ describe.runIf(canMount)('bindSubPath', () => {
   ] as const;
   for (const [name, prepare] of escapes)
     for (const subPath of ['out', 'out/deeper'])
-      test(`refused: ${name}, asked for as ${subPath}`, async () => {
+      test(`rejects ${name} as ${subPath}`, async () => {
         await prepare();
         await expect(bind(subPath)).rejects.toMatchObject({ kind: 'invalid', reason: 'SubPathEscapes' });
         expect(await ground.mounts()).toEqual([]);
       });
 
   for (const subPath of ['../../../..', 'a/../../x', '..'])
-    test(`refused: ${subPath} itself`, async () => {
+    test(`rejects the subPath ${subPath}`, async () => {
       await expect(bind(subPath)).rejects.toThrow();
       expect(await ground.mounts()).toEqual([]);
     });
 
-  test('a dangling link does not get a directory made elsewhere', async () => {
-    await symlink(join(secret, 'made'), join(volume, 'out'));
+  test('creates no directory through a dangling link', async () => {
+    await symlink(join(secret, 'created'), join(volume, 'out'));
     await symlink('nowhere', join(volume, 'dangling'));
     await expect(bind('out/x')).rejects.toMatchObject({ reason: 'SubPathEscapes' });
     await expect(bind('dangling')).rejects.toMatchObject({ reason: 'SubPathNotCreated' });
@@ -102,7 +102,7 @@ describe.runIf(canMount)('bindSubPath', () => {
     expect(await ground.mounts()).toEqual([]);
   });
 
-  test('a FIFO and a device are bound without being opened', async () => {
+  test('bind-mounts a FIFO and a device without opening them', async () => {
     execFileSync('mkfifo', [join(volume, 'fifo')]);
     execFileSync('mknod', [join(volume, 'device'), 'c', '1', '3']);
     await bind('fifo', 0);
@@ -111,12 +111,12 @@ describe.runIf(canMount)('bindSubPath', () => {
     expect((await stat(target(1))).isCharacterDevice()).toBe(true);
   });
 
-  test('a file is no directory on the way', async () => {
+  test('rejects a file as parent directory', async () => {
     await writeFile(join(volume, 'file'), '');
     await expect(bind('file/x')).rejects.toMatchObject({ reason: 'ENOTDIR' });
   });
 
-  test('a directory that is swapped for a link while we look never leads out', async () => {
+  test('never escapes through a link that is swapped in concurrently', async () => {
     await mkdir(join(volume, 'd/inner'), { recursive: true });
     await writeFile(join(volume, 'd/inner/shadow'), 'own');
     await symlink(ground.directory, join(volume, 'evil'));
@@ -132,7 +132,7 @@ describe.runIf(canMount)('bindSubPath', () => {
     })();
     const ends = { bound: 0, refused: 0 };
     for (let turn = 0; turn < 200; turn++) {
-      // `host` is a directory beside the volume's: only through the swapped link it is in reach.
+      // `host` is outside the volume and reachable only through the swapped link.
       const subPath = turn % 2 === 0 ? 'd/inner' : 'd/host';
       const attempt = { volumePath: volume, subPath, target: target(turn), create: false };
       const bound = await files.bindSubPath(attempt, signal).then(
@@ -149,7 +149,7 @@ describe.runIf(canMount)('bindSubPath', () => {
     expect(ends.refused).toBeGreaterThanOrEqual(100);
   }, 120_000);
 
-  test('the volume’s own links, as a config map has them, are followed inside it', async () => {
+  test('follows links inside the volume, as in a ConfigMap volume', async () => {
     await mkdir(join(volume, '..2026_01'));
     await writeFile(join(volume, '..2026_01/key'), 'value');
     await symlink('..2026_01', join(volume, '..data'));
@@ -158,8 +158,8 @@ describe.runIf(canMount)('bindSubPath', () => {
     expect(await readFile(target(), 'utf8')).toBe('value');
   });
 
-  test('no descriptor stays open', async () => {
-    // Only those of this test: others run beside it in the same process.
+  test('leaks no descriptor', async () => {
+    // Only descriptors of this test: other tests run in the same process.
     const open = async (): Promise<number> => {
       const names = await readdir('/proc/self/fd');
       const paths = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')));

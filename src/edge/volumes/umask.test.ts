@@ -1,5 +1,5 @@
-// The modes of volumes' directories and files are those that were asked for, whatever umask the kubelet was started with. A
-// process has one umask for all its threads, so that this takes processes of its own.
+// Directories and files of volumes get the requested modes, whatever the umask of the kubelet. The umask belongs to the whole
+// process, so each case runs in a separate process.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ const content = new Map([
   ['sub/closed', { data: Buffer.from('y'), mode: 0o400 }],
 ]);
 const found = { volume: mode('u/volumes/v'), mark: mode('u/plugins/ready') };
-for (const [name, calls] of [['pool', diskCalls], ['place', memoryCalls]]) {
+for (const [name, calls] of [['pool', diskCalls], ['sync', memoryCalls]]) {
   const path = root + '/u/volumes/' + name;
   await files.makeDirectory(path, 0o755);
   await writeContent(path, content, { calls, isNew: true, now: () => 0, setOwnership: async () => {} });
@@ -53,9 +53,9 @@ beforeAll(async () => {
 afterAll(async () => await rm(dir, { recursive: true }));
 
 for (const umask of ['000', '022', '077'])
-  test(`umask ${umask}`, async () => {
+  test(`creates the requested modes under umask ${umask}`, async () => {
     const script = `umask ${umask} && exec "$0" "$1" "$2"`;
     const { stdout } = await run('sh', ['-c', script, process.execPath, join(dir, 'program.mjs'), dir]);
     const content = ['755', '666', '755', '400'];
-    expect(JSON.parse(stdout)).toEqual({ volume: '777', mark: '644', pool: content, place: content });
+    expect(JSON.parse(stdout)).toEqual({ volume: '777', mark: '644', pool: content, sync: content });
   });

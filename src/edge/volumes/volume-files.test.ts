@@ -16,8 +16,8 @@ beforeEach(async () => {
 });
 afterEach(async () => await ground.clear());
 
-describe('directories and kinds', () => {
-  test('a directory is made with its mode and left as it is when it is there', async () => {
+describe('directories and file kinds', () => {
+  test('creates a directory with its mode and leaves an existing one unchanged', async () => {
     const path = join(ground.podsDir, 'u/volumes/v');
     expect(await files.makeDirectory(path, 0o777)).toBe(true);
     expect((await lstat(path)).mode & 0o777).toBe(0o777);
@@ -27,7 +27,7 @@ describe('directories and kinds', () => {
     expect((await lstat(path)).mode & 0o777).toBe(0o700);
   });
 
-  test('what is in the way is named, and a link is no directory', async () => {
+  test('reports a file or link in place of a directory', async () => {
     await writeFile(join(ground.podsDir, 'file'), '');
     await symlink('/etc', join(ground.podsDir, 'link'));
     await expect(files.makeDirectory(join(ground.podsDir, 'file'), 0o755)).rejects.toThrow(
@@ -38,7 +38,7 @@ describe('directories and kinds', () => {
     );
   });
 
-  test('kinds are those that hostPath asks for', async () => {
+  test('kindOf reports the kinds that hostPath distinguishes', async () => {
     await writeFile(join(ground.directory, 'file'), '');
     await symlink('file', join(ground.directory, 'link'));
     await symlink('nowhere', join(ground.directory, 'dangling'));
@@ -60,7 +60,7 @@ describe.runIf(canMount)('mounts', () => {
     return path;
   };
 
-  test('a file system in memory is as large as it was asked to be', async () => {
+  test('mounts a tmpfs of the requested size', async () => {
     const path = await volume('m');
     await files.mountTmpfs(path, 8_388_608n);
     const { blocks, bsize } = await statfs(path);
@@ -68,19 +68,16 @@ describe.runIf(canMount)('mounts', () => {
     expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'tmpfs' }]);
   });
 
-  test.runIf(existsSync('/sys/kernel/mm/hugepages/hugepages-2048kB'))(
-    'huge pages are a file system of their own kind',
-    async () => {
-      const path = await volume('pages');
-      await files.mountHugePages(path, 2_097_152n);
-      expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'hugetlbfs' }]);
-      expect(await files.isMountedAs(path, 'hugetlbfs')).toBe(true);
-      expect(await files.isMountedAs(path, 'tmpfs')).toBe(false);
-      await expect(files.mountHugePages(path, 12_345n)).rejects.toMatchObject({ kind: 'invalid' });
-    },
-  );
+  test.runIf(existsSync('/sys/kernel/mm/hugepages/hugepages-2048kB'))('mounts hugetlbfs', async () => {
+    const path = await volume('pages');
+    await files.mountHugePages(path, 2_097_152n);
+    expect(await files.mountsBelow(path)).toEqual([{ path, fsType: 'hugetlbfs' }]);
+    expect(await files.isMountedAs(path, 'hugetlbfs')).toBe(true);
+    expect(await files.isMountedAs(path, 'tmpfs')).toBe(false);
+    await expect(files.mountHugePages(path, 12_345n)).rejects.toMatchObject({ kind: 'invalid' });
+  });
 
-  test('what is mounted on a path is told with its kind, also of several layers', async () => {
+  test('reports the mounts on a path with their types, including stacked ones', async () => {
     const path = await volume('layers');
     expect(await files.isMountedAs(path, 'tmpfs')).toBe(false);
     expect(await files.isMountedAs(join(path, 'none'), 'tmpfs')).toBe(false);
@@ -100,7 +97,7 @@ describe.runIf(canMount)('mounts', () => {
     expect(await files.isMountedAs(join(ground.podsDir, 'u/volumes/link'), 'tmpfs')).toBe(false);
   });
 
-  test('names with blanks and backslashes are found in the table', async () => {
+  test('finds names with spaces and backslashes in the mount table', async () => {
     const path = await volume('with blank\\and\ttab');
     await files.mountTmpfs(path, 1_048_576n);
     expect(await files.mountsBelow(join(ground.podsDir, 'u'))).toEqual([{ path, fsType: 'tmpfs' }]);
@@ -108,13 +105,13 @@ describe.runIf(canMount)('mounts', () => {
     expect(await files.mountsBelow(path)).toEqual([]);
   });
 
-  test('a neighbour whose name begins alike is not below', async () => {
+  test('does not report a sibling with the same prefix as below', async () => {
     const path = await volume('v-2');
     await files.mountTmpfs(path, 1_048_576n);
     expect(await files.mountsBelow(join(ground.podsDir, 'u/volumes/v'))).toEqual([]);
   });
 
-  test('the root directory may lie behind a link: mounts are told by the name that was asked for', async () => {
+  test('reports mounts under the requested path if the root directory is behind a link', async () => {
     await symlink(ground.podsDir, join(ground.directory, 'link'));
     const linked = new VolumeFiles({ podsDir: join(ground.directory, 'link'), now: () => 0 });
     await files.mountTmpfs(await volume('v'), 1_048_576n);
@@ -124,7 +121,7 @@ describe.runIf(canMount)('mounts', () => {
     expect(await ground.mounts()).toEqual([]);
   });
 
-  test('a read-only bind is read-only; all layers are unmounted; nothing mounted is fine', async () => {
+  test('bind-mounts read-only, unmounts all layers, and ignores a path that is not mounted', async () => {
     const source = await volume('source');
     const target = await volume('target');
     await writeFile(join(source, 'file'), 'x');
@@ -138,7 +135,7 @@ describe.runIf(canMount)('mounts', () => {
     await files.unmount(join(target, 'none'));
   });
 
-  test('what is in use is a conflict, and stays mounted', async () => {
+  test('reports a mount in use as a conflict and keeps it', async () => {
     const path = await volume('busy');
     await files.mountTmpfs(path, 1_048_576n);
     const holder = execFileSync('sh', ['-c', `exec 9> ${path}/held; sleep 1000 >/dev/null 2>&1 & echo $!`]);
@@ -147,7 +144,7 @@ describe.runIf(canMount)('mounts', () => {
     process.kill(Number(String(holder)), 'SIGKILL');
   });
 
-  test('what is in use for a moment only is unmounted then', async () => {
+  test('waits for a mount that is in use for a moment', async () => {
     const path = await volume('passing');
     await files.mountTmpfs(path, 1_048_576n);
     const held = await open(join(path, 'held'), 'w');
@@ -156,7 +153,7 @@ describe.runIf(canMount)('mounts', () => {
     expect(await ground.mounts()).toEqual([]);
   });
 
-  test('usage counts blocks and inodes, hard links once, other file systems and link targets not', async () => {
+  test('usage counts blocks and inodes, hard links once, but no other file systems or link targets', async () => {
     const path = await volume('used');
     await writeFile(join(path, 'a'), Buffer.alloc(100_000));
     await link(join(path, 'a'), join(path, 'b'));
@@ -176,7 +173,7 @@ describe.runIf(canMount)('mounts', () => {
     await expect(files.usage(path, stop.signal)).rejects.toThrow('enough');
   });
 
-  test('hundreds of mounts at once are all made and all undone', async () => {
+  test('mounts and unmounts hundreds of volumes concurrently', async () => {
     const paths = await Promise.all(Array.from({ length: 400 }, (_, at) => volume(`many-${at}`)));
     await Promise.all(paths.map((path) => files.mountTmpfs(path, 65_536n)));
     expect(await ground.mounts()).toHaveLength(400);

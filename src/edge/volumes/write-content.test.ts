@@ -10,7 +10,7 @@ import { validPath, writeContent } from './write-content.ts';
 const content = (files: Readonly<Record<string, string>>, mode = 0o644): Content =>
   new Map(Object.entries(files).map(([path, text]) => [path, { data: Buffer.from(text), mode }]));
 
-const refused = [
+const rejected = [
   ['', 'must not be empty'],
   ['/etc/passwd', 'must be relative'],
   ['../up', "must not contain '..'"],
@@ -23,18 +23,18 @@ const refused = [
   ['a/'.repeat(2_100), 'must be less than'],
   ['a\0b', 'NUL'],
 ] as const;
-for (const [path, why] of refused)
-  test(`validPath refuses ${JSON.stringify(path.slice(0, 20))}`, () =>
+for (const [path, why] of rejected)
+  test(`validPath rejects ${JSON.stringify(path.slice(0, 20))}`, () =>
     expect(() => validPath(path)).toThrow(why));
 for (const [path, want] of [
   ['a', 'a'],
   ['a//b/./c', 'a/b/c'],
 ] as const)
-  test(`validPath takes ${path}`, () => expect(validPath(path)).toBe(want));
+  test(`validPath accepts ${path}`, () => expect(validPath(path)).toBe(want));
 
 const versions = [
-  ['by the pool', diskCalls],
-  ['in place', memoryCalls],
+  ['with pool calls', diskCalls],
+  ['with synchronous calls', memoryCalls],
 ] as const;
 describe.each(versions)('%s', (_, calls) => {
   let ground: MountDirectory;
@@ -65,7 +65,7 @@ describe.each(versions)('%s', (_, calls) => {
   const stamped = async (): Promise<readonly string[]> =>
     (await readdir(dir)).filter((name) => /^\.\.\d/.test(name));
 
-  test('the layout is upstream’s: links to ..data, which links to a stamped directory', async () => {
+  test('writes upstream’s layout: links to ..data, which links to a stamped directory', async () => {
     expect(await writeContent(dir, content({ a: '1', 'sub/b': '2', 'sub/c/d': '3' }), hooks)).toBe(true);
     expect(await seen()).toEqual({ a: '..data/a', sub: '..data/sub' });
     expect(await readlink(join(dir, '..data'))).toMatch(/^\.\.2026_11_16_17_04_05\./);
@@ -74,7 +74,7 @@ describe.each(versions)('%s', (_, calls) => {
     expect((await lstat(join(dir, await readlink(join(dir, '..data'))))).mode & 0o777).toBe(0o755);
   });
 
-  test('the same content is not written again; other content swaps the link and removes the old version', async () => {
+  test('skips unchanged content; changed content swaps the link and removes the old version', async () => {
     await writeContent(dir, content({ a: '1', gone: 'x', 'old/b': 'y' }), hooks);
     const first = await readlink(join(dir, '..data'));
     expect(await writeContent(dir, content({ a: '1', gone: 'x', 'old/b': 'y' }), hooks)).toBe(false);
@@ -86,14 +86,14 @@ describe.each(versions)('%s', (_, calls) => {
     expect(ownerships).toBe(2);
   });
 
-  test('a key that is gone is enough to write anew, and so is one whose directory is gone', async () => {
+  test('writes again if a key or its directory was removed', async () => {
     await writeContent(dir, content({ a: '1', b: '2' }), hooks);
     expect(await writeContent(dir, content({ a: '1' }), hooks)).toBe(true);
     expect(await writeContent(dir, new Map(), hooks)).toBe(true);
     expect(await seen()).toEqual({});
   });
 
-  test('a write that was killed anywhere is finished by the next', async () => {
+  test('recovers from a write that was killed at any step', async () => {
     await writeContent(dir, content({ a: '1' }), hooks);
     await mkdir(join(dir, '..2026_01_01_00_00_00.abandoned/deep'), { recursive: true });
     await symlink('..2026_01_01_00_00_00.abandoned', join(dir, '..data_tmp'));
@@ -102,7 +102,7 @@ describe.each(versions)('%s', (_, calls) => {
     expect(await stamped()).toEqual([await readlink(join(dir, '..data'))]);
   });
 
-  test('a new directory gets the same layout, without a step that only readers need', async () => {
+  test('writes the same layout to a new directory, without the swap that only readers need', async () => {
     const files = content({ a: '1', 'sub/b': '2' });
     expect(await writeContent(dir, files, { ...hooks, isNew: true })).toBe(true);
     expect(await seen()).toEqual({ a: '..data/a', sub: '..data/sub' });
@@ -111,7 +111,7 @@ describe.each(versions)('%s', (_, calls) => {
     expect(await writeContent(dir, files, hooks)).toBe(false);
   });
 
-  test('a failure in a new directory leaves nothing in sight, and the next write brings it', async () => {
+  test('leaves nothing visible after a failure in a new directory, and recovers with the next write', async () => {
     const failing = { ...hooks, isNew: true, setOwnership: () => Promise.reject(new Error('no')) };
     await expect(writeContent(dir, content({ a: '1', b: '2' }), failing)).rejects.toThrow('no');
     expect(await readdir(dir)).toEqual([]);
@@ -119,8 +119,8 @@ describe.each(versions)('%s', (_, calls) => {
     expect(await seen()).toEqual({ a: '..data/a' });
   });
 
-  test('a new directory whose write was killed anywhere is finished by the next, owners and modes included', async () => {
-    // What a kill can leave: less and less of what a whole write makes, from its end. `..data` comes after the ownership.
+  test('recovers from a killed write to a new directory, including owners and modes', async () => {
+    // A kill leaves a prefix of the steps of a complete write. `..data` is created after the ownership is set.
     const files = content({ a: '1', 'sub/b': '2' });
     const cuts: readonly (readonly string[])[] = [['sub'], ['a'], ['..data']];
     await writeContent(dir, files, { ...hooks, isNew: true });
@@ -130,13 +130,13 @@ describe.each(versions)('%s', (_, calls) => {
       await writeContent(dir, files, hooks);
       expect(await seen()).toEqual({ a: '..data/a', sub: '..data/sub' });
       expect(await readFile(join(dir, 'sub/b'), 'utf8')).toBe('2');
-      // Without the link nobody can tell whether the files were given to their group: they are written anew.
+      // Without the link it is unknown whether the ownership was set, so the files are written again.
       expect(ownerships).toBe(at === 2 ? 1 : 0);
       expect(await stamped()).toHaveLength(1);
     }
   });
 
-  test('a failure before the swap leaves the old version in sight and nothing of the new', async () => {
+  test('keeps the old version and removes the new one after a failure before the swap', async () => {
     await writeContent(dir, content({ a: '1' }), hooks);
     const failing = { ...hooks, setOwnership: () => Promise.reject(new Error('no')) };
     await expect(writeContent(dir, content({ a: '2' }), failing)).rejects.toThrow('no');
@@ -144,7 +144,7 @@ describe.each(versions)('%s', (_, calls) => {
     expect(await stamped()).toHaveLength(1);
   });
 
-  test('..data that somebody turned elsewhere is not followed', async () => {
+  test('does not follow a ..data link that points outside', async () => {
     const victim = join(ground.directory, 'victim');
     await mkdir(victim);
     await writeFile(join(victim, 'keep'), 'me');
@@ -155,7 +155,7 @@ describe.each(versions)('%s', (_, calls) => {
   });
 
   test.runIf(canMount)(
-    'a full disk in the middle of a write: the old content stays, then the new comes',
+    'keeps the old content when the disk is full, and writes the new one when there is space',
     async () => {
       const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
       await files.mountTmpfs(dir, 64n * 1_024n);
@@ -170,17 +170,20 @@ describe.each(versions)('%s', (_, calls) => {
     },
   );
 
-  test.runIf(canMount)('owner, mode and group: a token is its user’s, the group reads it', async () => {
-    const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
-    const inMemory = calls === memoryCalls;
-    if (inMemory) await files.mountTmpfs(dir, 1_048_576n);
-    const options = { fsGroup: 2000, nested: ['mnt/point'], isNew: true, inMemory };
-    const token: Content = new Map([['token', { data: Buffer.from('t'), mode: 0o600, owner: 1000 }]]);
-    await files.writeContent(dir, token, options);
-    const file = await lstat(join(dir, '..data/token'));
-    expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([1000, 2000, 0o640]);
-    const root = await lstat(dir);
-    expect([root.gid, root.mode & 0o2050]).toEqual([2000, 0o2050]);
-    expect((await lstat(join(dir, 'mnt/point'))).isDirectory()).toBe(true);
-  });
+  test.runIf(canMount)(
+    'sets owner, mode and group: a token belongs to its user and is readable by the group',
+    async () => {
+      const files = new VolumeFiles({ podsDir: ground.podsDir, now: hooks.now });
+      const inMemory = calls === memoryCalls;
+      if (inMemory) await files.mountTmpfs(dir, 1_048_576n);
+      const options = { fsGroup: 2000, nested: ['mnt/point'], isNew: true, inMemory };
+      const token: Content = new Map([['token', { data: Buffer.from('t'), mode: 0o600, owner: 1000 }]]);
+      await files.writeContent(dir, token, options);
+      const file = await lstat(join(dir, '..data/token'));
+      expect([file.uid, file.gid, file.mode & 0o7777]).toEqual([1000, 2000, 0o640]);
+      const root = await lstat(dir);
+      expect([root.gid, root.mode & 0o2050]).toEqual([2000, 0o2050]);
+      expect((await lstat(join(dir, 'mnt/point'))).isDirectory()).toBe(true);
+    },
+  );
 });

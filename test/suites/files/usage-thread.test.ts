@@ -81,7 +81,7 @@ describe('measuring in a thread', () => {
       kind: 'not-found',
     });
     await expect(by('broken.mjs').usage(tree, signal)).rejects.toThrow('cannot measure');
-    await expect(by('silent.mjs').usage(tree, signal)).rejects.toThrow('has ended');
+    await expect(by('silent.mjs').usage(tree, signal)).rejects.toThrow('usage thread exited');
   });
 
   test('an endless walk can be aborted and does not block the event loop', async () => {
@@ -121,7 +121,7 @@ describe('measuring in a thread', () => {
       paths.map((path) => (path === '/dead' ? 'rejected' : 'fulfilled')),
     );
     expect(ends[1]).toMatchObject({
-      reason: { message: 'cannot measure /dead: no answer from its file system for 300 ms' },
+      reason: { message: 'cannot measure /dead: the file system did not respond for 300 ms' },
     });
   });
 

@@ -21,14 +21,14 @@ const add = (line: string) => (tables: { projects: string; names: string }) => (
   projects: `${tables.projects}${line}\n`,
 });
 
-test('files that are not there are empty, and come with the first line, for all to read', async () => {
+test('treats missing files as empty and creates them world-readable with the first line', async () => {
   expect(await files.read()).toEqual({ projects: '', names: '' });
   await files.change(add('1:/a'));
   expect(await files.read()).toEqual({ projects: '1:/a\n', names: '' });
   expect((await stat(paths.projects)).mode & 0o777).toBe(0o644);
 });
 
-test('a file keeps its mode, and nothing is left beside it', async () => {
+test('keeps the mode of a file and leaves no temporary file', async () => {
   await writeFile(paths.projects, '1:/a\n');
   await chmod(paths.projects, 0o600);
   await files.change(add('2:/b'));
@@ -36,19 +36,19 @@ test('a file keeps its mode, and nothing is left beside it', async () => {
   expect((await readdir(directory)).sort()).toEqual(['projects', 'projid']);
 });
 
-test('what a kubelet of the same pid left when it was killed is in nobody’s way', async () => {
+test('replaces a temporary file that a killed kubelet of the same PID left', async () => {
   await writeFile(`${paths.projects}.${process.pid}`, 'half');
   await files.change(add('1:/a'));
   expect((await files.read()).projects).toBe('1:/a\n');
   expect((await readdir(directory)).sort()).toEqual(['projects', 'projid']);
 });
 
-test('changes that are asked for at once come one after the other', async () => {
+test('serialises concurrent changes', async () => {
   await Promise.all(['1:/a', '2:/b', '3:/c', '4:/d'].map(async (line) => await files.change(add(line))));
   expect((await files.read()).projects).toBe('1:/a\n2:/b\n3:/c\n4:/d\n');
 });
 
-test('one that fails changes nothing, and the next goes on', async () => {
+test('a failed change alters nothing and does not block the next', async () => {
   await expect(
     files.change(() => {
       throw new Error('no');
@@ -58,7 +58,7 @@ test('one that fails changes nothing, and the next goes on', async () => {
   expect((await files.read()).projects).toBe('1:/a\n');
 });
 
-test('a link is not followed, and a directory is no table', async () => {
+test('rejects a link and a directory', async () => {
   await symlink('/etc/passwd', paths.projects);
   await expect(files.change(add('1:/a'))).rejects.toMatchObject({ code: 'ELOOP' });
   await rm(paths.projects);
@@ -66,7 +66,7 @@ test('a link is not followed, and a directory is no table', async () => {
   await expect(odd.change(add('1:/a'))).rejects.toThrow();
 });
 
-test('another program that holds the lock is waited for, and what it wrote is kept', async () => {
+test('waits for another program’s lock and keeps its changes', async () => {
   await writeFile(paths.projects, '');
   const script = 'echo locked; read line; echo 7:/other >> "$0"';
   const other = spawn('flock', [paths.projects, 'sh', '-c', script, paths.projects]);

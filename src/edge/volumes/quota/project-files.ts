@@ -1,6 +1,6 @@
-// Reads and changes the tables of projects in /etc. Upstream: pkg/volume/util/fsquota/project.go.
-// Invariants: one change at a time, also between processes that lock the files as upstream does; each file is exchanged whole
-// and keeps its mode; what is no plain file is not touched.
+// Reads and changes the tables of quota projects in /etc. Upstream: pkg/volume/util/fsquota/project.go.
+// Invariants: one change at a time, even across processes that use upstream's lock; each file is replaced atomically and keeps
+// its mode; only regular files are touched.
 import { constants } from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,8 +16,8 @@ export interface ProjectPaths {
 
 export const systemProjectPaths: ProjectPaths = { projects: '/etc/projects', names: '/etc/projid' };
 
-/** How long another program may hold the files. */
-const patienceMs = 3_000;
+/** Deadline for acquiring the locks. */
+const lockTimeoutMs = 3_000;
 const retryMs = 20;
 
 export class ProjectFiles {
@@ -28,31 +28,31 @@ export class ProjectFiles {
     this.#paths = paths;
   }
 
-  /** As they are now, without waiting for anybody; missing ones are empty. */
+  /** The current tables, read without the lock. Missing files are empty. */
   async read(): Promise<ProjectTables> {
     const [projects, names] = await Promise.all([textOf(this.#paths.projects), textOf(this.#paths.names)]);
     return { projects, names };
   }
 
-  /** Lets `edit` say what the tables are to become, while nobody else changes them. */
+  /** Replaces the tables by the result of `edit`, while holding the locks. */
   change(edit: (tables: ProjectTables) => Promise<ProjectTables> | ProjectTables): Promise<void> {
-    const turn = this.#last.then(async () => await this.#change(edit));
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    const change = this.#last.then(async () => await this.#change(edit));
+    this.#last = change.catch(() => undefined);
+    return change;
   }
 
   async #change(edit: (tables: ProjectTables) => Promise<ProjectTables> | ProjectTables): Promise<void> {
     const { projects: projectsPath, names: namesPath } = this.#paths;
-    const untilMs = performance.now() + patienceMs;
+    const untilMs = performance.now() + lockTimeoutMs;
     const projectsFile = await lockedFile(projectsPath, untilMs);
     try {
       const namesFile = await lockedFile(namesPath, untilMs);
       try {
         const before = { projects: await text(projectsFile), names: await text(namesFile) };
         const after = await edit(before);
-        // A name without a directory is harmless, a directory whose project has no name less so: the name is first to come.
-        if (after.names !== before.names) await exchange(namesPath, namesFile, after.names);
-        if (after.projects !== before.projects) await exchange(projectsPath, projectsFile, after.projects);
+        // The name is written first: a name without a directory is harmless, a project without a name is not.
+        if (after.names !== before.names) await replaceFile(namesPath, namesFile, after.names);
+        if (after.projects !== before.projects) await replaceFile(projectsPath, projectsFile, after.projects);
       } finally {
         await namesFile.close();
       }
@@ -75,7 +75,7 @@ async function text(file: FileHandle): Promise<string> {
   return await file.readFile('utf8');
 }
 
-/** The lock is that of an open file, and the file may have been exchanged while we waited for it. */
+/** The lock belongs to an open file, and the file may have been replaced while waiting for it. */
 async function lockedFile(path: string, untilMs: number): Promise<FileHandle> {
   const syscalls = await loadSyscalls();
   for (;;) {
@@ -83,7 +83,7 @@ async function lockedFile(path: string, untilMs: number): Promise<FileHandle> {
     try {
       const opened = await file.stat();
       if (!opened.isFile())
-        throw new KubeletError('invalid', 'NotAFile', `${path} is not a plain file`, { details: { path } });
+        throw new KubeletError('invalid', 'NotAFile', `${path} is not a regular file`, { details: { path } });
       if (syscalls.tryLock(file.fd)) {
         const now = await stat(path).catch(() => undefined);
         if (now?.ino === opened.ino && now.dev === opened.dev) return file;
@@ -94,21 +94,23 @@ async function lockedFile(path: string, untilMs: number): Promise<FileHandle> {
     }
     await file.close();
     if (performance.now() > untilMs)
-      throw new KubeletError('timeout', 'Locked', `somebody else holds ${path}`, { details: { path } });
+      throw new KubeletError('timeout', 'Locked', `another process holds the lock of ${path}`, {
+        details: { path },
+      });
     await sleep(retryMs);
   }
 }
 
-async function exchange(path: string, file: FileHandle, content: string): Promise<void> {
+async function replaceFile(path: string, file: FileHandle, content: string): Promise<void> {
   const { mode } = await file.stat();
-  const beside = `${path}.${process.pid}`;
-  // Who holds the lock is alone here: what is there was left by one that was killed.
-  await rm(beside, { force: true });
+  const temporary = `${path}.${process.pid}`;
+  // The lock is held, so an existing file was left by a killed process.
+  await rm(temporary, { force: true });
   try {
-    await writeFile(beside, content, { mode: mode & 0o777, flag: 'wx', flush: true });
-    await rename(beside, path);
+    await writeFile(temporary, content, { mode: mode & 0o777, flag: 'wx', flush: true });
+    await rename(temporary, path);
   } catch (err) {
-    await rm(beside, { force: true });
+    await rm(temporary, { force: true });
     throw err;
   }
 }

@@ -1,5 +1,5 @@
-// The file system is stood in for by a table of inodes and projects; the tables in /etc, the directories and the locks are real.
-// What a kernel really counts: real-quotas.test.ts.
+// A fake kernel maps inodes to projects; the project files, directories and locks are real. Real kernels are tested in
+// real-quotas.test.ts.
 import { execFileSync } from 'node:child_process';
 import { fstatSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import type { QuotaSyscalls } from './quota-syscalls.ts';
 
 const first = 1_048_577;
 
-/** A file system that counts by project. */
+/** A file system with project quotas. */
 class FakeQuotas implements QuotaSyscalls {
   counts = true;
   refuse: string | undefined;
@@ -45,7 +45,7 @@ let kernel: FakeQuotas;
 let quotas: ProjectQuotas;
 const paths = () => ({ projects: join(directory, 'projects'), names: join(directory, 'projid') });
 const table = async (): Promise<string> => await readFile(paths().projects, 'utf8');
-/** A kubelet's life: the next one knows nothing of the one before. */
+/** A kubelet process, without memory of earlier ones. */
 const begin = (): ProjectQuotas =>
   new ProjectQuotas({ paths: paths(), podsDir, syscalls: async () => kernel });
 const inodeOf = (path: string): number => Number(execFileSync('stat', ['-c', '%i', path]));
@@ -60,8 +60,8 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(directory, { recursive: true }));
 
-describe('counting by project', () => {
-  test('a new volume gets the first ID that is free, and is counted by it', async () => {
+describe('project quotas', () => {
+  test('assigns the first free ID to a new volume and measures it', async () => {
     expect(await quotas.count(volume)).toBe(true);
     expect(kernel.projects.get(inodeOf(volume))).toBe(first);
     expect(await table()).toBe(`${first}:${volume}\n`);
@@ -69,14 +69,14 @@ describe('counting by project', () => {
     expect(await quotas.usage(volume)).toEqual({ bytes: 4096, inodes: 7, source: 'fsquota' });
   });
 
-  test('each volume has its own, also when many come at once', async () => {
+  test('assigns distinct IDs to concurrent volumes', async () => {
     const all = ['a', 'b', 'c', 'd'].map((name) => join(podsDir, name));
     await Promise.all(all.map(async (path) => await mkdir(path)));
     await Promise.all(all.map(async (path) => await quotas.count(path)));
     expect(new Set(kernel.projects.values()).size).toBe(4);
   });
 
-  test('IDs that a table lists, or that hold something, are given to nobody', async () => {
+  test('skips IDs that are listed or in use', async () => {
     await writeFile(paths().names, `mine:${first}\n`);
     kernel.held.set(first + 1, { bytes: 0, inodes: 1 });
     kernel.held.set(first + 2, { bytes: 4096, inodes: 0 });
@@ -84,17 +84,17 @@ describe('counting by project', () => {
     expect(kernel.projects.get(inodeOf(volume))).toBe(first + 3);
   });
 
-  test('when all that are looked at hold something, the search ends', async () => {
+  test('gives up when all candidate IDs are in use', async () => {
     for (let each = 0; each < 200; each++) kernel.held.set(first + each, { bytes: 1, inodes: 1 });
     await expect(quotas.count(volume)).rejects.toThrow('cannot find a project ID that is not in use');
     expect(await table()).toBe('');
   });
 
   test.each([
-    ['a file system that does not count', async () => void (kernel.counts = false)],
-    ['a volume that holds something already', async () => await writeFile(join(volume, 'f'), '')],
-    ["a project of somebody else's", async () => void kernel.projects.set(inodeOf(volume), 42)],
-  ])('%s: it is left alone and not counted', async (_, arrange) => {
+    ['a file system without quotas', async () => void (kernel.counts = false)],
+    ['a volume that is not empty', async () => await writeFile(join(volume, 'f'), '')],
+    ['a volume with a foreign project', async () => void kernel.projects.set(inodeOf(volume), 42)],
+  ])('leaves %s alone', async (_, arrange) => {
     await arrange();
     const before = kernel.projects.get(inodeOf(volume));
     expect(await quotas.count(volume)).toBe(false);
@@ -102,13 +102,13 @@ describe('counting by project', () => {
     expect(await quotas.usage(volume)).toBeUndefined();
   });
 
-  test('a file system that does not tell any more: nothing is known, so that somebody walks', async () => {
+  test('returns no usage when the file system fails, so that the volume is walked', async () => {
     await quotas.count(volume);
     kernel.counted = () => Promise.reject(new KubeletError('internal', 'EIO', 'no'));
     expect(await quotas.usage(volume)).toBeUndefined();
   });
 
-  test('a link is not followed', async () => {
+  test('does not follow a link', async () => {
     const link = join(podsDir, 'link');
     await symlink(volume, link);
     await expect(quotas.count(link)).rejects.toMatchObject({ code: 'ENOTDIR' });
@@ -116,8 +116,8 @@ describe('counting by project', () => {
   });
 });
 
-describe('the next life', () => {
-  test('knows a volume by its project and its line, whatever it holds by now', async () => {
+describe('after a kubelet restart', () => {
+  test('recognises a volume by its project and its table entry, whatever it contains', async () => {
     await quotas.count(volume);
     await writeFile(join(volume, 'f'), '');
     const next = begin();
@@ -127,7 +127,7 @@ describe('the next life', () => {
     expect(await table()).toBe(`${first}:${volume}\n`);
   });
 
-  test('goes on where the one before was cut off between the table and the directory', async () => {
+  test('resumes after an interruption between the table and the directory', async () => {
     kernel.refuse = 'cut off';
     await expect(quotas.count(volume)).rejects.toThrow('cut off');
     kernel.refuse = undefined;
@@ -136,8 +136,8 @@ describe('the next life', () => {
   });
 });
 
-describe('the end of a volume', () => {
-  test('its lines go, those of others stay, and its limits are taken away', async () => {
+describe('removal of a volume', () => {
+  test('removes its entries and limits, but no others', async () => {
     await writeFile(paths().projects, '10:/srv\n');
     await quotas.count(volume);
     await quotas.end(volume);
@@ -147,7 +147,7 @@ describe('the end of a volume', () => {
     expect(await quotas.usage(volume)).toBeUndefined();
   });
 
-  test('from what is on disk alone, also when the directory is gone', async () => {
+  test('works from the tables alone, even if the directory is missing', async () => {
     await quotas.count(volume);
     await rm(volume, { recursive: true });
     await begin().end(volume);
@@ -155,7 +155,7 @@ describe('the end of a volume', () => {
     expect(kernel.cleared).toEqual([]);
   });
 
-  test('without tables there is nothing to do, and none are made', async () => {
+  test('creates no tables if there are none', async () => {
     await quotas.end(volume);
     await expect(table()).rejects.toMatchObject({ code: 'ENOENT' });
   });

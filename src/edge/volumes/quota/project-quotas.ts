@@ -1,9 +1,9 @@
-// Lets the file system count what volumes hold, each by a project of its own, so that nobody has to walk them.
-// Upstream: pkg/volume/util/fsquota, there by xfs_quota and lsattr, here by the kernel itself; the tables in /etc are the same.
-// Invariants: it only counts, nothing is limited; a directory that is somebody else's project stays that; an ID that anything on
-// the file system still has is given to nobody; a table never names a directory longer than it is there.
-// differs from upstream: a volume that already holds something is not put into a project afterwards, it is walked. To change
-// entries one by one while containers exchange them for links is what xfs_quota does, and no file there is worth that.
+// Measures volumes by quota projects, one per volume, so that they need not be walked.
+// Upstream: pkg/volume/util/fsquota, which runs xfs_quota and lsattr; this calls the kernel. The tables in /etc are the same.
+// Invariants: it measures only and sets no limits; a directory with a foreign project keeps it; an ID that anything on the file
+// system still has is not reused; a table entry is removed with its directory.
+// differs from upstream: a volume that is not empty gets no project and is walked instead. xfs_quota would change its entries one
+// by one while containers may swap them for links, a risk that no measurement is worth.
 import { constants } from 'node:fs';
 import { type FileHandle, open, opendir } from 'node:fs/promises';
 import type { DiskUsage } from '../../../api/ports/volume-host.ts';
@@ -22,14 +22,14 @@ import { loadQuotaSyscalls, type QuotaSyscalls } from './quota-syscalls.ts';
 
 interface ProjectQuotasDeps {
   readonly paths: ProjectPaths;
-  /** Volumes lie below it. */
+  /** Parent of all volumes. */
   readonly podsDir: string;
-  /** Others in tests. */
+  /** Default: the kernel's. */
   readonly syscalls?: () => Promise<QuotaSyscalls>;
 }
 
-/** Of IDs that no table lists, so many may be in use on the file system before the search is given up. */
-const mostInUse = 128;
+/** Gives up after this many IDs that are in use on the file system without being listed. */
+const maxUnlistedInUse = 128;
 
 export class ProjectQuotas {
   readonly #files: ProjectFiles;
@@ -37,7 +37,7 @@ export class ProjectQuotas {
   readonly #load: () => Promise<QuotaSyscalls>;
   readonly #projects = new Map<string, number>();
   #syscalls: Promise<QuotaSyscalls> | undefined;
-  /** Whether a table may name a volume of ours; unknown until it was read. */
+  /** Whether a table may list a volume of this kubelet; undefined until it was read. */
   #mayBeListed: boolean | undefined;
 
   constructor({ paths, podsDir, syscalls = loadQuotaSyscalls }: ProjectQuotasDeps) {
@@ -46,27 +46,27 @@ export class ProjectQuotas {
     this.#load = syscalls;
   }
 
-  /** From now on the file system counts what the directory holds. False when it cannot, or may not. */
+  /** Assigns a project to the directory. False if the file system or the directory does not permit it. */
   async count(path: string): Promise<boolean> {
     return await inDirectory(path, async (fd) => {
       const calls = await this.#calls();
       if (!(await calls.isCounting(fd))) return false;
       const current = await calls.projectOf(fd);
-      const project = current === 0 ? await this.#begin(path, fd) : await this.#listedAs(path, current);
+      const project = current === 0 ? await this.#assign(path, fd) : await this.#listedAs(path, current);
       if (project === undefined) return false;
       this.#projects.set(path, project);
       return true;
     });
   }
 
-  /** Before the directory is removed; from what is on disk alone, nothing there is fine. */
+  /** Called before the directory is removed. Relies only on what is on disk; a missing directory is not an error. */
   async end(path: string): Promise<void> {
     this.#projects.delete(path);
     if (!(await this.#isListed(path))) return;
     await inDirectory(path, async (fd) => {
       const calls = await this.#calls();
       const project = await calls.projectOf(fd);
-      // Upstream's kubelet sets limits, as high as there are, to make its tool speak of a project.
+      // The Go kubelet sets the highest possible limits, since its tool reports only projects with limits.
       if (project === projectOfDirectory(await this.#files.read(), path))
         await calls.clearLimits(fd, project);
     }).catch((err: unknown) => {
@@ -75,7 +75,7 @@ export class ProjectQuotas {
     await this.#files.change((tables) => removeDirectory(tables, path));
   }
 
-  /** Undefined for what is not counted, or cannot be told: whoever asks has to walk, and finds out why. */
+  /** Undefined if the directory has no project or the call fails: the caller then walks the directory, which reports the cause. */
   async usage(path: string): Promise<DiskUsage | undefined> {
     const project = this.#projects.get(path);
     if (project === undefined) return undefined;
@@ -89,8 +89,8 @@ export class ProjectQuotas {
     }
   }
 
-  /** A directory without a project gets one: what the table says, where somebody was cut off in here, or a new one. */
-  async #begin(path: string, fd: number): Promise<number | undefined> {
+  /** Assigns the listed project, left by an interrupted call, or a new one. */
+  async #assign(path: string, fd: number): Promise<number | undefined> {
     if (!(await isEmpty(path))) return undefined;
     const calls = await this.#calls();
     let project: number | undefined;
@@ -109,7 +109,7 @@ export class ProjectQuotas {
     return projectOfDirectory(await this.#files.read(), path) === project ? project : undefined;
   }
 
-  /** Nearly every machine has no such tables: one look at the beginning is enough there. */
+  /** Most nodes have no such tables, so they are read only once. */
   async #isListed(path: string): Promise<boolean> {
     if (this.#mayBeListed === false) return false;
     const tables = await this.#files.read();
@@ -125,7 +125,7 @@ export class ProjectQuotas {
 
 async function freeProject(calls: QuotaSyscalls, fd: number, tables: ProjectTables): Promise<number> {
   const listed = listedProjects(tables);
-  for (let project = firstProject, inUse = 0; inUse < mostInUse; project++) {
+  for (let project = firstProject, inUse = 0; inUse < maxUnlistedInUse; project++) {
     if (listed.has(project)) continue;
     const { bytes, inodes } = await calls.counted(fd, project);
     if (bytes === 0 && inodes === 0) return project;
@@ -134,11 +134,11 @@ async function freeProject(calls: QuotaSyscalls, fd: number, tables: ProjectTabl
   throw new KubeletError('conflict', 'NoProject', 'cannot find a project ID that is not in use');
 }
 
-async function inDirectory<T>(path: string, work: (fd: number) => Promise<T>): Promise<T> {
+async function inDirectory<T>(path: string, run: (fd: number) => Promise<T>): Promise<T> {
   let directory: FileHandle | undefined;
   try {
     directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-    return await work(directory.fd);
+    return await run(directory.fd);
   } finally {
     await directory?.close();
   }

@@ -1,12 +1,12 @@
-// The two tables by which a machine's tools know its projects: /etc/projects (`id:directory`) and /etc/projid (`name:id`).
-// Pure: texts in, texts out; lines that are somebody else's stay as they are, in their order. Upstream: pkg/volume/util/fsquota.
+// The tables of quota projects that system tools use: /etc/projects (`id:directory`) and /etc/projid (`name:id`).
+// Pure: text in, text out; foreign lines keep their content and order. Upstream: pkg/volume/util/fsquota.
 
 export interface ProjectTables {
   readonly projects: string;
   readonly names: string;
 }
 
-/** The first ID that volumes get, so that those given by hand are left alone. */
+/** The first ID for volumes, above those that administrators assign. */
 export const firstProject = 1_048_577;
 
 interface Entry {
@@ -19,7 +19,7 @@ export function projectOfDirectory({ projects }: ProjectTables, directory: strin
   return directories(projects).find((entry) => entry.directory === directory)?.project;
 }
 
-/** Every ID that a line of either table has. */
+/** All IDs in both tables. */
 export function listedProjects({ projects, names }: ProjectTables): ReadonlySet<number> {
   const all = [...directories(projects), ...projectNames(names)];
   return new Set(all.flatMap(({ project }) => project ?? []));
@@ -28,17 +28,17 @@ export function listedProjects({ projects, names }: ProjectTables): ReadonlySet<
 export function addProject(tables: ProjectTables, directory: string, project: number): ProjectTables {
   const named = projectNames(tables.names).some((entry) => entry.project === project);
   return {
-    projects: `${ended(tables.projects)}${project}:${directory}\n`,
-    names: named ? tables.names : `${ended(tables.names)}volume${project}:${project}\n`,
+    projects: `${withNewline(tables.projects)}${project}:${directory}\n`,
+    names: named ? tables.names : `${withNewline(tables.names)}volume${project}:${project}\n`,
   };
 }
 
-/** The project's name goes with its last directory. */
+/** Removes the project's name with its last directory. */
 export function removeDirectory(tables: ProjectTables, directory: string): ProjectTables {
   const all = directories(tables.projects);
-  const gone = all.filter((entry) => entry.directory === directory);
+  const removed = all.filter((entry) => entry.directory === directory);
   const kept = all.filter((entry) => entry.directory !== directory);
-  const unused = new Set(gone.map(({ project }) => project));
+  const unused = new Set(removed.map(({ project }) => project));
   for (const { project } of kept) unused.delete(project);
   const names = projectNames(tables.names).filter(
     ({ project }) => project === undefined || !unused.has(project),
@@ -61,13 +61,13 @@ function projectNames(table: string): readonly Entry[] {
 }
 
 function lines(table: string): readonly string[] {
-  return table === '' ? [] : ended(table).slice(0, -1).split('\n');
+  return table === '' ? [] : withNewline(table).slice(0, -1).split('\n');
 }
 
 function text(entries: readonly Entry[]): string {
   return entries.map(({ line }) => `${line}\n`).join('');
 }
 
-function ended(table: string): string {
+function withNewline(table: string): string {
   return table === '' || table.endsWith('\n') ? table : `${table}\n`;
 }

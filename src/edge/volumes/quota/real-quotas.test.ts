@@ -1,5 +1,5 @@
-// Project quotas on real file systems. They need a kernel that counts by project (CONFIG_QFMT_V2 for ext4, CONFIG_XFS_QUOTA);
-// where it does not, or where the tools to make such a file system are missing, the title says so.
+// Project quotas on real file systems. They need kernel support (CONFIG_QFMT_V2 for ext4, CONFIG_XFS_QUOTA) and mkfs; the title
+// of a skipped suite names what is missing.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { link, mkdir, open, readFile, rm, writeFile } from 'node:fs/promises';
@@ -20,19 +20,19 @@ const kinds = {
   xfs: ['mkfs.xfs', '-q'],
 } as const;
 
-/** Where such a file system is mounted, or why there is none. */
+/** The mount point of such a file system, or what is missing for it. */
 function mounted(kind: keyof typeof kinds): { readonly at: string } | { readonly missing: string } {
   const [program, ...args] = kinds[kind];
   const image = join(root, `${kind}.img`);
   const at = join(root, kind);
-  if (!canMount) return { missing: 'mounting is root’s' };
+  if (!canMount) return { missing: 'root privileges are missing' };
   writeFileSync(image, '');
   truncateSync(image, 512 << 20);
   mkdirSync(at);
-  const made = spawnSync(program, [...args, image]);
-  if (made.status !== 0) return { missing: `${program} is missing or fails` };
-  const tried = spawnSync('mount', ['-o', 'loop,prjquota', image, at]);
-  return tried.status === 0 ? { at } : { missing: 'this kernel has no project quotas of it' };
+  const mkfs = spawnSync(program, [...args, image]);
+  if (mkfs.status !== 0) return { missing: `${program} is missing or fails` };
+  const mount = spawnSync('mount', ['-o', 'loop,prjquota', image, at]);
+  return mount.status === 0 ? { at } : { missing: 'kernel support is missing' };
 }
 
 const grounds = Object.keys(kinds).map((kind) => ({ kind, ...mounted(kind as keyof typeof kinds) }));
@@ -41,7 +41,7 @@ afterAll(() => {
   rmSync(root, { recursive: true });
 });
 
-test.skipIf(!existsSync('/proc'))('any file system can be asked, and most do not count', async () => {
+test.skipIf(!existsSync('/proc'))('isCounting is false on file systems without quotas', async () => {
   const calls = await loadQuotaSyscalls();
   for (const path of ['/proc', '/dev/shm']) {
     const directory = await open(path);
@@ -51,7 +51,7 @@ test.skipIf(!existsSync('/proc'))('any file system can be asked, and most do not
 });
 
 for (const ground of grounds) {
-  const why = 'missing' in ground ? ` (left out: ${ground.missing})` : '';
+  const why = 'missing' in ground ? ` (skipped: ${ground.missing})` : '';
   describe.skipIf('missing' in ground)(`${ground.kind}${why}`, () => {
     const base = 'at' in ground ? ground.at : '';
     const podsDir = join(base, 'pods');
@@ -64,7 +64,7 @@ for (const ground of grounds) {
     const settle = (): void => void execFileSync('sync', ['-f', base]);
     let files = begin();
 
-    test('what containers write is counted, as a walk would count it', async () => {
+    test('measures what containers write, as a walk would', async () => {
       await files.makeDirectory(volume, 0o777);
       expect(await files.countByProject(volume)).toBe(true);
       await mkdir(join(volume, 'a/b'), { recursive: true });
@@ -77,7 +77,7 @@ for (const ground of grounds) {
       expect(counted.inodes).toBe(24);
     });
 
-    test('another volume is counted apart, and nothing is limited', async () => {
+    test('measures volumes separately and limits nothing', async () => {
       const other = join(podsDir, 'u/volumes/w');
       await files.makeDirectory(other, 0o777);
       expect(await files.countByProject(other)).toBe(true);
@@ -89,14 +89,14 @@ for (const ground of grounds) {
       await files.removeVolume(other, 'empty');
     });
 
-    test('a new life of the kubelet knows it again', async () => {
+    test('recognises the volume after a kubelet restart', async () => {
       files = begin();
       expect((await files.usage(volume, signal)).source).toBe('du');
       expect(await files.countByProject(volume)).toBe(true);
       expect((await files.usage(volume, signal)).source).toBe('fsquota');
     });
 
-    test('the ID is given to nobody while anything has it, and again when all is gone', async () => {
+    test('reuses the ID only when nothing has it any more', async () => {
       await files.endCounting(volume);
       expect(await readFile(projects.projects, 'utf8')).toBe('');
       const next = join(podsDir, 'u/volumes/next');

@@ -1,16 +1,16 @@
-// A directory's entries a slice at a time: one of a million entries is never in memory whole, and the event loop goes on.
+// Lists a directory in slices, so that a million entries neither fill the memory nor block the event loop.
 import { opendir, readdir } from 'node:fs/promises';
 import { type RawEntry, rawEncoding, rawEntry } from '../raw-names.ts';
 
-/** Entries that are worked on at once. */
+/** Entries per slice. */
 const sliceSize = 64;
 /**
- * One block. File systems count a directory's size in blocks, in bytes of its names or in entries; in each case it has at
- * most some thousand entries, which one call may read. 0 is what those say that do not count.
+ * One block. File systems report a directory's size in blocks, bytes of names or entries. In each case a directory of this size
+ * has at most a few thousand entries, which one call can read. 0 means that the file system reports no size.
  */
 const smallBytes = 4096;
 
-/** `sizeBytes` is the directory's own size: a small one is read by one call instead of four. */
+/** `sizeBytes` is the size of the directory itself: a small one takes one call instead of four. */
 export async function* directorySlices(
   path: string | Buffer,
   sizeBytes: number,

@@ -1,7 +1,7 @@
-// The directories from the top of a walk down to where it is. Invariants: however deep the tree is, only so many of them are open
-// at once; the way back up is `..` of the directory below, and taken only when it leads to the very directory that was entered
-// before, so that a directory which is moved in the middle of a walk ends the walk instead of leading it elsewhere; no link is
-// followed. The path to a directory may be longer than the kernel takes: none is ever built.
+// The directories from the top of a walk to its current directory. Invariants: the number of open directories is bounded, however
+// deep the tree is; the walk returns to a parent by `..`, and only if that is the directory it came from, so that a directory
+// moved during the walk ends the walk instead of redirecting it; no link is followed. No paths are built, since they may exceed
+// the kernel's limit.
 import { closeSync, constants, type Stats } from 'node:fs';
 import { KubeletError } from '../../../base/errors.ts';
 import { rawEntryOf } from '../descriptors.ts';
@@ -9,21 +9,21 @@ import { type RawName, toRaw } from '../raw-names.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 export const directoryFlags: number = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-/** Descriptors of one walk. Few trees are deeper, and many walks may go on at once. */
-const mostOpen = 32;
+/** Open descriptors per walk. Few trees are deeper, and many walks may run in parallel. */
+const maxOpen = 32;
 
 interface Level {
   readonly name: RawName;
   readonly dev: number;
   readonly ino: number;
-  /** Undefined while the walk is so far below that it was closed. */
+  /** Undefined while closed, because the walk is far below. */
   fd: number | undefined;
 }
 
 interface StackCalls {
   open(path: Buffer, flags: number): Promise<number>;
   fstat(fd: number): Promise<Stats> | Stats;
-  /** Throws when a directory that was opened is not to be entered. Called before anything is asked of its file system. */
+  /** Throws to reject an opened directory. Called before any access to its file system. */
   admit?(fd: number): void;
 }
 
@@ -31,49 +31,49 @@ export class DirectoryStack {
   readonly #levels: Level[];
   readonly #calls: StackCalls;
 
-  /** The descriptor of the topmost directory stays the caller's. */
+  /** The caller keeps ownership of the topmost descriptor. */
   constructor(fd: number, { dev, ino }: { readonly dev: number; readonly ino: number }, calls: StackCalls) {
     this.#levels = [{ name: toRaw(''), dev, ino, fd }];
     this.#calls = calls;
   }
 
-  /** How many directories were entered and not left. */
+  /** Number of directories entered and not left. */
   get depth(): number {
     return this.#levels.length - 1;
   }
 
-  /** The directory where the walk is; open until it goes on. */
+  /** Descriptor of the current directory, open until the next enter() or leave(). */
   get fd(): number {
     const { fd } = this.#last();
     if (fd === undefined) throw new Error('the directory is not open');
     return fd;
   }
 
-  /** Opens an entry of the directory and makes it the one where the walk is. ENOTDIR or ELOOP when it is none. */
+  /** Enters a subdirectory. ENOTDIR or ELOOP if the entry is not a directory. */
   async enter(name: RawName): Promise<Stats> {
     const { fd, stat } = await this.#openDirectory(rawEntryOf(this.fd, name));
     this.#levels.push({ name, dev: stat.dev, ino: stat.ino, fd });
-    const tooMany = this.#levels.at(-1 - mostOpen);
-    // The topmost is the caller's.
-    if (tooMany?.fd !== undefined && tooMany !== this.#levels[0]) {
-      closeSync(tooMany.fd);
-      tooMany.fd = undefined;
+    const excess = this.#levels.at(-1 - maxOpen);
+    // The caller owns the topmost descriptor.
+    if (excess?.fd !== undefined && excess !== this.#levels[0]) {
+      closeSync(excess.fd);
+      excess.fd = undefined;
     }
     return stat;
   }
 
-  /** Goes back to the directory above. The name by which the one that was left was entered. */
+  /** Returns to the parent directory. Resolves to the name of the directory that was left. */
   async leave(): Promise<RawName> {
     const child = this.#last();
     const parent = this.#levels.at(-2);
-    if (parent === undefined) throw new Error('the topmost directory is not left');
+    if (parent === undefined) throw new Error('cannot leave the topmost directory');
     parent.fd ??= await this.#reopen(this.fd, parent);
     this.#levels.pop();
     if (child.fd !== undefined) closeSync(child.fd);
     return child.name;
   }
 
-  /** Closes all that it opened. */
+  /** Closes all descriptors that it opened. */
   close(): void {
     for (const level of this.#levels.slice(1)) {
       if (level.fd !== undefined) closeSync(level.fd);
@@ -101,7 +101,7 @@ export class DirectoryStack {
 
   #last(): Level {
     const last = this.#levels.at(-1);
-    if (last === undefined) throw new Error('a walk has at least its topmost directory');
+    if (last === undefined) throw new Error('the stack is empty');
     return last;
   }
 }

@@ -1,12 +1,12 @@
-// What counts when a tree is measured. Invariants: no other file system than the root's; a file with several names counts once.
+// Sums up the usage of a tree. Invariants: entries of other file systems are not counted; a hard-linked file counts once.
 // Upstream: pkg/volume/util/fs (DiskUsage).
 import type { BigIntStats } from 'node:fs';
 import type { DiskUsage } from '../../../api/ports/volume-host.ts';
 import { errorCode } from '../../syscalls/syscalls-errors.ts';
 
 const blockBytes = 512n;
-/** Files with several names that are remembered. */
-const mostSeen = 1_000_000;
+/** Bound for the remembered hard-linked files. */
+const maxSeen = 1_000_000;
 
 export class UsageCount {
   readonly #dev: bigint;
@@ -20,12 +20,12 @@ export class UsageCount {
     this.add(root);
   }
 
-  /** True for a directory whose entries count, too. */
+  /** True for a directory whose entries are to be counted. */
   add(stat: BigIntStats): boolean {
     if (stat.dev !== this.#dev) return false;
     if (stat.nlink > 1n && !stat.isDirectory()) {
       if (this.#seen.has(stat.ino)) return false;
-      if (this.#seen.size >= mostSeen) return this.#addShare(stat);
+      if (this.#seen.size >= maxSeen) return this.#addShare(stat);
       this.#seen.add(stat.ino);
     }
     this.#blocks += stat.blocks;
@@ -33,7 +33,7 @@ export class UsageCount {
     return stat.isDirectory();
   }
 
-  /** No tree makes the kubelet remember more: each name counts its part of the file, which is the same when all names are here. */
+  /** Beyond the bound each link counts its share of the file, which adds up if all links are in the tree. */
   #addShare({ blocks, nlink }: BigIntStats): false {
     this.#blocks += blocks / nlink;
     this.#shares += 1 / Number(nlink);
@@ -49,7 +49,7 @@ export class UsageCount {
   }
 }
 
-/** Files come and go while we look. */
+/** Whether an entry was removed during the walk. */
 export function isGone(err: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes(errorCode(err) ?? '');
 }

@@ -1,7 +1,7 @@
-// Measures trees of any size in one thread for the whole kubelet, so that the event loop has nothing to do with it. Invariants:
-// there is one thread at most, started when it is needed and ended when it is idle; it works on few trees at once, in turn, and
-// only so many wait; every call settles whatever becomes of the thread, at once when it is given up; a file system that hangs
-// costs its own tree's measurement and a thread that is left behind, of which there may be few, and no other tree's.
+// Measures trees of any size in one worker thread of the kubelet, off the event loop. Invariants: at most one active thread, which
+// starts on demand and ends when idle; it measures a few trees in turn, and the queue is bounded; every call settles whatever
+// happens to the thread, and at once when aborted; a hanging file system fails only its own measurement and leaves an abandoned
+// thread behind, of which there may be only a few.
 import { Worker } from 'node:worker_threads';
 import type { DiskUsage } from '../../../api/ports/volume-host.ts';
 import { KubeletError } from '../../../base/errors.ts';
@@ -12,23 +12,23 @@ export type UsageAnswer =
   | { readonly id: number; readonly usage: DiskUsage }
   | { readonly id: number; readonly code: string | undefined; readonly message: string };
 
-/** Places in the memory that is shared with the thread. */
+/** Indexes into the memory shared with the thread. */
 export const usageState = { current: 0, steps: 1 } as const;
 const stateBytes = 8;
 
 interface UsageThreadOptions {
   readonly script: URL;
-  /** How long the thread may make no step before its file system is taken to hang. */
+  /** After this long without a step, the file system counts as hanging. */
   readonly hangMs?: number;
 }
 
-/** Enough for the inodes of a million files with several names, and the names of many directories. */
+/** Enough for the inodes of a million hard-linked files and the names of many directories. */
 const memoryMb = 256;
-const mostAtOnce = 8;
-const mostWaiting = 1_024;
-const mostLeftBehind = 3;
+const maxConcurrent = 8;
+const maxWaiting = 1_024;
+const maxAbandoned = 3;
 const idleMs = 250;
-/** Within which the thread acknowledges that a tree was given up. */
+/** Deadline for the thread to acknowledge a cancellation. */
 const cancelMs = 250;
 
 interface Job {
@@ -37,14 +37,14 @@ interface Job {
   readonly resolve: (usage: DiskUsage) => void;
   readonly reject: (err: unknown) => void;
   isSettled: boolean;
-  /** Runs from when it was given up until the thread acknowledges that. */
+  /** Runs from the cancellation until the thread acknowledges it. */
   cancelling: NodeJS.Timeout | undefined;
 }
 
 interface Thread {
   readonly worker: Worker;
   readonly state: Int32Array;
-  /** What it was given and has not answered. */
+  /** Measurements in flight. */
   readonly jobs: Map<number, Job>;
   steps: number;
   watchdog: NodeJS.Timeout | undefined;
@@ -56,7 +56,7 @@ export class UsageThread {
   readonly #hangMs: number;
   readonly #waiting: Job[] = [];
   #thread: Thread | undefined;
-  #leftBehind = 0;
+  #abandoned = 0;
   #lastId = 0;
 
   constructor({ hangMs = 30_000, script }: UsageThreadOptions) {
@@ -66,15 +66,15 @@ export class UsageThread {
 
   measure(path: string, signal: AbortSignal): Promise<DiskUsage> {
     if (signal.aborted) return Promise.reject(signal.reason as Error);
-    if (this.#waiting.length >= mostWaiting)
-      return Promise.reject(failed('unavailable', path, `${mostWaiting} others are waiting`));
+    if (this.#waiting.length >= maxWaiting)
+      return Promise.reject(failed('unavailable', path, `${maxWaiting} measurements are waiting`));
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => this.#giveUp(job, signal.reason);
-      const settle = (how: () => void): void => {
+      const onAbort = (): void => this.#cancel(job, signal.reason);
+      const settle = (finish: () => void): void => {
         if (job.isSettled) return;
         job.isSettled = true;
         signal.removeEventListener('abort', onAbort);
-        how();
+        finish();
       };
       const job: Job = {
         id: ++this.#lastId,
@@ -86,29 +86,32 @@ export class UsageThread {
       };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiting.push(job);
-      this.#fill();
+      this.#dispatch();
     });
   }
 
-  #giveUp(job: Job, reason: unknown): void {
+  #cancel(job: Job, reason: unknown): void {
     const at = this.#waiting.indexOf(job);
     if (at !== -1) this.#waiting.splice(at, 1);
     const thread = this.#thread;
     if (thread?.jobs.has(job.id) === true) {
       post(thread, { cancel: job.id });
-      // A thread that is inside a call to a file system hears nothing.
-      job.cancelling = setTimeout(() => this.#abandon(thread, [job], 'given up'), cancelMs);
+      // A thread that is blocked in a file system call receives no messages.
+      job.cancelling = setTimeout(
+        () => this.#abandon(thread, [job], 'the measurement was cancelled'),
+        cancelMs,
+      );
       job.cancelling.unref();
     }
     job.reject(reason);
   }
 
-  /** Gives the thread what it can take. */
-  #fill(): void {
-    while (this.#waiting.length > 0 && (this.#thread?.jobs.size ?? 0) < mostAtOnce) {
-      if (this.#thread === undefined && this.#leftBehind >= mostLeftBehind) {
+  /** Passes waiting measurements to the thread, up to its limit. */
+  #dispatch(): void {
+    while (this.#waiting.length > 0 && (this.#thread?.jobs.size ?? 0) < maxConcurrent) {
+      if (this.#thread === undefined && this.#abandoned >= maxAbandoned) {
         for (const { path, reject } of this.#waiting.splice(0))
-          reject(failed('unavailable', path, `${this.#leftBehind} file systems do not answer`));
+          reject(failed('unavailable', path, `${this.#abandoned} file systems do not respond`));
         return;
       }
       const job = this.#waiting.shift();
@@ -142,8 +145,10 @@ export class UsageThread {
       idle: undefined,
     };
     worker.on('message', (answer: UsageAnswer) => this.#answered(thread, answer));
-    worker.once('error', (err) => this.#abandon(thread, this.#current(thread), 'its thread failed', err));
-    worker.once('exit', () => this.#abandon(thread, this.#current(thread), 'its thread has ended'));
+    worker.once('error', (err) =>
+      this.#abandon(thread, this.#current(thread), 'the usage thread failed', err),
+    );
+    worker.once('exit', () => this.#abandon(thread, this.#current(thread), 'the usage thread exited'));
     return thread;
   }
 
@@ -155,11 +160,11 @@ export class UsageThread {
       if ('usage' in answer) job.resolve(answer.usage);
       else job.reject(refused(job.path, answer));
     }
-    this.#fill();
+    this.#dispatch();
     if (thread.jobs.size > 0 || thread !== this.#thread) return;
     clearInterval(thread.watchdog);
     thread.watchdog = undefined;
-    // Waiting for more must not keep the kubelet from ending.
+    // An idle thread must not keep the kubelet from exiting.
     thread.worker.unref();
     thread.idle = setTimeout(() => this.#end(thread), idleMs);
     thread.idle.unref();
@@ -169,51 +174,55 @@ export class UsageThread {
     const watchdog = setInterval(() => {
       const steps = Atomics.load(thread.state, usageState.steps);
       if (steps === thread.steps)
-        this.#abandon(thread, this.#current(thread), `no answer from its file system for ${this.#hangMs} ms`);
+        this.#abandon(
+          thread,
+          this.#current(thread),
+          `the file system did not respond for ${this.#hangMs} ms`,
+        );
       thread.steps = steps;
     }, this.#hangMs);
     watchdog.unref();
     return watchdog;
   }
 
-  /** What it was working on; all it has when that is unknown. */
+  /** The measurement in progress; all of the thread's if that is unknown. */
   #current(thread: Thread): readonly Job[] {
     const job = thread.jobs.get(Atomics.load(thread.state, usageState.current));
     return job === undefined ? [...thread.jobs.values()] : [job];
   }
 
-  /** Takes the thread out of service. `lost` fail; what else it had is begun anew in another one. */
-  #abandon(thread: Thread, lost: readonly Job[], why: string, cause?: unknown): void {
+  /** Takes the thread out of service. `lost` fail; its other measurements are restarted in a new thread. */
+  #abandon(thread: Thread, lost: readonly Job[], reason: string, cause?: unknown): void {
     if (thread !== this.#thread) return;
     for (const { cancelling } of thread.jobs.values()) clearTimeout(cancelling);
     for (const job of lost) {
       thread.jobs.delete(job.id);
-      job.reject(failed('internal', job.path, why, cause));
+      job.reject(failed('internal', job.path, reason, cause));
     }
     this.#waiting.unshift(...[...thread.jobs.values()].filter((job) => !job.isSettled));
     thread.jobs.clear();
     this.#end(thread);
-    this.#fill();
+    this.#dispatch();
   }
 
   #end(thread: Thread): void {
     clearInterval(thread.watchdog);
     clearTimeout(thread.idle);
     this.#thread = undefined;
-    // What it says after this is of no use, but an error without a listener would be the whole process's.
+    // Later messages are ignored, but an error without a listener would crash the process.
     thread.worker.removeAllListeners().on('error', () => undefined);
     thread.worker.unref();
-    this.#leftBehind++;
-    // A thread inside a call to a file system that hangs does not end before that call does.
+    this.#abandoned++;
+    // A thread that is blocked in a file system call does not end before the call returns.
     const ended = (): void => {
-      this.#leftBehind--;
+      this.#abandoned--;
     };
     thread.worker.terminate().then(ended, ended);
   }
 }
 
 function post({ worker }: Thread, request: UsageRequest): void {
-  // The list: nothing is handed over, everything is copied.
+  // The empty list transfers nothing: all data is copied.
   worker.postMessage(request, []);
 }
 
@@ -225,6 +234,11 @@ function refused(
   return new KubeletError(kind, code ?? 'UsageFailed', `cannot measure ${path}: ${message}`);
 }
 
-function failed(kind: 'internal' | 'unavailable', path: string, why: string, cause?: unknown): KubeletError {
-  return new KubeletError(kind, 'UsageFailed', `cannot measure ${path}: ${why}`, { cause });
+function failed(
+  kind: 'internal' | 'unavailable',
+  path: string,
+  reason: string,
+  cause?: unknown,
+): KubeletError {
+  return new KubeletError(kind, 'UsageFailed', `cannot measure ${path}: ${reason}`, { cause });
 }

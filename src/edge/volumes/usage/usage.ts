@@ -1,25 +1,25 @@
-// How much a directory holds, and how much room its file system has. Upstream: pkg/volume/util/fs (DiskUsage, Info).
-// Invariants: no link is followed, no other file system entered; a file with several names counts once; entries are looked
-// at in slices, so that the event loop goes on, and a large tree is left to a thread of its own.
+// Measures the usage of a directory and the space of its file system. Upstream: pkg/volume/util/fs (DiskUsage, Info).
+// Invariants: no link is followed and no other file system entered; a hard-linked file counts once; entries are processed in
+// slices so that the event loop is not blocked; large trees are left to the usage thread.
 import { lstat, statfs } from 'node:fs/promises';
 import type { DiskUsage, FileSystemSpace } from '../../../api/ports/volume-host.ts';
 import { fromRaw, toRaw } from '../raw-names.ts';
 import { directorySlices } from './directory-slices.ts';
 import { isGone, UsageCount } from './usage-count.ts';
 
-/** Room for the name of an entry is left in what the kernel takes. */
-const longestPath = 1_024;
+/** Leaves room for the name of an entry within the kernel's limit. */
+const maxPathBytes = 1_024;
 
 export async function diskUsage(path: string, signal: AbortSignal): Promise<DiskUsage> {
   const counted = await smallDiskUsage(path, Number.POSITIVE_INFINITY, signal);
-  if (counted === undefined) throw new Error('the tree is too deep to be measured beside the event loop');
+  if (counted === undefined) throw new Error('the tree is too deep to be measured in the main thread');
   return counted;
 }
 
-/** Undefined when there are more entries than these, or the paths to them are too long: nothing is known then. */
+/** Undefined if the tree has more than maxEntries entries, or its paths are too long. */
 export async function smallDiskUsage(
   path: string,
-  mostEntries: number,
+  maxEntries: number,
   signal: AbortSignal,
 ): Promise<DiskUsage | undefined> {
   const root = await lstat(path, { bigint: true });
@@ -28,11 +28,11 @@ export async function smallDiskUsage(
   let entries = 0;
   for (let directory = directories.pop(); directory !== undefined; directory = directories.pop()) {
     const { path: at, size } = directory;
-    if (at.length > longestPath) return undefined;
+    if (at.length > maxPathBytes) return undefined;
     for await (const found of existing(directorySlices(fromRaw(at), Number(size)))) {
       signal.throwIfAborted();
       entries += found.length;
-      if (entries > mostEntries) return undefined;
+      if (entries > maxEntries) return undefined;
       const slice = found.map(({ name }) => `${at}/${name}`);
       const stats = await Promise.all(slice.map((each) => orGone(lstat(fromRaw(each), { bigint: true }))));
       for (const [index, stat] of stats.entries())
@@ -54,7 +54,7 @@ export async function fileSystemSpace(path: string): Promise<FileSystemSpace> {
   };
 }
 
-/** A directory that has gone has nothing in it. */
+/** Treats a removed directory as empty. */
 async function* existing<T>(slices: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     yield* slices;
@@ -63,9 +63,9 @@ async function* existing<T>(slices: AsyncGenerator<T>): AsyncGenerator<T> {
   }
 }
 
-async function orGone<T>(work: Promise<T>): Promise<T | undefined> {
+async function orGone<T>(call: Promise<T>): Promise<T | undefined> {
   try {
-    return await work;
+    return await call;
   } catch (err) {
     if (isGone(err)) return undefined;
     throw err;

@@ -1,7 +1,7 @@
-// How much a directory holds, counted without the event loop: for a thread of its own, where it is several times as fast. The
-// rules are those of usage.ts. Invariants: a step is short, so that several trees are counted in turn; the open descriptors are
-// few, however deep the tree is; every directory is reached through the one above it, so that no path is too long, and no link
-// that is swapped in is followed.
+// Measures the usage of a directory with synchronous calls, for the usage thread, where this is several times as fast. It follows
+// the rules of usage.ts. Invariants: each step is short, so that several trees take turns; the number of open descriptors is
+// bounded, however deep the tree is; every directory is reached through its parent, so that no path is too long and no link
+// swapped in concurrently is followed.
 import {
   type BigIntStats,
   closeSync,
@@ -20,41 +20,41 @@ import { isGone, UsageCount } from './usage-count.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-/** Of one step, and of one read of a directory. */
-const entriesAtOnce = 256;
-const mostOpen = 32;
-/** Names of directories that are still to be entered, in characters. No volume makes the thread keep more. */
-const mostRemembered = 64 * 1024 * 1024;
+/** Entries per step, and per read of a directory. */
+const entriesPerStep = 256;
+const maxOpen = 32;
+/** Memory bound for the names of pending directories, in characters. */
+const maxPendingChars = 64 * 1024 * 1024;
 
 interface Level {
   readonly dev: bigint;
   readonly ino: bigint;
   readonly subdirectories: RawName[];
-  /** Undefined while the walk is so far below that it was closed. */
+  /** Undefined while closed, because the walk is far below. */
   fd: number | undefined;
 }
 
-/** Yields after each step. Closes what it opened also when it is not finished, by return(). */
+/** Yields after each step. return() closes all descriptors of an unfinished walk. */
 export function* walkUsage(path: string): Generator<undefined, DiskUsage> {
   const root = lstatSync(path, { bigint: true });
   const count = new UsageCount(root);
   if (!root.isDirectory()) return count.total();
   const levels: Level[] = [];
-  let remembered = 0;
+  let pendingChars = 0;
   try {
     enter(levels, toRaw(path));
-    remembered += yield* countEntries(levels, count);
+    pendingChars += yield* countEntries(levels, count);
     for (let current = levels.at(-1); current !== undefined; current = levels.at(-1)) {
-      if (remembered > mostRemembered)
-        throw new KubeletError('invalid', 'TooManyDirectories', 'too many directories beside each other');
+      if (pendingChars > maxPendingChars)
+        throw new KubeletError('invalid', 'TooManyDirectories', 'too many sibling directories');
       const next = current.subdirectories.pop();
       if (next === undefined) {
         leave(levels);
         continue;
       }
-      remembered -= next.length;
+      pendingChars -= next.length;
       if (enter(levels, `/proc/self/fd/${current.fd}/${next}`))
-        remembered += yield* countEntries(levels, count);
+        pendingChars += yield* countEntries(levels, count);
     }
     return count.total();
   } finally {
@@ -62,21 +62,21 @@ export function* walkUsage(path: string): Generator<undefined, DiskUsage> {
   }
 }
 
-/** False when it is no directory any more. */
+/** False if the entry is no longer a directory. */
 function enter(levels: Level[], path: string): boolean {
   const fd = orGone(() => openSync(fromRaw(path), flags));
   if (fd === undefined) return false;
   const { dev, ino } = fstatSync(fd, { bigint: true });
   levels.push({ dev, ino, subdirectories: [], fd });
-  const tooMany = levels.at(-1 - mostOpen);
-  if (tooMany?.fd !== undefined) {
-    closeSync(tooMany.fd);
-    tooMany.fd = undefined;
+  const excess = levels.at(-1 - maxOpen);
+  if (excess?.fd !== undefined) {
+    closeSync(excess.fd);
+    excess.fd = undefined;
   }
   return true;
 }
 
-/** Back up: by `..`, and only to the directory from which this one was entered. */
+/** Returns to the parent by `..`, only if it is the directory from which this one was entered. */
 function leave(levels: Level[]): void {
   const child = levels.at(-1);
   const parent = levels.at(-2);
@@ -92,12 +92,12 @@ function leave(levels: Level[]): void {
   closeSync(child.fd);
 }
 
-/** Counts the entries of the deepest directory. How long the names of those are that are to be entered. */
+/** Counts the entries of the deepest directory. Returns the total length of the names of its subdirectories. */
 function* countEntries(levels: readonly Level[], count: UsageCount): Generator<undefined, number> {
   const level = levels.at(-1);
   if (level === undefined) return 0;
   const self = `/proc/self/fd/${level.fd}`;
-  const directory = orGone(() => opendirSync(self, { bufferSize: entriesAtOnce, encoding: rawEncoding }));
+  const directory = orGone(() => opendirSync(self, { bufferSize: entriesPerStep, encoding: rawEncoding }));
   if (directory === undefined) return 0;
   let length = 0;
   let entries = 0;
@@ -107,10 +107,10 @@ function* countEntries(levels: readonly Level[], count: UsageCount): Generator<u
       if (stat !== undefined && count.add(stat)) {
         level.subdirectories.push(name);
         length += name.length;
-        if (length > mostRemembered) break;
+        if (length > maxPendingChars) break;
       }
       entries++;
-      if (entries % entriesAtOnce === 0) yield;
+      if (entries % entriesPerStep === 0) yield;
     }
   } finally {
     directory.closeSync();
@@ -128,11 +128,11 @@ function lstatOrGone(path: string): BigIntStats | undefined {
   return orGone(() => lstatSync(fromRaw(path), { bigint: true }));
 }
 
-function orGone<T>(look: () => T): T | undefined {
+function orGone<T>(call: () => T): T | undefined {
   try {
-    return look();
+    return call();
   } catch (err) {
-    // A link in place of a directory: that one is gone as well.
+    // ELOOP: a link has replaced the directory.
     if (isGone(err) || errorCode(err) === 'ELOOP') return undefined;
     throw err;
   }
