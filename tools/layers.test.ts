@@ -294,3 +294,29 @@ describe('bans', () => {
     test(`allow: ${text}`, () => expect(faultsOf('src/pods/a.ts', text)).toEqual([]));
   }
 });
+
+describe('the composition root', () => {
+  const cases = [
+    ['a.changed.subscribe(() => b.poke());', 'a component declares its wake-ups in `wakes`'],
+    ['export const f = async () => { await g(); };', 'assemble/ waits for nothing'],
+    ['export const f = () => { let n = 0; return () => n; };', 'state belongs to a room'],
+    ['export const f = () => new Map();', 'state belongs to a room'],
+    ['export const f = () => new Channel();', 'state belongs to a room'],
+    ['for (const a of list) a.start();', 'a loop decides, and belongs to a room'],
+    ['export class A {}', 'a class belongs to a room'],
+    ["export const f = () => { throw new Error('no'); };", 'errors are raised in a room'],
+  ] as const;
+  for (const [text, what] of cases) {
+    test(`rejects ${text}`, () =>
+      expect(faultsOf('src/assemble/a.ts', `\n${text}`)).toEqual([`src/assemble/a.ts:2: ${what}`]));
+  }
+  test('obeys the bans of features', () =>
+    expect(faultsOf('src/assemble/a.ts', 'export const r = Math.random();')).toHaveLength(1));
+  test('may build components and choose between them', () =>
+    expect(
+      faultsOf(
+        'src/assemble/a.ts',
+        'export const f = (on: boolean) => (on ? [new Pleg({ onRelist: (s: number) => m.observe(s) })] : []);',
+      ),
+    ).toEqual([]));
+});

@@ -4,6 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
 import { findBans } from './layers-bans.ts';
+import { findCompositionBans } from './layers-composition.ts';
 import { findCycles } from './layers-cycles.ts';
 import { importsOf, type ModuleImport, parseModule } from './layers-parse.ts';
 import { findPathRemovals } from './layers-removal.ts';
@@ -75,7 +76,7 @@ function packageName(specifier: string): string {
 
 /** Deciders and loops. Their tests may do I/O, but must not wait or keep module state. */
 function isBanned(place: Place): boolean {
-  return place.layer === 'feature' || place.layer === 'api';
+  return place.layer === 'feature' || place.layer === 'api' || place.layer === 'assemble';
 }
 
 function externalImportFault(from: Place, what: ModuleImport): string | undefined {
@@ -136,6 +137,8 @@ export function checkLayers(files: readonly SourceFile[]): readonly string[] {
       for (const ban of findBans(module, { isTest: place.isTest }))
         faults.push(`${file.path}:${ban.line}: ${ban.what}`);
     }
+    if (place.layer === 'assemble' && !place.isTest)
+      for (const ban of findCompositionBans(module)) faults.push(`${file.path}:${ban.line}: ${ban.what}`);
     if (!place.isTest && place.layer !== 'test')
       for (const ban of findPathRemovals(module)) faults.push(`${file.path}:${ban.line}: ${ban.what}`);
   }

@@ -1,10 +1,9 @@
 // Admission of pods, and of the resizes of admitted pods.
 
-import { isDown } from '../api/pod/observed.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
-import { Admission, type AdmissionDeps } from '../pods/admission/admission.ts';
+import { Admission } from '../pods/admission/admission.ts';
 import { NodeView } from '../pods/admission/node-view.ts';
 import type { NodeBudget } from '../resources/allocatable/node-budget.ts';
 import type { Allocations } from '../resources/allocation/allocations.ts';
@@ -20,7 +19,6 @@ interface AdmissionRooms {
   readonly active: ActivePods;
   readonly budget: NodeBudget;
   readonly topology: TopologyManager;
-  readonly kill: AdmissionDeps['kill'];
   readonly metrics: KubeletMetrics;
   readonly events: EventSink;
 }
@@ -32,10 +30,10 @@ type AdmissionInput = Pick<
 
 export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms): Admission {
   const { config, edges, flags, gates, log, nodeName } = input;
-  const { active, budget, events, kill, metrics, stores, topology } = rooms;
+  const { active, budget, events, metrics, stores, topology } = rooms;
   return new Admission({
     active,
-    runs: (uid) => !isDown(stores.observed.get(uid)),
+    observed: stores.observed,
     node: new NodeView({
       ownNode: stores.ownNode,
       budget,
@@ -44,7 +42,7 @@ export function assembleAdmission(input: AdmissionInput, rooms: AdmissionRooms):
       labels: flags.nodeLabels,
       taints: config.registerWithTaints,
     }),
-    kill,
+    kills: stores.kills,
     exclusive: topology,
     podLevelResources: gates.PodLevelResources,
     report: { events, metrics, log: log.with({ component: 'admission' }) },

@@ -1,33 +1,27 @@
-// Plugs the secure port's certificate together.
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import { type CertificateHost, createServing } from '../certs/serving-certificate.ts';
-import type { FeatureGates } from '../config/gates/feature-gates.ts';
+// The secure port's certificate: from files, self-signed, or signed by the cluster.
+import { createServing } from '../certs/serving-certificate.ts';
 import { isSelfSigned } from '../config/load/load.ts';
-import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
-import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
 import type { OwnNode } from '../node/own-node.ts';
 import type { ClusterApi } from './cluster-api.ts';
+import type { AssembleInput } from './input.ts';
 
-interface ServingInput {
-  readonly config: KubeletConfiguration;
-  readonly flags: KubeletFlags;
-  readonly gates: FeatureGates;
-  readonly nodeName: string;
-  readonly machine: { readonly addresses: readonly string[] };
-  readonly host: CertificateHost;
-  /** Undefined on a node without an API server. */
+interface ServingRooms {
   readonly api: ClusterApi | undefined;
-  readonly ownNode: Pick<OwnNode, 'get' | 'changed'> | undefined;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly random: () => number;
-  readonly log: Logger;
+  readonly ownNode: OwnNode;
+  readonly metrics: KubeletMetrics;
 }
 
-export function assembleServing(input: ServingInput): ReturnType<typeof createServing> {
-  const { api, clock, config, flags, gates, host, log, machine, metrics, nodeName, ownNode, random } = input;
+type ServingInput = Pick<
+  AssembleInput,
+  'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'machine' | 'nodeName' | 'random'
+>;
+
+export function assembleServing(
+  input: ServingInput,
+  { api, metrics, ownNode }: ServingRooms,
+): ReturnType<typeof createServing> {
+  const { clock, config, edges, flags, gates, log, machine, nodeName, random } = input;
   return createServing({
     settings: {
       enabled: config.enableServer,
@@ -40,9 +34,9 @@ export function assembleServing(input: ServingInput): ReturnType<typeof createSe
       allowDnsOnly: gates.AllowDNSOnlyNodeCSR,
     },
     node: { name: nodeName, hostAddresses: machine.addresses, own: ownNode },
-    host,
+    host: edges.certs,
     connection: api,
-    metrics,
+    metrics: metrics.registry,
     clock,
     random,
     log: log.with({ component: 'certs' }),

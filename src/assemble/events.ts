@@ -1,23 +1,17 @@
-// The room of the events about pods and the node.
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log/log.ts';
-import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
+// Events about pods and the node.
+import { eventPost } from '../edge/apiserver/resource-clients.ts';
 import { EventRecorder } from '../events/event-recorder.ts';
-import type { EventPost } from '../events/event-sender.ts';
+import type { ClusterApi } from './cluster-api.ts';
+import type { AssembleInput } from './input.ts';
 
-interface EventsInput {
-  /** Undefined on a standalone node: events are logged and kept in memory, not sent. */
-  readonly post: EventPost | undefined;
-  readonly config: Pick<KubeletConfiguration, 'eventRecordQPS' | 'eventBurst'>;
-  readonly nodeName: string;
-  readonly random: () => number;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
-
-export function assembleEvents({ clock, config, log, nodeName, post, random }: EventsInput): EventRecorder {
+/** Without an API server, events are logged and kept in memory, not sent. */
+export function assembleEvents(
+  input: Pick<AssembleInput, 'clock' | 'config' | 'log' | 'nodeName' | 'random'>,
+  { api }: { readonly api: ClusterApi | undefined },
+): EventRecorder {
+  const { clock, config, log, nodeName, random } = input;
   return new EventRecorder({
-    post,
+    post: api && eventPost(api.client),
     nodeName,
     rate: { qps: config.eventRecordQPS, burst: config.eventBurst },
     clock,

@@ -1,72 +1,50 @@
 // The handlers of the route table, each over the stores and edges that it reads.
-import type { Clock } from '../base/clock.ts';
-import type { Logger, Verbosity } from '../base/log/log.ts';
-import type { ParsedArgs } from '../config/command-line/parse-args.ts';
 import { redactArguments } from '../config/command-line/redact-arguments.ts';
 import { maskedConfiguration } from '../config/configz.ts';
 import { renderFlagz } from '../config/flagz.ts';
-import type { FeatureGates } from '../config/gates/feature-gates.ts';
-import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
-import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { emulationVersion, kubeletVersion } from '../config/version.ts';
-import type { LogDirectoryOptions } from '../edge/logs/log-directory.ts';
 import { containerLogsDirectory } from '../runtime/paths.ts';
 import type { HealthCheck } from '../server/health.ts';
-import { type LogHandlersDeps, type LogHost, logHandlers } from '../server/logs/log-handlers.ts';
+import { logHandlers } from '../server/logs/log-handlers.ts';
 import { metricsHandler } from '../server/metrics-handlers.ts';
 import type { CheckpointDeps } from '../server/node/checkpoint.ts';
 import { HealthSlis } from '../server/node/health-slis.ts';
 import { nodeHandlers } from '../server/node/node-handlers.ts';
-import type { Profiler } from '../server/node/profiles.ts';
-import type { SystemLogsDeps } from '../server/node/system-logs.ts';
 import type { RouteHandlers } from '../server/routes.ts';
-import { type StateHandlersDeps, stateHandlers } from '../server/state-handlers.ts';
+import { stateHandlers } from '../server/state-handlers.ts';
 import { type StreamDeps, streamHandlers } from '../server/streams/stream-handlers.ts';
+import type { AssembleInput } from './input.ts';
+import type { SharedStores } from './stores.ts';
 
-interface HandlersInput {
-  readonly config: KubeletConfiguration;
-  readonly flags: KubeletFlags;
-  readonly gates: FeatureGates;
-  readonly args: ParsedArgs;
-  readonly edges: {
-    readonly logs: LogHost;
-    readonly systemLogs: {
-      readonly files: (options: LogDirectoryOptions) => SystemLogsDeps['files'];
-      readonly journal: SystemLogsDeps['journal'];
-    };
-    readonly profiler: Profiler;
-    readonly nodeVersion: string;
-  };
-  readonly stores: {
-    readonly desired: StateHandlersDeps['stores']['desired'] & StreamDeps['desired'];
-    readonly statuses: StateHandlersDeps['stores']['statuses'];
-    readonly observed: StateHandlersDeps['stores']['observed'] & LogHandlersDeps['observed'];
-  };
+interface HandlersRooms {
+  readonly stores: SharedStores;
   readonly cri: StreamDeps['cri'] & CheckpointDeps['cri'];
   readonly checks: readonly HealthCheck[];
-  readonly explain: () => unknown;
+  readonly explainer: { explain(): unknown };
   readonly probeMetrics: { render(): string };
   /** The handlers of the stats summary and of /metrics. */
   readonly stats: RouteHandlers;
-  readonly verbosity: Verbosity | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
-export function routeHandlers(input: HandlersInput): RouteHandlers {
-  const { args, checks, clock, config, cri, edges, explain, flags, gates, log, stats, stores, verbosity } =
-    input;
+type HandlersInput = Pick<
+  AssembleInput,
+  'args' | 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'verbosity'
+>;
+
+export function routeHandlers(input: HandlersInput, rooms: HandlersRooms): RouteHandlers {
+  const { args, clock, config, edges, flags, gates, log, verbosity } = input;
+  const { checks, cri, explainer, probeMetrics, stats, stores } = rooms;
   const { desired, observed, statuses } = stores;
   return {
     ...stateHandlers({
       stores: { desired, statuses, observed },
       checks,
       slis: new HealthSlis(),
-      explain,
+      explain: () => explainer.explain(),
       configz: () => ({ kubeletconfig: maskedConfiguration(config) }),
       flagz: () => renderFlagz(args),
     }),
-    probeMetrics: metricsHandler(() => input.probeMetrics.render()),
+    probeMetrics: metricsHandler(() => probeMetrics.render()),
     ...stats,
     ...streamHandlers({ desired, cri }),
     ...logHandlers({

@@ -2,47 +2,21 @@
 import type { CriImages } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { PodObjects } from '../api/ports/pod-objects.ts';
-import type { Clock } from '../base/clock.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log/log.ts';
-import type { FeatureGates } from '../config/gates/feature-gates.ts';
-import type { CredentialProviders } from '../config/load/credential-providers.ts';
-import type { KubeletConfiguration } from '../config/table/kubelet-configuration.ts';
-import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import { CredentialFinder } from '../images/credentials/find-credentials.ts';
 import { NodeDockerConfig } from '../images/credentials/node-docker-config.ts';
-import {
-  type PluginPrograms,
-  pluginProviders,
-  programChecks,
-} from '../images/credentials/plugin-providers.ts';
+import { pluginProviders, programChecks } from '../images/credentials/plugin-providers.ts';
 import { ImageManager } from '../images/image-manager.ts';
-import { pullHistory, type RecordFiles } from '../images/records/pull-history.ts';
+import { pullHistory } from '../images/records/pull-history.ts';
 import { pullLimits, SharedPulls } from '../images/shared-pulls.ts';
 import type { ImageMetrics } from '../metrics/image-metrics.ts';
+import type { AssembleInput } from './input.ts';
 
-/** What pulls need of the machine besides the runtime. */
-export interface ImageHost {
-  /** Small files that are replaced atomically. */
-  readonly records: RecordFiles;
-  readonly programs: (directory: string) => PluginPrograms;
-  readonly workingDirectory: string;
-  /** The kubelet's home directory; empty if it has none. */
-  readonly home: string;
-}
-
-interface ImagesInput {
-  readonly config: KubeletConfiguration;
-  readonly flags: KubeletFlags;
-  readonly gates: FeatureGates;
-  readonly providers: CredentialProviders | undefined;
+interface ImagesRooms {
   readonly cri: Pick<CriImages, 'imageStatus' | 'pullImage' | 'listImages'>;
-  readonly host: ImageHost;
   readonly objects: PodObjects;
   readonly events: EventSink;
   readonly metrics: ImageMetrics;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 interface Images {
@@ -50,9 +24,16 @@ interface Images {
   readonly components: readonly Component[];
 }
 
-export function assembleImages(input: ImagesInput): Images {
-  const { clock, config, cri, events, flags, gates, host, metrics, objects, providers } = input;
+export function assembleImages(
+  input: Pick<
+    AssembleInput,
+    'clock' | 'config' | 'credentialProviders' | 'edges' | 'flags' | 'gates' | 'log'
+  >,
+  { cri, events, metrics, objects }: ImagesRooms,
+): Images {
+  const { clock, config, credentialProviders: providers, flags, gates } = input;
   const { rootDir } = flags;
+  const host = input.edges.imageHost;
   const log = input.log.with({ component: 'images' });
   const programs = host.programs(flags.imageCredentialProviderBinDir);
   const plugins = pluginProviders({

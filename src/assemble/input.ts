@@ -14,6 +14,8 @@ import type { KubeletConfiguration } from '../config/table/kubelet-configuration
 import type { KubeletFlags } from '../config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../edge/machine/machine.ts';
 import type { RealEdges } from '../edge/real-edges.ts';
+import type { PluginPrograms } from '../images/credentials/plugin-providers.ts';
+import type { RecordFiles } from '../images/records/pull-history.ts';
 import type { LoopDelaySource } from '../metrics/loop-delay-metrics.ts';
 import type { ProcessFiguresSource } from '../metrics/process-metrics.ts';
 import type { NodeHost } from '../node/gather-node-facts.ts';
@@ -24,7 +26,16 @@ import type { ManifestFiles } from '../sources/file-source.ts';
 import type { DecodeInWorker } from '../sources/make-pods.ts';
 import type { StatsDeps } from '../stats/stats.ts';
 import type { OpenCluster } from './cluster-api.ts';
-import type { ImageHost } from './images.ts';
+
+/** What pulls need of the machine besides the runtime. */
+interface ImageHost {
+  /** Small files that are replaced atomically. */
+  readonly records: RecordFiles;
+  readonly programs: (directory: string) => PluginPrograms;
+  readonly workingDirectory: string;
+  /** The kubelet's home directory; empty if it has none. */
+  readonly home: string;
+}
 
 /** What statistics read of the machine. */
 export interface StatsEdge {

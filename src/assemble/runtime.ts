@@ -1,38 +1,38 @@
 // Plugs the CRI, the node and the inputs of pods into PodRuntime.
-import type { ResourceList } from '../api/k8s/types.ts';
 import type { PodActivity } from '../api/ports/pod-activity.ts';
 import { InFlight } from '../base/in-flight.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
+import { timedImages } from '../metrics/timed-calls.ts';
+import type { HostIps } from '../node/host-ips.ts';
+import type { NodeBudget } from '../resources/allocatable/node-budget.ts';
+import type { Allocations } from '../resources/allocation/allocations.ts';
+import { actuatedResizes } from '../resources/allocation/resize-views.ts';
 import type { PodCgroups } from '../resources/cgroups/pod-cgroups.ts';
 import { UnfinishedHooks } from '../runtime/container/unfinished-hooks.ts';
 import { CrashBackoff, crashLimits } from '../runtime/decide/crash-backoff.ts';
 import { PodRuntime } from '../runtime/pod-runtime.ts';
-import type {
-  ContainerRecords,
-  PodInputs,
-  PodRuntimeDeps,
-  RuntimePolicy,
-  RuntimeReports,
-} from '../runtime/runtime-deps.ts';
+import type { PodInputs, PodRuntimeDeps, RuntimeReports } from '../runtime/runtime-deps.ts';
 import { podConfigSettings } from '../runtime/sandbox/pod-config-settings.ts';
 import { UserNamespaces } from '../runtime/sandbox/user-namespaces.ts';
 import { startSlots } from '../runtime/start-slots.ts';
 import { garbagePolicy } from '../runtime/stop/garbage.ts';
 import { RefusedRemovals } from '../runtime/stop/refused-removals.ts';
 import type { AssembleInput } from './input.ts';
+import type { SharedStores } from './stores.ts';
 
-interface RuntimeInput
-  extends Pick<AssembleInput, 'capacity' | 'config' | 'flags' | 'gates' | 'machine'>,
-    Pick<PodRuntimeDeps, 'cri' | 'clock'>,
-    Pick<PodInputs, 'images' | 'objects' | 'volumes'>,
-    Pick<ContainerRecords, 'resizes'>,
-    Pick<RuntimePolicy, 'observed' | 'probes'>,
-    RuntimeReports {
-  readonly edges: Pick<AssembleInput['edges'], 'files' | 'hookHttp' | 'idRange'>;
-  /** Undefined: pods have no cgroups of their own. */
+interface RuntimeRooms {
+  readonly cri: PodRuntimeDeps['cri'];
+  readonly images: PodInputs['images'];
+  readonly objects: PodInputs['objects'];
+  readonly volumes: PodInputs['volumes'];
+  readonly stores: SharedStores;
+  readonly allocations: Allocations;
+  /** Undefined if pods have no cgroups of their own. */
   readonly cgroups: PodCgroups | undefined;
-  readonly allocatable: () => ResourceList;
-  readonly mostMemoryBytes: () => bigint;
-  readonly hostIps: () => readonly string[];
+  readonly budget: NodeBudget;
+  readonly hostIps: HostIps;
+  readonly metrics: KubeletMetrics;
+  readonly events: RuntimeReports['events'];
 }
 
 interface RuntimeRoom {
@@ -42,8 +42,17 @@ interface RuntimeRoom {
   readonly unfinishedHooks: UnfinishedHooks;
 }
 
-export function assembleRuntime(input: RuntimeInput): RuntimeRoom {
-  const { allocatable, cgroups, clock, config, cri, edges, flags, gates, hostIps, log, machine } = input;
+export function assembleRuntime(
+  input: Pick<
+    AssembleInput,
+    'capacity' | 'clock' | 'config' | 'edges' | 'flags' | 'gates' | 'log' | 'machine'
+  >,
+  rooms: RuntimeRooms,
+): RuntimeRoom {
+  const { capacity, clock, config, edges, flags, gates, machine } = input;
+  const { allocations, budget, cgroups, cri, events, hostIps, images, metrics, objects, stores, volumes } =
+    rooms;
+  const log = input.log.with({ component: 'runtime' });
   const hooks = new InFlight<PodActivity>();
   const unfinishedHooks = new UnfinishedHooks({ files: edges.files, rootDir: flags.rootDir, log });
   const userNamespaces = new UserNamespaces({
@@ -60,29 +69,29 @@ export function assembleRuntime(input: RuntimeInput): RuntimeRoom {
     flags,
     machine,
     gates,
-    hostIps,
-    allocatable,
-    mostMemoryBytes: input.mostMemoryBytes,
+    hostIps: () => hostIps.current(),
+    allocatable: () => budget.allocatableList(),
+    mostMemoryBytes: () => budget.mostMemoryBytes(),
     cgroups,
   });
   const runtime = new PodRuntime({
     cri,
-    node: { settings, files: edges.files, cgroups, startSlots: startSlots(clock, input.capacity.cpus) },
-    inputs: { images: input.images, objects: input.objects, volumes: input.volumes, userNamespaces },
+    node: { settings, files: edges.files, cgroups, startSlots: startSlots(clock, capacity.cpus) },
+    inputs: { images: timedImages(images, metrics.podStarts), objects, volumes, userNamespaces },
     records: {
       crashBackoff: new CrashBackoff(clock, crashLimits(config.crashLoopBackOff, gates)),
       refusedRemovals: new RefusedRemovals({ clock, log }),
       unfinishedHooks,
-      resizes: input.resizes,
+      resizes: gates.InPlacePodVerticalScaling ? actuatedResizes(allocations, metrics.resizes) : undefined,
     },
     policy: {
-      probes: input.probes,
+      probes: stores.probeResults,
       containerRestartRules: gates.ContainerRestartRules,
       garbage: garbagePolicy(flags),
-      observed: input.observed,
+      observed: stores.observed,
     },
     hooks: { http: edges.hookHttp, running: hooks },
-    report: { events: input.events, starts: input.starts, log },
+    report: { events, starts: metrics.starts, log },
     clock,
   });
   return { runtime, hooks, unfinishedHooks };

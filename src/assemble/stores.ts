@@ -6,7 +6,9 @@ import { DesiredPods } from '../pods/desired-pods.ts';
 import { sourceNames } from '../pods/source-names.ts';
 import { ProbeResults } from '../probes/probe-results.ts';
 import { PodStatuses } from '../status/pod-statuses.ts';
+import { PodKills } from '../workers/pod-kills.ts';
 import { PodLifecycles } from '../workers/pod-lifecycles.ts';
+import { PodsInSync } from '../workers/pods-in-sync.ts';
 import type { AssembleInput } from './input.ts';
 
 export interface SharedStores {
@@ -15,6 +17,8 @@ export interface SharedStores {
   readonly lifecycles: PodLifecycles;
   readonly statuses: PodStatuses;
   readonly probeResults: ProbeResults;
+  readonly kills: PodKills;
+  readonly inSync: PodsInSync;
   /** The next two stay empty on a standalone node. */
   readonly apiPods: ApiPods;
   readonly ownNode: OwnNode;
@@ -27,6 +31,8 @@ export function createStores({ cluster, config }: Pick<AssembleInput, 'cluster' 
     lifecycles: new PodLifecycles(),
     statuses: new PodStatuses(),
     probeResults: new ProbeResults(),
+    kills: new PodKills(),
+    inSync: new PodsInSync(),
     apiPods: new ApiPods(),
     ownNode: new OwnNode(),
   };

@@ -1,62 +1,69 @@
-// Plugs the stores, PLEG and the runtime into the pod workers and into the housekeeping.
+// The pod workers, and the housekeeping that finds leftovers of pods for them.
+import type { EventSink } from '../api/ports/events.ts';
 import type { Component } from '../base/component.ts';
-import type { Logger } from '../base/log/log.ts';
-import type { WorkMetrics } from '../metrics/work-metrics.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
+import type { Pleg } from '../pleg/pleg.ts';
+import type { Admission } from '../pods/admission/admission.ts';
+import { rejectPod } from '../pods/pod-rejection.ts';
+import type { PodResizes } from '../resources/allocation/pod-resizes.ts';
 import type { PodRuntime } from '../runtime/pod-runtime.ts';
 import { Housekeeping } from '../workers/housekeeping.ts';
-import type { OrphanViews } from '../workers/orphaned-pod.ts';
+import { MemoryTrimmer } from '../workers/memory-trimmer.ts';
 import { PodWorkers } from '../workers/pod-workers.ts';
-import type { PodWorkersDeps, WorkerReports, WorkerStores } from '../workers/worker-deps.ts';
+import type { WorkerStores } from '../workers/worker-deps.ts';
+import type { AssembleInput } from './input.ts';
+import type { SharedStores } from './stores.ts';
 
-interface WorkersInput
-  extends Pick<PodWorkersDeps, 'policy' | 'resizes' | 'clock'>,
-    WorkerStores,
-    Pick<WorkerReports, 'events'> {
-  readonly pleg: PodWorkersDeps['pleg'] & OrphanViews['pleg'];
-  readonly metrics: WorkMetrics;
+interface WorkersRooms {
+  readonly stores: SharedStores;
+  /** Desired pods with the resources they were allocated. */
+  readonly allocated: WorkerStores['desired'];
+  readonly unfinishedHooks: WorkerStores['unfinishedHooks'];
+  readonly volumes: WorkerStores['volumes'];
+  readonly pleg: Pleg;
   readonly runtime: PodRuntime;
-  readonly syncFrequencyMs: number;
-  readonly log: (component: string) => Logger;
+  readonly admission: Admission;
+  readonly resizes: PodResizes | undefined;
+  readonly metrics: KubeletMetrics;
+  readonly events: EventSink;
 }
 
 /** Between two sweeps for orphaned pods. */
 const housekeepingMs = 30_000;
 
-export function assembleWorkers(input: WorkersInput): {
-  readonly workers: PodWorkers;
-  readonly components: readonly Component[];
-} {
-  const {
-    clock,
-    desired,
-    lifecycles,
-    log,
-    metrics,
-    observed,
-    pleg,
-    probes,
-    runtime,
-    unfinishedHooks,
-    volumes,
-  } = input;
+/** In the order in which they are started. */
+export function assembleWorkers(
+  input: Pick<AssembleInput, 'clock' | 'config' | 'edges' | 'gates' | 'log' | 'machine'>,
+  rooms: WorkersRooms,
+): readonly Component[] {
+  const { clock, config, edges, gates, log, machine } = input;
+  const { admission, allocated, events, pleg, resizes, runtime, unfinishedHooks, volumes } = rooms;
+  const { kills, inSync, lifecycles, observed, probeResults: probes } = rooms.stores;
+  const metrics = rooms.metrics.work;
+  const { allowedUnsafeSysctls } = config;
+  const { appArmor = false, kernelRelease = '' } = machine;
   const workers = new PodWorkers({
-    stores: { desired, observed, lifecycles, probes, unfinishedHooks, volumes },
+    stores: { desired: allocated, observed, lifecycles, probes, unfinishedHooks, volumes, kills, inSync },
     pleg,
     runtime,
-    policy: input.policy,
-    resizes: input.resizes,
-    report: { events: input.events, metrics, log: log('workers') },
-    settings: { syncFrequencyMs: input.syncFrequencyMs },
+    policy: {
+      refusePod: (pod) => rejectPod(pod, { gates, allowedUnsafeSysctls, appArmor, kernelRelease }),
+      admit: (pod, signal) => admission.admit(pod, signal),
+    },
+    resizes,
+    report: { events, metrics, log: log.with({ component: 'workers' }) },
+    settings: { syncFrequencyMs: config.syncFrequency.ms },
     clock,
   });
   const housekeeping = new Housekeeping({
-    views: { desired, observed, pleg, lifecycles, workers },
+    views: { desired: allocated, observed, pleg, lifecycles, workers },
     workers,
     disk: runtime,
     metrics,
     clock,
-    log: log('housekeeping'),
+    log: log.with({ component: 'housekeeping' }),
     everyMs: housekeepingMs,
   });
-  return { workers, components: [workers, housekeeping] };
+  const trimmer = new MemoryTrimmer({ desired: allocated, trim: edges.giveBackMemory, clock });
+  return [workers, housekeeping, trimmer];
 }

@@ -1,7 +1,6 @@
 // Plugs the edges into the start-up steps: what start-up needs of the process, the machine and the runtime.
 import { networkInterfaces } from 'node:os';
 import type { OpenCluster } from '../assemble/cluster-api.ts';
-import { loadCluster } from '../assemble/open-cluster.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import type { RunOutcome } from '../config/command-line/load-command-line.ts';
@@ -16,6 +15,7 @@ import { setOpenFiles } from '../edge/machine/open-files.ts';
 import { shareMount } from '../edge/mount/shared-mount.ts';
 import { containerLogsDirectory } from '../runtime/paths.ts';
 import type { StartupHost, StartupSettings } from '../startup/startup-steps.ts';
+import { loadCluster } from './open-cluster.ts';
 
 const runtimeConfigTimeoutMs = 5_000;
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FakeCri } from '../../test/fake-cri/fake-cri.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { asPodUid } from '../api/pod/pod-ref.ts';
+import { Channel } from '../base/channel.ts';
 import { Aborted, KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { ObservedPods } from './observed-pods.ts';
@@ -37,7 +38,8 @@ describe('Pleg', () => {
       clock,
       log: { ...silentLogger, error: note, info: note, warn: note },
       settings: { relistMs: 1_000, callTimeoutMs: 5_000 },
-      isBeingSynced: (uid) => syncing.has(uid),
+      inSync: syncing,
+      connectionChanged: new Channel(),
     });
     observed.changed.subscribe((uid) => announced.push(uid));
     pleg.answered.subscribe(() => announced.push('answered'));

@@ -5,9 +5,9 @@ import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { ObservedPod } from '../api/pod/observed.ts';
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import { withDeadline } from '../base/abort/deadline.ts';
-import { Channel } from '../base/channel.ts';
+import { Channel, type Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
-import type { Component } from '../base/component.ts';
+import { type Component, on } from '../base/component.ts';
 import { describeError, isKind } from '../base/errors.ts';
 import { KeyedQueue } from '../base/keyed-queue.ts';
 import type { Logger } from '../base/log/log.ts';
@@ -15,8 +15,10 @@ import { type InspectOptions, type InspectRuntime, inspectPod } from './inspect-
 import { groupByPod, matchesList } from './observe.ts';
 import type { ObservedPods } from './observed-pods.ts';
 
-interface PlegDeps {
+export interface PlegDeps {
   readonly runtime: InspectRuntime & Pick<CriRuntime, 'version'>;
+  /** The connection to the runtime was opened or lost. */
+  readonly connectionChanged: Subscribable<boolean>;
   /** What the node knows of containers beside the runtime; undefined: the runtime's answers alone. */
   readonly node?: Pick<InspectOptions, 'files' | 'wasOomKilled'> | undefined;
   readonly observed: ObservedPods;
@@ -27,8 +29,8 @@ interface PlegDeps {
     /** Deadline of one list or one inspection; it is retried after that. */
     readonly callTimeoutMs: number;
   };
-  /** Whether the pod's worker is running; it has the pod inspected when it is done. */
-  readonly isBeingSynced?: (uid: PodUid) => boolean;
+  /** The pods whose worker is running: it has its pod inspected when it is done. */
+  readonly inSync: { has(uid: PodUid): boolean };
   /** Called with the duration of each successful relist. */
   readonly onRelist?: (seconds: number) => void;
 }
@@ -90,6 +92,14 @@ export class Pleg implements Component {
     });
   }
 
+  get wakes() {
+    return [
+      on(this.#deps.connectionChanged, (isUp) => {
+        if (isUp) this.pokeRelist();
+      }),
+    ];
+  }
+
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     this.#queue.start();
     return { stopped: this.#run(signal) };
@@ -119,7 +129,7 @@ export class Pleg implements Component {
 
   #isStarting(uid: PodUid): boolean {
     const isNew = this.#health.everAnswered && this.#deps.observed.get(uid) === undefined;
-    return isNew && !this.#uninspected.has(uid) && this.#deps.isBeingSynced?.(uid) === true;
+    return isNew && !this.#uninspected.has(uid) && this.#deps.inSync.has(uid);
   }
 
   /** Relists at once: the runtime may have recovered. */

@@ -34,7 +34,7 @@ function scene(...streams: Stream[]): {
         return stream(options.signal);
       },
     },
-    poke: (uid) => poked.push(uid),
+    pleg: { poke: (uid) => void poked.push(uid) },
     clock,
     log: { ...silentLogger, warn: (message) => void warned.push(message) },
   });

@@ -11,9 +11,10 @@ import type { Component } from '../base/component.ts';
 import { isKind } from '../base/errors.ts';
 import type { Logger } from '../base/log/log.ts';
 
-interface RuntimeEventsDeps {
+export interface RuntimeEventsDeps {
   readonly runtime: Pick<CriRuntime, 'getContainerEvents'>;
-  readonly poke: (uid: PodUid) => void;
+  /** Gets the pod of each event. */
+  readonly pleg: { poke(uid: PodUid): void };
   readonly metrics?: {
     streamOpened(): void;
     streamBroke(): void;
@@ -50,7 +51,7 @@ export class RuntimeEvents implements Component {
           isStreaming = true;
           this.#deps.metrics?.eventReceived(Number(event.createdAt / 1_000_000n));
           const uid = podOfEvent(event);
-          if (uid !== undefined) this.#deps.poke(uid);
+          if (uid !== undefined) this.#deps.pleg.poke(uid);
         }
       } catch (err) {
         if (signal.aborted) return;

@@ -23,7 +23,7 @@ import type { RefusedRemovals } from './stop/refused-removals.ts';
 /** An image that is present on the node: its reference in the runtime, and its user. */
 export type FoundImage = ImageUser & { readonly ref: string };
 
-export interface RuntimeImages {
+interface RuntimeImages {
   /** `requester`: the pod that gets the event of a failure, and the container whose pull policy applies. */
   find(
     image: string,

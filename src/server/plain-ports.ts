@@ -9,7 +9,7 @@ import { route } from './router.ts';
 import type { RouteHandlers } from './routes.ts';
 import { healthHandler, readOnlyRoutes } from './state-handlers.ts';
 
-export interface PlainPortsDeps {
+interface PlainPortsDeps {
   /** 0 closes a port. */
   readonly config: {
     readonly healthzBindAddress: string;

@@ -13,7 +13,7 @@ export function healthHandler(checks: readonly HealthCheck[]): HttpHandler {
   return route(routesOf(readOnlySettings, healthHandlers(checks)));
 }
 
-export interface StateHandlersDeps {
+interface StateHandlersDeps {
   readonly stores: {
     readonly desired: ListedPods;
     readonly statuses: ListedStatuses;

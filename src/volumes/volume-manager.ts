@@ -148,6 +148,14 @@ export class VolumeManager implements Component, PodVolumes {
     };
   }
 
+  /**
+   * The unique names of the attachable volumes in use, for the node's status. Undefined until every source has reported: volumes
+   * that an earlier process mounted are known only then.
+   */
+  reportedInUse(desired: { sourcesReady(): boolean }): readonly string[] | undefined {
+    return desired.sourcesReady() ? this.inUse() : undefined;
+  }
+
   /** The attached volumes that are wanted or mounted here, for status.volumesInUse of the node. Sorted. */
   inUse(): readonly string[] {
     const { mounts, operations } = this.#deps;

@@ -7,9 +7,9 @@ const uid = asPodUid('u');
 test('keeps the first reason and the shortest grace period, and settles every caller once', async () => {
   const kills = new PodKills();
   const pending = [
-    kills.add(uid, { reason: 'A', message: 'a' }),
-    kills.add(uid, { reason: 'B', message: 'b', graceSeconds: 5 }),
-    kills.add(uid, { reason: 'C', message: 'c', graceSeconds: 9 }),
+    kills.kill(uid, { reason: 'A', message: 'a' }),
+    kills.kill(uid, { reason: 'B', message: 'b', graceSeconds: 5 }),
+    kills.kill(uid, { reason: 'C', message: 'c', graceSeconds: 9 }),
   ];
   expect(kills.get(uid)).toEqual({ reason: 'A', message: 'a', graceSeconds: 5 });
   kills.settle(uid);
@@ -20,7 +20,7 @@ test('keeps the first reason and the shortest grace period, and settles every ca
 
 test('rejects the callers when the kubelet stops', async () => {
   const kills = new PodKills();
-  const pending = kills.add(uid, { reason: 'A', message: 'a' });
+  const pending = kills.kill(uid, { reason: 'A', message: 'a' });
   kills.rejectAll(new Error('stopping'));
   await expect(pending).rejects.toThrow('stopping');
 });

@@ -1,27 +1,37 @@
 // Kills requested by other components of the kubelet, with their callers. Upstream: killPodNow in pkg/kubelet/pod_workers.go.
-// Invariants: the first reason stays; the shortest requested grace period applies; every caller is settled exactly once.
+// A store that any component may add to; only the workers settle its entries. Invariants: the first reason stays; the shortest requested grace period applies; every caller is settled exactly once.
 
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
+import { Channel } from '../base/channel.ts';
+import type { Store } from '../base/store.ts';
 
 interface Entry {
   kill: PodKill;
   readonly waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[];
 }
 
-export class PodKills {
+export class PodKills implements Store {
+  readonly storeName = 'PodKills';
+  readonly writer = 'admission (requests), pod-workers (outcomes)';
+  readonly changed = new Channel<PodUid>();
   readonly #entries = new Map<PodUid, Entry>();
 
   get(uid: PodUid): PodKill | undefined {
     return this.#entries.get(uid)?.kill;
   }
 
-  /** Resolves when nothing of the pod runs. */
-  add(uid: PodUid, kill: PodKill): Promise<void> {
+  /**
+   * Terminates a pod that its source still has. Its phase becomes Failed with this reason and message, and this process does not
+   * start it again. Resolves when nothing of the pod runs; at once when there is no such pod.
+   */
+  kill(uid: PodUid, kill: PodKill): Promise<void> {
     const entry = this.#entries.get(uid) ?? { kill, waiting: [] };
     entry.kill = withShorterGrace(entry.kill, kill);
     this.#entries.set(uid, entry);
-    return new Promise((resolve, reject) => entry.waiting.push({ resolve, reject }));
+    const terminated = new Promise<void>((resolve, reject) => entry.waiting.push({ resolve, reject }));
+    this.changed.push(uid);
+    return terminated;
   }
 
   /** Nothing of the pod runs any more. */

@@ -11,8 +11,10 @@ import { Channel } from '../base/channel.ts';
 import { startComponent } from '../base/component.ts';
 import { KubeletError } from '../base/errors.ts';
 import { silentLogger } from '../base/log/log.ts';
+import { PodKills } from './pod-kills.ts';
 import { PodLifecycles } from './pod-lifecycles.ts';
 import { PodWorkers } from './pod-workers.ts';
+import { PodsInSync } from './pods-in-sync.ts';
 import type { DesiredPod } from './worker-deps.ts';
 
 const uid = asPodUid('uid-p');
@@ -21,6 +23,7 @@ const down = anObservedPod({ sandboxes: [aSandbox({ ready: false })], containers
 class Scene {
   readonly clock = new FakeClock();
   readonly lifecycles = new PodLifecycles();
+  readonly kills = new PodKills();
   readonly done: string[] = [];
   readonly events: EventText[] = [];
   readonly rejections: string[] = [];
@@ -58,6 +61,8 @@ class Scene {
           changed: this.inspected,
         },
         lifecycles: this.lifecycles,
+        kills: this.kills,
+        inSync: new PodsInSync(),
         probes: noProbeResults,
         unfinishedHooks: { changed: new Channel<PodUid>() },
         volumes: { wake: new Channel<PodUid>() },
@@ -291,7 +296,7 @@ test('kills a pod that waits for admission, even from the admission of another p
   it.admit = async (pod) => {
     if (pod.metadata?.name !== 'first') return undefined;
     await it.clock.sleep(1_000);
-    await it.workers?.kill(asPodUid('uid-second'), { reason: 'Preempting', message: 'p' });
+    await it.kills.kill(asPodUid('uid-second'), { reason: 'Preempting', message: 'p' });
     return undefined;
   };
   await it.start();

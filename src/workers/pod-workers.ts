@@ -11,7 +11,6 @@ import { KeyedQueue } from '../base/keyed-queue.ts';
 import { activeMsLeft, deadlineExceeded } from './active-deadline.ts';
 import { findSameNamePod } from './find-same-name-pod.ts';
 import type { Leftover } from './housekeeping.ts';
-import { PodKills } from './pod-kills.ts';
 import { nameOf, PodSteps } from './pod-steps.ts';
 import { computeTransition, type Transition } from './transition.ts';
 import type { DesiredPod, PodWorkersDeps } from './worker-deps.ts';
@@ -39,12 +38,11 @@ export class PodWorkers implements Component {
   readonly #queue: KeyedQueue<PodUid>;
   readonly #records: WorkerRecords;
   readonly #steps: PodSteps;
-  readonly #kills = new PodKills();
   /** What orphaned pods left on the node, until its removal is done. */
   readonly #leftovers = new Map<PodUid, Leftover>();
 
   constructor(deps: PodWorkersDeps) {
-    const { desired, observed, probes, unfinishedHooks, volumes } = deps.stores;
+    const { desired, inSync, kills, observed, probes, unfinishedHooks, volumes } = deps.stores;
     this.#deps = deps;
     this.wakes = [
       on(desired.changed, (uid) => this.#supersede(uid)),
@@ -54,12 +52,13 @@ export class PodWorkers implements Component {
       on(probes.changed, (uid) => this.poke(uid)),
       on(unfinishedHooks.changed, (uid) => this.poke(uid)),
       on(volumes.wake, (uid) => this.poke(uid)),
+      on(kills.changed, (uid) => this.#killRequested(uid)),
     ];
     this.#records = new WorkerRecords(deps.stores, deps.clock);
     this.#steps = new PodSteps(deps, this.#records, {
       wakeAfter: (uid, ms) => this.#queue.addAfter(uid, ms),
       poke: (uid) => this.poke(uid),
-      terminated: (uid) => this.#kills.settle(uid),
+      terminated: (uid) => kills.settle(uid),
       leftover: (uid) => this.#leftovers.get(uid),
       forget: (uid) => this.#forget(uid),
     });
@@ -67,7 +66,7 @@ export class PodWorkers implements Component {
       clock: deps.clock,
       parallel: parallelRuns,
       backoff: { initialMs: 500, maxMs: 10_000 },
-      run: async (uid, signal) => await this.#run(uid, signal),
+      run: (uid, signal) => inSync.during(uid, () => this.#run(uid, signal)),
       onError: (uid, err, retryInMs) => this.#onError(uid, err, retryInMs),
     });
   }
@@ -83,20 +82,6 @@ export class PodWorkers implements Component {
     this.#queue.add(uid);
   }
 
-  /**
-   * Terminates a pod that its source still has. Its phase becomes Failed with this reason and message, and this process does not
-   * start it again. Resolves when nothing of the pod runs; at once when there is no such pod.
-   */
-  async kill(uid: PodUid, kill: PodKill): Promise<void> {
-    const { desired, observed } = this.#deps.stores;
-    const state = this.#records.get(uid)?.state.state;
-    if (state === 'terminated' || state === 'finished' || state === 'rejected') return;
-    if (desired.get(uid) === undefined && observed.get(uid) === undefined && state === undefined) return;
-    const terminated = this.#kills.add(uid, kill);
-    this.#supersede(uid);
-    await terminated;
-  }
-
   /** Removes what an orphaned pod left on the node, with retries. A pod that is added again under this UID waits for it. */
   removeLeftover(leftover: Leftover): void {
     this.#leftovers.set(leftover.uid, leftover);
@@ -106,11 +91,6 @@ export class PodWorkers implements Component {
   /** Whether the removal of this pod's leftovers is still to be done. */
   isRemovingLeftover(uid: PodUid): boolean {
     return this.#leftovers.has(uid);
-  }
-
-  /** Whether a run of this pod's worker is in progress. Such a run inspects the pod itself after it has acted. */
-  isBeingSynced(uid: PodUid): boolean {
-    return this.#queue.isRunning(uid);
   }
 
   /** Whether the pod has a worker, or is in a store that would give it one. */
@@ -131,7 +111,7 @@ export class PodWorkers implements Component {
     );
     await this.#queue.stop();
     cut.cancel();
-    this.#kills.rejectAll(new Aborted('the kubelet stops'));
+    this.#deps.stores.kills.rejectAll(new Aborted('the kubelet stops'));
   }
 
   #pokeAll(): void {
@@ -139,6 +119,14 @@ export class PodWorkers implements Component {
     for (const { uid } of desired.all()) this.poke(uid);
     for (const uid of observed.all().keys()) this.poke(uid);
     for (const uid of this.#records.all().keys()) this.poke(uid);
+  }
+
+  #killRequested(uid: PodUid): void {
+    const { kills } = this.#deps.stores;
+    const state = this.#records.get(uid)?.state.state;
+    const isOver = state === 'terminated' || state === 'finished' || state === 'rejected';
+    if (isOver || !this.knows(uid)) kills.settle(uid);
+    else this.#supersede(uid);
   }
 
   /** Cancels the run in progress if the pod has to terminate now, or sooner than before. */
@@ -199,7 +187,7 @@ export class PodWorkers implements Component {
 
   #transition(uid: PodUid): Transition {
     const { pleg, policy, runtime, stores } = this.#deps;
-    const { desired, observed } = stores;
+    const { desired, kills, observed } = stores;
     const wanted = desired.get(uid);
     const seen = observed.get(uid);
     const record = this.#records.get(uid);
@@ -217,7 +205,7 @@ export class PodWorkers implements Component {
       sameNamePod: wanted === undefined ? undefined : findSameNamePod(wanted, pods),
       refusal: wanted === undefined ? undefined : policy.refusePod(wanted.pod),
       isTerminal: wanted !== undefined && runtime.isPodTerminal(wanted.pod, seen),
-      kill: this.#kills.get(uid) ?? this.#exceededDeadline(uid, wanted?.pod),
+      kill: kills.get(uid) ?? this.#exceededDeadline(uid, wanted?.pod),
     });
   }
 
@@ -230,7 +218,7 @@ export class PodWorkers implements Component {
     this.#records.forget(uid);
     this.#leftovers.delete(uid);
     this.#queue.forget(uid);
-    this.#kills.settle(uid);
+    this.#deps.stores.kills.settle(uid);
   }
 }
 

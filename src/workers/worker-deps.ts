@@ -10,7 +10,9 @@ import type { StartedPod } from '../api/ports/started-pod.ts';
 import type { Subscribable } from '../base/channel.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
+import type { PodKills } from './pod-kills.ts';
 import type { PodLifecycles } from './pod-lifecycles.ts';
+import type { PodsInSync } from './pods-in-sync.ts';
 
 export interface DesiredPod {
   readonly uid: PodUid;
@@ -98,7 +100,7 @@ interface WorkerPolicy {
   refusePod(pod: Pod): PodRefusal | undefined;
   /**
    * Called once per pod and process, before the pod first starts, for one pod at a time: whether the node has room for it. May
-   * kill other pods and wait for them (workers.kill). A refusal is final.
+   * kill other pods and wait for them (PodKills). A refusal is final.
    */
   admit?(pod: Pod, signal: AbortSignal): Promise<PodRefusal | undefined>;
 }
@@ -109,11 +111,14 @@ interface WorkerResizes {
   failed(uid: PodUid, message: string): void;
 }
 
-/** The stores that a worker reads; it is the sole writer of `lifecycles`. */
+/** The stores that a worker reads; it is the sole writer of `lifecycles` and `inSync`. */
 export interface WorkerStores {
   readonly desired: WorkerDesired;
   readonly observed: WorkerObserved;
   readonly lifecycles: PodLifecycles;
+  /** Kills that other components requested; the worker settles them. */
+  readonly kills: PodKills;
+  readonly inSync: PodsInSync;
   /** A changed result may require a restart of the container. */
   readonly probes: Pick<ProbeResultsView, 'changed'>;
   /** Announces that a postStart hook has succeeded, so that the next container may start. */
@@ -123,7 +128,7 @@ export interface WorkerStores {
 }
 
 /** Where outcomes are reported. */
-export interface WorkerReports {
+interface WorkerReports {
   readonly events: EventSink;
   readonly metrics?:
     | {

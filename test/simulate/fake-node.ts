@@ -202,12 +202,12 @@ export class FakeNode {
 
   /** Kills a pod as eviction and preemption do; resolves when it has ended. */
   killPod(uid: string, kill: PodKill): Promise<void> {
-    return this.#running.workers.kill(asPodUid(uid), kill);
+    return this.#running.stores.kills.kill(asPodUid(uid), kill);
   }
 
   /** The explanation of /explain. */
   explanation(uid: string): string | undefined {
-    return this.#kubelet?.explain().pods.find((pod) => pod.uid === uid)?.explanation;
+    return this.#kubelet?.explainer.explain().pods.find((pod) => pod.uid === uid)?.explanation;
   }
 
   /** Events as `Killing: Stopping container c`, in order; repeated ones once. */

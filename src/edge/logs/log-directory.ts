@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { KubeletError } from '../../base/errors.ts';
 import { openFile } from '../files/small-files.ts';
 
-export interface LogDirectoryOptions {
+interface LogDirectoryOptions {
   readonly root: string;
   /** Directories outside the root that links may lead to: the pods' logs. */
   readonly others: readonly string[];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { aContainer, aPod, type PodOver } from '../../../test/builders/builders.ts';
+import { aContainer, anObservedPod, aPod, type PodOver } from '../../../test/builders/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Pod } from '../../api/k8s/types.ts';
 import { podUid } from '../../api/pod/pod-ref.ts';
@@ -21,19 +21,21 @@ function rig(cpu = '2') {
   const preempted: string[] = [];
   const admission = new Admission({
     active: { withStatuses: () => active },
-    runs: (uid) => running.has(uid),
+    observed: { get: (uid) => (running.has(uid) ? anObservedPod() : undefined) },
     node: {
       current: () => ({
         metadata: { name: 'n' },
         status: { allocatable: { cpu, memory: '1Gi', pods: '10' } },
       }),
     },
-    kill: async (uid, kill) => {
-      kills.push([uid, kill]);
-      active.splice(
-        active.findIndex((pod) => podUid(pod) === uid),
-        1,
-      );
+    kills: {
+      kill: async (uid, kill) => {
+        kills.push([uid, kill]);
+        active.splice(
+          active.findIndex((pod) => podUid(pod) === uid),
+          1,
+        );
+      },
     },
     exclusive: { admit: () => undefined },
     podLevelResources: true,

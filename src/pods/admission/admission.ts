@@ -3,6 +3,7 @@
 // Invariant: a pod that runs on from an earlier life counts against a new one, also before it was asked for itself.
 
 import type { Node, Pod } from '../../api/k8s/types.ts';
+import { isDown, type ObservedPod } from '../../api/pod/observed.ts';
 import { type PodUid, podRef, podUid } from '../../api/pod/pod-ref.ts';
 import type { EventSink } from '../../api/ports/events.ts';
 import type { PodKill } from '../../api/ports/pod-kill.ts';
@@ -11,15 +12,14 @@ import { isAbort } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
 import { admitPod } from './admit-pod.ts';
 
-export interface AdmissionDeps {
+interface AdmissionDeps {
   /** The active pods, with their current statuses. */
   readonly active: { withStatuses(): readonly Pod[] };
-  /** Whether something of the pod runs already. */
-  readonly runs: (uid: PodUid) => boolean;
+  readonly observed: { get(uid: PodUid): ObservedPod | undefined };
   /** The node's object, or a stand-in for it. */
   readonly node: { current(): Node };
-  /** Resolves when the pod has ended. */
-  readonly kill: (uid: PodUid, kill: PodKill) => Promise<void>;
+  /** `kill` resolves when nothing of the pod runs. */
+  readonly kills: { kill(uid: PodUid, kill: PodKill): Promise<void> };
   /** Allocates exclusive resources to the pod: CPUs, devices. */
   readonly exclusive: { admit(pod: Pod): Refusal | undefined };
   readonly podLevelResources: boolean;
@@ -66,14 +66,18 @@ export class Admission {
   /** Whether there is room for an admitted pod with what it asks for now. A critical one has room made, as when it came. */
   async resize(pod: Pod, signal: AbortSignal): Promise<Refusal | undefined> {
     return await this.#inTurn(signal, async () => {
-      const { active, runs } = this.#deps;
+      const { active } = this.#deps;
       const own = podUid(pod);
       const others = active.withStatuses().filter((each) => {
         const uid = podUid(each);
-        return uid !== own && (this.#admitted.has(uid) || runs(uid));
+        return uid !== own && (this.#admitted.has(uid) || this.#runs(uid));
       });
       return await this.#makeRoom(pod, others, signal);
     });
+  }
+
+  #runs(uid: PodUid): boolean {
+    return !isDown(this.#deps.observed.get(uid));
   }
 
   #record(pod: Pod): void {
@@ -103,7 +107,7 @@ export class Admission {
   }
 
   async #preempt(other: Pod, critical: Pod): Promise<void> {
-    const { kill, report } = this.#deps;
+    const { kills, report } = this.#deps;
     const { events, log } = report;
     events.pod(other, { type: 'Warning', reason: 'Preempting', message: preemptionMessage });
     log.info('Pod is ended to make room for a critical one', {
@@ -111,7 +115,7 @@ export class Admission {
       critical: podRef(critical),
     });
     try {
-      await kill(podUid(other), {
+      await kills.kill(podUid(other), {
         reason: 'Preempting',
         message: preemptionMessage,
         condition: {
@@ -129,15 +133,15 @@ export class Admission {
   }
 
   #others(pod: Pod): readonly Pod[] {
-    const { active, runs } = this.#deps;
+    const { active } = this.#deps;
     const own = podUid(pod);
-    const ownRuns = runs(own);
+    const ownRuns = this.#runs(own);
     const all = active.withStatuses();
     for (const uid of this.#admitted.keys())
       if (!all.some((each) => podUid(each) === uid)) this.#admitted.delete(uid);
     return all.filter((each) => {
       const uid = podUid(each);
-      return uid !== own && (this.#admitted.has(uid) || (!ownRuns && runs(uid)));
+      return uid !== own && (this.#admitted.has(uid) || (!ownRuns && this.#runs(uid)));
     });
   }
 }

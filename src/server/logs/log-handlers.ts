@@ -6,7 +6,7 @@ import { Turns, type TurnsDeps } from './turns.ts';
 /** What reading logs needs of the machine. */
 export interface LogHost extends Pick<TurnsDeps, 'nextTurn'>, Pick<ContainerLogsDeps, 'files'> {}
 
-export interface LogHandlersDeps extends Omit<ContainerLogsDeps, 'files' | 'turns'> {
+interface LogHandlersDeps extends Omit<ContainerLogsDeps, 'files' | 'turns'> {
   readonly host: LogHost;
 }
 

@@ -1,5 +1,6 @@
 // Plugs the kubelet's identity into a connection to the API server.
 import type { ClusterAccess } from '../api/ports/cluster-access.ts';
+import type { OpenCluster } from '../assemble/cluster-api.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log/log.ts';
 import { loadClientIdentity } from '../certs/client-identity.ts';
@@ -9,7 +10,6 @@ import type { ApiClientObserver } from '../edge/apiserver/client.ts';
 import { type ApiServer, openApiServer, userAgentOf } from '../edge/apiserver/open-api-server.ts';
 import { certificateMaker } from '../edge/certs/certificate-host.ts';
 import { identityFiles } from '../edge/certs/identity-files.ts';
-import type { OpenCluster } from './cluster-api.ts';
 
 interface OpenClusterInput extends Pick<RunOutcome, 'config' | 'flags' | 'version'> {
   readonly nodeName: string;

@@ -1,0 +1,46 @@
+// Opens the connections to the outside that several rooms share, with their calls measured.
+import { restClientMetrics } from '../edge/apiserver/metrics.ts';
+import type { KubeletMetrics } from '../metrics/kubelet-metrics.ts';
+import { timedCgroups } from '../metrics/timed-calls.ts';
+import type { ClusterApi } from './cluster-api.ts';
+import type { AssembleInput, Edges } from './input.ts';
+
+interface OpenEdges {
+  readonly cri: ReturnType<Edges['cri']>;
+  /** Undefined on a machine without cgroups. */
+  readonly cgroups: ReturnType<typeof timedCgroups>;
+  /** Undefined on a standalone node. */
+  readonly api: ClusterApi | undefined;
+  /** Closes the connections, after every component has stopped. */
+  readonly close: () => void;
+}
+
+export function openEdges(
+  {
+    clock,
+    cluster,
+    config,
+    edges,
+    machine,
+  }: Pick<AssembleInput, 'clock' | 'cluster' | 'config' | 'edges' | 'machine'>,
+  metrics: KubeletMetrics,
+): OpenEdges {
+  const api = cluster?.(restClientMetrics(metrics.registry), metrics.registry);
+  const cri = edges.cri({
+    runtimeEndpoint: config.containerRuntimeEndpoint,
+    imageEndpoint: config.imageServiceEndpoint,
+    requestTimeoutMs: config.runtimeRequestTimeout.ms,
+    observe: (observation) => metrics.observeRuntime(observation),
+  });
+  const cgroups = timedCgroups(
+    edges.cgroups({ driver: config.cgroupDriver, pageSizes: machine.hugePageSizes }),
+    metrics.work,
+    clock,
+  );
+  const close = (): void => {
+    cri.close();
+    api?.close();
+    cgroups?.close();
+  };
+  return { api, cri, cgroups, close };
+}

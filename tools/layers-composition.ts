@@ -1,0 +1,39 @@
+// Finds what the composition root must not do: subscribe, wait, loop, keep state, define classes. It names which part is
+// plugged into which; everything else needs a room of its own.
+import type { Ban } from './layers-bans.ts';
+import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
+
+const statefulClasses: ReadonlySet<string> = new Set(['Channel', 'Map', 'Set', 'WeakMap', 'KeyedQueue']);
+
+const bannedStatements: Readonly<Record<string, string>> = {
+  AwaitExpression: 'assemble/ waits for nothing',
+  ClassDeclaration: 'a class belongs to a room',
+  ForStatement: 'a loop decides, and belongs to a room',
+  ForOfStatement: 'a loop decides, and belongs to a room',
+  ForInStatement: 'a loop decides, and belongs to a room',
+  WhileStatement: 'a loop decides, and belongs to a room',
+  DoWhileStatement: 'a loop decides, and belongs to a room',
+  TryStatement: 'errors are handled in a room',
+  ThrowStatement: 'errors are raised in a room',
+};
+
+export function findCompositionBans(module: Module): readonly Ban[] {
+  const bans: Ban[] = [];
+  walk(module.ast, (node) => {
+    const what = bannedStatements[node.type] ?? whyNot(node);
+    if (what !== undefined) bans.push({ line: module.lineAt(node.start), what });
+  });
+  return bans;
+}
+
+function whyNot(node: AstNode): string | undefined {
+  const { callee } = node;
+  if (node.type === 'VariableDeclaration' && node['kind'] !== 'const') return 'state belongs to a room';
+  if (!isNode(callee)) return undefined;
+  if (node.type === 'NewExpression' && statefulClasses.has(String(callee['name'])))
+    return 'state belongs to a room';
+  const { property } = callee;
+  if (node.type === 'CallExpression' && isNode(property) && property['name'] === 'subscribe')
+    return 'a component declares its wake-ups in `wakes`';
+  return undefined;
+}
