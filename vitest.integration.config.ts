@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 import { slowness } from './integration/rig/wait.ts';
 
-// One file after the other, each in a process of its own: they share two cores and a kernel, and a start that
-// has to compete for both says little when it is slow.
+// Files run one after the other, each in its own process: they share a kernel and few cores, and the timing of a start that
+// competes for them is meaningless.
 export default defineConfig({
   test: {
     include: ['integration/**/*.test.ts'],

@@ -1,6 +1,6 @@
 // Keeps the documentation true: every test, metric, route and link that it names exists, and every metric and route is named.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
@@ -180,5 +180,21 @@ describe('links', () => {
     const targets = [...read(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target ?? '');
     const missing = targets.filter((target) => !existsSync(join(root, dirname(page), target)));
     expect(missing).toEqual([]);
+  });
+
+  const files = new Set(
+    ['src', 'test', 'integration', 'bench', 'tools', 'docs', 'examples'].flatMap(filesBelow),
+  );
+  const fileNames = new Set([...files].map((path) => basename(path)));
+  /** Decision records and the changelog are history. */
+  const current = pages.filter((page) => !page.startsWith('docs/decisions/') && page !== 'CHANGELOG.md');
+  test.each(current)('%s names modules that exist', (page) => {
+    const named = [...read(page).matchAll(/`(\w[\w./-]*\.ts)`/g)].map(([, name = '']) => name);
+    const missing = named.filter((name) =>
+      name.includes('/')
+        ? ![name, `src/${name}`, join(dirname(page), name)].some((path) => files.has(path))
+        : !fileNames.has(name),
+    );
+    expect(missing.filter((name) => !name.includes('NAME'))).toEqual([]);
   });
 });
