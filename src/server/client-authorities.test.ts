@@ -42,13 +42,13 @@ describe('client authorities', () => {
   test.each([
     ['missing', 'ENOENT'],
     ['nothing here', '/ca.crt has no certificates in PEM'],
-    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', 'that cannot be read'],
-  ])('without a bundle the kubelet does not start: %s', async (text, message) => {
+    ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', 'has an invalid certificate'],
+  ])('fails the start without a valid bundle: %s', async (text, message) => {
     b.disk.text = text;
     await expect(b.authorities.start(new AbortController().signal)).rejects.toThrow(message);
   });
 
-  test('follow the file by its events and by the clock, until they are stopped', async () => {
+  test('reload the file on events and periodically, until stopped', async () => {
     const stop = new AbortController();
     const { stopped } = await b.authorities.start(stop.signal);
     expect([b.authorities.pem(), b.changes()]).toEqual([one, 0]);
@@ -68,7 +68,7 @@ describe('client authorities', () => {
     expect([b.authorities.pem(), b.disk.closed]).toEqual([two, true]);
   });
 
-  test('a file that is gone or broken for a while changes nothing', async () => {
+  test('keep the previous authorities while the file is missing or invalid', async () => {
     const stop = new AbortController();
     const { stopped } = await b.authorities.start(stop.signal);
     for (const text of ['missing', '']) {

@@ -1,6 +1,6 @@
-// The authorities that vouch for clients, from authentication.x509.clientCAFile, as it is now.
+// The certificate authorities for clients, from authentication.x509.clientCAFile, reloaded when the file changes.
 // Upstream: k8s.io/apiserver/pkg/server/dynamiccertificates (DynamicFileCAContent).
-// Invariant: what is no bundle of certificates never replaces one; without one the kubelet does not start.
+// Invariant: an invalid file never replaces a valid bundle; without a valid bundle the kubelet does not start.
 import { X509Certificate } from 'node:crypto';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import { Channel } from '../base/channel.ts';
@@ -19,7 +19,7 @@ export interface ClientAuthoritiesDeps {
   readonly log: Logger;
 }
 
-/** Beside the file's events, as upstream looks again. */
+/** In addition to file events, as upstream. */
 const recheckMs = 60_000;
 
 export class ClientAuthorities implements Component {
@@ -27,7 +27,7 @@ export class ClientAuthorities implements Component {
   readonly changed = new Channel<void>();
   readonly #deps: ClientAuthoritiesDeps;
   #pem = '';
-  #reading: Promise<void> = Promise.resolve();
+  #loading: Promise<void> = Promise.resolve();
 
   constructor(deps: ClientAuthoritiesDeps) {
     this.#deps = deps;
@@ -39,27 +39,27 @@ export class ClientAuthorities implements Component {
 
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     await this.#load(signal);
-    return { stopped: this.#follow(signal) };
+    return { stopped: this.#watch(signal) };
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #watch(signal: AbortSignal): Promise<void> {
     const { clock, file, log, path } = this.#deps;
-    // One after the other, so that an older content never wins.
-    const again = (): void => {
-      this.#reading = this.#reading.then(() => this.#reload(signal));
+    // Serialized, so that older content never replaces newer.
+    const reload = (): void => {
+      this.#loading = this.#loading.then(() => this.#reload(signal));
     };
-    const watch = file.watch(path, again, (err) =>
-      log.v(2).info('Client authorities cannot be watched, trying again', { path, err }),
+    const watch = file.watch(path, reload, (err) =>
+      log.v(2).info('Failed to watch client CA file, retrying', { path, err }),
     );
     let timer = clock.setTimer(recheckMs, tick);
     function tick(): void {
-      again();
+      reload();
       timer = clock.setTimer(recheckMs, tick);
     }
     await untilAborted(signal);
     watch.close();
     timer.cancel();
-    await this.#reading;
+    await this.#loading;
   }
 
   async #reload(signal: AbortSignal): Promise<void> {
@@ -69,7 +69,7 @@ export class ClientAuthorities implements Component {
     } catch (err) {
       const { log, path } = this.#deps;
       if (!signal.aborted)
-        log.error('Client authorities cannot be read, keeping those before', { path, err });
+        log.error('Failed to read client CA file, keeping the previous authorities', { path, err });
     }
   }
 
@@ -80,14 +80,14 @@ export class ClientAuthorities implements Component {
     const first = this.#pem === '';
     this.#pem = pem;
     if (first) return;
-    log.info('Client authorities have changed', { path });
+    log.info('Reloaded client CA file', { path });
     this.changed.push();
   }
 }
 
 const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** The certificates of the bundle; other blocks and words between them do not count. */
+/** The certificates of the bundle, without other blocks and text between them. */
 function checked(text: string, path: string): string {
   const certificates = text.match(block) ?? [];
   if (certificates.length === 0)
@@ -95,7 +95,7 @@ function checked(text: string, path: string): string {
   try {
     return certificates.map((each) => new X509Certificate(each).toString()).join('');
   } catch (cause) {
-    const message = `${path} has a certificate that cannot be read`;
+    const message = `${path} has an invalid certificate`;
     throw new KubeletError('invalid', 'InvalidClientCA', message, { cause });
   }
 }

@@ -4,52 +4,52 @@ import { type HealthCheck, leaseChecks } from './health.ts';
 import type { HttpResponse } from './http-message.ts';
 import { healthHandler } from './state-handlers.ts';
 
-const well: HealthCheck = { name: 'syncloop', check: () => undefined };
-const ill: HealthCheck = { name: 'runtime', check: () => 'no answer for 20s' };
+const healthy: HealthCheck = { name: 'syncloop', check: () => undefined };
+const unhealthy: HealthCheck = { name: 'runtime', check: () => 'no answer for 20s' };
 
 async function ask(target: string, checks: readonly HealthCheck[]): Promise<HttpResponse> {
   return asResponse(await healthHandler(checks)(httpRequest(`GET ${target}`)));
 }
 
 const listOk = '[+]ping ok\n[+]log ok\n[+]syncloop ok\n';
-const listIll = `${listOk}[-]runtime failed: reason withheld\n`;
+const listUnhealthy = `${listOk}[-]runtime failed: reason withheld\n`;
 
 const cases = [
-  ['all well: one word', '/healthz', [well], 200, 'ok'],
-  ['all well, in full', '/healthz?verbose', [well], 200, `${listOk}healthz check passed\n`],
+  ['ok if all checks pass', '/healthz', [healthy], 200, 'ok'],
+  ['the list of checks with ?verbose', '/healthz?verbose', [healthy], 200, `${listOk}healthz check passed\n`],
   [
-    'one ill: always in full, without the reason',
+    'always the list if a check fails, without the reason',
     '/healthz',
-    [well, ill],
+    [healthy, unhealthy],
     500,
-    `${listIll}healthz check failed\n`,
+    `${listUnhealthy}healthz check failed\n`,
   ],
   [
-    'excluded',
+    'an excluded check',
     '/healthz?verbose=1&exclude=runtime',
-    [well, ill],
+    [healthy, unhealthy],
     200,
     `${listOk}[+]runtime excluded: ok\nhealthz check passed\n`,
   ],
   [
-    'excluded in vain',
+    'excludes without a match',
     '/healthz?exclude=a&exclude=b',
-    [well, ill],
+    [healthy, unhealthy],
     500,
-    `${listIll}warn: some health checks cannot be excluded: no matches for "a","b"\nhealthz check failed\n`,
+    `${listUnhealthy}warn: some health checks cannot be excluded: no matches for "a","b"\nhealthz check failed\n`,
   ],
   ['ping', '/healthz/ping', [], 200, 'ok'],
   ['log', '/healthz/log', [], 200, 'ok'],
-  ['one that is well', '/healthz/syncloop', [well], 200, 'ok'],
+  ['a single check that passes', '/healthz/syncloop', [healthy], 200, 'ok'],
   [
-    'one that is ill, with the reason',
+    'a single check that fails, with the reason',
     '/healthz/runtime',
-    [ill],
+    [unhealthy],
     500,
     'internal server error: no answer for 20s\n',
   ],
-  ['one that does not exist', '/healthz/pleg', [well], 404, '404 page not found\n'],
-  ['nothing but health', '/pods', [], 404, '404 page not found\n'],
+  ['an unknown check', '/healthz/pleg', [healthy], 404, '404 page not found\n'],
+  ['no other path', '/pods', [], 404, '404 page not found\n'],
 ] as const;
 
 for (const [name, target, checks, status, body] of cases) {
@@ -60,15 +60,15 @@ for (const [name, target, checks, status, body] of cases) {
   });
 }
 
-test('health: checks are asked anew each time', async () => {
-  const found: { wrong?: string } = {};
-  const handle = healthHandler([{ name: 'pleg', check: () => found.wrong }]);
+test('health: runs the checks for every request', async () => {
+  const state: { failure?: string } = {};
+  const handle = healthHandler([{ name: 'pleg', check: () => state.failure }]);
   const get = async (): Promise<number> => {
     const answer = asResponse(await handle(httpRequest('GET /healthz')));
     return answer.status;
   };
   const before = await get();
-  found.wrong = 'slow';
+  state.failure = 'slow';
   expect([before, await get()]).toEqual([200, 500]);
 });
 

@@ -1,6 +1,5 @@
-// /healthz: one word when all is well, the list of checks when it is not or when asked for. Reasons are not told to
-// everyone who asks; they are told to who asks for that one check, and logged by who watches it.
-// Upstream: k8s.io/apiserver/pkg/server/healthz.
+// /healthz: `ok` if all checks pass, the list of checks if one fails or with ?verbose. The overview withholds the reasons; the
+// path of a single check, which needs its own permission, shows them. Upstream: k8s.io/apiserver/pkg/server/healthz.
 import {
   errorResponse,
   type HttpRequest,
@@ -13,26 +12,26 @@ import type { RouteHandlers } from './routes.ts';
 
 export interface HealthCheck {
   readonly name: string;
-  /** What is wrong, in a sentence; undefined when nothing is. Must answer at once. */
+  /** The reason for a failure; undefined if healthy. Must not block. */
   check(): string | undefined;
-  /** Told, but not counted: what a restart of the kubelet would not mend. */
+  /** Reported without failing /healthz: a failure that a restart of the kubelet would not fix. */
   readonly advisory?: true;
 }
 
-/** Hears what each check found. */
+/** Called with the result of each check. */
 export interface HealthObserver {
-  observe(name: string, well: boolean): void;
+  observe(name: string, isHealthy: boolean): void;
 }
 
-/** That an answer comes at all is what these two say: lines of the log are written as they are made. */
-const alwaysWell: readonly HealthCheck[] = [
+/** These two pass whenever the kubelet responds: log lines are written synchronously. */
+const alwaysHealthy: readonly HealthCheck[] = [
   { name: 'ping', check: () => undefined },
   { name: 'log', check: () => undefined },
 ];
 
 /** /healthz over all checks, and /healthz/NAME for each. */
 export function healthHandlers(checks: readonly HealthCheck[], observer?: HealthObserver): RouteHandlers {
-  const all = [...alwaysWell, ...checks];
+  const all = [...alwaysHealthy, ...checks];
   return {
     health: overview(all, observer),
     healthCheck: ({ params }) => {
@@ -61,9 +60,9 @@ function runAll(
   let failed = false;
   const lines = checks.map((each) => {
     if (excluded.delete(each.name)) return `[+]${each.name} excluded: ok\n`;
-    const well = each.check() === undefined;
-    observer?.observe(each.name, well);
-    if (well) return `[+]${each.name} ok\n`;
+    const isHealthy = each.check() === undefined;
+    observer?.observe(each.name, isHealthy);
+    if (isHealthy) return `[+]${each.name} ok\n`;
     if (each.advisory === true) return `[!]${each.name} failed, which does not count: reason withheld\n`;
     failed = true;
     return `[-]${each.name} failed: reason withheld\n`;
@@ -76,8 +75,8 @@ function runAll(
 }
 
 function single(check: HealthCheck): HttpResponse {
-  const wrong = check.check();
-  return wrong === undefined ? textResponse('ok') : errorResponse(500, `internal server error: ${wrong}`);
+  const failure = check.check();
+  return failure === undefined ? textResponse('ok') : errorResponse(500, `internal server error: ${failure}`);
 }
 
 /**

@@ -1,10 +1,10 @@
-// The answers that handlers give most. They look as Go's net/http and go-restful make them, since people's scripts compare
-// them. The types are those of api/http.ts, named here for who imports both.
+// The common responses of handlers, byte for byte as Go's net/http and go-restful write them, since scripts compare them.
+// Re-exports the types of api/ports/http.ts.
 import type { HttpAnswer, HttpRequest, HttpResponse } from '../api/ports/http.ts';
 
 export type { HttpAnswer, HttpHandler, HttpRequest, HttpResponse } from '../api/ports/http.ts';
 
-/** A request with what the route's pattern took from its path. */
+/** A request with the parameters that the route's pattern matched in its path. */
 export interface RoutedRequest extends HttpRequest {
   readonly params: Readonly<Record<string, string>>;
 }
@@ -17,7 +17,7 @@ export function textResponse(body: string): HttpResponse {
   return { status: 200, headers: { 'content-type': plainText }, body };
 }
 
-/** With the line end and the headers of http.Error. */
+/** As Go's http.Error: with its headers and a trailing newline. */
 export function errorResponse(status: number, message: string): HttpResponse {
   return {
     status,
@@ -26,8 +26,8 @@ export function errorResponse(status: number, message: string): HttpResponse {
   };
 }
 
-/** Without a line end, as go-restful refuses what its routes do not take and as its handlers write errors. */
-export function refusal(
+/** As go-restful writes errors: without a trailing newline. */
+export function restfulError(
   status: number,
   message: string | Uint8Array,
   headers: Record<string, string> = {},

@@ -11,7 +11,7 @@ function bench(handler: HttpHandler) {
   const routes = (
     ['health', 'pods', 'metrics', 'cadvisorMetrics', 'exec', 'profiles'] as RouteName[]
   ).flatMap((name) => routeTable.filter((row) => row.name === name));
-  const handle = new HttpMetrics(registry, clock).counted(
+  const handle = new HttpMetrics(registry, clock).instrument(
     'readwrite',
     routes.map((row) => ({ row, handle: () => ({ status: 200, headers: {}, body: '' }) })),
     handler,
@@ -24,7 +24,7 @@ function bench(handler: HttpHandler) {
   return { clock, handle, lines };
 }
 
-test('requests are counted by what upstream tells apart, and clients make no new series', async () => {
+test("counts requests by upstream's labels, and clients create no series", async () => {
   const { handle, lines } = bench(() => ({ status: 200, headers: {}, body: '' }));
   const asked = [
     'GET /pods',
@@ -53,7 +53,7 @@ test('requests are counted by what upstream tells apart, and clients make no new
   ]);
 });
 
-test('in flight while it is answered, and how long that took', async () => {
+test('tracks requests in flight and their durations', async () => {
   let finish = (): void => undefined;
   const { clock, handle, lines } = bench(async () => {
     await new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
-// Counts what comes in on the kubelet's ports. Upstream: ServeHTTP in pkg/kubelet/server/server.go and server/metrics.
-// Invariant: a client cannot make new series: what is not known counts as `other`.
+// Metrics of requests to the kubelet's ports. Upstream: ServeHTTP in pkg/kubelet/server/server.go and server/metrics.
+// Invariant: a client cannot create series: unknown paths and methods count as `other`.
 import type { Clock } from '../base/clock.ts';
 import type { Metrics } from '../base/metrics.ts';
 import type { HttpAnswer, HttpHandler, HttpRequest } from './http-message.ts';
@@ -9,7 +9,7 @@ const labels = ['long_running', 'method', 'path', 'server_type'] as const;
 type Labels = Readonly<Record<(typeof labels)[number], string>>;
 
 const methods: ReadonlySet<string> = new Set('OPTIONS GET HEAD POST PUT DELETE TRACE CONNECT'.split(' '));
-/** portForward is not among them, since upstream looks for it by another spelling. */
+/** portForward is not among them, since upstream compares another spelling. */
 const longRunning: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'debug']);
 
 export class HttpMetrics {
@@ -28,19 +28,23 @@ export class HttpMetrics {
     });
     this.#durations = registry.histogram({
       name: 'kubelet_http_requests_duration_seconds',
-      help: 'How long it took until an answer was there or its stream began, by path, method and port.',
+      help: 'Seconds until the response was complete or its stream started, by path, method and port.',
       labels,
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });
     this.#inflight = registry.gauge({
       name: 'kubelet_http_inflight_requests',
-      help: 'Requests to the kubelet that are being answered, by path, method and port.',
+      help: 'Requests to the kubelet in flight, by path, method and port.',
       labels,
     });
   }
 
-  /** The handler of a port that serves these routes, with its requests counted. */
-  counted(serverType: 'readonly' | 'readwrite', routes: readonly Route[], handler: HttpHandler): HttpHandler {
+  /** Wraps the handler of a port that serves these routes. */
+  instrument(
+    serverType: 'readonly' | 'readwrite',
+    routes: readonly Route[],
+    handler: HttpHandler,
+  ): HttpHandler {
     const known = new Set(routes.map(({ row }) => rootOf(row.path)));
     return (request) => this.#count(labelsOf(request, known, serverType), () => handler(request));
   }
@@ -53,7 +57,7 @@ export class HttpMetrics {
       return await answer();
     } finally {
       this.#change(of, -1);
-      // differs from upstream: there the time is taken before the request is answered, so it is always next to nothing.
+      // differs from upstream: there the duration is observed before the request is handled, so it is always near zero.
       this.#durations.observe(of, (this.#clock.monotonic() - beganMs) / 1000);
     }
   }
@@ -77,7 +81,7 @@ function labelsOf(request: HttpRequest, known: ReadonlySet<string>, serverType: 
   };
 }
 
-/** The first part of a path; of metrics the second as well. */
+/** The first segment of a path; for metrics the second as well. */
 function rootOf(path: string): string {
   const [first = '', second] = path.split('/').slice(1);
   return first === 'metrics' && second !== undefined ? `${first}/${second}` : first;

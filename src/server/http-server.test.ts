@@ -27,7 +27,7 @@ function bench() {
   return { calls, logged, server };
 }
 
-test('listens when started, says where, and closes when stopped', async () => {
+test('listens when started, logs its address, and closes when stopped', async () => {
   const { calls, logged, server } = bench();
   expect(calls).toEqual([]);
   const stop = new AbortController();
@@ -39,14 +39,14 @@ test('listens when started, says where, and closes when stopped', async () => {
   expect(calls).toEqual(['listen', 'close']);
 });
 
-test('asked to stop before it began, it closes again', async () => {
+test('closes again if stopped before it listened', async () => {
   const { calls, server } = bench();
   const { stopped } = await server.start(AbortSignal.abort());
   await stopped;
   expect(calls).toEqual(['listen', 'close']);
 });
 
-test('a port that cannot be had fails the start', async () => {
+test('fails the start if it cannot listen', async () => {
   const server = new HttpServer({
     name: 'healthz',
     handler,

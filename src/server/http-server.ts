@@ -1,4 +1,4 @@
-// One listening port of the kubelet as a component: open while it runs, closed in order when it stops.
+// One listening port of the kubelet as a component: open while it runs, closed gracefully when it stops.
 
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Component } from '../base/component.ts';
@@ -8,7 +8,7 @@ import type { HttpHandler } from './http-message.ts';
 export interface Listening {
   readonly host: string;
   readonly port: number;
-  /** Takes no more connections, lets answers under way end, then closes what is left. */
+  /** Stops accepting connections, lets in-flight responses complete, then closes the rest. */
   close(): Promise<void>;
 }
 

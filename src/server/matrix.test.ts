@@ -1,5 +1,5 @@
-// Every row of the route table × who asks × debugging handlers × method × port: what code comes out. The expected codes come
-// from the table below, which was written down from upstream's registrations and not made from the route table.
+// Every row of the route table × client × debugging handlers × method × port: the status code. The expected codes come from the
+// table below, which was written after upstream's registrations and is not derived from the route table.
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../base/log/log.ts';
 import type { Access } from './auth/access-reviews.ts';
@@ -11,21 +11,21 @@ import { type RouteName, routeTable } from './route-table.ts';
 import { route } from './router.ts';
 import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
 
-const secret = 'what only some may see';
+const secret = 'restricted content';
 const answer: HttpResponse = { status: 200, headers: {}, body: secret };
 const handlers: RouteHandlers = Object.fromEntries(routeTable.map(({ name }) => [name, () => answer]));
 
 const user = (name: string, ...groups: readonly string[]): UserInfo => ({ name, uid: '', groups, extra: {} });
-/** By token. The reader may get nodes/metrics and nodes/pods, and nodes/proxy by GET: a monitoring agent. */
+/** By token. The reader may `get` nodes/metrics, nodes/pods and nodes/proxy: a monitoring agent. */
 const users: Readonly<Record<string, UserInfo>> = {
   node: user('system:node:n1', 'system:nodes'),
   admin: user('admin', 'system:masters'),
   reader: user('reader'),
 };
 
-async function isAllowed({ subresource, user: who, verb }: Access): Promise<boolean> {
-  if (who.groups.includes('system:masters')) return true;
-  return who.name === 'reader' && verb === 'get' && ['metrics', 'pods', 'proxy'].includes(subresource);
+async function isAllowed({ subresource, user: client, verb }: Access): Promise<boolean> {
+  if (client.groups.includes('system:masters')) return true;
+  return client.name === 'reader' && verb === 'get' && ['metrics', 'pods', 'proxy'].includes(subresource);
 }
 
 const admit = admission({
@@ -54,10 +54,10 @@ function settings(port: RouteSettings['port'], enableDebuggingHandlers: boolean)
 
 interface Row {
   readonly path: string;
-  /** Which methods a web service takes; every method for a plain path. */
+  /** The methods of a service; any method for a plain path. */
   readonly methods: 'any' | readonly string[];
   readonly debugOff: 'served' | 405 | 404;
-  /** Whether a reader, who may `get` metrics, pods and proxy, may GET it. */
+  /** Whether the reader may GET it. */
   readonly readerGets: boolean;
 }
 
@@ -92,27 +92,27 @@ const expected: Readonly<Record<RouteName, Row>> = {
   logVerbosity: { path: '/debug/flags/v', methods: any, debugOff: 404, readerGets: true },
 };
 
-type Who = 'anonymous' | 'wrong token' | 'node' | 'reader' | 'admin';
-const whos: readonly Who[] = ['anonymous', 'wrong token', 'node', 'reader', 'admin'];
+type Client = 'anonymous' | 'wrong token' | 'node' | 'reader' | 'admin';
+const clients: readonly Client[] = ['anonymous', 'wrong token', 'node', 'reader', 'admin'];
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'HEAD'];
 
-/** What upstream's kubelet answers. */
-function codeOf(row: Row, who: Who, debugging: boolean, method: string): number {
+/** The status of upstream's kubelet. */
+function codeOf(row: Row, client: Client, debugging: boolean, method: string): number {
   if (!debugging && row.debugOff === 404) return 404;
-  if (who === 'wrong token') return 401;
-  // A path that is switched off has the rights of the one that is on, but acts on nothing.
+  if (client === 'wrong token') return 401;
+  // A disabled path needs the same permission, but does not act.
   const off = !debugging && row.debugOff === 405;
   const acting = /^\/(run|exec|attach|portForward|debug\/pprof\/heap)(\/|$)/.test(row.path);
   const readerMay = method === 'GET' && (row.readerGets || (off && acting));
-  if (who !== 'admin' && !(who === 'reader' && readerMay)) return 403;
+  if (client !== 'admin' && !(client === 'reader' && readerMay)) return 403;
   if (off) return 405;
   return row.methods === 'any' || row.methods.includes(method) ? 200 : 405;
 }
 
-function request(method: string, path: string, who: Who): HttpRequest {
-  const token = who === 'wrong token' ? 'nobody' : who;
+function request(method: string, path: string, client: Client): HttpRequest {
+  const token = client === 'wrong token' ? 'unknown' : client;
   return httpRequest(`${method} ${path}`, {
-    headers: who === 'anonymous' ? {} : { authorization: `Bearer ${token}` },
+    headers: client === 'anonymous' ? {} : { authorization: `Bearer ${token}` },
   });
 }
 
@@ -120,16 +120,16 @@ describe.each([true, false])('10250, debugging handlers %s', (debugging) => {
   const handle = route(routesOf(settings('secure', debugging), handlers), admit);
   for (const { name } of routeTable) {
     const row = expected[name];
-    test(`${name}: ${whos.length * methods.length} cases`, async () => {
+    test(`${name}: answers all ${clients.length * methods.length} combinations as upstream`, async () => {
       const wrong: string[] = [];
-      for (const who of whos) {
+      for (const client of clients) {
         for (const method of methods) {
-          const got = await handle(request(method, row.path, who));
+          const got = await handle(request(method, row.path, client));
           const { status } = asResponse(got);
-          const want = codeOf(row, who, debugging, method);
-          if (status !== want) wrong.push(`${method} by ${who}: ${status}, not ${want}`);
+          const want = codeOf(row, client, debugging, method);
+          if (status !== want) wrong.push(`${method} by ${client}: ${status}, not ${want}`);
           if (status !== 200 && (await bodyText(got)).includes(secret))
-            wrong.push(`${method} by ${who}: told`);
+            wrong.push(`${method} by ${client}: content revealed`);
         }
       }
       expect(wrong).toEqual([]);
@@ -137,7 +137,7 @@ describe.each([true, false])('10250, debugging handlers %s', (debugging) => {
   }
 });
 
-describe('10250, one kind of handler switched off', () => {
+describe('10250, one class of handlers disabled', () => {
   const cases = [
     ['enableSystemLogHandler', '/logs/syslog', 'logs endpoint is disabled.\n'],
     ['enableSystemLogHandler', '/logs/', 'logs endpoint is disabled.\n'],
@@ -150,15 +150,15 @@ describe('10250, one kind of handler switched off', () => {
     expect(asResponse(await handle(request('GET', path, 'anonymous'))).status).toBe(403);
   });
 
-  test('a gate that is off leaves no path', async () => {
+  test('a disabled gate removes the path', async () => {
     const gates = { ContainerCheckpoint: false, ComponentFlagz: false, ComponentStatusz: false };
     const handle = route(routesOf({ ...settings('secure', true), gates }, handlers), admit);
     for (const path of ['/checkpoint/ns/pod/c', '/flagz', '/statusz'])
       expect(asResponse(await handle(request('POST', path, 'admin'))).status).toBe(404);
   });
 
-  test('GET needs create where it acts, unless that is switched back', async () => {
-    const back = admission({
+  test('GET needs create to act, unless --allow-get-streams is set', async () => {
+    const asUpstream = admission({
       authentication: {
         certificates: false,
         certificateUids: false,
@@ -176,13 +176,13 @@ describe('10250, one kind of handler switched off', () => {
       status: 403,
       body: 'Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n',
     });
-    expect(asResponse(await route(routes, back)(exec)).status).toBe(200);
+    expect(asResponse(await route(routes, asUpstream)(exec)).status).toBe(200);
     const heap = request('GET', '/debug/pprof/heap', 'reader');
-    expect(asResponse(await route(routes, back)(heap)).status).toBe(403);
+    expect(asResponse(await route(routes, asUpstream)(heap)).status).toBe(403);
   });
 });
 
-describe('10255: upstream’s set, for everybody', () => {
+describe("10255: serves upstream's paths to every client", () => {
   const handle = route(routesOf(settings('read-only', true), handlers));
   const served: ReadonlySet<RouteName> = new Set<RouteName>([
     'health',

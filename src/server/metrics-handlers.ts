@@ -1,7 +1,7 @@
 // Handlers of the stats summary and of the Prometheus endpoints. Upstream: pkg/kubelet/server/stats/handler.go and the
 // metrics handlers of pkg/kubelet/server/server.go.
 import { describeError } from '../base/errors.ts';
-import { jsonResponse, type RouteHandler, refusal } from './http-message.ts';
+import { jsonResponse, type RouteHandler, restfulError } from './http-message.ts';
 import type { RouteHandlers } from './routes.ts';
 
 const prometheusText = 'text/plain; version=0.0.4; charset=utf-8';
@@ -28,7 +28,7 @@ export function statsHandlers<Disk>({ diskMetrics, metrics, stats }: StatsHandle
         // Indented as go-restful writes it.
         return jsonResponse(JSON.stringify(summary, undefined, 1));
       } catch (err) {
-        return refusal(500, `Internal Error: ${describeError(err)}`);
+        return restfulError(500, `Internal Error: ${describeError(err)}`);
       }
     },
     resourceMetrics: metricsHandler(() => stats.resourceMetrics()),

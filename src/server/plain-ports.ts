@@ -1,8 +1,8 @@
-// The ports without TLS: health on its own, and the read-only one where it is asked for. Upstream: ListenAndServeKubeletReadOnlyServer
-// and the healthz server of cmd/kubelet/app.
+// The ports without TLS: health (10248) and, if configured, read-only (10255). Upstream: ListenAndServeKubeletReadOnlyServer and
+// the healthz server of cmd/kubelet/app.
 import type { Logger } from '../base/log/log.ts';
 import type { HealthCheck } from './health.ts';
-import { type HttpHandler, refusal } from './http-message.ts';
+import { type HttpHandler, restfulError } from './http-message.ts';
 import type { HttpMetrics } from './http-metrics.ts';
 import { HttpServer, type Listening } from './http-server.ts';
 import { route } from './router.ts';
@@ -10,7 +10,7 @@ import type { RouteHandlers } from './routes.ts';
 import { healthHandler, readOnlyRoutes } from './state-handlers.ts';
 
 interface PlainPortsDeps {
-  /** 0 closes a port. */
+  /** A port of 0 is not opened. */
   readonly config: {
     readonly healthzBindAddress: string;
     readonly healthzPort: number;
@@ -19,7 +19,7 @@ interface PlainPortsDeps {
   };
   readonly checks: readonly HealthCheck[];
   readonly handlers: RouteHandlers;
-  readonly metrics: Pick<HttpMetrics, 'counted'>;
+  readonly metrics: Pick<HttpMetrics, 'instrument'>;
   readonly listen: (options: {
     readonly host: string;
     readonly port: number;
@@ -31,7 +31,7 @@ interface PlainPortsDeps {
 }
 
 /**
- * Rejects every method that could change something: nobody is authenticated here. POST /stats/summary is another GET.
+ * Rejects every method that could change something, since clients are not authenticated. POST /stats/summary is another GET.
  * differs from upstream: there DELETE /metrics/slis resets the metrics.
  */
 function onlyReads(handler: HttpHandler): HttpHandler {
@@ -40,7 +40,7 @@ function onlyReads(handler: HttpHandler): HttpHandler {
     request.method === 'HEAD' ||
     (request.method === 'POST' && request.path.replace(/\/$/, '') === '/stats/summary')
       ? handler(request)
-      : refusal(405, '405: Method Not Allowed', { allow: 'GET, HEAD' });
+      : restfulError(405, '405: Method Not Allowed', { allow: 'GET, HEAD' });
 }
 
 export function plainPorts({
@@ -65,13 +65,13 @@ export function plainPorts({
       host: config.address,
       port: config.readOnlyPort,
       flag: '--read-only-port',
-      handler: metrics.counted('readonly', routes, onlyReads(route(routes))),
+      handler: metrics.instrument('readonly', routes, onlyReads(route(routes))),
     },
   ];
   return ports
     .filter(({ port }) => port !== 0)
     .map(({ flag, handler, host, name, port }) => {
-      const onError = (err: unknown): void => log.error('Request failed', { server: name, err });
+      const onError = (err: unknown): void => log.error('Failed to handle request', { server: name, err });
       return new HttpServer({
         name,
         handler,

@@ -1,5 +1,5 @@
-// Pods as the API's JSON: a v1 PodList, byte for byte what Go would write for the same objects in the same order of fields.
-// Invariant: a list is rendered again only when something in it changed, and then only the pods that did.
+// Renders pods as a v1 PodList, byte for byte as Go would for the same objects with the same order of fields.
+// Invariant: a list is rendered again only if something in it changed, and then only the changed pods.
 // Upstream: encodePods in pkg/kubelet/server/server.go.
 import { goJson } from '../api/k8s/go-json.ts';
 import type { Container, Pod, PodSpec, PodStatus } from '../api/k8s/types.ts';
@@ -16,7 +16,7 @@ export interface ListedStatuses {
   get(uid: PodUid): PodStatus | undefined;
 }
 
-export interface SeenPods {
+export interface ListedObservations {
   readonly version: number;
   all(): ReadonlyMap<PodUid, ObservedPod>;
 }
@@ -27,7 +27,7 @@ interface Rendered {
   readonly text: string;
 }
 
-/** The pods this node was given, each with the status the kubelet has for it. */
+/** The pods of this node, each with the kubelet's status. */
 export class PodList {
   readonly #pods: ListedPods;
   readonly #statuses: ListedStatuses;
@@ -58,12 +58,12 @@ export class PodList {
   }
 }
 
-/** What runs, whether wanted or not: pods with a running container or a ready sandbox, newest first. */
+/** Pods with a running container or a ready sandbox, desired or not, newest first. */
 export class RunningPods {
-  readonly #observed: SeenPods;
+  readonly #observed: ListedObservations;
   #body: { readonly version: number; readonly bytes: Uint8Array } | undefined;
 
-  constructor(observed: SeenPods) {
+  constructor(observed: ListedObservations) {
     this.#observed = observed;
   }
 
@@ -89,7 +89,7 @@ function createdAt(pod: ObservedPod): number {
   return Math.min(...[...pod.sandboxes, ...pod.containers].map(({ createdAtMs }) => createdAtMs));
 }
 
-/** Only what the runtime knows; an empty list is null, as Go writes a list nobody made. */
+/** Only what the runtime reports; an empty list is null, as Go writes a nil slice. */
 function runningText({ name, namespace, uid, containers }: ObservedPod): string {
   const running = containers.filter(isRunning).map((each) => ({
     name: each.name,
@@ -111,7 +111,7 @@ function podText(pod: Pod, status: PodStatus | undefined): string {
   });
 }
 
-/** A container's resources are always written, also when there are none. */
+/** A container's resources are always written, also if empty. */
 function withResources(spec: PodSpec | undefined): object {
   if (spec === undefined) return { containers: null };
   const fill = (container: Container): Container => ({ ...container, resources: container.resources ?? {} });

@@ -1,5 +1,5 @@
-// Every path of the kubelet's API, once: who answers it, how, on which ports, and what a client must be allowed to do. The
-// router, authorization, the documentation's test and the matrix test are made from it. Pure data.
+// Every path of the kubelet's API: its handler, its methods, its ports, and the permission that a client needs. The router,
+// authorization, the documentation test and the matrix test are built from it. Pure data.
 // Upstream: NewServer and the Install* functions of pkg/kubelet/server/server.go, GetRequestAttributes of auth.go.
 
 /**
@@ -9,31 +9,31 @@
 export type RouteClass = 'always' | 'debug' | 'system-log' | 'profiling' | 'debug-flags';
 
 export interface RouteRow {
-  /** Names the handler that answers it. */
+  /** The key of its handler in RouteHandlers. */
   readonly name: string;
-  /** `plain`: these paths, every method. `service`: a root with patterns below it, its methods, what it produces. */
+  /** `plain`: this path, every method. `service`: a root with patterns below it, methods and a content type. */
   readonly kind: 'plain' | 'service';
-  /** A service's root that ends with a slash is redirected to when the slash is missing. */
+  /** Requests for the root of a service without its trailing slash are redirected. */
   readonly path: string;
-  /** Below a service's root, which is meant by an empty one; `{name}` takes a segment, `{name:*}` all that follow. */
+  /** Below a service's root; an empty pattern is the root. `{name}` matches a segment, `{name:*}` all that follow. */
   readonly patterns?: readonly string[];
   readonly methods?: readonly string[];
   readonly produces?: string;
   readonly class: RouteClass;
-  /** Also on the read-only port. */
+  /** Also served on the read-only port. */
   readonly readOnly?: true;
-  /** The subresource of nodes that is tried first, with the gate KubeletFineGrainedAuthz. */
+  /** The subresource of nodes that is authorized first, with the gate KubeletFineGrainedAuthz. */
   readonly fineSubresource?: string;
   /** The subresource of nodes that a client needs. */
   readonly subresource: string;
-  /** Runs something inside a container: a GET needs the verb create, too. */
+  /** Runs a command or opens a stream in a container: GET needs the verb create, too. */
   readonly acts?: true;
-  /** The verb that every method needs, where the method's own verb would be too little. */
+  /** The verb that every method needs, if the method's own verb grants too much. */
   readonly verb?: 'create';
   readonly gate?: 'ContainerCheckpoint' | 'ComponentStatusz' | 'ComponentFlagz';
-  /** The path below which 405 is answered, not 404, when debugging handlers are off, and always on the read-only port. */
+  /** Paths below answer 405 instead of 404 if debugging handlers are off, and always on the read-only port. */
   readonly disabledBelow?: string;
-  /** The answer where only the row's own class is off. */
+  /** The body if only the row's own class is off. */
   readonly disabledMessage?: string;
 }
 
@@ -69,7 +69,7 @@ export const routeTable = [
     subresource: 'proxy',
   },
   {
-    // differs from upstream: there a person pieces this together from events and logs.
+    // differs from upstream: there a user pieces this together from events and logs.
     name: 'explain',
     kind: 'service',
     path: '/explain',

@@ -1,5 +1,5 @@
-// Random and mutated targets, methods and credentials against the route table, the router and admission. Which row a path belongs
-// to and what a row requires is written down here a second time, not derived from the route table.
+// Random and mutated targets, methods and credentials against the route table, the router and admission. The row of a path and
+// the permission that it needs are repeated here, not derived from the route table.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
@@ -22,7 +22,7 @@ interface Row {
   /** With the gate KubeletFineGrainedAuthz, then without. */
   readonly subresources: readonly [readonly string[], string];
   readonly methods?: readonly string[];
-  /** The verb a GET needs, where it is not `get`. */
+  /** The verb that a GET needs, if it is not `get`. */
   readonly getVerb?: 'create' | 'create unless allowGetStreams';
   readonly debug?: true;
   readonly readOnly?: true;
@@ -152,7 +152,7 @@ const fragment = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }),
 );
 
-/** One change to a target, at a place between its beginning (0) and its end (1). */
+/** One mutation of a target, at a position between its beginning (0) and its end (1). */
 const change = fc.record({
   at: fc.double({ min: 0, max: 1, noNaN: true }),
   how: fc.constantFrom('insert', 'append', 'escape', 'upper', 'lower', 'cut', 'drop', 'double-slash'),
@@ -200,7 +200,7 @@ const target = fc.oneof(
 const method = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom('GET', 'POST') },
   { weight: 3, arbitrary: fc.constantFrom('PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT') },
-  // HTTP/2 passes any method on.
+  // HTTP/2 accepts any method.
   {
     weight: 3,
     arbitrary: fc.constantFrom('', 'get', 'Get', 'GET ', '*', 'constructor', '__proto__', 'toString'),
@@ -220,7 +220,7 @@ const certificate: ClientCertificate = {
 const protocol = (token: string): HttpRequest['headers'] => ({
   'sec-websocket-protocol': `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`,
 });
-/** Whose name each proves; undefined where it proves nothing. */
+/** The user of each credential; undefined if it is invalid. */
 const credentials: readonly (readonly [string | undefined, Partial<HttpRequest>])[] = [
   [undefined, {}],
   [undefined, { headers: { authorization: 'Bearer wrong' } }],
@@ -246,7 +246,7 @@ const credential = fc.oneof(
   fc.constantFrom(...credentials.filter(([name]) => name !== undefined)),
 );
 
-/** The path as the listeners decode it; undefined where they answer 400. */
+/** The path as the listeners decode it; undefined if they answer 400. */
 function decoded(raw: string): HttpRequest['path'] | undefined {
   const [rawPath = ''] = raw.split('?');
   try {
@@ -295,7 +295,7 @@ const allVerbs: ReadonlySet<unknown> = new Set([...verbs.values(), '']);
 const pairs = [...verbs.values(), ''].flatMap((verb) => subresources.map((each) => `${verb} ${each}`));
 const policy = fc.oneof(fc.subarray(pairs), fc.subarray(pairs, { maxLength: 3 }), fc.constant(pairs));
 
-/** An API server with one valid token. It allows the pairs of verb and subresource that the current run names, to everybody. */
+/** An API server with one valid token. It allows the verb and subresource pairs of the current run to all users. */
 class ApiServer {
   #allowed: ReadonlySet<string> = new Set();
   reviews: Reviewed[] = [];
@@ -331,7 +331,7 @@ interface Settings {
   readonly anonymous: boolean;
 }
 
-/** Every question goes to the API server: no answer is kept. */
+/** Without caches: every review goes to the API server. */
 function admissionBy(api: ApiServer, given: Settings): Admit {
   const ttl = { ms: 0 };
   return buildAdmission({
@@ -356,13 +356,13 @@ function admissionBy(api: ApiServer, given: Settings): Admit {
   });
 }
 
-/** The secure port of each combination of settings; making one costs milliseconds, for its caches. */
+/** The secure port of each combination of settings; building one takes milliseconds, for its caches. */
 function securePorts(api: ApiServer, calls: Called[]): (given: Settings) => HttpHandler {
-  const made = new Map<string, HttpHandler>();
+  const built = new Map<string, HttpHandler>();
   return (given) => {
     const key = JSON.stringify(given);
-    const port = made.get(key) ?? route(secureRoutes(given, calls), admissionBy(api, given));
-    made.set(key, port);
+    const port = built.get(key) ?? route(secureRoutes(given, calls), admissionBy(api, given));
+    built.set(key, port);
     return port;
   };
 }
@@ -389,11 +389,11 @@ const settings = fc.record({
 });
 
 function checkRedirect(location: unknown): void {
-  // Another host, for browsers and for Go's client.
+  // Another host to browsers and to Go's client.
   expect(location).toMatch(/^\/(?![/\\])/);
 }
 
-test('no handler runs without its row’s own permission, whatever the target, method and credential', async () => {
+test('runs no handler without the permission of its row, whatever the target, method and credential', async () => {
   const reached = new Set<string>();
   const calls: Called[] = [];
   const api = new ApiServer();
@@ -437,7 +437,7 @@ test('no handler runs without its row’s own permission, whatever the target, m
     },
   );
   await fc.assert(run, { seed, numRuns: 1_500 });
-  // The inputs are close enough to real ones to get through to most handlers.
+  // The inputs are realistic enough to reach most handlers.
   expect(reached.size).toBeGreaterThan(14);
 });
 
@@ -472,7 +472,7 @@ async function plainHandlers(handlers: RouteHandlers, registry: Metrics): Promis
   return opened;
 }
 
-test('the ports without authentication reach read-only rows alone, by reading', async () => {
+test('serves only read-only rows and methods on the ports without authentication', async () => {
   const registry = new Metrics();
   const calls: Called[] = [];
   const [health, readOnly] = await plainHandlers(recordingHandlers(calls), registry);
@@ -499,7 +499,7 @@ test('the ports without authentication reach read-only rows alone, by reading', 
     { seed, numRuns: 2_000 },
   );
   expect(reached.size).toBeGreaterThan(6);
-  // A client makes no series of its own: paths of the table × methods of HTTP.
+  // Clients create no series: paths of the table × HTTP methods.
   const series = registry.render().match(/^kubelet_http_requests_total\{/gm) ?? [];
   expect(series.length).toBeLessThan(20 * 9);
 });

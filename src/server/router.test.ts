@@ -4,13 +4,13 @@ import type { HttpRequest, HttpResponse, RoutedRequest } from './http-message.ts
 import { route } from './router.ts';
 
 const row = { name: 'x', class: 'always', subresource: 'proxy' } as const;
-const says = (what: string) => (): HttpResponse => ({ status: 200, headers: {}, body: what });
-const tells = ({ params }: RoutedRequest): HttpResponse => says(JSON.stringify(params))();
+const respondWith = (what: string) => (): HttpResponse => ({ status: 200, headers: {}, body: what });
+const respondWithParams = ({ params }: RoutedRequest): HttpResponse => respondWith(JSON.stringify(params))();
 
 const routes = [
-  { row: { ...row, kind: 'plain', path: '/healthz' }, handle: says('plain') },
-  { row: { ...row, kind: 'plain', path: '/healthz/{check}' }, handle: tells },
-  { row: { ...row, kind: 'plain', path: '/off/' }, handle: says('tree') },
+  { row: { ...row, kind: 'plain', path: '/healthz' }, handle: respondWith('plain') },
+  { row: { ...row, kind: 'plain', path: '/healthz/{check}' }, handle: respondWithParams },
+  { row: { ...row, kind: 'plain', path: '/off/' }, handle: respondWith('tree') },
   {
     row: {
       ...row,
@@ -20,7 +20,7 @@ const routes = [
       methods: ['GET', 'POST'],
       produces: 'application/json',
     },
-    handle: says('service'),
+    handle: respondWith('service'),
   },
   {
     row: {
@@ -30,11 +30,11 @@ const routes = [
       patterns: ['/{ns}/{pod}/{container}', '/{ns}/{pod}/{uid}/{container}'],
       methods: ['GET'],
     },
-    handle: tells,
+    handle: respondWithParams,
   },
   {
     row: { ...row, kind: 'service', path: '/logs/', patterns: ['', '/{logpath:*}'], methods: ['GET'] },
-    handle: tells,
+    handle: respondWithParams,
   },
 ] as const;
 const handle = route(routes);
@@ -85,11 +85,11 @@ describe('route', () => {
     test(line, async () => expect(await ask(line)).toMatchObject({ status, body }));
   }
 
-  test('a refused method is told which are taken', async () => {
+  test('lists the allowed methods in a 405', async () => {
     expect((await ask('PUT /pods')).headers['allow']).toBe('GET, POST');
   });
 
-  test('a redirect says where to, with the query', async () => {
+  test('redirects with the query', async () => {
     expect((await ask('GET //logs?x=1')).headers['location']).toBe('/logs?x=1');
   });
 
@@ -109,13 +109,13 @@ describe('route', () => {
     });
   }
 
-  test('what is not accepted says what there is', async () => {
+  test('lists the available content types in a 406', async () => {
     expect((await ask('GET /pods', { accept: ['text/html'] })).body).toBe(
       '406: Not Acceptable\n\nAvailable representations: application/json',
     );
   });
 
-  test('who may not is told nothing else, but that a path does not exist at all', async () => {
+  test('rejects before any other error, except for unknown paths', async () => {
     const asked: string[] = [];
     const guarded = route(routes, async ({ path }, { path: root }) => {
       asked.push(`${path} ${root}`);

@@ -1,7 +1,6 @@
-// Finds who answers a path. Two kinds of route, as upstream has them: plain ones take every method; services know their
-// patterns, their methods and what they produce. A path that no route has is refused before anybody is asked who the client
-// is; whatever else is wrong with a request is told only to who may know.
-// Upstream: net/http.ServeMux and the go-restful container in pkg/kubelet/server.
+// Finds the handler of a path. Two kinds of route, as upstream: plain routes accept every method; services have patterns,
+// methods and a content type. An unknown path gets 404 before authentication; every other error of a request is reported only
+// to authorized clients. Upstream: net/http.ServeMux and the go-restful container in pkg/kubelet/server.
 import {
   type HttpAnswer,
   type HttpHandler,
@@ -9,7 +8,7 @@ import {
   type HttpResponse,
   notFound,
   type RouteHandler,
-  refusal,
+  restfulError,
 } from './http-message.ts';
 import type { RouteRow } from './route-table.ts';
 
@@ -18,7 +17,7 @@ export interface Route {
   readonly handle: RouteHandler;
 }
 
-/** Says why a request is not let through to a row, or nothing when it is. */
+/** Returns the rejection of a request to a row; undefined if it is admitted. */
 export type Admit = (request: HttpRequest, row: RouteRow) => Promise<HttpResponse | undefined>;
 
 export function route(routes: readonly Route[], admit?: Admit): HttpHandler {
@@ -44,15 +43,15 @@ async function admitted(
   row: RouteRow,
   answer: Answer,
 ): Promise<HttpAnswer> {
-  const refused = await admit(request, row);
-  if (refused !== undefined) return refused;
+  const rejection = await admit(request, row);
+  if (rejection !== undefined) return rejection;
   request.admitted?.();
   return await answer();
 }
 
 function tryRoute({ row, handle }: Route, request: HttpRequest): Answer | undefined {
   if (row.kind === 'service') {
-    const below = isBelow(request.path, row.path);
+    const below = pathBelow(request.path, row.path);
     return below === undefined ? undefined : () => serve(row, handle, request, below);
   }
   if (row.path.endsWith('/')) {
@@ -62,8 +61,8 @@ function tryRoute({ row, handle }: Route, request: HttpRequest): Answer | undefi
   return params && (() => handle({ ...request, params }));
 }
 
-/** What follows a service's root in a path; undefined when the path is another one's. */
-function isBelow(path: string, root: string): string | undefined {
+/** The path below a service's root; undefined if the path is not below it. */
+function pathBelow(path: string, root: string): string | undefined {
   const base = root.endsWith('/') ? root.slice(0, -1) : root;
   if (path === base) return '';
   return path.startsWith(`${base}/`) ? path.slice(base.length) : undefined;
@@ -71,13 +70,13 @@ function isBelow(path: string, root: string): string | undefined {
 
 function serve(row: RouteRow, handle: RouteHandler, request: HttpRequest, below: string): ReturnType<Answer> {
   const params = firstMatch(row.patterns ?? [''], below);
-  if (params === undefined) return refusal(404, '404: Page Not Found');
+  if (params === undefined) return restfulError(404, '404: Page Not Found');
   const methods = row.methods ?? [];
   if (!methods.includes(request.method)) {
-    return refusal(405, '405: Method Not Allowed', { allow: methods.join(', ') });
+    return restfulError(405, '405: Method Not Allowed', { allow: methods.join(', ') });
   }
   if (row.produces !== undefined && !accepts(request, row.produces)) {
-    return refusal(406, `406: Not Acceptable\n\nAvailable representations: ${row.produces}`);
+    return restfulError(406, `406: Not Acceptable\n\nAvailable representations: ${row.produces}`);
   }
   return handle({ ...request, params });
 }
@@ -92,22 +91,22 @@ function firstMatch(patterns: readonly string[], path: string): Params | undefin
   return undefined;
 }
 
-/** What `{name}` and `{name:*}` of the pattern stand for. A slash at the end counts only where it must. */
+/** The values of `{name}` and `{name:*}`. A trailing slash is ignored if `slashless`. */
 function match(pattern: string, path: string, slashless: boolean): Params | undefined {
-  const wanted = segments(pattern);
-  const given = segments(path);
+  const expected = segments(pattern);
+  const actual = segments(path);
   if (!slashless && path.endsWith('/')) return undefined;
   const params: Record<string, string> = {};
-  for (const [index, want] of wanted.entries()) {
+  for (const [index, want] of expected.entries()) {
     const rest = /^\{(\w+):\*\}$/.exec(want)?.[1];
-    if (rest !== undefined) return { ...params, [rest]: given.slice(index).join('/') };
-    const got = given[index];
+    if (rest !== undefined) return { ...params, [rest]: actual.slice(index).join('/') };
+    const got = actual[index];
     if (got === undefined) return undefined;
     const name = /^\{(\w+)\}$/.exec(want)?.[1];
     if (name !== undefined) params[name] = got;
     else if (want !== got) return undefined;
   }
-  return wanted.length === given.length ? params : undefined;
+  return expected.length === actual.length ? params : undefined;
 }
 
 function segments(path: string): readonly string[] {
@@ -146,7 +145,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[<>&"']/g, (found) => htmlEscapes[found] ?? found);
 }
 
-/** Without doubled slashes and dot segments; a slash at the end stays. */
+/** Without doubled slashes and dot segments; a trailing slash is kept. */
 function cleanPath(path: string): string {
   const kept: string[] = [];
   for (const segment of path.split('/')) {

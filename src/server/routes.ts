@@ -4,7 +4,7 @@ import { errorResponse, type RouteHandler } from './http-message.ts';
 import { type RouteClass, type RouteName, type RouteRow, routeTable } from './route-table.ts';
 import type { Route } from './router.ts';
 
-/** Who answers each row. A row that nobody answers is not served: its path is not found. */
+/** The handler of each row. A row without a handler is not served: its path is not found. */
 export type RouteHandlers = Partial<Readonly<Record<RouteName, RouteHandler | undefined>>>;
 
 export interface RouteSettings {
@@ -41,7 +41,7 @@ function routeOf(
 
 const debuggingOff = 'Debug endpoints are disabled.';
 
-/** Whoever may see the path is told why there is nothing. */
+/** Answers authorized clients of a disabled path with the reason. */
 function disabled(row: RouteRow, below: string | undefined, message: string): Route | undefined {
   if (below === undefined) return undefined;
   const { fineSubresource, name, subresource } = row;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../base/log/log.ts';
 import { asResponse, httpRequest } from './fixtures/requests.ts';
-import { refusal, textResponse } from './http-message.ts';
+import { restfulError, textResponse } from './http-message.ts';
 import { type SecureListenOptions, type SecurePortDeps, securePort } from './secure-port.ts';
 
 function build(over: Partial<SecurePortDeps['config']> = {}, clientCAFile = '') {
@@ -24,8 +24,8 @@ function build(over: Partial<SecurePortDeps['config']> = {}, clientCAFile = '') 
     gates: { ContainerCheckpoint: false, ComponentFlagz: true, ComponentStatusz: false },
     handlers: { flagz: () => textResponse('flags'), statusz: () => textResponse('status') },
     admit: async ({ headers }) =>
-      headers['authorization'] === undefined ? refusal(401, 'Unauthorized') : undefined,
-    metrics: { counted: (_type, _routes, handler) => handler },
+      headers['authorization'] === undefined ? restfulError(401, 'Unauthorized') : undefined,
+    metrics: { instrument: (_type, _routes, handler) => handler },
     host: {
       listen: async (options) => {
         opened.push(options);

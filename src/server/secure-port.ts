@@ -23,7 +23,7 @@ export interface SecureListenOptions extends TlsSettings {
   readonly port: number;
   readonly flag: string;
   readonly handler: HttpHandler;
-  /** Undefined if clients are not asked for certificates. */
+  /** Undefined if the port does not request client certificates. */
   readonly clientAuthorities: Pick<ClientAuthorities, 'pem' | 'changed'> | undefined;
   readonly onError: (err: unknown) => void;
 }
@@ -34,7 +34,7 @@ export interface SecurePortDeps {
   readonly handlers: RouteHandlers;
   /** Authenticates and authorizes a request. */
   readonly admit: Admit;
-  readonly metrics: Pick<HttpMetrics, 'counted'>;
+  readonly metrics: Pick<HttpMetrics, 'instrument'>;
   readonly host: {
     readonly listen: (options: SecureListenOptions) => Promise<Listening>;
     readonly textFile: ClientAuthoritiesDeps['file'];
@@ -60,9 +60,9 @@ export function securePort(deps: SecurePortDeps): readonly Component[] {
       handler,
       clientAuthorities: authorities,
       ...tlsSettings(config),
-      onError: (err) => log.error('Request failed', { server: name, err }),
+      onError: (err) => log.error('Failed to handle request', { server: name, err }),
     });
-  const handler = metrics.counted('readwrite', routes, route(routes, admit));
+  const handler = metrics.instrument('readwrite', routes, route(routes, admit));
   const server = new HttpServer({ name, handler, listen, log });
   return authorities === undefined ? [server] : [authorities, server];
 }

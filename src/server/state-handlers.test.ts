@@ -100,13 +100,13 @@ describe('read-only port', () => {
     b = bench();
   });
 
-  test('no pods at all', async () => {
+  test('renders an empty list', async () => {
     const answer = await get(b.handle, '/pods');
     expect(answer.headers).toEqual({ 'content-type': 'application/json' });
     expect(await bodyText(answer)).toBe('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}\n');
   });
 
-  test('a pod with its status, as Go writes it', async () => {
+  test('renders a pod with its status as Go does', async () => {
     b.desired.pods.push({ uid, pod: webPod({ status: { phase: 'Pending' } }) });
     b.statuses.map.set(uid, { phase: 'Running', podIP: '10.0.0.5' });
     expect(await body(b.handle, '/pods')).toBe(
@@ -118,7 +118,7 @@ describe('read-only port', () => {
     );
   });
 
-  test('a pod nobody works on yet shows its own status, or none', async () => {
+  test("renders the pod's own status, or none, if the kubelet has none yet", async () => {
     b.desired.pods.push(
       { uid, pod: webPod({ status: { phase: 'Pending' } }) },
       { uid: asPodUid('u2'), pod: {} },
@@ -128,7 +128,7 @@ describe('read-only port', () => {
     expect(items[1]).toEqual({ metadata: {}, spec: { containers: null }, status: {} });
   });
 
-  test('is rendered anew when pods or statuses changed, and only then', async () => {
+  test('renders again only if pods or statuses changed', async () => {
     b.desired.pods.push({ uid, pod: webPod() });
     const first = await get(b.handle, '/pods');
     const second = await get(b.handle, '/pods/');
@@ -142,7 +142,7 @@ describe('read-only port', () => {
     expect(await body(b.handle, '/pods')).toContain('"items":null');
   });
 
-  test('what runs, newest first, with the containers that run', async () => {
+  test('lists running pods, newest first, with their running containers', async () => {
     const pods = [
       seenPod('old', [box('s1', true, 100)], [part('a', 'running', 110), part('b', 'exited', 120)]),
       seenPod('new', [box('s2', true, 200)], []),
@@ -152,7 +152,7 @@ describe('read-only port', () => {
     for (const pod of pods) b.observed.map.set(pod.uid, pod);
     const running = async (): Promise<string> => {
       const handle = b.handlers.runningPods;
-      if (handle === undefined) throw new Error('nobody answers');
+      if (handle === undefined) throw new Error('no handler');
       return bodyText(await handle({ ...httpRequest('GET /runningpods/'), params: {} }));
     };
     const item = (name: string, containers: object | null): object => ({
@@ -199,7 +199,7 @@ describe('read-only port', () => {
     });
   }
 
-  test('of 500 pods only the one that changed is rendered again', async () => {
+  test('renders only the changed pod of 500 again', async () => {
     let rendered = 0;
     const metadata = (name: string): object => ({
       toJSON: () => {

@@ -3,7 +3,13 @@
 import { type HealthCheck, type HealthObserver, healthHandlers } from './health.ts';
 import { type HttpHandler, jsonResponse, type RouteHandler } from './http-message.ts';
 import { textPage } from './node/zpages.ts';
-import { type ListedPods, type ListedStatuses, PodList, RunningPods, type SeenPods } from './pod-list.ts';
+import {
+  type ListedObservations,
+  type ListedPods,
+  type ListedStatuses,
+  PodList,
+  RunningPods,
+} from './pod-list.ts';
 import { type Route, route } from './router.ts';
 import { type RouteHandlers, type RouteSettings, routesOf } from './routes.ts';
 
@@ -17,7 +23,7 @@ interface StateHandlersDeps {
   readonly stores: {
     readonly desired: ListedPods;
     readonly statuses: ListedStatuses;
-    readonly observed: SeenPods;
+    readonly observed: ListedObservations;
   };
   readonly checks: readonly HealthCheck[];
   /** Records the results of health checks and serves them as /metrics/slis. */

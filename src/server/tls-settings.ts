@@ -1,4 +1,4 @@
-// tlsMinVersion and tlsCipherSuites in the words of Node and OpenSSL. Pure. Upstream: cliflag.TLSVersion, TLSCipherSuites.
+// Maps tlsMinVersion and tlsCipherSuites to the names of Node and OpenSSL. Pure. Upstream: cliflag.TLSVersion, TLSCipherSuites.
 
 type TlsVersion = 'TLSv1' | 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
 
@@ -19,10 +19,10 @@ const versions: Readonly<Record<string, TlsVersion>> = {
   VersionTLS13: 'TLSv1.3',
 };
 
-/** Not to be chosen, in Go as here: TLS 1.3 has no weak ones. */
+/** Not configurable, as in Go: TLS 1.3 has no weak suites. */
 const tls13 = ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'];
 
-/** IANA's names and OpenSSL's, best first. */
+/** IANA names to OpenSSL names, best first. */
 const suites: Readonly<Record<string, string>> = {
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: 'ECDHE-ECDSA-AES128-GCM-SHA256',
   TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256: 'ECDHE-RSA-AES128-GCM-SHA256',
@@ -50,16 +50,16 @@ const suites: Readonly<Record<string, string>> = {
   TLS_RSA_WITH_RC4_128_SHA: 'RC4-SHA',
 };
 
-/** Those that Go offers unasked: with forward secrecy. */
-const usual = Object.keys(suites).filter(
+/** Go's defaults: suites with forward secrecy. */
+const defaults = Object.keys(suites).filter(
   (name) => name.startsWith('TLS_ECDHE_') && /(GCM|POLY|CBC_SHA$)/.test(name) && !name.includes('3DES'),
 );
 
 export function tlsSettings(config: TlsConfiguration): TlsSettings {
   const minVersion = versions[config.tlsMinVersion] ?? 'TLSv1.2';
-  const chosen = config.tlsCipherSuites.length === 0 ? usual : config.tlsCipherSuites;
+  const chosen = config.tlsCipherSuites.length === 0 ? defaults : config.tlsCipherSuites;
   const older = [...new Set(chosen.flatMap((name) => suites[name] ?? []))];
-  // OpenSSL itself has given those versions up, unless it is told otherwise.
+  // OpenSSL disables those versions at its default security level.
   const level = minVersion === 'TLSv1' || minVersion === 'TLSv1.1' ? ['@SECLEVEL=0'] : [];
   return { minVersion, ciphers: [...tls13, ...older, ...level].join(':') };
 }

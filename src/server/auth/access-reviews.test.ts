@@ -39,7 +39,7 @@ describe('access reviews', () => {
     b = bench();
   });
 
-  test('ask about this node', async () => {
+  test('review access to this node', async () => {
     expect(await b.reviews.isAllowed(access, signal)).toBe(true);
     expect(b.specs).toEqual([
       {
@@ -58,7 +58,7 @@ describe('access reviews', () => {
     ]);
   });
 
-  test('a yes is kept for as long, whatever changes meanwhile', async () => {
+  test('cache an allowed result for its TTL', async () => {
     await b.reviews.isAllowed(access, signal);
     b.api.status = { allowed: false };
     await b.clock.advance(299_999);
@@ -68,7 +68,7 @@ describe('access reviews', () => {
     expect(b.specs).toHaveLength(2);
   });
 
-  test('a no is kept for shorter', async () => {
+  test('cache a denied result for its own TTL', async () => {
     b.api.status = { allowed: false };
     expect(await b.reviews.isAllowed(access, signal)).toBe(false);
     b.api.status = { allowed: true };
@@ -78,7 +78,7 @@ describe('access reviews', () => {
     expect(await b.reviews.isAllowed(access, signal)).toBe(true);
   });
 
-  test('every question has its own answer', async () => {
+  test('cache results per user, verb and subresource', async () => {
     const others: readonly Partial<Access>[] = [
       { verb: 'create' },
       { subresource: 'proxy' },
@@ -90,14 +90,14 @@ describe('access reviews', () => {
     expect(b.specs).toHaveLength(5);
   });
 
-  test('an answer about an endless path is not kept', async () => {
+  test('do not cache results for very long paths', async () => {
     const long = { ...access, path: `/pods/${'x'.repeat(10_000)}` };
     await b.reviews.isAllowed(long, signal);
     await b.reviews.isAllowed(long, signal);
     expect(b.specs).toHaveLength(2);
   });
 
-  test('denied outranks nothing said, and both at once is an error', async () => {
+  test('treat no decision as denied, and a contradiction as an error', async () => {
     b.api.status = { allowed: false, denied: true };
     expect(await b.reviews.isAllowed(access, signal)).toBe(false);
     b = bench();
@@ -105,7 +105,7 @@ describe('access reviews', () => {
     await expect(b.reviews.isAllowed(access, signal)).rejects.toThrow('both allows and denies');
   });
 
-  test('nothing is kept where that is the setting', async () => {
+  test('do not cache with a TTL of 0', async () => {
     b = bench({ allowedTtlMs: 0 });
     await b.reviews.isAllowed(access, signal);
     await b.reviews.isAllowed(access, signal);

@@ -1,11 +1,11 @@
-// Whether a user may do something to this node, asked of the API server and remembered for a while.
-// Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook. Invariants: an error is never remembered; the same question is
-// asked once at a time, and its deadline is its own.
+// Authorizes access to this node by SubjectAccessReview, with a cache.
+// Upstream: k8s.io/apiserver/plugin/pkg/authorizer/webhook. Invariants: errors are never cached; equal reviews in flight are
+// shared, and have their own deadline.
 import type { LRUCache } from 'lru-cache';
 import type { SubjectAccessReview } from '../../api/k8s/types.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { keptAnswers } from './answers.ts';
+import { reviewCache } from './review-cache.ts';
 import { type ReviewDeps, review } from './reviews.ts';
 import type { UserInfo } from './user.ts';
 
@@ -13,7 +13,7 @@ export interface Access {
   readonly user: UserInfo;
   readonly verb: string;
   readonly subresource: string;
-  /** Of the request, which counts for whether the answer is kept. */
+  /** The path of the request, which decides whether the result is cached. */
   readonly path: string;
 }
 
@@ -24,56 +24,56 @@ interface AccessReviewsDeps extends ReviewDeps {
 }
 
 const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-const mostAnswers = 8192;
-/** Reviews at once; more users than that do not come at the same moment. */
-const mostAsked = 256;
-/** A client that makes up long paths shall not fill the memory. */
-const longestKept = 10_000;
+const maxEntries = 8192;
+/** Concurrent reviews; more users than that do not arrive at the same moment. */
+const maxInFlight = 256;
+/** Clients must not fill the memory with long paths. */
+const maxCachedLength = 10_000;
 
 export class AccessReviews {
   readonly #deps: AccessReviewsDeps;
-  readonly #kept: LRUCache<string, { readonly allowed: boolean }>;
-  readonly #asked = new Map<string, Promise<boolean>>();
+  readonly #cache: LRUCache<string, { readonly allowed: boolean }>;
+  readonly #inFlight = new Map<string, Promise<boolean>>();
 
   constructor(deps: AccessReviewsDeps) {
     this.#deps = deps;
-    this.#kept = keptAnswers(deps.clock, mostAnswers);
+    this.#cache = reviewCache(deps.clock, maxEntries);
   }
 
-  /** Rejects when the API server does not say. */
+  /** Rejects if the API server does not decide. */
   async isAllowed(access: Access, signal: AbortSignal): Promise<boolean> {
     const spec = specOf(access, this.#deps.nodeName);
     const key = JSON.stringify(spec);
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) return kept.allowed;
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached.allowed;
     return await raceAbort(this.#shared(key, spec, sizeOf(access, this.#deps.nodeName)), signal);
   }
 
   #shared(key: string, spec: object, size: number): Promise<boolean> {
-    const underWay = this.#asked.get(key);
-    if (underWay !== undefined) return underWay;
-    if (this.#asked.size >= mostAsked)
+    const inFlight = this.#inFlight.get(key);
+    if (inFlight !== undefined) return inFlight;
+    if (this.#inFlight.size >= maxInFlight)
       return Promise.reject(
         new KubeletError('unavailable', 'TooManyReviews', 'too many access reviews are waiting'),
       );
-    const asked = this.#ask(key, spec, size).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, asked);
-    return asked;
+    const started = this.#review(key, spec, size).finally(() => this.#inFlight.delete(key));
+    this.#inFlight.set(key, started);
+    return started;
   }
 
-  async #ask(key: string, spec: object, size: number): Promise<boolean> {
+  async #review(key: string, spec: object, size: number): Promise<boolean> {
     const { allowedTtlMs, deniedTtlMs } = this.#deps;
     const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-    // Not bound to the request that came first: others may wait for the same answer.
+    // Not bound to the first request: others may wait for the same review.
     const { signal } = new AbortController();
     const { status } = await review<SubjectAccessReview>(this.#deps, 'access-reviews', path, body, signal);
-    const said = status?.allowed === true;
+    const allowed = status?.allowed === true;
     const denied = status?.denied === true;
-    const ttl = said ? allowedTtlMs : deniedTtlMs;
-    if (said && denied)
+    const ttl = allowed ? allowedTtlMs : deniedTtlMs;
+    if (allowed && denied)
       throw new KubeletError('internal', 'Contradiction', 'the access review both allows and denies');
-    if (ttl > 0 && size < longestKept) this.#kept.set(key, { allowed: said }, { ttl });
-    return said;
+    if (ttl > 0 && size < maxCachedLength) this.#cache.set(key, { allowed }, { ttl });
+    return allowed;
   }
 }
 

@@ -10,7 +10,7 @@ import { nodeAttributes } from './node-attributes.ts';
 const fine = { fineGrained: true, allowGetStreams: false };
 const row = (name: RouteName): RouteRow => {
   const found = routeTable.find((each) => each.name === name);
-  if (found === undefined) throw new Error(`there is no route ${name}`);
+  if (found === undefined) throw new Error(`no route ${name}`);
   return found;
 };
 
@@ -50,19 +50,19 @@ describe('nodeAttributes', () => {
     });
   }
 
-  test('every route has a case', () => {
+  test('covers every route', () => {
     expect(new Set(cases.map(([name]) => name))).toEqual(
       new Set(routeTable.map(({ name }) => name).filter((name) => !/^(resource|probe)Metrics$/.test(name))),
     );
   });
 
-  test('without the gate only the subresources of old', () => {
+  test('uses only the coarse subresources without the gate', () => {
     const coarse = { ...fine, fineGrained: false };
     expect(nodeAttributes(coarse, row('pods'), 'GET').subresources).toEqual(['proxy']);
     expect(nodeAttributes(coarse, row('summary'), 'GET').subresources).toEqual(['stats']);
   });
 
-  test('the way back to upstream', () => {
+  test('uses the verb get with --allow-get-streams, as upstream', () => {
     const back = { ...fine, allowGetStreams: true };
     expect(nodeAttributes(back, row('exec'), 'GET').verb).toBe('get');
   });
@@ -89,50 +89,50 @@ describe('admission', () => {
     return await admit({ ...httpRequest('GET /pods'), path: target }, row('pods'));
   }
 
-  test('who cannot be told from others: 401, whatever it may', async () => {
+  test('answers 401 to unauthenticated clients', async () => {
     expect(await ask(async () => true, false)).toMatchObject({ status: 401, body: 'Unauthorized' });
   });
 
-  test('what strangers ask for is told in one line, without what a terminal would obey', async () => {
-    const told: unknown[] = [];
-    const info = (_: string, fields?: object): void => void told.push(fields);
+  test('logs the paths of unauthenticated clients in one line, without control characters', async () => {
+    const logged: unknown[] = [];
+    const info = (_: string, fields?: object): void => void logged.push(fields);
     const log: Logger = { ...silentLogger, v: () => ({ ...silentLogger.v(0), info }) };
     await ask(undefined, false, { log, target: '/logs/a\nE1117 fake\u001b[31m' });
-    expect(told).toEqual([{ path: '/logs/a%0AE1117%20fake%1B%5B31m', problem: 'no credentials' }]);
+    expect(logged).toEqual([{ path: '/logs/a%0AE1117%20fake%1B%5B31m', problem: 'no credentials' }]);
   });
 
-  test('where everything is allowed nobody is asked', async () => {
+  test('admits every authenticated client if everything is allowed', async () => {
     expect(await ask(undefined)).toBeUndefined();
   });
 
-  test('one attribute that is allowed is enough, and the rest is not asked about', async () => {
-    const asked: string[] = [];
+  test('admits after the first allowed subresource', async () => {
+    const reviewed: string[] = [];
     const allow = (what: string) => async (access: Access) => {
-      asked.push(access.subresource);
+      reviewed.push(access.subresource);
       return access.subresource === what;
     };
     expect(await ask(allow('pods'))).toBeUndefined();
     expect(await ask(allow('proxy'))).toBeUndefined();
-    expect(asked).toEqual(['pods', 'pods', 'proxy']);
+    expect(reviewed).toEqual(['pods', 'pods', 'proxy']);
   });
 
-  test('none is allowed: 403 that says what was asked for', async () => {
+  test('answers 403 with the attributes if none is allowed', async () => {
     expect(await ask(async () => false)).toMatchObject({
       status: 403,
       body: 'Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource(s)=[pods proxy])\n',
     });
   });
 
-  test('nobody knows: 500, and the next attribute is not tried', async () => {
-    const asked: string[] = [];
+  test('answers 500 if a review fails, without trying the next subresource', async () => {
+    const reviewed: string[] = [];
     const answer = await ask(async ({ subresource }) => {
-      asked.push(subresource);
+      reviewed.push(subresource);
       throw new KubeletError('unavailable', 'ConnectionRefused', 'no answer');
     });
     expect(answer).toMatchObject({
       status: 500,
       body: 'Authorization error (user=system:anonymous, verb=get, resource=nodes, subresource=pods)',
     });
-    expect(asked).toEqual(['pods']);
+    expect(reviewed).toEqual(['pods']);
   });
 });

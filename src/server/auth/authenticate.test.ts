@@ -48,7 +48,9 @@ function who(request: Partial<HttpRequest>, setting: Setting = {}): Promise<Auth
 }
 
 const bearer = (token: string): Partial<HttpRequest> => ({ headers: { authorization: `Bearer ${token}` } });
-const nobody = { user: { name: 'system:anonymous', uid: '', groups: ['system:unauthenticated'], extra: {} } };
+const anonymous = {
+  user: { name: 'system:anonymous', uid: '', groups: ['system:unauthenticated'], extra: {} },
+};
 const byCertificate = {
   user: {
     name: 'admin',
@@ -63,29 +65,29 @@ const problem = (text: string): object => ({ problem: text });
 
 describe('authenticate', () => {
   const cases: readonly (readonly [string, Partial<HttpRequest>, Setting, object])[] = [
-    ['nothing given', {}, {}, problem('no credentials')],
-    ['nothing given, anonymous allowed', {}, { anonymous: true }, nobody],
+    ['no credentials', {}, {}, problem('no credentials')],
+    ['no credentials, anonymous allowed', {}, { anonymous: true }, anonymous],
     ['a certificate', { certificate: admin }, {}, byCertificate],
     [
-      'a certificate where nobody vouches',
+      'a certificate without clientCAFile',
       { certificate: admin },
       { certificates: false },
       problem('no credentials'),
     ],
     [
-      'a certificate that is over by now',
+      'a certificate that has expired since',
       { certificate: { ...admin, notAfterMs: 999_999 } },
       {},
       problem('client certificate: has expired or is not yet valid'),
     ],
     [
-      'a certificate that is not yet',
+      'a certificate that is not valid yet',
       { certificate: { ...admin, notBeforeMs: 1_000_001 } },
       {},
       problem('client certificate: has expired or is not yet valid'),
     ],
     [
-      'a bad certificate is not anonymous',
+      'an invalid certificate is not anonymous',
       { certificate: unsigned },
       { anonymous: true },
       problem('client certificate: DEPTH_ZERO_SELF_SIGNED_CERT'),
@@ -94,27 +96,42 @@ describe('authenticate', () => {
       'a certificate without a name',
       { certificate: { ...admin, commonName: '' } },
       { anonymous: true },
-      nobody,
+      anonymous,
     ],
     [
-      'a UID that does not count',
+      'a UID in a certificate without the gate',
       { certificate: admin },
       { certificateUids: false },
       { user: { ...byCertificate.user, uid: '' } },
     ],
     ['a token', bearer('good'), {}, isBob],
-    ['a token in small letters', { headers: { authorization: 'bearer good' } }, {}, isBob],
-    ['a token with a tail', { headers: { authorization: 'Bearer good tail' } }, {}, isBob],
-    ['a token beside a bad certificate', { certificate: unsigned, ...bearer('good') }, {}, isBob],
-    ['a certificate beside a bad token', { certificate: admin, ...bearer('bad') }, {}, byCertificate],
-    ['a bad token is not anonymous', bearer('bad'), { anonymous: true }, problem('invalid bearer token')],
-    ['a token nobody can check', bearer('down'), { anonymous: true }, problem('no answer')],
-    ['a token where tokens do not count', bearer('good'), { tokens: undefined, anonymous: true }, nobody],
-    ['an empty token', { headers: { authorization: 'Bearer ' } }, { anonymous: true }, nobody],
-    ['a space too many', { headers: { authorization: 'Bearer  good' } }, { anonymous: true }, nobody],
-    ['a password', { headers: { authorization: 'Basic Z29vZDpnb29k' } }, { anonymous: true }, nobody],
+    ['a token with a lower-case scheme', { headers: { authorization: 'bearer good' } }, {}, isBob],
+    ['a token followed by another word', { headers: { authorization: 'Bearer good tail' } }, {}, isBob],
+    ['a valid token with an invalid certificate', { certificate: unsigned, ...bearer('good') }, {}, isBob],
     [
-      'a token of nobody',
+      'a valid certificate with an invalid token',
+      { certificate: admin, ...bearer('bad') },
+      {},
+      byCertificate,
+    ],
+    [
+      'an invalid token is not anonymous',
+      bearer('bad'),
+      { anonymous: true },
+      problem('invalid bearer token'),
+    ],
+    ['a token whose review fails', bearer('down'), { anonymous: true }, problem('no answer')],
+    ['a token if tokens are not accepted', bearer('good'), { tokens: undefined, anonymous: true }, anonymous],
+    ['an empty token', { headers: { authorization: 'Bearer ' } }, { anonymous: true }, anonymous],
+    [
+      'a token after two spaces',
+      { headers: { authorization: 'Bearer  good' } },
+      { anonymous: true },
+      anonymous,
+    ],
+    ['a password', { headers: { authorization: 'Basic Z29vZDpnb29k' } }, { anonymous: true }, anonymous],
+    [
+      'a token of the anonymous user',
       bearer('anonymous'),
       {},
       { user: { name: 'system:anonymous', uid: '', groups: [], extra: {} } },
@@ -124,7 +141,7 @@ describe('authenticate', () => {
     test(name, async () => expect(await who(request, setting)).toEqual(want));
   }
 
-  test('a client that has gone is not answered', async () => {
+  test('rejects with an abort if the client disconnected', async () => {
     const gone = AbortSignal.abort();
     await expect(
       authenticate(
@@ -149,27 +166,31 @@ describe('a token among the protocols of a WebSocket', () => {
     headers: { 'sec-websocket-protocol': protocols.join(', ') },
   });
   const cases: readonly (readonly [string, Partial<HttpRequest>, object])[] = [
-    ['counts', offer(of('good'), 'v4.channel.k8s.io'), isBob],
-    ['that is bad', offer(of('bad'), 'v4.channel.k8s.io'), problem('invalid bearer token')],
-    ['alone', offer(of('good')), problem('missing additional subprotocol')],
+    ['is accepted', offer(of('good'), 'v4.channel.k8s.io'), isBob],
+    ['is rejected if invalid', offer(of('bad'), 'v4.channel.k8s.io'), problem('invalid bearer token')],
+    ['is rejected without another protocol', offer(of('good')), problem('missing additional subprotocol')],
     [
-      'twice',
+      'is rejected if given twice',
       offer(of('good'), of('good'), 'x'),
       problem('multiple base64.bearer.authorization tokens specified'),
     ],
     [
-      'in no code',
+      'is rejected if not base64url',
       offer('base64url.bearer.authorization.k8s.io.!', 'x'),
       problem('invalid base64.bearer.authorization token encoding'),
     ],
-    ['without one', offer('x'), problem('no credentials')],
-    ['of an ordinary request', { ...offer(of('good'), 'x'), upgrade: false }, problem('no credentials')],
+    ['may be missing', offer('x'), problem('no credentials')],
+    [
+      'is ignored without an upgrade',
+      { ...offer(of('good'), 'x'), upgrade: false },
+      problem('no credentials'),
+    ],
   ];
   for (const [name, request, want] of cases) {
     test(name, async () => expect(await who(request)).toEqual(want));
   }
 });
 
-test('a token that a failed review echoes is masked in the problem', async () => {
+test('masks a token that a failed review echoes', async () => {
   expect(await who(bearer('echoed'))).toEqual({ problem: 'cannot review "<masked>"' });
 });

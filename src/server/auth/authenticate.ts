@@ -1,6 +1,6 @@
-// Who sends a request: by client certificate, by bearer token, or nobody in particular where that is allowed.
-// Upstream: DelegatingAuthenticatorConfig in k8s.io/apiserver/pkg/authentication/authenticatorfactory, with its order: a
-// certificate first, then tokens; one proof that holds is enough; a proof that does not hold is not anonymous.
+// Authenticates a request by client certificate, by bearer token, or as anonymous if allowed.
+// Upstream: DelegatingAuthenticatorConfig in k8s.io/apiserver/pkg/authentication/authenticatorfactory, with its order: the
+// certificate first, then tokens. One valid credential is enough; a client with an invalid credential is not anonymous.
 import type { ClientCertificate, HttpRequest } from '../../api/ports/http.ts';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, isAbortOf, KubeletError } from '../../base/errors.ts';
@@ -8,11 +8,11 @@ import { masked } from '../../base/log/redact-url.ts';
 import { anonymousUser, type UserInfo, withAuthenticatedGroup } from './user.ts';
 
 export interface AuthenticateDeps {
-  /** Whether certificates count: there is an authority that vouches for clients. */
+  /** Whether client certificates are accepted: clientCAFile is set. */
   readonly certificates: boolean;
   /** The gate AllowParsingUserUIDFromCertAuth. */
   readonly certificateUids: boolean;
-  /** Whose token it is; undefined where tokens do not count. */
+  /** Looks up the user of a token; undefined if tokens are not accepted. */
   readonly tokens:
     | { userOf(token: string, signal: AbortSignal, peer?: string): Promise<UserInfo | undefined> }
     | undefined;
@@ -20,17 +20,17 @@ export interface AuthenticateDeps {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** `problem` is for the log: a client is not told what was wrong with its proof. */
+/** `problem` is for the log: clients do not learn why their credential is invalid. */
 export type Authentication = { readonly user: UserInfo } | { readonly problem: string };
 
 export async function authenticate(deps: AuthenticateDeps, request: HttpRequest): Promise<Authentication> {
   const problems: string[] = [];
   const certificate = deps.certificates ? request.certificate : undefined;
   if (certificate !== undefined) {
-    const problem = certificate.problem ?? whyNotNow(certificate, deps.clock.now());
+    const problem = certificate.problem ?? validityProblem(certificate, deps.clock.now());
     if (problem !== undefined) problems.push(`client certificate: ${problem}`);
     else if (certificate.commonName !== '')
-      return { user: withAuthenticatedGroup(certified(certificate, deps)) };
+      return { user: withAuthenticatedGroup(certificateUser(certificate, deps)) };
   }
   if (deps.tokens !== undefined) {
     let tried = '';
@@ -43,7 +43,7 @@ export async function authenticate(deps: AuthenticateDeps, request: HttpRequest)
       }
     } catch (err) {
       if (isAbortOf(err, request.signal)) throw err;
-      // An API server that fails may echo the review, and the problem goes to the log.
+      // The error of an API server may echo the review, and the problem is logged.
       const text = describeError(err);
       problems.push(tried === '' ? text : text.replaceAll(tried, masked));
     }
@@ -52,12 +52,12 @@ export async function authenticate(deps: AuthenticateDeps, request: HttpRequest)
   return deps.anonymous ? { user: anonymousUser } : { problem: 'no credentials' };
 }
 
-/** A connection may outlive the certificate it was made with. */
-function whyNotNow({ notAfterMs, notBeforeMs }: ClientCertificate, nowMs: number): string | undefined {
+/** A connection may outlive its client certificate. */
+function validityProblem({ notAfterMs, notBeforeMs }: ClientCertificate, nowMs: number): string | undefined {
   return nowMs < notBeforeMs || nowMs > notAfterMs ? 'has expired or is not yet valid' : undefined;
 }
 
-function certified(certificate: ClientCertificate, { certificateUids }: AuthenticateDeps): UserInfo {
+function certificateUser(certificate: ClientCertificate, { certificateUids }: AuthenticateDeps): UserInfo {
   return {
     name: certificate.commonName,
     uid: certificateUids ? certificate.uid : '',
@@ -70,15 +70,15 @@ function* tokensOf(request: HttpRequest): Iterable<string> {
   const header = first(request.headers['authorization']).trim();
   const [scheme = '', token = ''] = header.split(' ');
   if (scheme.toLowerCase() === 'bearer' && token !== '') yield token;
-  const carried = request.upgrade ? tokenProtocol(request) : undefined;
-  if (carried !== undefined) yield carried;
+  const fromProtocol = request.upgrade ? tokenProtocol(request) : undefined;
+  if (fromProtocol !== undefined) yield fromProtocol;
 }
 
 const tokenProtocolPrefix = 'base64url.bearer.authorization.k8s.io.';
 
-/** A browser cannot set headers of a WebSocket, so a token may come as one of the protocols it offers. */
+/** Browsers cannot set headers of a WebSocket, so a token may be one of the offered protocols. */
 function tokenProtocol(request: HttpRequest): string | undefined {
-  const { kept, tokens } = splitProtocols(request.headers['sec-websocket-protocol']);
+  const { protocols, tokens } = splitProtocols(request.headers['sec-websocket-protocol']);
   const [encoded] = tokens;
   if (encoded === undefined) return undefined;
   if (tokens.length > 1) throw invalidProtocol('multiple base64.bearer.authorization tokens specified');
@@ -87,20 +87,20 @@ function tokenProtocol(request: HttpRequest): string | undefined {
   const token = Buffer.from(encoded, 'base64url').toString('utf8');
   if (token.includes('\uFFFD')) throw invalidProtocol('invalid base64.bearer.authorization token');
   if (token === '') return undefined;
-  if (kept.length === 0) throw invalidProtocol('missing additional subprotocol');
+  if (protocols.length === 0) throw invalidProtocol('missing additional subprotocol');
   return token;
 }
 
-/** The protocols a client offers, without those that are tokens: what may be told to others. */
+/** Separates the protocols that a client offers from tokens. */
 function splitProtocols(header: string | readonly string[] | undefined): {
-  readonly kept: readonly string[];
+  readonly protocols: readonly string[];
   readonly tokens: readonly string[];
 } {
   const all = (typeof header === 'string' ? [header] : (header ?? []))
     .flatMap((each) => each.split(','))
     .map((each) => each.trim());
   return {
-    kept: all.filter((each) => !each.startsWith(tokenProtocolPrefix)),
+    protocols: all.filter((each) => !each.startsWith(tokenProtocolPrefix)),
     tokens: all
       .filter((each) => each.startsWith(tokenProtocolPrefix))
       .map((each) => each.slice(tokenProtocolPrefix.length)),

@@ -23,7 +23,7 @@ function build(given: {
         webhook: { cacheAuthorizedTTL: ms, cacheUnauthorizedTTL: ms },
       },
     },
-    api: given.api === true ? { create: () => Promise.reject(new Error('not asked')) } : undefined,
+    api: given.api === true ? { create: () => Promise.reject(new Error('not called')) } : undefined,
     nodeName: 'n',
     settings: { fineGrained: true, allowGetStreams: false, certificateUids: true },
     hashKey: new Uint8Array(32),
@@ -37,7 +37,7 @@ test.each([
   [{ anonymous: true }],
   [{ clientCAFile: '/ca.crt' }],
   [{ webhook: true, mode: 'Webhook', api: true }],
-])('%o can be had', (given) => {
+])('%o is a valid configuration', (given) => {
   expect(build(given)).toBeTypeOf('function');
 });
 
@@ -45,6 +45,6 @@ test.each([
   [{}, 'no authentication method configured'],
   [{ webhook: true }, 'no client provided, cannot use webhook authentication'],
   [{ anonymous: true, mode: 'Webhook' }, 'no client provided, cannot use webhook authorization'],
-])('%o cannot: %s', (given, message) => {
+])('%o is rejected: %s', (given, message) => {
   expect(() => build(given)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-// Authentication and authorization as configured. Upstream: BuildAuth in cmd/kubelet/app/auth.go.
+// Builds authentication and authorization from the configuration. Upstream: BuildAuth in cmd/kubelet/app/auth.go.
 import type { ApiClient } from '../../api/ports/api-client.ts';
 import type { Clock } from '../../base/clock.ts';
 import { KubeletError } from '../../base/errors.ts';
@@ -25,18 +25,18 @@ interface AuthConfiguration {
 
 interface BuildAuthDeps {
   readonly config: AuthConfiguration;
-  /** Undefined on a node that stands alone. */
+  /** Undefined on a standalone node. */
   readonly api: Pick<ApiClient, 'create'> | undefined;
   readonly nodeName: string;
   readonly settings: AdmitDeps['settings'] & { readonly certificateUids: boolean };
-  /** For hashes of tokens, made anew in every life. */
+  /** The key of the token hashes, random per process. */
   readonly hashKey: Uint8Array;
   readonly random: () => number;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Throws when the configuration asks for what cannot be had: as upstream, the kubelet does not start then. */
+/** Throws if the configuration is impossible; as upstream, the kubelet does not start then. */
 export function buildAdmission(deps: BuildAuthDeps): Admit {
   const { config, clock, log, settings } = deps;
   return admission({
@@ -56,17 +56,18 @@ export function buildAdmission(deps: BuildAuthDeps): Admit {
 function tokenReviews({ api, clock, config, hashKey, random }: BuildAuthDeps): TokenReviews | undefined {
   const { anonymous, webhook, x509 } = config.authentication;
   if (!webhook.enabled) {
-    if (x509.clientCAFile === '' && !anonymous.enabled) throw refused('no authentication method configured');
+    if (x509.clientCAFile === '' && !anonymous.enabled)
+      throw invalidConfiguration('no authentication method configured');
     return undefined;
   }
-  if (api === undefined) throw refused('no client provided, cannot use webhook authentication');
+  if (api === undefined) throw invalidConfiguration('no client provided, cannot use webhook authentication');
   return new TokenReviews({ api, clock, random, ttlMs: webhook.cacheTTL.ms, hashKey });
 }
 
 function accessReviews({ api, clock, config, nodeName, random }: BuildAuthDeps): AccessReviews | undefined {
   const { mode, webhook } = config.authorization;
   if (mode === 'AlwaysAllow') return undefined;
-  if (api === undefined) throw refused('no client provided, cannot use webhook authorization');
+  if (api === undefined) throw invalidConfiguration('no client provided, cannot use webhook authorization');
   return new AccessReviews({
     api,
     clock,
@@ -77,6 +78,6 @@ function accessReviews({ api, clock, config, nodeName, random }: BuildAuthDeps):
   });
 }
 
-function refused(message: string): KubeletError {
+function invalidConfiguration(message: string): KubeletError {
   return new KubeletError('invalid', 'InvalidAuthentication', message);
 }

@@ -30,7 +30,7 @@ describe('token reviews', () => {
     b = bench();
   });
 
-  test('ask without audiences, once for as long as the answer is kept', async () => {
+  test('review a token without audiences, once per TTL', async () => {
     expect(await b.reviews.userOf('t', signal)).toEqual({ name: 'bob', uid: '', groups: [], extra: {} });
     await b.clock.advance(2 * minuteMs - 1);
     await b.reviews.userOf('t', signal);
@@ -42,33 +42,33 @@ describe('token reviews', () => {
     expect(b.bodies).toHaveLength(2);
   });
 
-  test('a plain no is kept as well', async () => {
+  test('cache a rejection without an error', async () => {
     b.api.next = async () => ({ authenticated: false });
     expect(await b.reviews.userOf('t', signal)).toBeUndefined();
     expect(await b.reviews.userOf('t', signal)).toBeUndefined();
     expect(b.bodies).toHaveLength(1);
   });
 
-  test('a no with an error is told and not kept', async () => {
+  test('report a rejection with an error and do not cache it', async () => {
     b.api.next = async () => ({ error: 'token has expired' });
     await expect(b.reviews.userOf('t', signal)).rejects.toThrow('token has expired');
     await expect(b.reviews.userOf('t', signal)).rejects.toThrow('token has expired');
     expect(b.bodies).toHaveLength(2);
   });
 
-  test('nothing is kept where that is the setting', async () => {
+  test('do not cache with a TTL of 0', async () => {
     b = bench(0);
     await b.reviews.userOf('t', signal);
     await b.reviews.userOf('t', signal);
     expect(b.bodies).toHaveLength(2);
   });
 
-  test('many at once ask once; another token is asked about on its own', async () => {
+  test('share one review per token in flight', async () => {
     await Promise.all(['a', 'a', 'b', 'a'].map((token) => b.reviews.userOf(token, signal)));
     expect(b.bodies).toHaveLength(2);
   });
 
-  test('one that hangs holds up only who asked, and only until its deadline', async () => {
+  test('a review that hangs blocks only its own request, until its deadline', async () => {
     const { next } = b.api;
     b.api.next = () => new Promise(() => undefined);
     const hung = b.reviews.userOf('hangs', signal);
@@ -92,7 +92,7 @@ describe('token reviews', () => {
     ['Forbidden', 1],
   ] as const;
   for (const [reason, attempts] of errors) {
-    test(`${reason} is tried ${attempts} times and not kept`, async () => {
+    test(`attempt ${reason} ${attempts} times and do not cache it`, async () => {
       b.api.next = () => Promise.reject(new KubeletError('internal', reason, 'broken'));
       const failed = expect(b.reviews.userOf('t', signal)).rejects.toThrow('broken');
       await b.clock.advance(9_000);
@@ -103,18 +103,18 @@ describe('token reviews', () => {
     });
   }
 
-  test('a token that is too long is not sent to the API server', async () => {
+  test('do not send a token that is too long to the API server', async () => {
     await expect(b.reviews.userOf('t'.repeat(16 * 1024 + 1), signal)).rejects.toThrow('too long');
     expect(b.bodies).toEqual([]);
   });
 
-  test('an address with many unknown tokens under review does not keep another one waiting', async () => {
+  test('limit concurrent reviews per address without blocking other addresses', async () => {
     const { next } = b.api;
     b.api.next = () => new Promise(() => undefined);
-    const made = Array.from({ length: 20 }, (_, each) =>
-      b.reviews.userOf(`made-up-${each}`, signal, '192.0.2.1'),
+    const pending = Array.from({ length: 20 }, (_, each) =>
+      b.reviews.userOf(`forged-${each}`, signal, '192.0.2.1'),
     );
-    const settled = Promise.allSettled(made);
+    const settled = Promise.allSettled(pending);
     expect(b.bodies).toHaveLength(8);
     b.api.next = next;
     expect(await b.reviews.userOf('good', signal, '192.0.2.2')).toMatchObject({ name: 'bob' });
@@ -123,10 +123,10 @@ describe('token reviews', () => {
     expect(await b.reviews.userOf('good-too', signal, '192.0.2.1')).toMatchObject({ name: 'bob' });
   });
 
-  test('made-up tokens do not displace valid ones', async () => {
+  test('do not evict valid tokens for forged ones', async () => {
     await b.reviews.userOf('good', signal);
     b.api.next = async () => ({ authenticated: false });
-    for (let each = 0; each < 40_000; each++) await b.reviews.userOf(`made-up-${each}`, signal);
+    for (let each = 0; each < 40_000; each++) await b.reviews.userOf(`forged-${each}`, signal);
     const before = b.bodies.length;
     expect(await b.reviews.userOf('good', signal)).toMatchObject({ name: 'bob' });
     expect(b.bodies).toHaveLength(before);

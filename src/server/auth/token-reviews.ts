@@ -1,91 +1,91 @@
-// Whose token this is, asked of the API server once and remembered for a while. Tokens themselves are not kept, only keyed
-// hashes of them. Upstream: k8s.io/apiserver's webhook token authenticator behind cached_token_authenticator.go.
-// Invariants: one token is asked about once at a time, however many bring it; an error is never remembered, a plain "no" is;
-// who waits is let go when its own client goes away.
+// Authenticates tokens by TokenReview, with a cache. Tokens themselves are not stored, only keyed hashes of them.
+// Upstream: k8s.io/apiserver's webhook token authenticator behind cached_token_authenticator.go.
+// Invariants: a token has one review in flight, however many requests carry it; errors are never cached, rejections are; a
+// waiting request is aborted when its own client disconnects.
 import { createHmac } from 'node:crypto';
 import type { LRUCache } from 'lru-cache';
 import type { TokenReview } from '../../api/k8s/types.ts';
 import { raceAbort } from '../../base/abort/race-abort.ts';
 import { KubeletError } from '../../base/errors.ts';
-import { keptAnswers } from './answers.ts';
+import { reviewCache } from './review-cache.ts';
 import { type ReviewDeps, review } from './reviews.ts';
 import type { UserInfo } from './user.ts';
 
 interface TokenReviewsDeps extends ReviewDeps {
-  /** How long an answer is kept; 0 keeps none. */
+  /** How long a result is cached; 0 disables the cache. */
   readonly ttlMs: number;
-  /** Keys the hashes under which answers are kept. */
+  /** The key of the token hashes. */
   readonly hashKey: Uint8Array;
 }
 
 const path = '/apis/authentication.k8s.io/v1/tokenreviews';
-/** More tokens than a cluster of the largest supported size uses. */
-const mostTokens = 32 * 1024;
-/** Invalid tokens are kept apart: made-up ones must not displace valid ones. */
-const mostInvalid = 4 * 1024;
-/** No longer token is sent to the API server. */
-const longestToken = 16 * 1024;
-/** Unknown tokens under review at once, of all clients and of one address. */
-const mostAsked = 64;
-const mostAskedPerPeer = 8;
+/** More tokens than the largest supported cluster uses. */
+const maxValid = 32 * 1024;
+/** Invalid tokens have a separate cache: forged tokens must not evict valid ones. */
+const maxInvalid = 4 * 1024;
+/** Longer tokens are not sent to the API server. */
+const maxTokenLength = 16 * 1024;
+/** Concurrent reviews of unknown tokens, in total and per address. */
+const maxInFlight = 64;
+const maxInFlightPerPeer = 8;
 
 type Verdict = { readonly user: UserInfo | undefined };
 
 export class TokenReviews {
   readonly #deps: TokenReviewsDeps;
-  readonly #kept: LRUCache<string, Verdict>;
+  readonly #cache: LRUCache<string, Verdict>;
   readonly #invalid: LRUCache<string, Verdict>;
-  readonly #askedByPeer = new Map<string, number>();
-  readonly #asked = new Map<string, Promise<Verdict>>();
+  readonly #inFlightByPeer = new Map<string, number>();
+  readonly #inFlight = new Map<string, Promise<Verdict>>();
 
   constructor(deps: TokenReviewsDeps) {
     this.#deps = deps;
-    this.#kept = keptAnswers(deps.clock, mostTokens);
-    this.#invalid = keptAnswers(deps.clock, mostInvalid);
+    this.#cache = reviewCache(deps.clock, maxValid);
+    this.#invalid = reviewCache(deps.clock, maxInvalid);
   }
 
   /**
-   * The token's owner, or nobody; rejects when that could not be found out. `peer`: the address it came from, which may have
-   * few unknown tokens under review at once.
+   * The user of the token, undefined if it is invalid; rejects if the review fails. `peer`: the client's address, whose
+   * concurrent reviews of unknown tokens are limited.
    */
   async userOf(token: string, signal: AbortSignal, peer = ''): Promise<UserInfo | undefined> {
-    if (token.length > longestToken)
+    if (token.length > maxTokenLength)
       throw new KubeletError('invalid', 'InvalidToken', 'the token is too long');
     const key = createHmac('sha256', this.#deps.hashKey).update(token).digest('base64');
-    const kept = this.#kept.get(key) ?? this.#invalid.get(key);
-    const verdict = kept ?? (await raceAbort(this.#shared(key, token, peer), signal));
+    const cached = this.#cache.get(key) ?? this.#invalid.get(key);
+    const verdict = cached ?? (await raceAbort(this.#shared(key, token, peer), signal));
     return verdict.user;
   }
 
   #shared(key: string, token: string, peer: string): Promise<Verdict> {
-    const underWay = this.#asked.get(key);
-    if (underWay !== undefined) return underWay;
-    const ofPeer = this.#askedByPeer.get(peer) ?? 0;
-    if (this.#asked.size >= mostAsked || ofPeer >= mostAskedPerPeer)
+    const inFlight = this.#inFlight.get(key);
+    if (inFlight !== undefined) return inFlight;
+    const ofPeer = this.#inFlightByPeer.get(peer) ?? 0;
+    if (this.#inFlight.size >= maxInFlight || ofPeer >= maxInFlightPerPeer)
       return Promise.reject(
         new KubeletError('unavailable', 'TooManyReviews', 'too many token reviews are waiting'),
       );
-    this.#askedByPeer.set(peer, ofPeer + 1);
-    // Not bound to the request that came first: others may wait for the same answer.
-    const asked = this.#ask(key, token, new AbortController().signal).finally(() => {
-      this.#asked.delete(key);
-      const left = (this.#askedByPeer.get(peer) ?? 1) - 1;
-      if (left > 0) this.#askedByPeer.set(peer, left);
-      else this.#askedByPeer.delete(peer);
+    this.#inFlightByPeer.set(peer, ofPeer + 1);
+    // Not bound to the first request: others may wait for the same review.
+    const started = this.#review(key, token, new AbortController().signal).finally(() => {
+      this.#inFlight.delete(key);
+      const left = (this.#inFlightByPeer.get(peer) ?? 1) - 1;
+      if (left > 0) this.#inFlightByPeer.set(peer, left);
+      else this.#inFlightByPeer.delete(peer);
     });
-    this.#asked.set(key, asked);
-    return asked;
+    this.#inFlight.set(key, started);
+    return started;
   }
 
-  async #ask(key: string, token: string, signal: AbortSignal): Promise<Verdict> {
+  async #review(key: string, token: string, signal: AbortSignal): Promise<Verdict> {
     const { ttlMs } = this.#deps;
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
     const { status } = await review<TokenReview>(this.#deps, 'token-reviews', path, body, signal);
     if (status?.authenticated !== true && status?.error)
       throw new KubeletError('forbidden', 'InvalidToken', status.error);
     const verdict: Verdict = { user: status?.authenticated === true ? userOf(status) : undefined };
-    const answers = verdict.user === undefined ? this.#invalid : this.#kept;
-    if (ttlMs > 0) answers.set(key, verdict, { ttl: ttlMs });
+    const cache = verdict.user === undefined ? this.#invalid : this.#cache;
+    if (ttlMs > 0) cache.set(key, verdict, { ttl: ttlMs });
     return verdict;
   }
 }

@@ -1,4 +1,4 @@
-// Who sends a request, as authorization asks about it. Upstream: k8s.io/apiserver/pkg/authentication/user.
+// The user of a request, for authorization. Upstream: k8s.io/apiserver/pkg/authentication/user.
 
 export interface UserInfo {
   readonly name: string;
@@ -16,7 +16,7 @@ export const anonymousUser: UserInfo = {
 
 const authenticated = 'system:authenticated';
 
-/** Whoever proved something belongs to the group of those who did. */
+/** Adds the group of authenticated users. */
 export function withAuthenticatedGroup(user: UserInfo): UserInfo {
   if (user.name === anonymousUser.name) return user;
   if (user.groups.includes(authenticated) || user.groups.includes('system:unauthenticated')) return user;

@@ -21,17 +21,22 @@ const cases: readonly (readonly [
 ])[] = [
   ['runs', { state: { running: {} }, containerID: 'r://1' }, false, 'r://1'],
   ['ended', { state: ended('r://1') }, false, 'r://1'],
-  ['could not start, another ended before', { state: ended(''), lastState: ended('r://0') }, false, 'r://0'],
-  ['could not start', { state: ended('') }, false, 'container "c" in pod "p" is terminated'],
-  ['waits to be restarted', { ...waiting('CrashLoopBackOff'), lastState: ended('r://0') }, false, 'r://0'],
   [
-    'waits, the one before never started',
+    'could not start, the previous one exited',
+    { state: ended(''), lastState: ended('r://0') },
+    false,
+    'r://0',
+  ],
+  ['could not start', { state: ended('') }, false, 'container "c" in pod "p" is terminated'],
+  ['waiting for its restart', { ...waiting('CrashLoopBackOff'), lastState: ended('r://0') }, false, 'r://0'],
+  [
+    'waiting, the previous one never started',
     { ...waiting('CrashLoopBackOff'), lastState: ended('') },
     false,
     'container "c" in pod "p" is terminated',
   ],
   [
-    'waits to be made',
+    'waiting for its creation',
     waiting('ContainerCreating'),
     false,
     'container "c" in pod "p" is waiting to start: ContainerCreating',
@@ -67,14 +72,14 @@ const cases: readonly (readonly [
 for (const [name, over, previous, want] of cases) {
   test(`chooseContainer: ${name}`, () => {
     const chosen = chooseContainer('p', { containerStatuses: [status(over)] }, 'c', previous);
-    expect('id' in chosen ? chosen.id : chosen.why).toBe(want);
+    expect('id' in chosen ? chosen.id : chosen.error).toBe(want);
   });
 }
 
-test('init and ephemeral containers are found; what has no status is not available', () => {
+test('finds init and ephemeral containers; a container without status is not available', () => {
   const running = status({ name: 'x', state: { running: {} }, containerID: 'r://x' });
   const of = (key: string, name = 'x') => chooseContainer('p', { [key]: [running] }, name, false);
   expect(of('initContainerStatuses')).toEqual({ id: 'r://x' });
   expect(of('ephemeralContainerStatuses')).toEqual({ id: 'r://x' });
-  expect(of('containerStatuses', 'y')).toEqual({ why: 'container "y" in pod "p" is not available' });
+  expect(of('containerStatuses', 'y')).toEqual({ error: 'container "y" in pod "p" is not available' });
 });

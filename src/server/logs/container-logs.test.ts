@@ -103,15 +103,15 @@ function bench(over: Over = {}) {
 
 const web = 'default/web/c';
 const cases: readonly (readonly [name: string, over: Over, path: string, query: string, want: string])[] = [
-  ['the container that runs', {}, web, '', '200 new\n'],
-  ['the one before', {}, web, 'previous=true', '200 old\n'],
-  ['the one before, followed, ends', {}, web, 'previous=true&follow=true', '200 old\n'],
-  ['no pod named', {}, 'default//c', '', '400 {"message": "Missing podID."}'],
-  ['no container named', {}, 'default/web/', '', '400 {"message": "Missing container name."}'],
-  ['no namespace named', {}, '/web/c', '', '400 {"message": "Missing podNamespace."}'],
+  ['the running container', {}, web, '', '200 new\n'],
+  ['the previous container', {}, web, 'previous=true', '200 old\n'],
+  ['following the previous container ends', {}, web, 'previous=true&follow=true', '200 old\n'],
+  ['no pod name', {}, 'default//c', '', '400 {"message": "Missing podID."}'],
+  ['no container name', {}, 'default/web/', '', '400 {"message": "Missing container name."}'],
+  ['no namespace', {}, '/web/c', '', '400 {"message": "Missing podNamespace."}'],
   ['undecodable', {}, web, 'tailLines=x', '400 {"message": "Unable to decode query."}'],
   [
-    'invalid, before the pod is looked for',
+    'invalid options are reported before an unknown pod',
     {},
     'default/other/c',
     'tailLines=-1',
@@ -130,14 +130,14 @@ const cases: readonly (readonly [name: string, over: Over, path: string, query: 
   ['one stream with the gate', { splitStreams: true }, web, 'stream=Stderr', '200 '],
   ['no status yet', { status: undefined }, web, '', '400 container "c" in pod "web" is not available'],
   [
-    'the runtime does not know it any more',
+    'a container that the runtime has removed',
     { seen: anObservedPod({ containers: [] }) },
     web,
     '',
     '400 unable to retrieve container logs for containerd://new',
   ],
   ['no file', { files: {} }, web, '', '400 failed to open log file "/logs/new": no such file'],
-  ['a file that is refused', { files: { '/logs/new': 'forbidden' } }, web, '', '400 it leads out'],
+  ['a file that is rejected', { files: { '/logs/new': 'forbidden' } }, web, '', '400 it leads out'],
 ];
 
 for (const [name, over, path, query, want] of cases) {
@@ -146,7 +146,7 @@ for (const [name, over, path, query, want] of cases) {
   });
 }
 
-test('a kubelet that has just started answers by the status the API server has', async () => {
+test('uses the status in the API server right after the start of the kubelet', async () => {
   const pod = { ...aPod({ name: 'web', containers: [aContainer({ name: 'c' })] }), status: running };
   expect(await bench({ status: undefined, pods: [{ uid, pod }] }).ask(web)).toBe('200 new\n');
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { longestDockerLineBytes, readDockerLine } from './docker-line.ts';
+import { maxDockerLineBytes, readDockerLine } from './docker-line.ts';
 
 const read = (text: string): ReturnType<typeof readDockerLine> => {
   const bytes = Buffer.from(text);
@@ -8,7 +8,7 @@ const read = (text: string): ReturnType<typeof readDockerLine> => {
 };
 
 describe('readDockerLine', () => {
-  test('reads what JSON.parse reads, with any other fields between', () => {
+  test('reads the same as JSON.parse, with any other fields', () => {
     const line = fc.record(
       {
         log: fc.string({ unit: 'binary', maxLength: 40 }),
@@ -21,7 +21,7 @@ describe('readDockerLine', () => {
     );
     fc.assert(
       fc.property(line, fc.constantFrom('', '\n', '  \r\n'), (value, end) => {
-        // As Docker reads it: lone surrogates become U+FFFD on the way through UTF-8.
+        // As Docker: lone surrogates become U+FFFD in UTF-8.
         const bytes = Buffer.from(`${JSON.stringify(value)}${end}`);
         const { log = '', stream, time } = JSON.parse(bytes.toString()) as typeof value;
         expect(readDockerLine(bytes, 0, bytes.length)).toEqual({ log, stream, time });
@@ -46,10 +46,10 @@ describe('readDockerLine', () => {
     ['{"log":"a\\"}', undefined],
     ['{"a":}', undefined],
     ['{"a" "b"}', undefined],
-    [`{"log":"${'a'.repeat(longestDockerLineBytes)}"}`, undefined],
+    [`{"log":"${'a'.repeat(maxDockerLineBytes)}"}`, undefined],
   ])('%j', (text, want) => expect(read(text)).toEqual(want));
 
-  test('lines that are none cost no exception each: nothing is given to JSON.parse', () => {
+  test('rejects invalid lines without calling JSON.parse', () => {
     const parse = vi.spyOn(JSON, 'parse');
     read('{"log":"\\q"}');
     read('{');

@@ -1,11 +1,11 @@
-// One line of Docker's log format: {"log":"what it wrote\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"}.
+// Parses a line of Docker's log format: {"log":"some output\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"}.
 // Upstream: parseDockerJSONLog in staging/src/k8s.io/cri-client/pkg/logs.
-// Invariants: linear time, no exception and no object per line, since a pod with a writable log directory chooses the bytes:
-// JSON.parse needs 30 µs for each line that is none, two seconds for one piece of the file.
-// differs from upstream: values that nobody reads are skipped, not validated.
+// Invariants: linear time, no exception and no object per line, since a pod with a writable log directory controls the bytes:
+// JSON.parse takes 30 µs for each invalid line, two seconds for one piece of the file.
+// differs from upstream: unused values are skipped, not validated.
 
-/** Docker cuts at 16 KiB, of which escapes make six times as much. A longer line is none. */
-export const longestDockerLineBytes = 128 * 1024;
+/** Docker splits lines at 16 KiB, which escapes may enlarge six times. A longer line is invalid. */
+export const maxDockerLineBytes = 128 * 1024;
 
 interface DockerLine {
   readonly log: string;
@@ -22,9 +22,9 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
-/** Undefined when [from, to) is no such line. */
+/** Undefined if [from, to) is not a valid line. */
 export function readDockerLine(bytes: Buffer, from: number, to: number): DockerLine | undefined {
-  if (to - from > longestDockerLineBytes) return undefined;
+  if (to - from > maxDockerLineBytes) return undefined;
   return new Scanner(bytes, from, to).line();
 }
 
@@ -62,7 +62,7 @@ class Scanner {
     return this.#at === this.#to ? { ...values, log: values.log ?? '' } : undefined;
   }
 
-  /** Whether this byte is next, past white space. */
+  /** Whether this byte is next, ignoring white space. */
   #take(byte: number, consume = true): boolean {
     this.#skipSpace();
     if (this.#at >= this.#to || this.#bytes[this.#at] !== byte) return false;
@@ -92,7 +92,7 @@ class Scanner {
     return text.includes('\\') ? unescape(text) : text;
   }
 
-  /** From after a quote to after the next one. */
+  /** Moves from after a quote to after the closing one. */
   #passString(): boolean {
     for (; this.#at < this.#to; this.#at++) {
       const byte = this.#bytes[this.#at] ?? 0;
@@ -106,7 +106,7 @@ class Scanner {
     return false;
   }
 
-  /** To before the comma or brace that ends the value. */
+  /** Moves to the comma or brace that ends the value. */
   #skipValue(): boolean {
     let depth = 0;
     this.#skipSpace();
@@ -134,7 +134,7 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** Undefined when an escape is none. */
+/** Undefined if an escape is invalid. */
 function unescape(text: string): string | undefined {
   let out = '';
   let from = 0;

@@ -1,11 +1,11 @@
-// What reading a log needs of the files it is in: the current one, and those it was rotated away to. Types only.
+// The files of a log as the reader needs them: the current one and the rotated ones. Types only.
 
 export interface LogFile {
-  /** The same as long as it is the same file, whatever it is called. */
+  /** Identifies the file, whatever its name. */
   readonly identity: string;
-  /** Can be read forwards only, and its size is not known. */
+  /** Can be read forwards only, and its size is unknown. */
   readonly compressed: boolean;
-  /** Fills the buffer with what is at `at`; 0 at the end. */
+  /** Reads into the buffer from offset `at`; 0 at the end. */
   read(buffer: Buffer, at: number): Promise<number>;
   size(): Promise<number>;
   close(): Promise<void>;
@@ -17,12 +17,12 @@ export interface RotatedLog {
 }
 
 export interface LogFiles {
-  /** Undefined when it is not there. Refuses what is no file of this container's, whatever its name leads to. */
+  /** Undefined if the file does not exist. Rejects if it is not a log of this container, for example a link. */
   open(path: string, containerId: string): Promise<LogFile | undefined>;
-  /** What `path` was called when it was rotated away, oldest first. */
+  /** The rotated files of `path`, oldest first. */
   rotated(path: string): Promise<readonly RotatedLog[]>;
   identity(path: string): Promise<string | undefined>;
-  /** Tells, once or more often, when the file or its neighbours may have changed. */
+  /** Calls back, at least once, when a file in the directory may have changed. */
   watch(path: string, onChange: () => void): { close(): void };
 }
 

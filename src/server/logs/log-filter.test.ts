@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FilterOptions, LogFilter, longestLineBytes } from './log-filter.ts';
+import { type FilterOptions, LogFilter, maxLineBytes } from './log-filter.ts';
 
 const all: FilterOptions = {
   timestamps: false,
@@ -31,52 +31,57 @@ const json = `{"log":"one\\n","stream":"stdout","time":"${t1}"}\n{"log":"two\\n"
 
 const cases: readonly (readonly [name: string, input: string, over: Partial<FilterOptions>, want: string])[] =
   [
-    ['headers are cut off', twoStreams, {}, 'out 1\nerr 1\nout 2\n'],
-    ['one stream', twoStreams, { stdout: false }, 'err 1\n'],
-    ['the other stream', twoStreams, { stderr: false }, 'out 1\nout 2\n'],
+    ['strips headers', twoStreams, {}, 'out 1\nerr 1\nout 2\n'],
+    ['selects stderr', twoStreams, { stdout: false }, 'err 1\n'],
+    ['selects stdout', twoStreams, { stderr: false }, 'out 1\nout 2\n'],
     [
-      'times with nine decimals',
+      'adds timestamps with nine decimals',
       `${twoStreams}${t3} stdout F x\n`,
       { timestamps: true },
       `${t1} out 1\n2024-01-01T00:00:02.500000000Z err 1\n2024-01-01T00:00:02.500000000Z out 2\n2024-01-01T00:00:03.000000000+01:00 x\n`,
     ],
     [
-      'times that are longer than what was cut off',
+      'adds timestamps that are longer than the stripped header',
       '2024-01-01T00:00:01Z stdout F a\n2024-01-01T00:00:02Z stdout F b\n2024-01-01T00:00:03Z stdout P c\n',
       { timestamps: true },
       '2024-01-01T00:00:01.000000000Z a\n2024-01-01T00:00:02.000000000Z b\n2024-01-01T00:00:03.000000000Z c',
     ],
-    ['nothing but zeros is no time', `${'\0'.repeat(19)}Z stdout F x\n${t1} stdout F y\n`, {}, 'y\n'],
-    ['cut lines are joined', cut, {}, 'abcdef\nnext\n'],
+    ['does not accept zero bytes as a time', `${'\0'.repeat(19)}Z stdout F x\n${t1} stdout F y\n`, {}, 'y\n'],
+    ['joins split lines', cut, {}, 'abcdef\nnext\n'],
     [
-      'a joined line has one time, of its beginning',
+      'adds one timestamp to a joined line, that of its beginning',
       cut,
       { timestamps: true },
       `${t1} abcdef\n2024-01-01T00:00:02.500000000Z next\n`,
     ],
-    ['further tags are for later', `${t1} stdout P:x ab\n${t1} stdout F:y cd\n`, {}, 'abcd\n'],
+    ['ignores further tags', `${t1} stdout P:x ab\n${t1} stdout F:y cd\n`, {}, 'abcd\n'],
     [
-      'since, that very nanosecond',
+      'since: includes that very nanosecond',
       twoStreams,
       { since: { seconds: seconds1, nanos: 1 } },
       'out 1\nerr 1\nout 2\n',
     ],
-    ['since, one later', twoStreams, { since: { seconds: seconds1, nanos: 2 } }, 'err 1\nout 2\n'],
     [
-      'since in the middle of a cut line: its rest, without a time',
+      'since: excludes the nanosecond before',
+      twoStreams,
+      { since: { seconds: seconds1, nanos: 2 } },
+      'err 1\nout 2\n',
+    ],
+    [
+      'since within a split line: its rest without a timestamp',
       cut,
       { since: { seconds: seconds1 + 1, nanos: 0 }, timestamps: true },
       'cdef\n2024-01-01T00:00:02.500000000Z next\n',
     ],
-    ['limitBytes cuts exactly', twoStreams, { limitBytes: 8 }, 'out 1\ner'],
-    ['limitBytes at a line end', twoStreams, { limitBytes: 6 }, 'out 1\n'],
-    ['limitBytes counts times', twoStreams, { limitBytes: 33, timestamps: true }, `${t1} ou`],
-    ['limitBytes counts only the wanted stream', twoStreams, { limitBytes: 8, stderr: false }, 'out 1\nou'],
-    ['an empty line', `${t1} stdout F \n${t1} stdout F x\n`, {}, '\nx\n'],
-    ['no line end at the end', `${t1} stdout F a\n${t1} stdout F b`, {}, 'a\nb'],
-    ['a cut line at the end', `${t1} stdout F a\n${t1} stdout P b\n`, {}, 'a\nb'],
+    ['limitBytes truncates exactly', twoStreams, { limitBytes: 8 }, 'out 1\ner'],
+    ['limitBytes at the end of a line', twoStreams, { limitBytes: 6 }, 'out 1\n'],
+    ['limitBytes counts timestamps', twoStreams, { limitBytes: 33, timestamps: true }, `${t1} ou`],
+    ['limitBytes counts only the selected stream', twoStreams, { limitBytes: 8, stderr: false }, 'out 1\nou'],
+    ['keeps an empty line', `${t1} stdout F \n${t1} stdout F x\n`, {}, '\nx\n'],
+    ['keeps a last line without newline', `${t1} stdout F a\n${t1} stdout F b`, {}, 'a\nb'],
+    ['keeps a split line at the end', `${t1} stdout F a\n${t1} stdout P b\n`, {}, 'a\nb'],
     [
-      'what is no line is left out',
+      'skips invalid lines',
       `garbage\n${t1} stdout\n${t1} stdlog F x\n${t1} stdout F\n\nnever stdout F x\n${t1} stdout F good\n`,
       {},
       'good\n',
@@ -84,7 +89,7 @@ const cases: readonly (readonly [name: string, input: string, over: Partial<Filt
     ['Docker’s JSON', json, {}, 'one\ntwo\n'],
     ['Docker’s JSON with times and one stream', json, { timestamps: true, stderr: false }, `${t1} one\n`],
     [
-      'Docker’s JSON: cut lines, escapes, no time, and what is none',
+      'Docker’s JSON: split lines, escapes, no time, invalid lines',
       `{"log":"a","stream":"stdout","time":"${t1}"}\n{"log":"\\u00e9\\n","stream":"stdout"}\n{"log":"x\\n"}\n{"log":5,"stream":"stdout"}\n{"log":\n{"log":"z\\n","stream":"stdout","time":"never"}\n`,
       {},
       'aé\n',
@@ -99,14 +104,14 @@ for (const [name, input, over, want] of cases) {
 }
 
 describe('LogFilter', () => {
-  test('binary bytes stay what they are', () => {
+  test('keeps binary bytes unchanged', () => {
     const binary = Buffer.from([0, 255, 254, 13, 128, 27, 9, 195]);
     const line = Buffer.concat([Buffer.from(`${t1} stdout F `), binary, Buffer.from('\n')]);
     expect(filtered(line, {}, 3)).toEqual(Buffer.concat([binary, Buffer.from('\n')]));
   });
 
-  test('a line longer than what is kept is handed on in pieces, and nothing of it is lost', () => {
-    const long = 'x'.repeat(3 * longestLineBytes);
+  test('passes an overlong line on in pieces without loss', () => {
+    const long = 'x'.repeat(3 * maxLineBytes);
     const input = `${t1} stdout F ${long}\n${t1} stdout P ${long}\n${t1} stdout F end\n${t1} stderr F e\n`;
     const want = `${long}\n${long}end\n`;
     expect(filtered(input, { stderr: false }, 65_536).toString() === want).toBe(true);
@@ -115,23 +120,23 @@ describe('LogFilter', () => {
     filter.push(Buffer.from(`${t1} stdout F `));
     let most = 0;
     for (let at = 0; at < 64; at++) most = Math.max(most, filter.push(piece).length);
-    expect(most).toBeLessThan(2 * longestLineBytes);
+    expect(most).toBeLessThan(2 * maxLineBytes);
   });
 
-  test('an overlong line that is none, or not wanted, is left out to its end', () => {
-    const long = 'x'.repeat(longestLineBytes + 5);
+  test('skips an overlong line that is invalid or not selected', () => {
+    const long = 'x'.repeat(maxLineBytes + 5);
     const input = `${long}\n{"log":"${long}\n${t1} stderr F ${long}\n${t1} stdout F good\n`;
     expect(filtered(input, { stderr: false }, 65_536).toString()).toBe('good\n');
   });
 
-  test('after the file was emptied, the beginning of a line is not the beginning of the next', () => {
+  test('drops an incomplete line after a truncation', () => {
     const filter = new LogFilter(all);
     filter.push(Buffer.from(`${t1} stdout F lost`));
     filter.restart();
     expect(Buffer.from(filter.push(Buffer.from(`${t1} stdout F new\n`))).toString()).toBe('new\n');
   });
 
-  test('however it is cut into pieces, the answer is the same', () => {
+  test('has the same result for any pieces', () => {
     const line = fc.record({
       partial: fc.boolean(),
       stderr: fc.boolean(),

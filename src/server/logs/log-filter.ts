@@ -1,35 +1,35 @@
-// Turns the bytes of a log file into what is answered: headers cut off, lines before `since` and of other streams left out, times
-// put in front, cut at limitBytes. Upstream: the loop of ReadLogs and logWriter in staging/src/k8s.io/cri-client/pkg/logs.
-// Invariants: it may be fed in pieces of any size; what it keeps between them is bounded, however long a line is; every answer
-// is memory of its own. Since the answer is hardly ever longer than what it comes from, it is made in place: what is written
-// never overtakes what is still to be read, and goes to another buffer where it would.
-import { LineReader, longestHeaderBytes } from './log-line.ts';
+// Converts the bytes of a log file into the response: strips headers, skips lines before `since` and of other streams, adds
+// timestamps, truncates at limitBytes. Upstream: the loop of ReadLogs and logWriter in staging/src/k8s.io/cri-client/pkg/logs.
+// Invariants: accepts pieces of any size; its state between pieces is bounded, however long a line is; results do not share
+// memory. Since the output is rarely longer than the input, it is written in place: the write position never overtakes the read
+// position, and another buffer is used if it would.
+import { LineReader, maxHeaderBytes } from './log-line.ts';
 import type { LogOptions } from './log-options.ts';
 import { formatTimestamp } from './timestamp.ts';
 
 const newline = 0x0a;
-/** A longer line is handed on in pieces; runtimes cut at 16 KiB. */
-export const longestLineBytes = 1024 * 1024;
-/** A smaller answer is copied, so that the buffer can be used again. */
-const smallAnswerBytes = 4 * 1024;
+/** A longer line is passed on in pieces; runtimes split at 16 KiB. */
+export const maxLineBytes = 1024 * 1024;
+/** A smaller result is copied, so that the buffer can be reused. */
+const copyBelowBytes = 4 * 1024;
 const nothing = Buffer.alloc(0);
 
 export type FilterOptions = Pick<LogOptions, 'timestamps' | 'since' | 'limitBytes' | 'stdout' | 'stderr'>;
 
-/** In the middle of an overlong line: hand on what comes, or leave it out, up to the line's end. */
-type Overlong = 'none' | 'handed on' | 'without its end' | 'left out';
+/** Within an overlong line: pass its rest on, or skip it. */
+type Overlong = 'none' | 'pass' | 'pass without newline' | 'skip';
 
 export class LogFilter {
   readonly #options: FilterOptions;
   readonly #line = new LineReader();
   #remainingBytes: number;
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of an incomplete line. */
   #carry: Buffer = nothing;
   #overlong: Overlong = 'none';
   #atLineStart = true;
-  /** What was read: the carried beginning of a line, then what came after it. */
+  /** The input: the carried beginning of a line and the bytes after it. */
   #in: Buffer = nothing;
-  /** Where the answer is written: the same, as long as it does not overtake. */
+  /** The output: the same buffer, as long as writing does not overtake reading. */
   #out: Buffer = nothing;
   #outBytes = 0;
   #lines = 0;
@@ -40,12 +40,12 @@ export class LogFilter {
     this.#remainingBytes = options.limitBytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Nothing will come of further bytes. */
+  /** Further bytes have no effect. */
   get isDone(): boolean {
     return this.#remainingBytes <= 0;
   }
 
-  /** How many lines were in no format that is known. */
+  /** The number of lines in an unknown format. */
   get unreadableLines(): number {
     return this.#unreadable;
   }
@@ -54,12 +54,12 @@ export class LogFilter {
     return this.#lines;
   }
 
-  /** The time of the last line that was one. */
+  /** The time of the last valid line. */
   get lastTime(): { readonly seconds: number; readonly nanos: number } {
     return { seconds: this.#line.time.seconds, nanos: this.#line.time.nanos };
   }
 
-  /** Where to put the next bytes; then filled() is to be called. */
+  /** The buffer for the next bytes; call filled() afterwards. */
   space(bytes: number): Buffer {
     const carried = this.#carry.length;
     if (this.#in.length < carried + bytes) this.#in = Buffer.allocUnsafe(carried + bytes);
@@ -67,7 +67,7 @@ export class LogFilter {
     return this.#in.subarray(carried, carried + bytes);
   }
 
-  /** What comes of so many bytes put there. */
+  /** Processes the bytes that were put into space(). */
   filled(bytes: number): Uint8Array {
     const length = this.#carry.length + bytes;
     const searched = this.#carry.length;
@@ -77,7 +77,7 @@ export class LogFilter {
     this.#work(length, searched);
     if (this.#out !== this.#in) return this.#out.subarray(0, this.#outBytes);
     const answer = this.#out.subarray(0, this.#outBytes);
-    if (this.#outBytes <= smallAnswerBytes) return Buffer.from(answer);
+    if (this.#outBytes <= copyBelowBytes) return Buffer.from(answer);
     this.#in = nothing;
     return answer;
   }
@@ -87,7 +87,7 @@ export class LogFilter {
     return this.filled(bytes.length);
   }
 
-  /** No more will come: a line without an end counts as one. */
+  /** Processes the rest: an incomplete line counts as a line. */
   finish(): Uint8Array {
     this.space(0);
     const length = this.#carry.length;
@@ -98,21 +98,21 @@ export class LogFilter {
     return Buffer.from(this.#out.subarray(0, this.#outBytes));
   }
 
-  /** What comes next is not the rest of what came last: the file was emptied, or another one begins. */
+  /** Drops the incomplete line: the file was truncated, or another one begins. */
   restart(): void {
     this.#carry = nothing;
     this.#overlong = 'none';
   }
 
-  /** `searched`: so many bytes at the beginning are known to have no line end. */
+  /** `searched`: the first bytes, which are known to have no newline. */
   #work(length: number, searched: number): void {
     const bytes = this.#in;
-    let at = this.#overlong === 'none' ? 0 : this.#goOn(length);
+    let at = this.#overlong === 'none' ? 0 : this.#continueOverlong(length);
     let from = Math.max(at, searched);
     while (at < length && !this.isDone) {
       const end = bytes.indexOf(newline, from);
       if (end < 0 || end >= length) {
-        if (length - at > longestLineBytes) this.#takeOverlong(at, length);
+        if (length - at > maxLineBytes) this.#takeOverlong(at, length);
         else this.#carry = Buffer.from(bytes.subarray(at, length));
         return;
       }
@@ -122,12 +122,12 @@ export class LogFilter {
     }
   }
 
-  /** In an overlong line; returns where the next one begins. */
-  #goOn(length: number): number {
+  /** Processes the rest of an overlong line; returns where the next line begins. */
+  #continueOverlong(length: number): number {
     const end = this.#in.subarray(0, length).indexOf(newline);
     const until = end < 0 ? length : end + 1;
-    if (this.#overlong !== 'left out') {
-      const withoutEnd = end >= 0 && this.#overlong === 'without its end';
+    if (this.#overlong !== 'skip') {
+      const withoutEnd = end >= 0 && this.#overlong === 'pass without newline';
       this.#write(this.#in, 0, withoutEnd ? until - 1 : until, until);
     }
     if (end >= 0) this.#overlong = 'none';
@@ -135,14 +135,14 @@ export class LogFilter {
   }
 
   #takeOverlong(from: number, to: number): void {
-    const contentAt = this.#line.readHeader(this.#in, from, from + longestHeaderBytes);
+    const contentAt = this.#line.readHeader(this.#in, from, from + maxHeaderBytes);
     if (contentAt < 0) this.#unreadable += 1;
     else this.#lines += 1;
-    if (contentAt < 0 || !this.#isWanted()) {
-      this.#overlong = 'left out';
+    if (contentAt < 0 || !this.#isSelected()) {
+      this.#overlong = 'skip';
       return;
     }
-    this.#overlong = this.#line.partial ? 'without its end' : 'handed on';
+    this.#overlong = this.#line.partial ? 'pass without newline' : 'pass';
     this.#writeTime(contentAt);
     this.#write(this.#in, contentAt, to, to);
   }
@@ -154,22 +154,22 @@ export class LogFilter {
       return;
     }
     this.#lines += 1;
-    // Also by what is left out, as upstream has it: the rest of a cut line gets no time in front.
+    // Also for skipped lines, as upstream: the rest of a split line gets no timestamp.
     const endsLine = line.from === line.to || line.content[line.to - 1] === newline;
-    if (this.#isWanted()) {
+    if (this.#isSelected()) {
       this.#writeTime(line.content === this.#in ? line.from : to);
       this.#write(line.content, line.from, line.to, to);
     }
     this.#atLineStart = endsLine;
   }
 
-  #isWanted(): boolean {
+  #isSelected(): boolean {
     const { since, stderr, stdout } = this.#options;
     if (!(this.#line.stream === 'stdout' ? stdout : stderr)) return false;
     return since === undefined || !this.#line.time.isBefore(since);
   }
 
-  /** `free`: up to where the bytes that were read are not needed any more. */
+  /** `free`: input before this offset may be overwritten. */
   #writeTime(free: number): void {
     if (!this.#options.timestamps || !this.#atLineStart) return;
     const { time, timeFrom, timeTo } = this.#line;
@@ -196,7 +196,7 @@ export class LogFilter {
       this.#out.copy(other, 0, 0, at);
       this.#out = other;
     }
-    // Within one buffer this is a single move of memory; between two, a copy.
+    // Within one buffer this is a memmove; between two, a copy.
     if (this.#out === bytes) bytes.copyWithin(at, from, from + length);
     else bytes.copy(this.#out, at, from, from + length);
     this.#outBytes = needed;

@@ -1,6 +1,6 @@
-// One line of a container's log file, in the CRI's format or in Docker's JSON. Upstream: parseCRILog and parseDockerJSONLog in
-// staging/src/k8s.io/cri-client/pkg/logs. Invariants: bytes stay bytes, so that binary output survives; nothing is allocated per
-// line of the CRI's format.
+// Parses lines of a container's log file, in the CRI's format or in Docker's JSON. Upstream: parseCRILog and parseDockerJSONLog
+// in staging/src/k8s.io/cri-client/pkg/logs. Invariants: content stays bytes, so that binary output is preserved; lines in the
+// CRI's format cost no allocation.
 import { readDockerLine } from './docker-line.ts';
 import { TimestampReader } from './timestamp.ts';
 
@@ -11,34 +11,34 @@ const brace = 0x7b;
 const letterP = 0x50;
 const stdoutText = 'stdout ';
 const stderrText = 'stderr ';
-/** Go's zero time, which a JSON line without a time has. */
+/** Go's zero time, for JSON lines without a time. */
 const yearOneSeconds = -62_135_596_800;
 
 type LogStream = 'stdout' | 'stderr';
 
-/** The most bytes that have to be seen to know a line's time, stream and tag. */
-export const longestHeaderBytes = 128;
+/** The maximum length of a line's time, stream and tag. */
+export const maxHeaderBytes = 128;
 
-/** Reads one line after the other; its fields are those of the last one that was a line. */
+/** Parses one line after the other; its fields describe the last valid one. */
 export class LineReader {
   readonly time = new TimestampReader();
   stream: LogStream = 'stdout';
-  /** What the container wrote: [from, to) of content, with the line end unless the line goes on in the next one. */
+  /** The container's output: [from, to) of content, with the newline unless the line is partial. */
   content: Buffer = Buffer.alloc(0);
   from = 0;
   to = 0;
-  /** Whether the line goes on in the next one. */
+  /** Whether the line continues in the next entry. */
   partial = false;
-  /** Where the time is in the bytes that were read; empty for JSON. */
+  /** The position of the time in the input; empty for JSON. */
   timeFrom = 0;
   timeTo = 0;
 
-  /** Whether [from, to), with its line end, is a line of a log. */
+  /** Whether [from, to), including its newline, is a valid line. */
   read(bytes: Buffer, from: number, to: number): boolean {
     return bytes[from] === brace ? this.#readJson(bytes, from, to) : this.#readCri(bytes, from, to);
   }
 
-  /** 2016-10-06T00:17:09.669794202Z stdout F what it wrote */
+  /** 2016-10-06T00:17:09.669794202Z stdout F some output */
   #readCri(bytes: Buffer, from: number, to: number): boolean {
     const contentAt = this.readHeader(bytes, from, to);
     if (contentAt < 0) return false;
@@ -48,7 +48,7 @@ export class LineReader {
     return true;
   }
 
-  /** Time, stream and tag. Where the text begins; -1 when this is no line in the CRI's format. */
+  /** Parses time, stream and tag. Returns where the content begins; -1 if the line is not in the CRI's format. */
   readHeader(bytes: Buffer, from: number, to: number): number {
     const timeEnd = indexOfSpace(bytes, from, to);
     if (timeEnd < 0 || !this.time.read(bytes, from, timeEnd)) return -1;
@@ -66,7 +66,7 @@ export class LineReader {
     return tagEnd + 1;
   }
 
-  /** {"log":"what it wrote\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"} */
+  /** {"log":"some output\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"} */
   #readJson(bytes: Buffer, from: number, to: number): boolean {
     const line = readDockerLine(bytes, from, to);
     if (line === undefined) return false;
@@ -91,18 +91,18 @@ export class LineReader {
   }
 }
 
-/** What the beginning of a line tells of it: whether what follows begins on a line of its own. */
-export type LineKind = 'ends' | 'goes on' | 'none';
+/** Whether the entry completes a line, is continued by the next entry, or is not valid. */
+export type LineKind = 'complete' | 'partial' | 'none';
 
-/** `head`: the first bytes of a line, longestHeaderBytes of them or all. */
+/** `head`: the first maxHeaderBytes of the entry, or all of it. */
 export function lineKind(reader: LineReader, head: Buffer): LineKind {
-  // Docker cuts long lines too, but tells it at the end of the text; such a piece counts as a line, as it does upstream.
-  if (head[0] === brace) return 'ends';
+  // Docker splits long lines too, but marks it at the end of the text; such a piece counts as a line, as upstream.
+  if (head[0] === brace) return 'complete';
   const contentAt = reader.readHeader(head, 0, head.length);
   if (contentAt < 0) return 'none';
-  if (!reader.partial) return 'ends';
-  // A piece of nothing begins no line.
-  return head[contentAt] === newline ? 'none' : 'goes on';
+  if (!reader.partial) return 'complete';
+  // An empty piece does not start a line.
+  return head[contentAt] === newline ? 'none' : 'partial';
 }
 
 function indexOfSpace(bytes: Uint8Array, from: number, to: number): number {

@@ -36,7 +36,7 @@ const taken: readonly (readonly [query: string, options: Partial<typeof plain> |
 ];
 
 for (const [query, options] of taken) {
-  test(`?${query} is taken`, () => expect(parse(query)).toEqual({ options: { ...plain, ...options } }));
+  test(`?${query} is accepted`, () => expect(parse(query)).toEqual({ options: { ...plain, ...options } }));
 }
 
 const undecodable = [
@@ -54,7 +54,7 @@ const undecodable = [
 for (const query of undecodable) {
   test(`?${query} cannot be decoded`, () =>
     expect(parse(query)).toEqual({
-      refusal: { status: 400, message: '{"message": "Unable to decode query."}' },
+      rejection: { status: 400, message: '{"message": "Unable to decode query."}' },
     }));
 }
 
@@ -73,15 +73,15 @@ const invalid = [
 for (const query of invalid) {
   test(`?${query} is invalid`, () =>
     expect(parse(query, true)).toEqual({
-      refusal: { status: 422, message: '{"message": "Invalid request."}' },
+      rejection: { status: 422, message: '{"message": "Invalid request."}' },
     }));
 }
 
-test('one stream alone takes the gate', () => {
+test('rejects a single stream without the gate', () => {
   expect(parse('stream=Stdout', true)).toEqual({ options: { ...plain, stderr: false } });
   expect(parse('stream=Stderr', true)).toEqual({ options: { ...plain, stdout: false } });
   expect(parse('stream=Stderr')).toMatchObject({
-    refusedStream: {
+    rejectedStream: {
       status: 400,
       message:
         'unable to return the given log stream: "Stderr". Please enable PodLogsQuerySplitStreams feature gate in kubelet',

@@ -1,4 +1,4 @@
-// What a request for logs asks for, checked as upstream's kubelet checks it. Upstream: getContainerLogs in
+// Parses and validates the options of a log request as upstream does. Upstream: getContainerLogs in
 // pkg/kubelet/server/server.go, the decoding of v1.PodLogOptions and ValidatePodLogOptions in pkg/apis/core/v1/validation.
 import { type Instant, instantOfMs, parseInstant } from './timestamp.ts';
 
@@ -6,7 +6,7 @@ export interface LogOptions {
   readonly follow: boolean;
   readonly previous: boolean;
   readonly timestamps: boolean;
-  /** Nothing that was written before. */
+  /** Omits earlier lines. */
   readonly since: Instant | undefined;
   readonly tailLines: number | undefined;
   readonly limitBytes: number | undefined;
@@ -14,7 +14,7 @@ export interface LogOptions {
   readonly stderr: boolean;
 }
 
-interface LogRefusal {
+interface LogRejection {
   readonly status: number;
   readonly message: string;
 }
@@ -22,10 +22,10 @@ interface LogRefusal {
 const streams: readonly (string | null)[] = ['All', 'Stdout', 'Stderr'];
 const maxInt64 = 2n ** 63n - 1n;
 
-/** Either what is asked for or why it cannot be; a refused stream is told apart, since it is noticed later than the rest. */
+/** The options or the rejection; a rejected stream is separate, since upstream checks it later. */
 type ParsedLogOptions =
-  | { readonly options: LogOptions; readonly refusedStream?: LogRefusal }
-  | { readonly refusal: LogRefusal };
+  | { readonly options: LogOptions; readonly rejectedStream?: LogRejection }
+  | { readonly rejection: LogRejection };
 
 export function parseLogOptions(
   query: URLSearchParams,
@@ -36,7 +36,7 @@ export function parseLogOptions(
   const sinceSeconds = integer(query.get('sinceSeconds'));
   const sinceTime = time(query.get('sinceTime'));
   if ([tailLines, limitBytes, sinceSeconds, sinceTime].includes('invalid')) {
-    return { refusal: { status: 400, message: '{"message": "Unable to decode query."}' } };
+    return { rejection: { status: 400, message: '{"message": "Unable to decode query."}' } };
   }
   const stream = query.get('stream');
   const invalid =
@@ -46,7 +46,7 @@ export function parseLogOptions(
     (sinceSeconds !== undefined && sinceTime !== undefined) ||
     (stream !== null && !streams.includes(stream)) ||
     (stream !== null && stream !== 'All' && tailLines !== undefined);
-  if (invalid) return { refusal: { status: 422, message: '{"message": "Invalid request."}' } };
+  if (invalid) return { rejection: { status: 422, message: '{"message": "Invalid request."}' } };
   const options: LogOptions = {
     follow: flag(query.get('follow')),
     previous: flag(query.get('previous')),
@@ -64,10 +64,10 @@ export function parseLogOptions(
   };
   if (splitStreams || stream === null || stream === 'All') return { options };
   const message = `unable to return the given log stream: ${JSON.stringify(stream)}. Please enable PodLogsQuerySplitStreams feature gate in kubelet`;
-  return { options, refusedStream: { status: 400, message } };
+  return { options, rejectedStream: { status: 400, message } };
 }
 
-/** `tail` is how old clients said tailLines; its "all" is to leave it out. */
+/** `tail` is the name of tailLines in old clients; its "all" means no limit. */
 function tailOf(query: URLSearchParams): string | null {
   const old = query.get('tail') ?? '';
   if (old === 'all') return null;
@@ -78,11 +78,11 @@ function flag(text: string | null): boolean {
   return text !== null && text !== '0' && text.toLowerCase() !== 'false';
 }
 
-function isBelow(value: number | 'invalid' | undefined, least: number): boolean {
-  return typeof value === 'number' && value < least;
+function isBelow(value: number | 'invalid' | undefined, minimum: number): boolean {
+  return typeof value === 'number' && value < minimum;
 }
 
-/** As strconv.ParseInt takes it, within 64 bits. */
+/** As strconv.ParseInt, within 64 bits. */
 function integer(text: string | null): number | 'invalid' | undefined {
   if (text === null) return undefined;
   if (!/^[+-]?\d+$/.test(text)) return 'invalid';
@@ -90,7 +90,7 @@ function integer(text: string | null): number | 'invalid' | undefined {
   return value > maxInt64 || value < -maxInt64 - 1n ? 'invalid' : Number(value);
 }
 
-/** An empty one, or the null of old clients, is given but lets everything through. */
+/** An empty text, or the null of old clients, counts as given but selects everything. */
 function time(text: string | null): Instant | 'any' | 'invalid' | undefined {
   if (text === null) return undefined;
   if (text === '' || text === 'null') return 'any';

@@ -1,29 +1,29 @@
-// Finds where in a container's log files the answer begins: by lines from the end, by time, or at the beginning of the current
-// file. Upstream: the first half of ReadLogs in staging/src/k8s.io/cri-client/pkg/logs.
-// differs from upstream: lines from the end and lines since a time are looked for in rotated files as well; there, a log that was
+// Opens a container's log files and finds where the response begins: by lines from the end, by time, or at the beginning of the
+// current file. Upstream: the first half of ReadLogs in staging/src/k8s.io/cri-client/pkg/logs.
+// differs from upstream: lines from the end and lines since a time are also searched in rotated files; there, a log that was
 // rotated a moment ago has none.
 // Invariant: every piece waits for its turn and is small enough for the event loop; nothing is read once the signal is aborted.
 import { KubeletError } from '../../base/errors.ts';
 import type { LogFile, LogFiles, LogTarget, RotatedLog } from './log-files.ts';
 import { LineReader } from './log-line.ts';
 import type { LogOptions } from './log-options.ts';
-import { mostBytes, Pace } from './pace.ts';
+import { maxPieceBytes, Pace } from './pace.ts';
 import { BackwardScan, ForwardScan, TailCount } from './tail-scan.ts';
 import type { Instant } from './timestamp.ts';
 import type { Turns } from './turns.ts';
 
-/** Oldest first; the last one is what the container writes to, as far as that is there. */
+/** Oldest first; the last one is the current file, if it exists. */
 interface OpenedLog {
   readonly files: readonly LogFile[];
-  /** Where in the first one. */
+  /** The offset in the first file. */
   readonly startAt: number;
-  /** How long the last one was when it was opened. */
+  /** The size of the last file when it was opened. */
   readonly endAt: number;
 }
 
-/** A piece of a log that is only searched; more once that has shown to be quick. */
+/** The first piece of a search; later pieces grow if it was quick. */
 const firstPieceBytes = 16 * 1024;
-/** As much of a file as is searched for its first line. */
+/** How much of a file is searched for its first line. */
 const beginningBytes = 8 * 1024;
 
 interface OpenLogDeps {
@@ -65,7 +65,7 @@ export async function openLog(
   }
 }
 
-/** The files of one log from the newest to the oldest, each opened when it is asked for. */
+/** The files of one log from the newest to the oldest, opened on demand. */
 class History {
   readonly #files: LogFiles;
   readonly #target: LogTarget;
@@ -85,7 +85,7 @@ class History {
   }
 
   async older(): Promise<LogFile | undefined> {
-    // The current one may have been rotated since it was opened.
+    // The current file may have been rotated since it was opened.
     this.#left ??= (await this.#files.rotated(this.#target.path)).filter(
       ({ identity }) => identity !== this.#currentIdentity,
     );
@@ -97,7 +97,7 @@ class History {
   }
 }
 
-/** Searches files piece by piece, in turns with everything else on the event loop. */
+/** Searches files piece by piece, yielding to the event loop in between. */
 class Search {
   readonly #deps: OpenLogDeps;
   readonly #signal: AbortSignal;
@@ -109,7 +109,7 @@ class Search {
     this.#pace = new Pace(deps.clock, firstPieceBytes);
   }
 
-  /** Adds older files until the lines are found; returns where they begin in the oldest. */
+  /** Adds older files until the lines are found; returns their offset in the oldest. */
   async tailStart(opened: LogFile[], history: History, lines: number, endAt: number): Promise<number> {
     if (lines === 0 && Number.isFinite(endAt)) return endAt;
     const count = new TailCount(lines);
@@ -127,7 +127,7 @@ class Search {
     }
   }
 
-  /** Unpacks a compressed file up to this place, where reading goes on. Others are read from anywhere. */
+  /** Decompresses a compressed file up to this offset, where reading continues. Other files are read at any offset. */
   async skip(file: LogFile | undefined, to: number): Promise<void> {
     if (file?.compressed !== true || to === 0) return;
     await this.#eachPiece(file, () => true, to);
@@ -135,7 +135,7 @@ class Search {
 
   async #backwardStart(file: LogFile, size: number, count: TailCount): Promise<number | undefined> {
     const scan = new BackwardScan(count);
-    const buffer = Buffer.allocUnsafe(mostBytes);
+    const buffer = Buffer.allocUnsafe(maxPieceBytes);
     for (let right = size; right > 0; ) {
       const left = Math.max(0, right - this.#pace.bytes);
       const piece = buffer.subarray(0, right - left);
@@ -170,7 +170,7 @@ class Search {
     take: (piece: Buffer) => boolean,
     endAt = Number.POSITIVE_INFINITY,
   ): Promise<void> {
-    const buffer = Buffer.allocUnsafe(mostBytes);
+    const buffer = Buffer.allocUnsafe(maxPieceBytes);
     for (let at = 0; at < endAt; ) {
       const wanted = Math.min(this.#pace.bytes, endAt - at);
       const length = await file.read(buffer.subarray(0, wanted), at);
@@ -188,7 +188,7 @@ class Search {
   }
 }
 
-/** Adds older files until one begins before that time. */
+/** Adds older files until one begins before `since`. */
 async function addSince(
   opened: LogFile[],
   history: History,
@@ -206,7 +206,7 @@ async function addSince(
   }
 }
 
-/** Of the first line that is one, as far as there is one near the beginning. */
+/** The time of the first valid line near the beginning; undefined if there is none. */
 export async function firstTime(file: LogFile): Promise<Instant | undefined> {
   const buffer = Buffer.allocUnsafe(beginningBytes);
   const length = await readFully(file, buffer, 0);

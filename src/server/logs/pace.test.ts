@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Pace } from './pace.ts';
 
-test('pieces shrink while they take long, and grow again when they do not', () => {
+test('shrinks pieces that take long, and grows them again', () => {
   let nowMs = 0;
   const pace = new Pace({ monotonic: () => nowMs });
   const sizes: number[] = [];

@@ -16,7 +16,7 @@ const options: LogOptions = {
   stderr: true,
 };
 
-/** A log in memory of which nothing is told but by the ways a test uses. */
+/** A log in memory without file events, unless a test triggers them. */
 function bench() {
   let text = '';
   let running = true;
@@ -104,7 +104,7 @@ function bench() {
   };
 }
 
-/** A log without an end, as a sparse file of terabytes is: reading it never stops by itself. */
+/** An endless log, like a sparse file of terabytes: reading it never stops by itself. */
 function endless(over: Partial<LogOptions>, block: string, compressed = false) {
   const stop = new AbortController();
   const bytes = Buffer.alloc(64 * 1024, block);
@@ -121,9 +121,9 @@ function endless(over: Partial<LogOptions>, block: string, compressed = false) {
             compressed,
             read: async (buffer) => {
               reads += 1;
-              // The client goes away.
+              // The client disconnects.
               if (reads === 50) stop.abort();
-              if (reads > 60) throw new Error('read on after the client had gone');
+              if (reads > 60) throw new Error('read after the client had disconnected');
               return bytes.copy(buffer);
             },
             size: async () => 2 ** 50,
@@ -159,25 +159,25 @@ function endless(over: Partial<LogOptions>, block: string, compressed = false) {
   return { ended, seen: () => ({ open, reads, takenBytes }) };
 }
 
-describe('a log without an end', () => {
+describe('an endless log', () => {
   const since = { seconds: 2 ** 40, nanos: 0 };
   const sparse = '\0';
   test.each([
     ['the last 1000000000 lines', { tailLines: 1_000_000_000 }, line('x'), false],
-    ['the last line where none ends', { tailLines: 1 }, sparse, false],
-    ['the last line of empty ones', { tailLines: 1 }, '\n', false],
-    ['the last lines of a compressed one', { tailLines: 1_000_000_000 }, line('x'), true],
+    ['the last line without any newline', { tailLines: 1 }, sparse, false],
+    ['the last line of empty lines', { tailLines: 1 }, '\n', false],
+    ['the last lines of a compressed file', { tailLines: 1_000_000_000 }, line('x'), true],
     ['lines since a time', { since }, line('x'), false],
-    ['lines since a time where none ends', { since }, sparse, false],
-    ['the first bytes of a line that does not end', { limitBytes: 10 }, sparse, false],
+    ['lines since a time without any newline', { since }, sparse, false],
+    ['the first bytes of a line without newline', { limitBytes: 10 }, sparse, false],
   ] as const)(
-    '%s: is read in turns, and no further than its client waits',
+    '%s: yields to the event loop and stops when the client disconnects',
     async (_, over, block, compressed) => {
       const { ended, seen } = endless(over, block, compressed);
       await ended;
       const { open, reads, takenBytes } = seen();
       expect({ open, reads }).toEqual({ open: 0, reads: 50 });
-      // Every piece but the last has waited for its turn.
+      // Every piece except the last has waited for its turn.
       expect(takenBytes).toBeGreaterThan(40 * 16 * 1024);
     },
   );
@@ -186,23 +186,23 @@ describe('a log without an end', () => {
 const nothingLeft = { open: 0, watching: 0, listeners: 0, timers: 0 };
 
 describe('following', () => {
-  test('tells the last words that were written after the log was read to its end and before the end was seen', async () => {
+  test('sends the final output that was written between the last read and the exit of the container', async () => {
     const { atEnd, end, ended, got, left, write } = bench();
     atEnd(() => {
       atEnd(() => undefined);
-      write('last words');
+      write('final output');
       end();
     });
     await ended;
-    expect(got()).toBe('last words\n');
+    expect(got()).toBe('final output\n');
     expect(left()).toEqual(nothingLeft);
   });
 
-  test('is woken by the end of the container, without an event of the file', async () => {
+  test('wakes up when the container exits, without a file event', async () => {
     const { clock, end, ended, got, left, settle, write } = bench();
     write('one');
     await settle();
-    // What is gathered before the next look.
+    // The batch before the next read.
     await clock.advance(10);
     await settle();
     expect(got()).toBe('one\n');
@@ -212,7 +212,7 @@ describe('following', () => {
     expect(left()).toEqual(nothingLeft);
   });
 
-  test('finds what no event told within the safety poll', async () => {
+  test('reads changes without an event within the poll interval', async () => {
     const { clock, got, left, settle, stop, ended, write } = bench();
     await settle();
     await clock.advance(10);
@@ -229,7 +229,7 @@ describe('following', () => {
     expect(left()).toEqual(nothingLeft);
   });
 
-  test('takes what comes without pause together: so many looks in a second, whatever is written', async () => {
+  test('batches continuous output: a fixed number of reads per second, however much is written', async () => {
     const { atRead, clock, settle, stop, ended, write } = bench();
     let reads = 0;
     atRead(() => {

@@ -1,8 +1,8 @@
-// Reads a container's log as bytes that can be answered, and follows it while the container runs: over rotation, truncation and
-// a reader that is slow. Upstream: ReadLogs and waitLogs in staging/src/k8s.io/cri-client/pkg/logs.
-// Invariants: nothing is read before the one who asked takes what was read before; a follower skips no file of a log, however
-// often it was rotated meanwhile, as long as the file is still there; whether the container runs is asked before its log is read
-// to the end, so that the last words of one that ended are told; whatever ends it, every file is closed.
+// Streams a container's log and follows it while the container runs, across rotation and truncation and at the client's pace.
+// Upstream: ReadLogs and waitLogs in staging/src/k8s.io/cri-client/pkg/logs.
+// Invariants: the next piece is read only once the client has taken the previous one; a follower skips no existing file of a log,
+// however often it was rotated meanwhile; the state of the container is read before the end of its log, so that the final output
+// of a container that exits is sent; whatever ends the stream, every file is closed.
 import type { Clock } from '../../base/clock.ts';
 import { isAbort } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
@@ -24,18 +24,18 @@ interface LogRequest extends LogTarget {
   readonly options: LogOptions;
   /** Whether the container can still write. */
   readonly isRunning: () => boolean;
-  /** Tells when that may have changed. Returns the way to be told no more. */
+  /** Calls back when isRunning() may have changed. Returns the unsubscribe function. */
   readonly onChange: (listener: () => void) => () => void;
 }
 
-/** Where events get lost, a follower is at most so late. */
+/** The maximum delay of a follower if file events are lost. */
 const safetyPollMs = 5_000;
-/** A log that never rests is looked at so often, to take many lines at once. */
-const gatherMs = 10;
-/** A runtime that was told to begin a new file may still have lines for the old one. */
+/** The interval of reads from a busy log, to batch lines. */
+const batchMs = 10;
+/** After a rotation, the runtime may still write lines to the old file. */
 const rotationQuietMs = 100;
 
-/** Its first value is empty, and comes when the log could be opened. Ends when the signal is aborted. */
+/** Yields an empty first value once the log is open. Ends when the signal is aborted. */
 export async function* readLog(
   deps: ReadLogDeps,
   request: LogRequest,
@@ -59,11 +59,11 @@ class LogReading {
   readonly #signal: AbortSignal;
   readonly #filter: LogFilter;
   readonly #pace: Pace;
-  /** Oldest first; the first one is being read. */
+  /** Oldest first; the first file is being read. */
   #files: LogFile[] = [];
   #at = 0;
   #endAt = 0;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #lastWaitMs = Number.NEGATIVE_INFINITY;
 
   constructor(deps: ReadLogDeps, request: LogRequest, signal: AbortSignal) {
     this.#deps = deps;
@@ -90,7 +90,7 @@ class LogReading {
     this.#files = [];
     await Promise.all(files.map((file) => file.close()));
     if (this.#filter.unreadableLines === 0) return;
-    this.#deps.log.v(2).info('Left out lines that are in no log format', {
+    this.#deps.log.v(2).info('Skipped lines in an unknown log format', {
       path: this.#request.path,
       lines: this.#filter.unreadableLines,
     });
@@ -101,19 +101,19 @@ class LogReading {
     while (this.#files.length > 1) {
       yield* this.#drain(Number.POSITIVE_INFINITY);
       if (this.#filter.isDone) return;
-      yield* this.#pass();
+      yield* this.#nextFile();
     }
     if (follow) {
       yield* this.#follow();
     } else {
       yield* this.#drain(this.#endAt);
-      // As upstream: who asked for a number of lines gets no more than whole ones.
+      // As upstream: with a number of lines, only complete lines are sent.
       if (tailLines !== undefined) return;
     }
     if (!this.#filter.isDone) yield this.#filter.finish();
   }
 
-  /** Hands on what is there, up to `endAt`. */
+  /** Yields the present content up to `endAt`. */
   async *#drain(endAt: number): AsyncGenerator<Uint8Array, boolean> {
     const file = this.#files[0];
     let got = false;
@@ -135,8 +135,8 @@ class LogReading {
     return got;
   }
 
-  /** On to the next file, which is there already. */
-  async *#pass(): AsyncGenerator<Uint8Array, void> {
+  /** Moves on to the next file, which exists already. */
+  async *#nextFile(): AsyncGenerator<Uint8Array, void> {
     const rest = this.#filter.finish();
     if (rest.length > 0) yield rest;
     const file = this.#files.shift();
@@ -150,15 +150,15 @@ class LogReading {
       const got = yield* this.#drain(Number.POSITIVE_INFINITY);
       if (this.#filter.isDone) return;
       if (got && wasRunning) await this.#untilChange();
-      if (got || (await this.#wasEmptied())) continue;
-      const next = await this.#next();
+      if (got || (await this.#wasTruncated())) continue;
+      const next = await this.#findSuccessor();
       if (next !== undefined) {
-        // From here on it is closed with the others.
+        // From here on, close() closes it with the others.
         this.#files.push(next);
         await this.#deps.clock.sleep(rotationQuietMs, this.#signal);
         yield* this.#drain(Number.POSITIVE_INFINITY);
         if (this.#filter.isDone) return;
-        yield* this.#pass();
+        yield* this.#nextFile();
         continue;
       }
       if (!wasRunning) return;
@@ -166,8 +166,8 @@ class LogReading {
     }
   }
 
-  /** Whether the file was cut: then it is read from its beginning. */
-  async #wasEmptied(): Promise<boolean> {
+  /** Whether the file was truncated: it is read from its beginning then. */
+  async #wasTruncated(): Promise<boolean> {
     const file = this.#files[0];
     if (file === undefined || file.compressed || (await file.size()) >= this.#at) return false;
     this.#at = 0;
@@ -175,8 +175,8 @@ class LogReading {
     return true;
   }
 
-  /** The file that goes on where this one ends; undefined while this is the one that is written to. */
-  async #next(): Promise<LogFile | undefined> {
+  /** The file that continues this one; undefined while this is the current file. */
+  async #findSuccessor(): Promise<LogFile | undefined> {
     const { files } = this.#deps;
     const { containerId, path } = this.#request;
     const own = this.#files[0]?.identity;
@@ -187,7 +187,7 @@ class LogReading {
     for (const candidate of newer) {
       const file = await files.open(candidate.path, containerId);
       if (file === undefined) continue;
-      if (index >= 0 || (await this.#goesOnIn(file))) return file;
+      if (index >= 0 || (await this.#isContinuedBy(file))) return file;
       await file.close();
     }
     const current = await files.open(path, containerId);
@@ -196,18 +196,18 @@ class LogReading {
     return undefined;
   }
 
-  /** For a file that is not among the rotated any more, having been compressed or deleted: those that begin after its end. */
-  async #goesOnIn(file: LogFile): Promise<boolean> {
+  /** For a file that is no longer listed, because it was compressed or deleted: whether `file` begins after its end. */
+  async #isContinuedBy(file: LogFile): Promise<boolean> {
     const first = await firstTime(file);
     return first !== undefined && this.#filter.lines > 0 && isAfter(first, this.#filter.lastTime);
   }
 
-  /** Until there may be something to read, or the container may have ended. */
+  /** Waits until there may be something to read, or the container may have exited. */
   async #untilChange(): Promise<void> {
     const { clock, files } = this.#deps;
     const { isRunning, onChange, path } = this.#request;
-    const gatherForMs = this.#lookedAtMs + gatherMs - clock.monotonic();
-    if (gatherForMs > 0) await clock.sleep(gatherForMs, this.#signal);
+    const batchForMs = this.#lastWaitMs + batchMs - clock.monotonic();
+    if (batchForMs > 0) await clock.sleep(batchForMs, this.#signal);
     this.#signal.throwIfAborted();
     let wake = (): void => undefined;
     const woken = new Promise<void>((resolve) => {
@@ -218,7 +218,7 @@ class LogReading {
     const timer = clock.setTimer(safetyPollMs, wake);
     this.#signal.addEventListener('abort', wake, { once: true });
     try {
-      // What happened before the watch was in place.
+      // Changes before the watch was set up.
       if (!isRunning() || (await this.#isBehind())) return;
       await woken;
     } finally {
@@ -226,7 +226,7 @@ class LogReading {
       unsubscribe();
       timer.cancel();
       this.#signal.removeEventListener('abort', wake);
-      this.#lookedAtMs = clock.monotonic();
+      this.#lastWaitMs = clock.monotonic();
     }
   }
 

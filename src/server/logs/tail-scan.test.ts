@@ -33,7 +33,7 @@ function shown(raw: Buffer): string {
   return Buffer.concat([filter.push(raw), filter.finish()]).toString();
 }
 
-/** The last lines as `tail -n` has them. */
+/** The last lines, as `tail -n` shows them. */
 function naiveTail(text: string, count: number): string {
   const lines = text.split(/(?<=\n)/).filter((each) => each !== '');
   return count === 0 ? '' : lines.slice(-count).join('');
@@ -51,7 +51,7 @@ function backwards(file: Buffer, count: TailCount, blockBytes: number): number |
 }
 
 describe('the last lines', () => {
-  test('of any log are those that tail shows, whatever the size of blocks', () => {
+  test('are those of tail for any log and block size', () => {
     fc.assert(
       fc.property(
         fc.array(entry, { maxLength: 25 }),
@@ -67,7 +67,7 @@ describe('the last lines', () => {
     );
   });
 
-  test('of a log in several files, plain and packed, are the same', async () => {
+  test('are the same for a log in several files, plain and compressed', async () => {
     const file = fc.record({ entries: fc.array(entry, { maxLength: 8 }), compressed: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(
@@ -77,7 +77,7 @@ describe('the last lines', () => {
           const raws = parts.map(({ entries }) => Buffer.from(entries.map(line).join('')));
           const open = (index: number): LogFile => ({
             identity: String(index),
-            // What is written to is never packed.
+            // The current file is never compressed.
             compressed: index < raws.length - 1 && (parts[index]?.compressed ?? false),
             read: async (buffer, at) => raws[index]?.copy(buffer, 0, at) ?? 0,
             size: async () => raws[index]?.length ?? 0,
@@ -107,18 +107,18 @@ describe('the last lines', () => {
     );
   });
 
-  test('do not count what has no line end yet', () => {
+  test('do not include an incomplete line', () => {
     const raw = Buffer.from(`${t} stdout F a\n${t} stdout F b\n${t} stdout F unfin`);
     const start = backwards(raw, new TailCount(1), 1024) ?? 0;
     expect(raw.subarray(start).toString()).toBe(`${t} stdout F b\n${t} stdout F unfin`);
   });
 
-  test('begin at the beginning of a line that the runtime cut', () => {
+  test('begin at the beginning of a line that the runtime split', () => {
     const raw = Buffer.from(`${t} stdout F a\n${t} stdout P b\n${t} stdout P c\n${t} stdout F d\n`);
     expect(shown(raw.subarray(backwards(raw, new TailCount(1), 1024)))).toBe('bcd\n');
   });
 
-  test('read forwards: the end of the n-th line is found in any pieces', () => {
+  test('are found when reading forwards in any pieces', () => {
     const raw = Buffer.from([1, 2, 3].map((n) => `${t} stdout F line ${n}\n`).join(''));
     for (const pieceBytes of [1, 5, 30, 1024]) {
       const scan = new ForwardScan();

@@ -15,7 +15,7 @@ const readable: readonly (readonly [text: string, shown: string])[] = [
 ];
 
 for (const [text, shown] of readable) {
-  test(`time ${text} is read and shown with nine decimals`, () => {
+  test(`parses ${text} and formats it with nine decimals`, () => {
     const bytes = Buffer.from(`x${text} y`);
     const reader = new TimestampReader();
     expect(reader.read(bytes, 1, 1 + text.length)).toBe(true);
@@ -45,10 +45,10 @@ const unreadable = [
 ];
 
 for (const text of unreadable) {
-  test(`"${text}" is no time`, () => expect(parseInstant(text)).toBeUndefined());
+  test(`rejects "${text}"`, () => expect(parseInstant(text)).toBeUndefined());
 }
 
-test('times are compared to the nanosecond', () => {
+test('compares times to the nanosecond', () => {
   const reader = new TimestampReader();
   const bytes = Buffer.from('2016-10-06T00:17:09.000000002Z');
   reader.read(bytes, 0, bytes.length);
@@ -63,7 +63,7 @@ test('times are compared to the nanosecond', () => {
   ]);
 });
 
-test('milliseconds become an instant, before the epoch too', () => {
+test('converts milliseconds, also before the epoch', () => {
   expect([instantOfMs(1_500), instantOfMs(-250)]).toEqual([
     { seconds: 1, nanos: 500_000_000 },
     { seconds: -1, nanos: 750_000_000 },

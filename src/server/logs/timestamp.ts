@@ -1,5 +1,5 @@
-// The times in front of log lines, read from bytes and to the nanosecond. Upstream: time.Parse of RFC 3339 in
-// staging/src/k8s.io/cri-client/pkg/logs. Invariant: nothing is allocated per line; the result is in the reader's own fields.
+// Parses the timestamps of log lines from bytes, to the nanosecond. Upstream: time.Parse of RFC 3339 in
+// staging/src/k8s.io/cri-client/pkg/logs. Invariant: no allocation per line; the result is in the reader's fields.
 
 export interface Instant {
   /** Whole seconds since the epoch. */
@@ -10,20 +10,20 @@ export interface Instant {
 const zero = 0x30;
 const maxDays = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Reads one time after the other; its fields are those of the last one. */
+/** Parses one time after the other; its fields describe the last one. */
 export class TimestampReader {
   seconds = 0;
   nanos = 0;
-  /** Of the zone: 0 for Z. */
+  /** The zone's offset: 0 for Z. */
   offsetMinutes = 0;
-  /** Whether it was written as formatTimestamp would write it. */
+  /** Whether the text equals formatTimestamp()'s. */
   isFixedWidth = false;
-  /** The second of the last time, as it was written and as a number without regard to its zone. */
+  /** The second of the last time, as text and as a number without its zone. */
   readonly #lastSecond = new Uint8Array(19);
   #wallSeconds = 0;
   #hasSecond = false;
 
-  /** Whether [from, to) is a time, with any number of decimals and a zone. */
+  /** Whether [from, to) is a time with any number of decimals and a zone. */
   read(bytes: Uint8Array, from: number, to: number): boolean {
     // YYYY-MM-DDThh:mm:ss
     if (to - from < 20) return false;
@@ -40,7 +40,7 @@ export class TimestampReader {
     return this.seconds < seconds || (this.seconds === seconds && this.nanos < nanos);
   }
 
-  /** Most lines are of the same second as the one before. */
+  /** Most lines have the same second as the previous one. */
   #isSameSecond(bytes: Uint8Array, from: number): boolean {
     if (!this.#hasSecond) return false;
     const last = this.#lastSecond;
@@ -66,7 +66,7 @@ export class TimestampReader {
     return true;
   }
 
-  /** Where the zone begins; -1 when there is a point with nothing behind it. */
+  /** Where the zone begins; -1 for a point without digits. */
   #fraction(bytes: Uint8Array, from: number, to: number): number {
     this.nanos = 0;
     if (bytes[from] !== 0x2e && bytes[from] !== 0x2c) return from;
@@ -75,7 +75,7 @@ export class TimestampReader {
     for (; at < to; at++) {
       const digit = (bytes[at] ?? 0) - zero;
       if (digit < 0 || digit > 9) break;
-      // More than nine decimals are cut, not rounded.
+      // More than nine decimals are truncated, not rounded.
       this.nanos += digit * scale;
       scale = scale === 1 ? 0 : scale / 10;
     }
@@ -95,7 +95,7 @@ export class TimestampReader {
   }
 }
 
-/** A time as text, undefined when it is none. */
+/** Undefined if the text is not a time. */
 export function parseInstant(text: string): Instant | undefined {
   const bytes = new TextEncoder().encode(text);
   const reader = new TimestampReader();
@@ -107,7 +107,7 @@ export function instantOfMs(ms: number): Instant {
   return { seconds, nanos: Math.round((ms - seconds * 1_000) * 1_000_000) };
 }
 
-/** As users see it: nine decimals, and the zone in which it was written. */
+/** With nine decimals, in its original zone. */
 export function formatTimestamp({ nanos, offsetMinutes, seconds }: TimestampReader): string {
   const local = new Date((seconds + offsetMinutes * 60) * 1_000).toISOString().slice(0, 19);
   const fraction = String(nanos).padStart(9, '0');
@@ -118,7 +118,7 @@ export function formatTimestamp({ nanos, offsetMinutes, seconds }: TimestampRead
   return `${local}.${fraction}${sign}${pair(Math.floor(minutes / 60))}:${pair(minutes % 60)}`;
 }
 
-/** -1 when one of them is no digit. */
+/** -1 if a byte is not a digit. */
 function digits(bytes: Uint8Array, from: number, count: number): number {
   let value = 0;
   for (let at = from; at < from + count; at++) {
@@ -134,7 +134,7 @@ function daysIn(year: number, month: number): number {
   return month === 2 && !leap ? 28 : (maxDays[month - 1] ?? 0);
 }
 
-/** Of the proleptic Gregorian calendar, counted in years that begin in March. */
+/** In the proleptic Gregorian calendar, with years that begin in March. */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const era = Math.floor(y / 400);

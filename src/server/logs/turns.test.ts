@@ -16,7 +16,7 @@ function bench(bytesPerTurn: number) {
   return { ask, turn, scheduled: () => next.length };
 }
 
-test('in one turn so many bytes, in the order in which they were asked for', async () => {
+test('grants a limited number of bytes per turn, in the order of requests', async () => {
   const { ask, scheduled, turn } = bench(100);
   for (const name of ['a', 'b', 'c', 'd']) ask(name, 40);
   expect(scheduled()).toBe(1);
@@ -26,7 +26,7 @@ test('in one turn so many bytes, in the order in which they were asked for', asy
   expect(scheduled()).toBe(0);
 });
 
-test('a piece larger than a turn goes alone, and the next one after it', async () => {
+test('grants a piece larger than the limit alone', async () => {
   const { ask, turn } = bench(100);
   ask('large', 1_000);
   ask('small', 1);

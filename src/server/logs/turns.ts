@@ -1,35 +1,35 @@
-// Shares the event loop among all who read logs, and with everything else the kubelet does: in one turn of the loop so many bytes
-// are worked on over all readers, in the order in which they asked. Upstream gives every reader a thread of its own.
-// Invariant: who asked first goes first; a single piece is let through however large it is.
+// Limits how many bytes all readers of logs process in one turn of the event loop, so that the rest of the kubelet keeps
+// running. Upstream gives every reader a goroutine.
+// Invariant: first come, first served; a single piece is granted however large it is.
 
 export interface TurnsDeps {
-  /** Calls back on the next turn of the event loop, after others had theirs. */
+  /** Calls back on the next turn of the event loop, after other work. */
   readonly nextTurn: (fn: () => void) => void;
   readonly bytesPerTurn: number;
 }
 
-interface Asked {
+interface PendingRead {
   readonly bytes: number;
-  readonly go: () => void;
+  readonly resolve: () => void;
 }
 
 export class Turns {
   readonly #deps: TurnsDeps;
-  #waiting: Asked[] = [];
+  #waiting: PendingRead[] = [];
 
   constructor(deps: TurnsDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves when so many bytes may be worked on. */
+  /** Resolves when `bytes` may be processed. */
   take(bytes: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push({ bytes, go: resolve });
-      if (this.#waiting.length === 1) this.#deps.nextTurn(() => this.#letThrough());
+      this.#waiting.push({ bytes, resolve });
+      if (this.#waiting.length === 1) this.#deps.nextTurn(() => this.#grant());
     });
   }
 
-  #letThrough(): void {
+  #grant(): void {
     let left = this.#deps.bytesPerTurn;
     let count = 0;
     for (const { bytes } of this.#waiting) {
@@ -37,9 +37,9 @@ export class Turns {
       left -= bytes;
       count += 1;
     }
-    const through = this.#waiting.slice(0, count);
+    const granted = this.#waiting.slice(0, count);
     this.#waiting = this.#waiting.slice(count);
-    if (this.#waiting.length > 0) this.#deps.nextTurn(() => this.#letThrough());
-    for (const { go } of through) go();
+    if (this.#waiting.length > 0) this.#deps.nextTurn(() => this.#grant());
+    for (const { resolve } of granted) resolve();
   }
 }

@@ -64,7 +64,7 @@ test.each([
   expect(await ask(path, query, fault)).toMatchObject({ status, body });
 });
 
-test('the runtime is told where to, and for how long: the last of several', async () => {
+test('passes location and timeout to the runtime, the last of several timeouts', async () => {
   expect((await ask('default/web/c', '?timeout=1&timeout=20')).asked).toEqual([
     { containerId: 'id1', location, timeout: 20n },
   ]);

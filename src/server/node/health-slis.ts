@@ -1,4 +1,4 @@
-// /metrics/slis: what checks of /healthz have found, each time they were asked. DELETE forgets it.
+// /metrics/slis: the results of all health checks so far. DELETE resets them.
 // Upstream: k8s.io/component-base/metrics/prometheus/slis.
 import { Metrics } from '../../base/metrics.ts';
 import { type RouteHandler, textResponse } from '../http-message.ts';
@@ -7,13 +7,13 @@ export class HealthSlis {
   #metrics = new Metrics();
   #series = series(this.#metrics);
 
-  observe(name: string, well: boolean): void {
+  observe(name: string, isHealthy: boolean): void {
     const labels = { name, type: 'healthz' };
-    this.#series.last.set(labels, well ? 1 : 0);
-    this.#series.total.inc({ ...labels, status: well ? 'success' : 'error' });
+    this.#series.last.set(labels, isHealthy ? 1 : 0);
+    this.#series.total.inc({ ...labels, status: isHealthy ? 'success' : 'error' });
   }
 
-  /** For the documentation's test. */
+  /** For the test that compares the documentation with the families. */
   describe(): ReturnType<Metrics['describe']> {
     return this.#metrics.describe();
   }
@@ -33,12 +33,12 @@ function series(metrics: Metrics) {
   return {
     last: metrics.gauge({
       name: 'kubernetes_healthcheck',
-      help: 'What a check of /healthz found last: 1 when it was well.',
+      help: 'The last result of a check of /healthz: 1 if it passed.',
       labels: ['name', 'type'],
     }),
     total: metrics.counter({
       name: 'kubernetes_healthchecks_total',
-      help: 'What checks of /healthz have found.',
+      help: 'Results of the checks of /healthz, by status.',
       labels: ['name', 'type', 'status'],
     }),
   };

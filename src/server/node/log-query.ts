@@ -1,5 +1,5 @@
-// What a node log query asks for, and what is wrong with it. Pure. Upstream: newNodeLogQuery and validate in
-// pkg/kubelet/kubelet_server_journal.go, with its sentences.
+// Parses and validates node log queries. Pure. Upstream: newNodeLogQuery and validate in
+// pkg/kubelet/kubelet_server_journal.go, with its messages.
 
 export interface LogQuery {
   readonly services: readonly string[];
@@ -12,13 +12,13 @@ export interface LogQuery {
 }
 
 type ParsedQuery =
-  /** Nothing is queried: a path is asked for. */
+  /** Not a query: the request is for a path. */
   | { readonly kind: 'none' }
   | { readonly kind: 'query'; readonly query: LogQuery }
-  | { readonly kind: 'wrong'; readonly errors: readonly string[] };
+  | { readonly kind: 'invalid'; readonly errors: readonly string[] };
 
 const maxServices = 4;
-const longestService = 256;
+const maxServiceLength = 256;
 const maxTailLines = 100_000;
 
 export function parseLogQuery(params: URLSearchParams): ParsedQuery {
@@ -38,7 +38,7 @@ export function parseLogQuery(params: URLSearchParams): ParsedQuery {
     tailLines: numberOf(params, 'tailLines', errors),
     pattern: params.get('pattern') ?? '',
   };
-  if (errors.length > 0) return { kind: 'wrong', errors };
+  if (errors.length > 0) return { kind: 'invalid', errors };
   return queries.length === 0 && !hasOptions(query) ? { kind: 'none' } : { kind: 'query', query };
 }
 
@@ -46,7 +46,7 @@ export function hasOptions({ boot, pattern, sinceMs, tailLines, untilMs }: LogQu
   return [boot, sinceMs, tailLines, untilMs].some((value) => value !== undefined) || pattern !== '';
 }
 
-/** `fileProblem`: why the one file that is asked for cannot be had, if so. */
+/** `fileProblem`: why the requested file cannot be read, if so. */
 export function queryErrors(query: LogQuery, fileProblem: string | undefined): readonly string[] {
   const { boot, pattern, sinceMs, tailLines, untilMs } = query;
   const errors = [...serviceErrors(query.services), ...targetErrors(query, fileProblem)];
@@ -60,7 +60,7 @@ export function queryErrors(query: LogQuery, fileProblem: string | undefined): r
   return errors;
 }
 
-/** As Go joins several errors into one. */
+/** As Go joins errors. */
 export function joinErrors(errors: readonly string[]): string {
   const distinct = [...new Set(errors)];
   return distinct.length === 1 ? (distinct[0] ?? '') : `[${distinct.join(', ')}]`;
@@ -77,8 +77,8 @@ function serviceErrors(services: readonly string[]): string[] {
 }
 
 function serviceProblem(name: string): string | undefined {
-  // The number is upstream's, and so is that it is another one than it says.
-  if (name.length > longestService) return 'length must be less than 100';
+  // Upstream's message, although upstream's limit is not 100 either.
+  if (name.length > maxServiceLength) return 'length must be less than 100';
   return /[^a-zA-Z\-_.:0-9@]/.test(name) ? 'input contains unsupported characters' : undefined;
 }
 
@@ -123,7 +123,7 @@ function goTime(ms: number): string {
   return new Date(ms).toISOString().replace(/\.?0*Z$/, 'Z');
 }
 
-/** Go's expressions are nearly JavaScript's; what differs is let through to journalctl, which judges again. */
+/** Go's syntax is nearly JavaScript's; what differs is passed to journalctl, which validates it again. */
 function patternProblem(pattern: string): string | undefined {
   const known = pattern.replace(/\(\?[imsU]+\)/g, '').replaceAll('(?P<', '(?<');
   try {
@@ -150,7 +150,7 @@ export function journalArguments(query: LogQuery, services: readonly string[]): 
   ];
 }
 
-// differs from upstream: there a time keeps the zone it was given in, while journalctl is told that it is UTC.
+// differs from upstream: there a time keeps its original zone, while journalctl parses it as UTC.
 function journalTime(ms: number): string {
   const at = new Date(ms);
   const date = `${at.getUTCFullYear()}-${at.getUTCMonth() + 1}-${at.getUTCDate()}`;

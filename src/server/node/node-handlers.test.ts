@@ -43,7 +43,7 @@ describe('/statusz', () => {
     now: () => Date.UTC(2026, 0, 2, 1, 2, 3),
     versions: { node: 'v20', binary: 'v1.34.11+ts', emulation: '1.34' },
   });
-  test('tells when it began and what it is', async () => {
+  test('shows start time, uptime and versions', async () => {
     const { status, text } = await ask(handle, 'GET /statusz', { headers: { accept: '*/*' } });
     expect(status).toBe(200);
     expect(text).toContain('\nkubelet statusz\n');
@@ -63,7 +63,7 @@ describe('/statusz', () => {
 });
 
 describe('/metrics/slis', () => {
-  test('counts what checks found, and forgets it when told to', async () => {
+  test('counts results of checks, and resets them on DELETE', async () => {
     const slis = new HealthSlis();
     slis.observe('ping', true);
     slis.observe('runtime', true);
@@ -103,7 +103,7 @@ describe('/debug/pprof/', () => {
     return { heapSnapshot, heap, get, taken, finish: () => finish() };
   }
 
-  test('each in its form', async () => {
+  test('serves each profile in its format', async () => {
     const { get, heap } = bench();
     expect((await get('')).text).toContain("<a href='heap'>heap</a>");
     expect(await get('cmdline')).toEqual({ status: 200, text: 'kubelet\u0000--v=2' });
@@ -120,7 +120,7 @@ describe('/debug/pprof/', () => {
     expect((await get('allocs', '?seconds=301')).status).toBe(400);
   });
 
-  test('one at a time, and the next when it has ended', async () => {
+  test('takes one profile at a time', async () => {
     const { finish, get, heap, taken } = bench();
     const first = get('profile', '?seconds=5');
     expect((await get('profile')).status).toBe(500);
@@ -131,7 +131,7 @@ describe('/debug/pprof/', () => {
     expect(taken).toEqual(['cpu 5']);
   });
 
-  test('a snapshot is one as long as somebody reads it', async () => {
+  test('counts a snapshot as in progress until it is read', async () => {
     const { heap, heapSnapshot } = bench();
     const request = { ...httpRequest('GET /debug/pprof/heap'), params: {} };
     const { body } = asResponse(await heapSnapshot(request));
@@ -146,7 +146,7 @@ describe('/debug/pprof/', () => {
       status: 404,
       text: 'Heap snapshots contain every secret that the kubelet holds and are disabled (--enable-heap-snapshots).\n',
     });
-    // The row of the other profiles must be no way around it.
+    // The row of the other profiles must not bypass this.
     expect((await get('heap')).status).toBe(404);
   });
 });

@@ -1,4 +1,4 @@
-// /debug/pprof/: what the process does and holds, in the forms of Node's own tools. Upstream: net/http/pprof.
+// /debug/pprof/: profiles of the process in V8's formats. Upstream: net/http/pprof.
 // differs from upstream: profiles are V8's (.cpuprofile, .heapprofile, .heapsnapshot), for Chrome's DevTools, not pprof's.
 import { Aborted, isAbortOf } from '../../base/errors.ts';
 import {
@@ -8,23 +8,23 @@ import {
   type RouteHandler,
   textResponse,
 } from '../http-message.ts';
-import { released } from '../released.ts';
+import { withRelease } from '../with-release.ts';
 
 export interface Profiler {
-  /** What the processor did for so long, as V8's .cpuprofile. */
+  /** A CPU profile over this time, as V8's .cpuprofile. */
   cpu(seconds: number, signal: AbortSignal): Promise<string>;
-  /** What was allocated for so long, as V8's .heapprofile. */
+  /** The allocations over this time, as V8's .heapprofile. */
   allocations(seconds: number, signal: AbortSignal): Promise<string>;
-  /** All that is on the heap, as V8's .heapsnapshot; stops the process while it is taken. */
+  /** The whole heap, as V8's .heapsnapshot; pauses the process while it is taken. */
   heap(): AsyncIterable<Uint8Array>;
-  /** What keeps the process awake: sockets, timers, files, by kind. */
+  /** The active resources of the process by kind: sockets, timers, files. */
   resources(): readonly string[];
   readonly commandLine: readonly string[];
 }
 
-const usualSeconds = 30;
+const defaultSeconds = 30;
 /** differs from upstream: there the limit is the server's write timeout of four hours. */
-const longestSeconds = 300;
+const maxSeconds = 300;
 
 const pages = ['allocs', 'block', 'cmdline', 'goroutine', 'heap', 'mutex', 'profile', 'threadcreate'];
 
@@ -45,50 +45,53 @@ export function profileHandlers(
   profiler: Profiler,
   { heapSnapshots }: ProfileSettings,
 ): { readonly heapSnapshot: RouteHandler; readonly profiles: RouteHandler } {
-  // Two at once would measure each other.
-  let busy = false;
-  const alone = async (request: RoutedRequest, take: () => Promise<HttpResponse>): Promise<HttpResponse> => {
-    if (busy) return inUse;
-    busy = true;
+  // Concurrent profiles would measure each other.
+  let isProfiling = false;
+  const exclusively = async (
+    request: RoutedRequest,
+    take: () => Promise<HttpResponse>,
+  ): Promise<HttpResponse> => {
+    if (isProfiling) return inUse;
+    isProfiling = true;
     try {
       return await take();
     } catch (err) {
-      if (isAbortOf(err, request.signal)) throw new Aborted('the client went away', { cause: err });
+      if (isAbortOf(err, request.signal)) throw new Aborted('the client disconnected', { cause: err });
       throw err;
     } finally {
-      busy = false;
+      isProfiling = false;
     }
   };
-  // Held in memory as long as it is read, which is enough once.
+  // A snapshot stays in memory until it is read, so only one at a time.
   const snapshot = (): HttpResponse => {
-    if (busy) return inUse;
+    if (isProfiling) return inUse;
     const chunks = profiler.heap();
-    busy = true;
+    isProfiling = true;
     const release = (): void => {
-      busy = false;
+      isProfiling = false;
     };
-    return attachment('kubelet.heapsnapshot', released(chunks, release));
+    return attachment('kubelet.heapsnapshot', withRelease(chunks, release));
   };
   const profiles: RouteHandler = async (request) => {
     const seconds = secondsOf(request);
-    if (seconds > longestSeconds) return errorResponse(400, "profile duration exceeds server's WriteTimeout");
+    if (seconds > maxSeconds) return errorResponse(400, "profile duration exceeds server's WriteTimeout");
     switch (request.params['subpath']) {
       case '':
       case undefined:
         return index();
       case 'profile':
-        return alone(request, async () =>
+        return exclusively(request, async () =>
           attachment('kubelet.cpuprofile', await profiler.cpu(seconds, request.signal)),
         );
       case 'allocs':
-        return alone(request, async () =>
+        return exclusively(request, async () =>
           attachment('kubelet.heapprofile', await profiler.allocations(seconds, request.signal)),
         );
       case 'cmdline':
         return textResponse(profiler.commandLine.join('\u0000'));
       case 'goroutine':
         return textResponse(counted(profiler.resources()));
-      // One thread that waits for nothing: there is nothing to tell.
+      // Node has one thread and no locks: these profiles are always empty.
       case 'block':
       case 'mutex':
       case 'threadcreate':
@@ -102,7 +105,7 @@ export function profileHandlers(
 
 function secondsOf({ query }: RoutedRequest): number {
   const given = Number(query.get('seconds') ?? '');
-  return Number.isInteger(given) && given > 0 ? given : usualSeconds;
+  return Number.isInteger(given) && given > 0 ? given : defaultSeconds;
 }
 
 function counted(names: readonly string[]): string {

@@ -67,15 +67,15 @@ function bench(
     const logpath = request.path.replace(/^\/logs\//, '').replace(/\/$/, '');
     return asResponse(await handle({ ...request, params: logpath === '' ? {} : { logpath } }));
   };
-  const told = async (target: string) => {
+  const summarize = async (target: string) => {
     const answer = await get(target);
     return [answer.status, await bodyText(answer)];
   };
-  return { closed, get, ran, told };
+  return { closed, get, ran, summarize };
 }
 
 describe('files', () => {
-  test('a directory is listed', async () => {
+  test('lists a directory', async () => {
     const answer = await bench().get('/logs/');
     expect(answer.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(answer.body).toBe(
@@ -87,11 +87,11 @@ describe('files', () => {
   test.each([
     ['/logs/pods', 301, 'pods/'],
     ['/logs/syslog/', 301, '../syslog'],
-  ])('%s has its slash set right', async (target, status, location) => {
+  ])('corrects the trailing slash of %s', async (target, status, location) => {
     expect(await bench().get(target)).toMatchObject({ status, headers: { location } });
   });
 
-  test('a file is told with its length, whole or in part, and closed', async () => {
+  test('serves a file with its length, whole or in ranges, and closes it', async () => {
     const { closed, get } = bench();
     const whole = await get('/logs/syslog');
     expect(whole).toMatchObject({
@@ -122,19 +122,19 @@ describe('files', () => {
     expect(closed).toHaveLength(9);
   });
 
-  test('what is not there, and what may not be', async () => {
-    expect(await bench().told('/logs/none')).toEqual([404, '404 page not found\n']);
-    expect(await bench().told('/logs/outside')).toEqual([403, '403 Forbidden\n']);
+  test('answers 404 for a missing and 403 for a forbidden path', async () => {
+    expect(await bench().summarize('/logs/none')).toEqual([404, '404 page not found\n']);
+    expect(await bench().summarize('/logs/outside')).toEqual([403, '403 Forbidden\n']);
   });
 
-  test('without queries a query does not count', async () => {
-    expect(await bench().told('/logs/syslog?query=kubelet')).toEqual([200, '0123456789']);
+  test('ignores queries if they are disabled', async () => {
+    expect(await bench().summarize('/logs/syslog?query=kubelet')).toEqual([200, '0123456789']);
   });
 });
 
 describe('queries', () => {
   const query = (params: string) =>
-    bench({ queries: true, units: 'kubelet.service\ncontainerd.service\n' }).told(`/logs/?${params}`);
+    bench({ queries: true, units: 'kubelet.service\ncontainerd.service\n' }).summarize(`/logs/?${params}`);
 
   test.each([
     ['query=', 400, 'query: Invalid value: [""]: may not be empty\n'],
@@ -184,15 +184,15 @@ describe('queries', () => {
     expect(await query(params)).toEqual([status, text]);
   });
 
-  test('a path does not go with one', async () => {
-    expect(await bench({ queries: true }).told('/logs/syslog?query=kubelet')).toEqual([
+  test('rejects a query with a path', async () => {
+    expect(await bench({ queries: true }).summarize('/logs/syslog?query=kubelet')).toEqual([
       406,
       'path not allowed in query mode\n',
     ]);
-    expect(await bench({ queries: true }).told('/logs/syslog')).toEqual([200, '0123456789']);
+    expect(await bench({ queries: true }).summarize('/logs/syslog')).toEqual([200, '0123456789']);
   });
 
-  test('journalctl gets exactly what was asked for', async () => {
+  test('passes the query to journalctl', async () => {
     const { get, ran } = bench({ queries: true, units: 'kubelet.service' });
     const options =
       'sinceTime=2026-01-02T03:04:05%2B01:00&untilTime=2026-01-03T00:00:00Z&tailLines=7&boot=-1';
@@ -214,15 +214,15 @@ describe('queries', () => {
     ]);
   });
 
-  test('a node without journalctl says so', async () => {
-    const { told } = bench({ queries: true });
-    expect(await told('/logs/?query=kubelet')).toEqual([
+  test('reports that journalctl is not available', async () => {
+    const { summarize } = bench({ queries: true });
+    expect(await summarize('/logs/?query=kubelet')).toEqual([
       200,
-      '\nlog not found for kubelet\n\nthere is no journalctl on this node: only files were looked for\n',
+      '\nlog not found for kubelet\n\njournalctl is not available on this node: only files were searched\n',
     ]);
   });
 
-  test('zipped for who asks for nothing else', async () => {
+  test('compresses for clients that accept only gzip', async () => {
     const { get } = bench({ queries: true, units: 'kubelet.service' });
     const { body, headers } = await get('/logs/?query=kubelet', { 'accept-encoding': 'gzip' });
     expect(headers['content-encoding']).toBe('gzip');
@@ -231,13 +231,13 @@ describe('queries', () => {
     expect(gunzipSync(Buffer.concat(chunks)).toString()).toBe('from the journal');
   });
 
-  test('zipped, what fails fails for its client alone', async () => {
+  test("fails only the client's own response if a compressed source fails", async () => {
     const { get } = bench({ queries: true, unitsFail: new Error('journal') });
     const answer = await get('/logs/?query=kubelet', { 'accept-encoding': 'gzip' });
     await expect(bodyText(answer)).rejects.toThrow('journal');
   });
 
-  test('zipped, what nobody wants any more is closed', async () => {
+  test('closes the source of a compressed response that is returned', async () => {
     const { closed, get } = bench({ queries: true, units: 'endless.service' });
     const { body } = await get('/logs/?query=endless', { 'accept-encoding': 'gzip' });
     for await (const chunk of body as HttpStream) {
@@ -247,9 +247,9 @@ describe('queries', () => {
     await expect.poll(() => closed).toEqual(['journal']);
   });
 
-  test('a link that leads elsewhere is no log', async () => {
-    const { told } = bench({ queries: true, units: '' });
-    expect(await told('/logs/?query=outside')).toEqual([200, '\nlog not found for outside\n']);
+  test('ignores a link that leads out of the directory', async () => {
+    const { summarize } = bench({ queries: true, units: '' });
+    expect(await summarize('/logs/?query=outside')).toEqual([200, '\nlog not found for outside\n']);
   });
 });
 
@@ -258,7 +258,7 @@ test('a fifth query is rejected until one of four has ended', async () => {
   const streams = [];
   for (let n = 0; n < 4; n++) streams.push((await get('/logs/?query=endless')).body as HttpStream);
   expect(await get('/logs/?query=endless')).toMatchObject({ status: 429 });
-  // Its client goes away before it has read anything.
+  // Its client disconnects before it has read anything.
   await streams[0]?.[Symbol.asyncIterator]().return?.();
   expect(await get('/logs/?query=endless')).toMatchObject({ status: 200 });
   expect(await get('/logs/?query=endless')).toMatchObject({ status: 429 });

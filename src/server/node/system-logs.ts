@@ -1,6 +1,6 @@
-// /logs/: the files below /var/log, and where it is switched on, queries for the logs of the node's services.
+// /logs/: the files below /var/log and, if enabled, queries for the logs of the node's services.
 // Upstream: http.FileServer and the log server of pkg/kubelet/kubelet.go; pkg/kubelet/kubelet_server_journal.go.
-// Invariant: nothing outside the directory is told, whatever links and paths say.
+// Invariant: nothing outside the directory is served, whatever links and paths a request uses.
 import { pipeline } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { HttpAnswer, HttpStream } from '../../api/ports/http.ts';
@@ -12,7 +12,7 @@ import {
   type RoutedRequest,
   type RouteHandler,
 } from '../http-message.ts';
-import { released } from '../released.ts';
+import { withRelease } from '../with-release.ts';
 import {
   hasOptions,
   joinErrors,
@@ -29,27 +29,27 @@ export type SystemLog =
       readonly changedAtMs: number;
       readonly bytes: number;
       readonly looksLikeText: boolean;
-      /** From one byte to before another; closes the file when it has ended. */
+      /** The bytes [from, to); closes the file at the end. */
       read(from: number, to: number): HttpStream;
       close(): Promise<void>;
     };
 
 export interface SystemLogsDeps {
   readonly files: {
-    /** Undefined when there is none; rejects as forbidden when it may not be read or leads elsewhere. */
+    /** Undefined if the path does not exist; rejects as forbidden if it may not be read or leads out of the directory. */
     open(path: string, signal: AbortSignal): Promise<SystemLog | undefined>;
   };
   readonly journal: {
-    /** The units that have written to the journal; undefined where there is no journalctl. */
+    /** The units that have written to the journal; undefined without journalctl. */
     units(signal: AbortSignal): Promise<string | undefined>;
     read(args: readonly string[], signal: AbortSignal): HttpStream;
   };
-  /** enableSystemLogQuery with its gate. */
+  /** enableSystemLogQuery and its gate. */
   readonly queries: boolean;
 }
 
-/** Each runs journalctl, which may search a journal of gigabytes for a pattern. differs from upstream: there any number run. */
-const mostQueries = 4;
+/** Each runs journalctl, which may search gigabytes for a pattern. differs from upstream: there the number is unlimited. */
+const maxQueries = 4;
 
 export function systemLogsHandler(deps: SystemLogsDeps): RouteHandler {
   const queries = { running: 0 };
@@ -57,7 +57,7 @@ export function systemLogsHandler(deps: SystemLogsDeps): RouteHandler {
     const path = request.params['logpath'] ?? '';
     if (!deps.queries) return await serveFile(deps, request, path, request.path.endsWith('/'));
     const parsed = parseLogQuery(request.query);
-    if (parsed.kind === 'wrong') return errorResponse(400, joinErrors(parsed.errors));
+    if (parsed.kind === 'invalid') return errorResponse(400, joinErrors(parsed.errors));
     if (parsed.kind === 'none') return await serveFile(deps, request, path, request.path.endsWith('/'));
     if (path !== '') return errorResponse(406, 'path not allowed in query mode');
     return await answerQuery(deps, request, parsed.query, queries);
@@ -75,28 +75,28 @@ async function answerQuery(
   const errors = queryErrors(query, problem);
   if (errors.length > 0) return errorResponse(406, joinErrors(errors));
   if (file !== undefined) return await serveFile(deps, request, file, false);
-  if (queries.running >= mostQueries)
-    return errorResponse(429, `${mostQueries} log queries are running, try again later`);
+  if (queries.running >= maxQueries)
+    return errorResponse(429, `${maxQueries} log queries are running, try again later`);
   queries.running += 1;
-  const zipped = request.headers['accept-encoding'] === 'gzip';
+  const isGzip = request.headers['accept-encoding'] === 'gzip';
   const logs = serviceLogs(deps, query, request.signal);
-  const text = zipped ? zip(logs) : logs;
+  const text = isGzip ? gzipStream(logs) : logs;
   return {
     status: 200,
     headers: {
       'content-type': 'text/plain;charset=UTF-8',
-      ...(zipped ? { 'content-encoding': 'gzip' } : {}),
+      ...(isGzip ? { 'content-encoding': 'gzip' } : {}),
     },
-    body: released(text, () => {
+    body: withRelease(text, () => {
       queries.running -= 1;
     }),
   };
 }
 
-/** Fails with what it is made of, and ends it when nobody wants it any more. */
-async function* zip(text: HttpStream): HttpStream & AsyncGenerator<Uint8Array> {
+/** Fails with its source, and ends the source when it is returned. */
+async function* gzipStream(text: HttpStream): HttpStream & AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: 1 });
-  // What goes wrong is heard by who reads.
+  // The reader of `gzip` gets the error.
   pipeline(text, gzip, () => undefined);
   yield* gzip as AsyncIterable<Uint8Array>;
 }
@@ -142,7 +142,7 @@ async function* serviceLogs(
     }
   }
   if (missing && units === undefined)
-    yield line('there is no journalctl on this node: only files were looked for');
+    yield line('journalctl is not available on this node: only files were searched');
 }
 
 async function findLog(
@@ -151,14 +151,14 @@ async function findLog(
   signal: AbortSignal,
 ): Promise<Extract<SystemLog, { kind: 'file' }> | undefined> {
   for (const name of [service, `${service}.log`, `${service}/${service}.log`]) {
-    const found = await files.open(name, signal).catch(notForUs);
+    const found = await files.open(name, signal).catch(ignoreForbidden);
     if (found?.kind === 'file') return found;
   }
   return undefined;
 }
 
-/** What leads elsewhere or may not be read is not the log that is looked for. */
-function notForUs(err: unknown): undefined {
+/** A path that may not be read counts as missing. */
+function ignoreForbidden(err: unknown): undefined {
   if (!isKind(err, 'forbidden')) throw err;
 }
 
@@ -222,7 +222,7 @@ async function content(
   };
 }
 
-/** One range; who asks for several gets everything, as it has to be ready for. */
+/** A single range; a request for several gets the whole file, which HTTP allows. */
 function rangeOf(
   header: string | readonly string[] | undefined,
   bytes: number,
@@ -256,7 +256,7 @@ function listing(entries: readonly string[], headers: Record<string, string>): H
   };
 }
 
-/** Relative, since a proxy may have another path before ours. */
+/** Relative, since a proxy may add a path prefix. */
 function moved(location: string): HttpResponse {
   return { status: 301, headers: { location }, body: '' };
 }

@@ -1,10 +1,10 @@
-// /statusz and /flagz: pages for people. Upstream: k8s.io/component-base/zpages.
+// /statusz and /flagz: pages for humans. Upstream: k8s.io/component-base/zpages.
 import { errorResponse, type HttpRequest, type RouteHandler, textResponse } from '../http-message.ts';
 
 export interface StatuszDeps {
   readonly startedAtMs: number;
   readonly now: () => number;
-  /** Of what runs us, and of what we stand in for. */
+  /** The versions of Node.js, of this kubelet and of the kubelet that it emulates. */
   readonly versions: { readonly node: string; readonly binary: string; readonly emulation: string };
 }
 
@@ -12,7 +12,7 @@ export function statuszHandler(deps: StatuszDeps): RouteHandler {
   return textPage(() => statusz(deps));
 }
 
-/** Only for who takes plain text, and says so. */
+/** Served only to clients that accept plain text explicitly. */
 export function textPage(render: () => string): RouteHandler {
   return (request) =>
     acceptsText(request)

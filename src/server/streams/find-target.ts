@@ -1,5 +1,5 @@
-// Which pod, container or sandbox a stream is for. The runtime is asked for what runs at this moment: what a loop saw a second
-// ago may have ended, and its successor is the one that is meant.
+// Finds the pod, container or sandbox of a stream. Lists the runtime's present state: a container that was observed a second ago
+// may have been replaced since.
 // Upstream: findContainer in pkg/kubelet/kubelet_pods.go, getSandboxIDByPodUID in pkg/kubelet/kuberuntime.
 
 import { ContainerState, PodSandboxState } from '../../api/cri/generated/runtime/v1/api.ts';
@@ -16,7 +16,7 @@ export interface TargetPod {
 
 export type TargetRuntime = Pick<CriRuntime, 'listContainers' | 'listPodSandbox'>;
 
-/** Of several with one name, which is so while an old one ends, the one that came last. */
+/** The newest pod of that name: an older one may still be terminating. */
 export function findPod(
   pods: readonly TargetPod[],
   namespace: string | undefined,
@@ -27,12 +27,12 @@ export function findPod(
   );
 }
 
-/** Whether a path that names a UID means this pod. Of a static pod clients know the mirror pod's. */
-export function matchesUid({ source, uid }: TargetPod, wanted: string | undefined): boolean {
-  return wanted === undefined || wanted === uid || source !== 'api';
+/** Whether the UID in a path matches this pod. Clients know static pods by the UID of their mirror pod. */
+export function matchesUid({ source, uid }: TargetPod, expected: string | undefined): boolean {
+  return expected === undefined || expected === uid || source !== 'api';
 }
 
-/** The id of the pod's container of that name, if it runs. */
+/** The ID of the pod's running container of that name. */
 export async function runningContainer(
   runtime: TargetRuntime,
   { uid }: TargetPod,
@@ -48,7 +48,7 @@ export async function runningContainer(
   return found.toSorted((a, b) => Number(b.createdAt - a.createdAt))[0]?.id;
 }
 
-/** The id of the pod's newest sandbox that is ready. */
+/** The ID of the pod's newest ready sandbox. */
 export async function readySandbox(
   runtime: TargetRuntime,
   { uid }: TargetPod,

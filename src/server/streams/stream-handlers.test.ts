@@ -1,4 +1,4 @@
-// Who is found, what the runtime is asked, and what the client is told.
+// Targets, calls to the runtime, and responses.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { aContainer, aPod } from '../../../test/builders/builders.ts';
 import { FakeCri, fakeBusybox } from '../../../test/fake-cri/fake-cri.ts';
@@ -27,7 +27,7 @@ describe('stream handlers', () => {
 
   afterEach(() => cri.close());
 
-  /** Wanted, and running. */
+  /** Desired and running. */
   async function given(pod: Pod, source = 'api', running: readonly string[] = ['c']): Promise<string> {
     desired.push({ uid: podUid(pod), pod, source });
     const { name = '', namespace = '', uid = '' } = pod.metadata ?? {};
@@ -54,7 +54,7 @@ describe('stream handlers', () => {
 
   const spdy = { upgrade: true, headers: { connection: 'Upgrade', upgrade: 'SPDY/3.1' } };
 
-  /** `exec /default/p/c?output=1`, as the router hands it on. */
+  /** `exec /default/p/c?output=1`, as the router passes it. */
   function ask(line: string, more: Partial<HttpRequest> = spdy): Promise<HttpAnswer> {
     const [what = '', target = ''] = line.split(' ');
     const request = httpRequest(`POST ${target}`, more);
@@ -71,7 +71,7 @@ describe('stream handlers', () => {
     return Promise.resolve(handle({ ...request, params: { podNamespace, podID, ...below } }));
   }
 
-  async function told(answer: Promise<HttpAnswer>): Promise<string> {
+  async function summarize(answer: Promise<HttpAnswer>): Promise<string> {
     const got = await answer;
     return 'proxyTo' in got ? `→ ${got.proxyTo}` : `${got.status} ${await bodyText(got)}`;
   }
@@ -79,11 +79,11 @@ describe('stream handlers', () => {
   const lastCall = (method: string): unknown => cri.calls.findLast((call) => call.method === method)?.request;
 
   describe('exec', () => {
-    test('asks the runtime for the container that runs, and hands the client on', async () => {
+    test('calls the runtime for the running container and proxies the client', async () => {
       await given(aPod());
-      expect(await told(ask('exec /default/p/c?output=1&input=1&command=sh&command=-c&command=a+b'))).toBe(
-        '→ http://127.0.0.1:1/exec/fake0',
-      );
+      expect(
+        await summarize(ask('exec /default/p/c?output=1&input=1&command=sh&command=-c&command=a+b')),
+      ).toBe('→ http://127.0.0.1:1/exec/fake0');
       expect(lastCall('Exec')).toMatchObject({
         cmd: ['sh', '-c', 'a b'],
         stdin: true,
@@ -106,22 +106,22 @@ describe('stream handlers', () => {
       const labels = { [criLabels.podUid]: 'uid-p' };
       const containerId = await startContainer(sandbox, 'dead', labels);
       await clock.until(cri.stopContainer({ containerId, timeout: 0n }), 60_000);
-      expect(await told(ask(`exec ${target}`))).toBe(want);
+      expect(await summarize(ask(`exec ${target}`))).toBe(want);
     });
 
-    test('init, sidecar and ephemeral containers are found like others', async () => {
+    test('finds init, sidecar and ephemeral containers', async () => {
       const pod = aPod({
         initContainers: [aContainer({ name: 'side', restartPolicy: 'Always' })],
         ephemeralContainers: [{ ...aContainer({ name: 'debug' }) }],
       });
       await given(pod, 'api', ['side', 'c', 'debug']);
       for (const name of ['side', 'debug']) {
-        expect(await told(ask(`exec /default/p/${name}?output=1`))).toMatch(/^→/);
-        expect(await told(ask(`attach /default/p/${name}?output=1`))).toMatch(/^→/);
+        expect(await summarize(ask(`exec /default/p/${name}?output=1`))).toMatch(/^→/);
+        expect(await summarize(ask(`attach /default/p/${name}?output=1`))).toMatch(/^→/);
       }
     });
 
-    test('of a pod that was made anew under its name, the new one is meant', async () => {
+    test('uses the newer of two pods with the same name', async () => {
       await given(aPod({ uid: 'old' }));
       await given(aPod({ uid: 'new' }));
       await ask('exec /default/p/c?output=1');
@@ -131,17 +131,17 @@ describe('stream handlers', () => {
       expect(lastCall('Exec')).toMatchObject({ containerId: containers[0]?.id });
     });
 
-    test('a static pod is found by the UID of its mirror pod, which is what clients know', async () => {
+    test('accepts the UID of the mirror pod for a static pod', async () => {
       await given(aPod({ name: 'web-node1' }), 'file');
-      expect(await told(ask('exec /default/web-node1/mirror-uid/c?output=1'))).toMatch(/^→/);
-      expect(await told(ask('portForward /default/web-node1/mirror-uid'))).toMatch(/^→/);
+      expect(await summarize(ask('exec /default/web-node1/mirror-uid/c?output=1'))).toMatch(/^→/);
+      expect(await summarize(ask('portForward /default/web-node1/mirror-uid'))).toMatch(/^→/);
     });
 
-    test('without an upgrade nothing is asked of the runtime', async () => {
+    test('does not call the runtime without an upgrade', async () => {
       await given(aPod());
-      expect(await told(ask('exec /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
-      expect(await told(ask('attach /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
-      expect(await told(ask('portForward /default/p', {}))).toBe('500 Upgrade request required\n');
+      expect(await summarize(ask('exec /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
+      expect(await summarize(ask('attach /default/p/c?output=1', {}))).toBe('500 Upgrade request required\n');
+      expect(await summarize(ask('portForward /default/p', {}))).toBe('500 Upgrade request required\n');
       expect(cri.calls.map(({ method }) => method)).not.toContain('Exec');
     });
 
@@ -150,7 +150,7 @@ describe('stream handlers', () => {
       ['RESOURCE_EXHAUSTED', 429, 'rpc error: code = ResourceExhausted desc = no'],
       ['UNKNOWN', 500, 'rpc error: code = Unknown desc = no'],
       ['UNAVAILABLE', 500, 'rpc error: code = Unavailable desc = no'],
-    ])('the runtime says %s: %i', async (reason, status, body) => {
+    ])('maps the runtime error %s to %i', async (reason, status, body) => {
       await given(aPod());
       cri.faults.fail('exec', new KubeletError('internal', reason, 'no'));
       const answer = await ask('exec /default/p/c?output=1');
@@ -158,19 +158,19 @@ describe('stream handlers', () => {
       if (status === 429) expect(answer).toMatchObject({ headers: { 'retry-after': '60' } });
     });
 
-    test('a client that goes takes its question to the runtime along', async () => {
+    test('aborts the call to the runtime when the client disconnects', async () => {
       await given(aPod());
       cri.faults.stall('exec');
       const abort = new AbortController();
       const asked = ask('exec /default/p/c?output=1', { ...spdy, signal: abort.signal });
       await clock.settle();
-      abort.abort(new Aborted('the client went away'));
-      await expect(asked).rejects.toThrow('the client went away');
+      abort.abort(new Aborted('the client disconnected'));
+      await expect(asked).rejects.toThrow('the client disconnected');
     });
   });
 
   describe('attach', () => {
-    test('the terminal is what the container has, whatever the client thinks', async () => {
+    test("uses the container's terminal setting, whatever the client requests", async () => {
       await given(aPod({ containers: [aContainer({ tty: true, stdin: true })] }));
       await ask('attach /default/p/c?output=1&error=1&input=1');
       expect(lastCall('Attach')).toMatchObject({ tty: true, stdin: true, stdout: true, stderr: false });
@@ -184,40 +184,40 @@ describe('stream handlers', () => {
       ['/default/q/c?output=1', '404 pod does not exist'],
       ['/default/p/x?output=1', '500 container x not found in pod p_default'],
       ['/default/p/another-uid/c?output=1', '500 pod p_default not found'],
-      ['/default/p/stranger?output=1', '500 container stranger not found in pod p_default'],
+      ['/default/p/unlisted?output=1', '500 container unlisted not found in pod p_default'],
     ])('%s: %s', async (target, want) => {
-      await given(aPod(), 'api', ['c', 'stranger']);
-      expect(await told(ask(`attach ${target}`))).toBe(want);
+      await given(aPod(), 'api', ['c', 'unlisted']);
+      expect(await summarize(ask(`attach ${target}`))).toBe(want);
     });
   });
 
   describe('portForward', () => {
-    test('to the sandbox that is ready, with the ports of a WebSocket', async () => {
+    test('forwards to the ready sandbox, with the ports of a WebSocket', async () => {
       const podSandboxId = await given(aPod({ hostNetwork: true }));
-      expect(await told(ask('portForward /default/p'))).toBe('→ http://127.0.0.1:1/portforward/fake0');
+      expect(await summarize(ask('portForward /default/p'))).toBe('→ http://127.0.0.1:1/portforward/fake0');
       expect(lastCall('PortForward')).toMatchObject({ podSandboxId, port: [] });
       await ask('portForward /default/p?port=80,81', { upgrade: true, headers: { upgrade: 'websocket' } });
       expect(lastCall('PortForward')).toMatchObject({ podSandboxId, port: [80, 81] });
     });
 
-    test('refusals', async () => {
+    test('rejects invalid requests', async () => {
       const webSocket = { upgrade: true, headers: { upgrade: 'websocket' } };
       const podSandboxId = await given(aPod());
-      expect(await told(ask('portForward /default/p', webSocket))).toBe(
+      expect(await summarize(ask('portForward /default/p', webSocket))).toBe(
         '400 query parameter "port" is required',
       );
-      expect(await told(ask('portForward /default/q'))).toBe('404 pod does not exist');
-      expect(await told(ask('portForward /default/p/another-uid'))).toBe('404 pod not found');
+      expect(await summarize(ask('portForward /default/q'))).toBe('404 pod does not exist');
+      expect(await summarize(ask('portForward /default/p/another-uid'))).toBe('404 pod not found');
       await clock.until(cri.stopPodSandbox({ podSandboxId }), 60_000);
-      expect(await told(ask('portForward /default/p'))).toBe('500 pod not found ("p_default")');
+      expect(await summarize(ask('portForward /default/p'))).toBe('500 pod not found ("p_default")');
     });
   });
 
   describe('run', () => {
     const run = async (query: string): Promise<string> =>
-      told(clock.until(ask(`run /default/p/c?${query}`, {}), 60_000));
+      summarize(clock.until(ask(`run /default/p/c?${query}`, {}), 60_000));
 
-    test('answers with both outputs, one after the other', async () => {
+    test('responds with stdout followed by stderr', async () => {
       await given(aPod());
       const answer = await clock.until(ask('run /default/p/c?cmd=echo+a++b', {}), 60_000);
       expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
@@ -229,14 +229,14 @@ describe('stream handlers', () => {
       });
     });
 
-    test('what goes wrong', async () => {
+    test('reports failures', async () => {
       await given(aPod());
       expect(await run('cmd=cat+/none')).toBe(
         "500 command 'cat /none' exited with 1: cat: can't open '/none': No such file or directory\n",
       );
       expect(await run('cmd=/no/such')).toMatch(/^500 rpc error: code = Unknown desc = failed to exec/);
-      expect(await told(ask('run /default/p/x?cmd=true', {}))).toBe('500 container not found ("x")');
-      expect(await told(ask('run /default/q/c?cmd=true', {}))).toBe('404 pod does not exist');
+      expect(await summarize(ask('run /default/p/x?cmd=true', {}))).toBe('500 container not found ("x")');
+      expect(await summarize(ask('run /default/q/c?cmd=true', {}))).toBe('404 pod does not exist');
     });
   });
 });

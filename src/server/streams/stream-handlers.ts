@@ -1,13 +1,13 @@
-// /exec, /attach, /portForward and /run: find who is meant, ask the runtime, and send the client on to the runtime's streaming
+// /exec, /attach, /portForward and /run: find the target, call the runtime, and proxy the client to the runtime's streaming
 // server. Upstream: getExec, getAttach, getPortForward, getRun in pkg/kubelet/server/server.go, and what they call in
-// pkg/kubelet/kubelet_pods.go. Codes and texts are upstream's, in its order of checks.
+// pkg/kubelet/kubelet_pods.go. Status codes and texts are upstream's, in its order of checks.
 import { type CriRuntime, rpcErrorText } from '../../api/cri/runtime.ts';
 import { findContainer } from '../../api/pod/find-container.ts';
 import { podFullName } from '../../api/pod/pod-ref.ts';
 import type { HttpAnswer } from '../../api/ports/http.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log/log.ts';
-import { errorResponse, type RoutedRequest, type RouteHandler, refusal } from '../http-message.ts';
+import { errorResponse, type RoutedRequest, type RouteHandler, restfulError } from '../http-message.ts';
 import {
   findPod,
   matchesUid,
@@ -38,7 +38,7 @@ export function streamProxyOptions(
   return {
     // differs from upstream: there the setting is read and has no effect; only the runtime's own limit applies.
     idleMs: config.streamingConnectionIdleTimeout.ms,
-    onError: (err) => log.error('Error while proxying request', { err: describeError(err) }),
+    onError: (err) => log.error('Failed to proxy streaming request', { err: describeError(err) }),
   };
 }
 
@@ -53,11 +53,11 @@ export function streamHandlers(deps: StreamDeps): StreamHandlers {
 
 async function exec(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
   const streams = parseExecStreams(request.query);
-  if ('wrong' in streams) return refusal(400, streams.wrong);
+  if ('error' in streams) return restfulError(400, streams.error);
   const target = targetOf(deps, request);
   if (target === undefined) return noPod;
   return streamed(request, async (signal) => {
-    const containerId = await meantContainer(deps, request, target, signal);
+    const containerId = await targetContainer(deps, request, target, signal);
     if (containerId === undefined) return failed(noContainer(request));
     if (!request.upgrade) return upgradeRequired;
     const cmd = request.query.getAll('command');
@@ -68,22 +68,22 @@ async function exec(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswe
 
 async function attach(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
   const streams = parseExecStreams(request.query);
-  if ('wrong' in streams) return refusal(400, streams.wrong);
+  if ('error' in streams) return restfulError(400, streams.error);
   const target = targetOf(deps, request);
   if (target === undefined) return noPod;
   return streamed(request, async (signal) => {
     const name = request.params['containerName'] ?? '';
     const fullName = podFullName(target.pod);
     const containerId = await runningContainer(deps.cri, target, name, signal);
-    const notThere = failed(`container ${name} not found in pod ${fullName}`);
-    if (containerId === undefined) return notThere;
+    const notFound = failed(`container ${name} not found in pod ${fullName}`);
+    if (containerId === undefined) return notFound;
     if (!matchesUid(target, request.params['uid'])) return failed(`pod ${fullName} not found`);
     const spec = findContainer(target.pod, name);
-    if (spec === undefined) return notThere;
+    if (spec === undefined) return notFound;
     if (!request.upgrade) return upgradeRequired;
-    // Whether there is a terminal was settled when the container was made.
+    // The terminal was decided when the container was created.
     const tty = spec.tty === true;
-    // differs from upstream: there a client that does not know of the terminal and wants both outputs is refused.
+    // differs from upstream: there a client that requests both outputs of a container with a terminal is rejected.
     const stderr = streams.value.stderr && !tty;
     const { url } = await deps.cri.attach({ containerId, ...streams.value, stderr, tty }, { signal });
     return { proxyTo: url };
@@ -92,10 +92,10 @@ async function attach(deps: StreamDeps, request: RoutedRequest): Promise<HttpAns
 
 async function portForward(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
   const ports = parsePorts(request);
-  if ('wrong' in ports) return refusal(400, ports.wrong);
+  if ('error' in ports) return restfulError(400, ports.error);
   const target = targetOf(deps, request);
   if (target === undefined) return noPod;
-  if (!matchesUid(target, request.params['uid'])) return refusal(404, 'pod not found');
+  if (!matchesUid(target, request.params['uid'])) return restfulError(404, 'pod not found');
   return streamed(request, async (signal) => {
     const podSandboxId = await readySandbox(deps.cri, target, signal);
     if (podSandboxId === undefined) return failed(`pod not found ("${podFullName(target.pod)}")`);
@@ -105,15 +105,15 @@ async function portForward(deps: StreamDeps, request: RoutedRequest): Promise<Ht
   });
 }
 
-/** Runs a command to its end and answers with what it printed, both outputs one after the other. */
+/** Runs a command to its end and responds with stdout followed by stderr. */
 async function run(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer> {
   const target = targetOf(deps, request);
   if (target === undefined) return noPod;
   try {
     const { signal } = request;
-    const containerId = await meantContainer(deps, request, target, signal);
+    const containerId = await targetContainer(deps, request, target, signal);
     if (containerId === undefined) return failed(noContainer(request));
-    // Not the parameter of exec, and no quoting: that is how it has always been.
+    // As upstream: another parameter than exec's, and no quoting.
     const command = request.query.get('cmd') ?? '';
     const cmd = command.split(' ');
     const { exitCode, stderr, stdout } = await deps.cri.execSync(
@@ -121,9 +121,9 @@ async function run(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer
       { signal },
     );
     if (exitCode !== 0) {
-      // As bytes: up to 16 MiB, which need not be text.
+      // As bytes: up to 16 MiB, not necessarily text.
       const message = Buffer.from(`command '${command}' exited with ${exitCode}: `);
-      return refusal(500, Buffer.concat([message, stderr]));
+      return restfulError(500, Buffer.concat([message, stderr]));
     }
     const body = Buffer.concat([stdout, stderr]);
     const headers: Record<string, string> = body.length === 0 ? {} : { 'content-type': 'application/json' };
@@ -134,14 +134,14 @@ async function run(deps: StreamDeps, request: RoutedRequest): Promise<HttpAnswer
   }
 }
 
-const noPod = refusal(404, 'pod does not exist');
-/** Upstream's code for it, though the client is at fault. */
+const noPod = restfulError(404, 'pod does not exist');
+/** Upstream's status, although it is a client error. */
 const upgradeRequired = errorResponse(500, 'Upgrade request required');
-/** As long as the runtime keeps the address of a stream that nobody has come for. */
-const addressSeconds = 60;
+/** How long the runtime keeps the URL of an unused stream. */
+const urlLifetimeSeconds = 60;
 
 function failed(message: string): HttpAnswer {
-  return refusal(500, message);
+  return restfulError(500, message);
 }
 
 function noContainer({ params }: RoutedRequest): string {
@@ -152,30 +152,30 @@ function targetOf({ desired }: StreamDeps, { params }: RoutedRequest): TargetPod
   return findPod(desired.all(), params['podNamespace'], params['podID']);
 }
 
-async function meantContainer(
+async function targetContainer(
   { cri }: StreamDeps,
   { params }: RoutedRequest,
   target: TargetPod,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  // differs from upstream: there exec and run pay no heed to the UID, and run in another pod of that name.
+  // differs from upstream: there exec and run ignore the UID and run in another pod of that name.
   if (!matchesUid(target, params['uid'])) return undefined;
   return await runningContainer(cri, target, params['containerName'] ?? '', signal);
 }
 
-/** The runtime's refusals become answers. Upstream: streaming.WriteError. */
+/** Maps errors of the runtime to responses. Upstream: streaming.WriteError. */
 async function streamed(
   request: RoutedRequest,
-  ask: (signal: AbortSignal) => Promise<HttpAnswer>,
+  call: (signal: AbortSignal) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   try {
-    return await ask(request.signal);
+    return await call(request.signal);
   } catch (err) {
     if (!(err instanceof KubeletError)) throw err;
     const text = rpcErrorText(err);
-    if (err.reason === 'NOT_FOUND') return refusal(404, text);
+    if (err.reason === 'NOT_FOUND') return restfulError(404, text);
     if (err.reason === 'RESOURCE_EXHAUSTED') {
-      return refusal(429, text, { 'retry-after': String(addressSeconds) });
+      return restfulError(429, text, { 'retry-after': String(urlLifetimeSeconds) });
     }
     return failed(text);
   }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { httpRequest } from '../fixtures/requests.ts';
 import { parseExecStreams, parsePorts } from './stream-options.ts';
 
-const noStream = { wrong: 'you must specify at least 1 of stdin, stdout, stderr' };
+const noStream = { error: 'you must specify at least 1 of stdin, stdout, stderr' };
 const none = { stdin: false, stdout: false, stderr: false, tty: false };
 
 test.each([
@@ -19,16 +19,16 @@ test.each([
 });
 
 const number = (text: string, part: string, why: string): object => ({
-  wrong: `unable to parse "${text}" as a port: strconv.ParseUint: parsing "${part}": ${why}`,
+  error: `unable to parse "${text}" as a port: strconv.ParseUint: parsing "${part}": ${why}`,
 });
 
 test.each([
   ['port=80', { value: [80] }],
   ['port=80&port=443,8080', { value: [80, 443, 8080] }],
-  ['', { wrong: 'query parameter "port" is required' }],
-  ['port=', { wrong: 'query parameter "port" cannot be empty' }],
-  ['port=0', { wrong: 'port "0" must be > 0' }],
-  ['port=80,0', { wrong: 'port "80,0" must be > 0' }],
+  ['', { error: 'query parameter "port" is required' }],
+  ['port=', { error: 'query parameter "port" cannot be empty' }],
+  ['port=0', { error: 'port "0" must be > 0' }],
+  ['port=80,0', { error: 'port "80,0" must be > 0' }],
   ['port=http', number('http', 'http', 'invalid syntax')],
   ['port=80,', number('80,', '', 'invalid syntax')],
   ['port=-1', number('-1', '-1', 'invalid syntax')],
@@ -41,7 +41,7 @@ test.each([
   expect(parsePorts(request)).toEqual(want);
 });
 
-test('parsePorts: SPDY names its ports later, and what is no upgrade has none', () => {
+test('parsePorts: SPDY and plain requests have none', () => {
   const spdy = httpRequest('POST /portForward/ns/p', { upgrade: true, headers: { upgrade: 'SPDY/3.1' } });
   expect(parsePorts(spdy)).toEqual({ value: [] });
   expect(parsePorts(httpRequest('GET /', { headers: { upgrade: 'websocket' } }))).toEqual({ value: [] });

@@ -1,4 +1,4 @@
-// What a client asks of a stream, read from its request and checked. Pure.
+// Parses and validates the options of stream requests. Pure.
 // Upstream: kubelet/pkg/cri/streaming/remotecommand (NewOptions) and portforward (NewV4Options).
 import type { HttpRequest } from '../../api/ports/http.ts';
 
@@ -9,7 +9,7 @@ interface ExecStreams {
   readonly tty: boolean;
 }
 
-type Parsed<T> = { readonly value: T } | { readonly wrong: string };
+type Parsed<T> = { readonly value: T } | { readonly error: string };
 
 export function parseExecStreams(query: URLSearchParams): Parsed<ExecStreams> {
   const isOn = (name: string): boolean => query.get(name) === '1';
@@ -19,27 +19,27 @@ export function parseExecStreams(query: URLSearchParams): Parsed<ExecStreams> {
   // A terminal has one output.
   const stderr = isOn('error') && !tty;
   if (!stdin && !stdout && !stderr) {
-    return { wrong: 'you must specify at least 1 of stdin, stdout, stderr' };
+    return { error: 'you must specify at least 1 of stdin, stdout, stderr' };
   }
   return { value: { stdin, stdout, stderr, tty } };
 }
 
-/** Over SPDY each stream names its port, so that the request has none; a WebSocket's are fixed from the beginning. */
+/** With SPDY each stream names its port, so that the request has none; a WebSocket fixes them at the start. */
 export function parsePorts(request: Pick<HttpRequest, 'headers' | 'query' | 'upgrade'>): Parsed<number[]> {
   if (!isWebSocket(request)) return { value: [] };
   const given = request.query.getAll('port');
-  if (given.length === 0) return { wrong: 'query parameter "port" is required' };
+  if (given.length === 0) return { error: 'query parameter "port" is required' };
   const ports: number[] = [];
   for (const text of given) {
-    if (text === '') return { wrong: 'query parameter "port" cannot be empty' };
+    if (text === '') return { error: 'query parameter "port" cannot be empty' };
     for (const part of text.split(',')) {
-      const why = whyNoPort(part);
+      const why = portError(part);
       const quoted = JSON.stringify(text);
       if (why !== undefined) {
         const parsing = `strconv.ParseUint: parsing ${JSON.stringify(part)}: ${why}`;
-        return { wrong: `unable to parse ${quoted} as a port: ${parsing}` };
+        return { error: `unable to parse ${quoted} as a port: ${parsing}` };
       }
-      if (Number(part) < 1) return { wrong: `port ${quoted} must be > 0` };
+      if (Number(part) < 1) return { error: `port ${quoted} must be > 0` };
       ports.push(Number(part));
     }
   }
@@ -50,8 +50,8 @@ function isWebSocket({ headers, upgrade }: Pick<HttpRequest, 'headers' | 'upgrad
   return upgrade && String(headers['upgrade']).toLowerCase() === 'websocket';
 }
 
-/** Go's words. */
-function whyNoPort(text: string): string | undefined {
+/** Go's messages. */
+function portError(text: string): string | undefined {
   if (!/^\d+$/.test(text)) return 'invalid syntax';
   return Number(text) > 65_535 ? 'value out of range' : undefined;
 }

@@ -160,7 +160,7 @@ test('a dead runtime cuts off the client, and the next request reports the cause
   const late = await overSpdy('/exec/default/p/c?output=1');
   const refused = /error dialing backend: dial tcp 127\.0\.0\.1:1: connect: connection refused\n$/;
   expect(await readUntil(late, refused)).toMatch(/^HTTP\/1\.1 500 Internal Server Error\r\n/);
-  expect(log.join('\n')).toContain('Error while proxying request');
+  expect(log.join('\n')).toContain('Failed to proxy streaming request');
   late.destroy();
 });
 
