@@ -54,7 +54,7 @@ describe('the command', () => {
       expect(listed.size).toBeGreaterThan(140);
     });
 
-  test('unknown flags, stray words and bad values are named together, with a hint', async () => {
+  test('unknown flags, stray words and invalid values are named together, with a hint', async () => {
     const { code, stdout, stderr } = await kubelet(
       '--no-such-flag',
       'stray',
@@ -63,7 +63,7 @@ describe('the command', () => {
     );
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.split('\n').slice(0, 5)).toEqual([
-      'The kubelet cannot start, for 4 reasons:',
+      'The kubelet cannot start because of 4 problems:',
       expect.stringContaining('unknown flag: --no-such-flag'),
       expect.stringContaining('"stray"'),
       expect.stringMatching(/--max-pods: .*"many"/),
@@ -82,7 +82,7 @@ describe('the command', () => {
     const { code, stdout, stderr } = await kubelet(`--config=${path}`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     const lines = stderr.trim().split('\n');
-    expect(lines[0]).toBe('The kubelet cannot start, for 4 reasons:');
+    expect(lines[0]).toBe('The kubelet cannot start because of 4 problems:');
     expect(
       lines
         .slice(1)

@@ -1,18 +1,18 @@
-// The effective configuration as /configz prints it, in upstream's form: {"kubeletconfig": {…}} with durations as 2m0s.
-// Upstream: component-base/configz with the JSON of the v1beta1 type. Zero values it leaves out are left out here too.
+// Renders the effective configuration for /configz in upstream's form: {"kubeletconfig": {…}} with durations as 2m0s.
+// Upstream: component-base/configz with the JSON of the v1beta1 type, including which zero values it omits.
 import { masked, redactUrl } from '../base/log/redact-url.ts';
 import { Duration } from './duration.ts';
 import { type Field, isMapKind, type Schema } from './schema.ts';
 import { type KubeletConfiguration, kubeletConfiguration } from './table/kubelet-configuration.ts';
 
-/** The value to send as JSON. */
+/** The response body, to be sent as JSON. */
 export function renderConfigz(config: KubeletConfiguration): { readonly kubeletconfig: unknown } {
   return { kubeletconfig: encodeObject(kubeletConfiguration, config) };
 }
 
 /**
- * The same, safe to show: header values and parts of a URL may be credentials.
- * differs from upstream: there the URL is shown as it is.
+ * The configuration without values that may be credentials: header values and parts of a URL.
+ * differs from upstream, which does not mask the URL.
  */
 export function maskedConfiguration(config: KubeletConfiguration): unknown {
   const headers = Object.keys(config.staticPodURLHeader).map((name) => [name, [masked]] as const);

@@ -49,31 +49,32 @@ function configurationPage(): string {
   return `${generated}
 # Configuration
 
-The kubelet reads \`KubeletConfiguration\` of \`kubelet.config.k8s.io/v1beta1\`, YAML or JSON, from the file that
-\`--config\` names. Every field of ${upstreamVersion} is here.
+The kubelet reads \`KubeletConfiguration\` of \`kubelet.config.k8s.io/v1beta1\`, in YAML or JSON, from the
+\`--config\` file. It supports every field of ${upstreamVersion}.
 
-- The file is read strictly: an unknown field, a key given twice or a value of the wrong type stops the start, each with
-  its path and line.
+- Decoding is strict: an unknown field, a duplicate key or a value of the wrong type is an error, reported with its path
+  and line.
 - \`--config-dir\` names a directory of drop-ins. Every \`*.conf\` file in it and below is merged over the file in lexical
-  order: objects and maps are merged, lists replaced, \`null\` asks for the default.
-- A flag on the command line wins over both. Feature gates of file, drop-ins and flags add up.
+  order: objects and maps are merged, lists replaced, \`null\` resets to the default.
+- A flag on the command line takes precedence over both. Feature gates of file, drop-ins and flags are merged.
 - Without \`--config\` the defaults of four fields are those of older kubelets, and there are no eviction thresholds; this
   is noted below as "without a file".
-- A relative path in the file begins at the directory of the file.
-- Everything is checked before anything starts, and all violations are reported together.
+- A relative path in the file is resolved against the directory of the file.
+- The whole configuration is validated before anything starts, and all violations are reported together.
 - "No effect yet" marks a setting that is decoded, validated and shown by /configz, but that this kubelet does not act on
   yet. Setting it to something other than its default logs a warning at start. [parity.md](parity.md#not-yet) lists all of
   them by what is missing.
 
-Where this differs from upstream:
+Differences from upstream:
 
-- There, an unknown field or a key given twice in the file is a warning; in a drop-in, unknown fields are not even that.
-- There, \`runOnce\` is refused; here it works without the server.
-- There, a flag that was removed stops the start; here it is ignored with a warning, see [flags](flags.md).
-- Thresholds, reserved resources, policies, cipher suites and the like are checked there when the part that uses them is
-  built, one at a time; here with everything else, at once.
+- Unknown fields and duplicate keys are errors. Upstream warns about them in the file, and ignores unknown fields in
+  drop-ins.
+- \`runOnce\` works without the server. Upstream rejects it.
+- A removed flag is ignored with a warning, see [flags](flags.md). Upstream fails to start.
+- Thresholds, reserved resources, policies, cipher suites and the like are part of the validation. Upstream checks them
+  one at a time, when it builds the component that uses them.
 
-Durations are written like \`1h30m\`, \`10s\`, \`100ms\`; quantities like \`10Mi\`, \`500m\`. /configz shows the effective
+The format of durations is \`1h30m\`, \`10s\`, \`100ms\`; that of quantities \`10Mi\`, \`500m\`. /configz shows the effective
 configuration of a running kubelet.
 
 ${table(kubeletConfiguration, [])}
@@ -81,12 +82,12 @@ ${table(kubeletConfiguration, [])}
 
 Of \`tlsCipherSuites\`: ${codeList(preferredCipherSuites)}.
 
-Accepted with a warning, since they are weak: ${codeList(insecureCipherSuites)}.
+Accepted with a warning because they are weak: ${codeList(insecureCipherSuites)}.
 
 # CredentialProviderConfig
 
-\`--image-credential-provider-config\` names a file of \`kubelet.config.k8s.io/v1\`, or a directory of \`.json\`, \`.yaml\`
-and \`.yml\` files that are read in lexical order.
+\`--image-credential-provider-config\` is a file of \`kubelet.config.k8s.io/v1\`, or a directory of \`.json\`, \`.yaml\` and
+\`.yml\` files, which are read in lexical order.
 
 ${table(credentialProviderConfig, [])}`;
 }
@@ -98,7 +99,7 @@ function codeList(words: readonly string[]): string {
 function table(schema: Schema, path: readonly string[]): string {
   const head =
     path.length === 0
-      ? '| field | type | default | flag | what it does |\n| --- | --- | --- | --- | --- |\n'
+      ? '| field | type | default | flag | description |\n| --- | --- | --- | --- | --- |\n'
       : '';
   return `${head}${Object.entries(schema)
     .map(([name, field]) => rows(field, [...path, field.kind === 'objects' ? `${name}[]` : name]))
@@ -143,12 +144,12 @@ function description(field: Field<unknown>): string {
   else if (max !== undefined) parts.push(`At most ${max}.`);
   if (field.minDuration !== undefined) parts.push(`At least ${field.minDuration}.`);
   if (field.gate !== undefined) parts.push(`Needs the feature gate \`${field.gate}\`.`);
-  if (field.actsWith !== undefined) parts.push(`Acts with the feature gate \`${field.actsWith}\`.`);
+  if (field.actsWith !== undefined) parts.push(`Takes effect with the feature gate \`${field.actsWith}\`.`);
   if (field.effect !== undefined) parts.push(describeEffect(field.effect));
   return escape(parts.join(' '));
 }
 
-/** A bar would end a cell, and angle brackets be taken for HTML. */
+/** A bar would end the cell, and angle brackets would be HTML. */
 function escape(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
@@ -162,18 +163,18 @@ function flagsPage(): string {
   return `${generated}
 # Flags
 
-All flags of the kubelet ${upstreamVersion}. \`--a=b\` and \`--a b\` are the same, \`_\` stands for \`-\`, a boolean flag alone
-means true, lists and maps may be given in several parts. A flag with a field belongs in the
-[configuration](configuration.md); it still works, wins over the file, and warns once.
+All flags of the kubelet ${upstreamVersion}. \`--a=b\` and \`--a b\` are equivalent, \`_\` stands for \`-\`, a boolean flag
+without a value means true, lists and maps may be split over several uses. A flag with a field is deprecated in favour of the
+[configuration](configuration.md); it still works, takes precedence over the file, and warns once.
 
-| flag | type | default | field | what it does |
+| flag | type | default | field | description |
 | --- | --- | --- | --- | --- |
 ${listed}
 # Flags of older kubelets
 
-Unit files still carry these. They are accepted and ignored, each with one warning that says what to use instead.
+Unit files may still contain these. They are accepted and ignored, each with one warning that names the replacement.
 
-| flag | instead |
+| flag | replacement |
 | --- | --- |
 ${removed}`;
 }
@@ -215,13 +216,13 @@ function gatesPage(): string {
   return `${generated}
 # Feature gates
 
-Set by \`featureGates\` in the [configuration](configuration.md) or by \`--feature-gates\`. These are the gates that a
-kubelet ${upstreamVersion} knows; most of them guard other parts of the cluster and are accepted so that one list can serve all.
+Set by \`featureGates\` in the [configuration](configuration.md) or by \`--feature-gates\`. These are the gates of a kubelet
+${upstreamVersion}; most of them guard other components and are accepted so that all components can share one list.
 
-- \`AllAlpha\` and \`AllBeta\` switch all gates of their stage that are not set themselves.
-- An unknown gate, or a locked one set to anything but its default, stops the start.
-- Setting a stable or deprecated gate warns: a later release removes it.
-- The metric \`kubernetes_feature_enabled\` shows every gate as it is.
+- \`AllAlpha\` and \`AllBeta\` switch all gates of their stage that are not set explicitly.
+- An unknown gate, or a locked one set to anything but its default, is an error.
+- Setting a stable or deprecated gate logs a warning, since a later release will remove it.
+- The metric \`kubernetes_feature_enabled\` has the effective value of every gate.
 - A gate with "No effect yet" or "Always on" that is set to something other than its default logs a warning at start.
   "Other components" marks the gates that no kubelet reads.
 

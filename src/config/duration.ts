@@ -1,10 +1,10 @@
-// A span of time as Go's time.Duration writes it: the form of every duration in the configuration and in /configz.
-// Exact to the nanosecond (int64), immutable. `ms` is what the rest of the program counts in.
+// A duration in the format of Go's time.Duration, as the configuration and /configz use it.
+// Exact to the nanosecond (int64), immutable. The rest of the program uses `ms`.
 import { formatDuration, parseDuration } from '../api/k8s/duration.ts';
 
 export class Duration {
   readonly ns: bigint;
-  /** Given as a bare number of nanoseconds, and printed as one again. Only the flush frequency of the log may be. */
+  /** Parsed from a bare number of nanoseconds, and printed as one. Only logging.flushFrequency allows that. */
   readonly numeric: boolean;
 
   constructor(ns: bigint, numeric = false) {
@@ -14,7 +14,7 @@ export class Duration {
 
   static readonly zero = new Duration(0n);
 
-  /** Reads "1h30m", "1.5s", "-2m", "0". Undefined when the text is no duration or does not fit 64 bits. */
+  /** Parses "1h30m", "1.5s", "-2m", "0". Undefined when the text is not a duration or does not fit into 64 bits. */
   static parse(text: string): Duration | undefined {
     try {
       return new Duration(parseDuration(text));
@@ -39,7 +39,7 @@ export class Duration {
     return this.ns === 0n;
   }
 
-  /** "2m0s", "100ms", "1h0m0.5s": the canonical form of Go. */
+  /** "2m0s", "100ms", "1h0m0.5s": Go's canonical format. */
   toString(): string {
     return formatDuration(this.ns);
   }

@@ -1,4 +1,4 @@
-// How far this kubelet acts on a setting, for the rows of the configuration, flag and gate tables. Data only.
+// How far this kubelet acts on a setting, for the rows of the field, flag and gate tables. Data only.
 // Invariant: a row without an effect is acted on as upstream does; effects.test.ts compares the marks with the sources.
 
 export type EffectKind =

@@ -1,5 +1,5 @@
-// Every flag with its value after the command line, for /flagz and the log. Upstream: component-base/zpages/flagz.
-// Values that may be credentials are not shown.
+// Renders every flag with its value for /flagz. Upstream: component-base/zpages/flagz.
+// Invariant: values that may be credentials are masked.
 import { redactUrl } from '../base/log/redact-url.ts';
 import { allFlags, type FlagEntry, foldUses } from './command-line/flag-index.ts';
 import type { ParsedArgs } from './command-line/parse-args.ts';
@@ -8,7 +8,7 @@ import { Duration } from './duration.ts';
 
 type FlagValue = readonly [name: string, value: string];
 
-/** In alphabetical order; a flag that was not given has its default. */
+/** In alphabetical order; a flag that is not on the command line has its default. */
 export function flagValues(args: ParsedArgs): readonly FlagValue[] {
   return allFlags.map((entry) => {
     if (isSecret(entry)) return [entry.name, 'CLASSIFIED'];
@@ -20,7 +20,7 @@ export function flagValues(args: ParsedArgs): readonly FlagValue[] {
 
 export function renderFlagz(args: ParsedArgs): string {
   const lines = flagValues(args).map(([name, value]) => `${name}=${value}\n`);
-  return `\nkubelet flags\nWarning: This page is for people who debug; its form may change at any time.\n\n${lines.join('')}`;
+  return `\nkubelet flags\nWarning: This page is for debugging; its format may change at any time.\n\n${lines.join('')}`;
 }
 
 interface Taint {

@@ -1,4 +1,4 @@
-// Which labels a kubelet may put on its own Node. Upstream: staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
+// The labels that a kubelet may set on its own Node. Upstream: staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
 
 export const kubeletLabels: readonly string[] = [
   'beta.kubernetes.io/arch',
@@ -16,7 +16,7 @@ export const kubeletLabels: readonly string[] = [
 
 export const kubeletLabelNamespaces: readonly string[] = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
 
-/** In a namespace that Kubernetes keeps for itself, and not among those a kubelet may set. */
+/** Whether the label is in a reserved namespace of Kubernetes and not one that a kubelet may set. */
 export function isForbiddenNodeLabel(key: string): boolean {
   const slash = key.indexOf('/');
   if (slash < 0 || kubeletLabels.includes(key)) return false;

@@ -1,7 +1,7 @@
-// What is wrong with a command line or a configuration, gathered so that all of it is reported at once.
+// A problem of the command line or the configuration. All problems are collected and reported together.
 
 export interface Problem {
-  /** Where: a flag, a file with path and line, or a field with its flag. */
+  /** A flag, a file with line and field, or a field with its flag. */
   readonly where: string;
   readonly message: string;
 }

@@ -1,4 +1,4 @@
-// Quantities in the configuration stay text; this answers whether a text is one, without throwing.
+// Parses the quantities of the configuration, which are kept as text, without throwing.
 import { Quantity } from '../api/quantity/quantity.ts';
 
 export function parseQuantity(text: string): Quantity | undefined {

@@ -1,6 +1,6 @@
-// The rows of the configuration tables: one row says type, default, flag, rules and documentation of one setting.
-// Types, decoding, defaults, flags, /configz and the reference pages are all derived from rows; nothing is written twice.
-// Rows are data. Invariant: a row's `default` has the row's type, so InferConfig can read the type from it.
+// The rows of the configuration tables: one row has the type, default, flag, rules, effect and documentation of one setting.
+// Types, decoding, defaults, flags, /configz and the reference pages are derived from the rows. Rows are data.
+// Invariant: the `default` of a row has the type of the row, so that InferConfig can infer the type from it.
 import { isDeepStrictEqual } from 'node:util';
 import { Duration } from './duration.ts';
 import type { Effect } from './effect.ts';
@@ -25,7 +25,7 @@ export type Kind =
   | 'object'
   | 'objects';
 
-/** How a flag's text is read; flagTypeNames in flag-types.ts has the word that help shows for each. */
+/** How the value of a flag is parsed; flagTypeNames in flag-values.ts has the name that help shows for each. */
 export type FlagType =
   | 'bool'
   | 'int32'
@@ -36,7 +36,7 @@ export type FlagType =
   | 'quantity'
   | 'strings'
   | 'pairs' // a=b,c=d
-  | 'pair' // one a=b each time
+  | 'pair' // one a=b per use
   | 'thresholds' // a<b,c<d
   | 'labels' // a=b,c
   | 'gates' // A=true,B=false
@@ -51,12 +51,12 @@ export interface FlagSpec {
   readonly name: string;
   readonly type?: FlagType;
   readonly short?: string;
-  /** The word that help shows for the value, where it is not the type's own. */
+  /** The name that help shows for the value, if it differs from that of the type. */
   readonly shownType?: string;
-  /** What to say when it is used; `false`: in good standing. A flag of a config field is deprecated unless it says so. */
+  /** The deprecation message; `false`: not deprecated. The flag of a config field is deprecated unless this is false. */
   readonly deprecated?: string | false;
   readonly doc?: string;
-  /** Not one of upstream's. */
+  /** Upstream does not have it. */
   readonly own?: true;
 }
 
@@ -64,28 +64,28 @@ export interface Field<T> {
   readonly kind: Kind;
   readonly doc: string;
   readonly default: T;
-  /** May stay unset: then it is undefined, and absent from /configz. */
+  /** May be unset: then it is undefined, and omitted from /configz. */
   readonly optional: boolean;
-  /** A zero in the file is an answer, not "unset", and /configz prints it (a pointer in the upstream type). */
+  /** A zero in the file is a value, not "unset", and /configz prints it (a pointer in the upstream type). */
   readonly keepsZero: boolean;
-  /** Must be present in each entry of a list. Printed even when zero. */
+  /** Must be present in each entry of a list. Printed even if zero. */
   readonly required: boolean;
   readonly flag?: FlagSpec;
-  /** The default when neither --config nor --config-dir is given, where it differs. */
+  /** The default without --config and --config-dir, if it differs. */
   readonly legacyDefault?: T;
-  /** The default when the file that --config names does not set the field, where it differs. */
+  /** The default if the --config file does not set the field, if it differs. */
   readonly fileDefault?: T;
-  /** Prose for defaults that depend on other settings. */
+  /** For defaults that depend on other settings. */
   readonly defaultNote?: string;
-  /** Must be on for the field to be set. */
+  /** The gate that must be enabled for the field to be set. */
   readonly gate?: GateName;
-  /** The field acts only while this gate is on; setting it is allowed at any time. */
+  /** The gate that must be enabled for the field to take effect; it may be set regardless. */
   readonly actsWith?: GateName;
   readonly min?: number;
   readonly max?: number;
   readonly minDuration?: Duration;
   readonly oneOf?: readonly string[];
-  /** A relative path in the file is taken from the file's own directory. */
+  /** A path: if relative, it is resolved against the directory of the file. */
   readonly path: boolean;
   /** How far this kubelet acts on it; absent when it acts as upstream does. */
   readonly effect?: Effect;
@@ -166,7 +166,7 @@ export function text(options: Common<string> & { readonly path?: boolean }): Fie
   return row('string', '', rest, { path: path ?? false });
 }
 
-/** A string of which only some are allowed; validation reports any other. */
+/** A string with a fixed set of values; validation reports any other. */
 export function choice<const V extends readonly string[]>(
   values: V,
   options: Common<V[number]>,
@@ -193,7 +193,7 @@ export function time(options: Omit<Common<Duration>, 'default'> & Spans): Field<
 
 function span(text: string): Duration {
   const parsed = Duration.parse(text);
-  if (parsed === undefined) throw new RangeError(`the table has a bad duration: ${text}`);
+  if (parsed === undefined) throw new RangeError(`invalid duration in the table: ${text}`);
   return parsed;
 }
 
@@ -243,18 +243,18 @@ export function objects<S extends Schema>(
   return row<readonly InferConfig<S>[]>('objects', [], options, { fields });
 }
 
-/** The same row, but it may stay unset. */
+/** The same row, but it may be unset. */
 export function optional<T>(field: Field<T>): Field<T | undefined> {
   return { ...field, optional: true, keepsZero: true, default: undefined };
 }
 
 export function defaultsOf<S extends Schema>(schema: S): InferConfig<S> {
-  const made: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(schema)) made[name] = field.default;
-  return made as InferConfig<S>;
+  const defaults: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(schema)) defaults[name] = field.default;
+  return defaults as InferConfig<S>;
 }
 
-/** Whether a value is one that the setting has when nobody sets it, with a configuration file or without. */
+/** Whether the value is the default of the setting, with or without a configuration file. */
 export function isDefaultValue(field: Field<unknown>, value: unknown): boolean {
   return [field.default, field.fileDefault, field.legacyDefault].some(
     (each, index) => (index === 0 || each !== undefined) && isSame(each, value),

@@ -1,4 +1,4 @@
-// Names of TLS versions and cipher suites as the configuration writes them (those of Go's crypto/tls).
+// The names of TLS versions and cipher suites in the configuration: those of Go's crypto/tls.
 
 export const tlsVersionNames = ['VersionTLS10', 'VersionTLS11', 'VersionTLS12', 'VersionTLS13'] as const;
 
@@ -20,7 +20,7 @@ export const preferredCipherSuites = [
   'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
 ] as const;
 
-/** Accepted, but weak. */
+/** Accepted with a warning. */
 export const insecureCipherSuites = [
   'TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256',
   'TLS_ECDHE_ECDSA_WITH_RC4_128_SHA',

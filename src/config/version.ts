@@ -1,9 +1,9 @@
-// The version this kubelet reports: that of the kubelet it stands in for, and ours after the plus.
-// A test holds it against package.json.
+// The version that this kubelet reports: that of the upstream kubelet it replaces, and its own after the plus.
+// A test compares it with package.json.
 
 export const upstreamVersion = 'v1.34.11';
-const ourVersion = '0.1.0';
-export const kubeletVersion = `${upstreamVersion}+ts.${ourVersion}`;
+const ownVersion = '0.1.0';
+export const kubeletVersion = `${upstreamVersion}+ts.${ownVersion}`;
 
 const [major = '', minor = ''] = upstreamVersion.slice(1).split('.');
 
@@ -12,12 +12,12 @@ export const emulationVersion = `${major}.${minor}`;
 
 export const versionNumbers = { major: Number(major), minor: Number(minor) } as const;
 
-/** What --version=raw prints: the fields people grep for, in the form they know. */
+/** The output of --version=raw, in upstream's format. */
 export function rawVersion(reported: string): string {
   return `version.Info{Major:"${major}", Minor:"${minor}", GitVersion:"${reported}", Compiler:"node"}`;
 }
 
-/** --version=v… may change what is reported, but not what it is compatible with. */
+/** --version=v… may change the reported version, but not its major, minor and patch number. */
 export function isReportableVersion(text: string): boolean {
   const semantic = /^(v[0-9]+\.[0-9]+\.[0-9]+)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/.exec(text);
   return semantic !== null && semantic[1] === upstreamVersion;

@@ -1,9 +1,9 @@
-// Every flag of the command by name, gathered from the two tables once. Answers where a flag's value goes.
+// Index of every flag by name, from the tables of fields and flags.
 
 import type { Field, FlagSpec, FlagType, Kind, Schema } from '../schema.ts';
 import { kubeletConfiguration } from '../table/kubelet-configuration.ts';
 import { kubeletFlags } from '../table/kubelet-flags.ts';
-import { readFlag, standsAlone } from './flag-values.ts';
+import { isBooleanFlag, readFlag } from './flag-values.ts';
 
 export interface FlagEntry {
   readonly name: string;
@@ -11,12 +11,12 @@ export interface FlagEntry {
   readonly type: FlagType;
   readonly spec: FlagSpec;
   readonly field: Field<unknown>;
-  /** In which of the two tables, and where in it. */
+  /** The table of the row, and the path in it. */
   readonly table: 'config' | 'flags';
   readonly path: readonly string[];
-  /** What to say when it is used; undefined while it is in good standing. */
+  /** The deprecation message; undefined if the flag is not deprecated. */
   readonly deprecated: string | undefined;
-  readonly standsAlone: boolean;
+  readonly isBoolean: boolean;
 }
 
 const typeOfKind: Partial<Record<Kind, FlagType>> = {
@@ -33,18 +33,22 @@ const typeOfKind: Partial<Record<Kind, FlagType>> = {
   stringListMap: 'headers',
 };
 
-function gather(table: 'config' | 'flags', schema: Schema, path: readonly string[]): readonly FlagEntry[] {
+function collectFlags(
+  table: 'config' | 'flags',
+  schema: Schema,
+  path: readonly string[],
+): readonly FlagEntry[] {
   return Object.entries(schema).flatMap(([name, field]) => {
     const here = [...path, name];
     const inner =
-      field.kind === 'object' && field.fields !== undefined ? gather(table, field.fields, here) : [];
+      field.kind === 'object' && field.fields !== undefined ? collectFlags(table, field.fields, here) : [];
     const spec = field.flag;
     if (spec === undefined) return inner;
     const type = spec.type ?? typeOfKind[field.kind] ?? 'string';
     const deprecated =
       spec.deprecated === false
         ? undefined
-        : (spec.deprecated ?? `Set ${here.join('.')} in the file that --config names.`);
+        : (spec.deprecated ?? `Set ${here.join('.')} in the configuration file (--config).`);
     const entry: FlagEntry = {
       name: spec.name,
       short: spec.short,
@@ -54,7 +58,7 @@ function gather(table: 'config' | 'flags', schema: Schema, path: readonly string
       table,
       path: here,
       deprecated,
-      standsAlone: standsAlone(type),
+      isBoolean: isBooleanFlag(type),
     };
     return [entry, ...inner];
   });
@@ -62,8 +66,8 @@ function gather(table: 'config' | 'flags', schema: Schema, path: readonly string
 
 /** In alphabetical order, as help lists them. */
 export const allFlags: readonly FlagEntry[] = [
-  ...gather('config', kubeletConfiguration, []),
-  ...gather('flags', kubeletFlags, []),
+  ...collectFlags('config', kubeletConfiguration, []),
+  ...collectFlags('flags', kubeletFlags, []),
 ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 
 export const flagByName: ReadonlyMap<string, FlagEntry> = new Map(
@@ -76,17 +80,17 @@ export const flagByShort: ReadonlyMap<string, FlagEntry> = new Map(
 
 interface AppliedFlags {
   readonly value: unknown;
-  readonly faults: readonly string[];
+  readonly problems: readonly string[];
 }
 
-/** The value of one flag after all its uses, on top of what the setting holds without them. */
+/** The value of a flag after all its uses; `current` is the value without them. */
 export function foldUses(entry: FlagEntry, texts: readonly string[], current: unknown): AppliedFlags {
   let before: unknown;
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const text of texts) {
     const parsed = readFlag(entry.type, text, before, current);
-    if ('fault' in parsed) faults.push(parsed.fault);
+    if ('problem' in parsed) problems.push(parsed.problem);
     else before = parsed.value;
   }
-  return { value: before === undefined ? current : before, faults };
+  return { value: before === undefined ? current : before, problems };
 }

@@ -8,7 +8,7 @@ function read(type: FlagType, ...texts: readonly string[]): unknown {
   let value: unknown;
   for (const text of texts) {
     const parsed = readFlag(type, text, value, 'current');
-    if ('fault' in parsed) return `fault: ${parsed.fault}`;
+    if ('problem' in parsed) return `problem: ${parsed.problem}`;
     value = parsed.value;
   }
   return value;
@@ -17,53 +17,53 @@ function read(type: FlagType, ...texts: readonly string[]): unknown {
 const cases: readonly (readonly [type: FlagType, texts: readonly string[], value: unknown])[] = [
   ['bool', ['T'], true],
   ['bool', ['0'], false],
-  ['bool', ['yes'], 'fault: it is neither true nor false'],
+  ['bool', ['yes'], 'problem: must be true or false'],
   ['int32', ['0x10'], 16],
   ['int32', ['0b11'], 3],
   ['int32', ['010'], 8],
   ['int32', ['0o17'], 15],
   ['int32', ['1_000'], 1000],
   ['int32', ['-2147483648'], -2147483648],
-  ['int32', ['2147483648'], 'fault: it does not fit 32 bits'],
-  ['int32', ['1.5'], 'fault: it is not an integer'],
-  ['int32', ['08'], 'fault: it is not an integer'],
+  ['int32', ['2147483648'], 'problem: must fit into 32 bits'],
+  ['int32', ['1.5'], 'problem: must be an integer'],
+  ['int32', ['08'], 'problem: must be an integer'],
   ['int', ['2147483648'], 2147483648],
-  ['int', ['9223372036854775808'], 'fault: it does not fit 64 bits'],
+  ['int', ['9223372036854775808'], 'problem: must fit into 64 bits'],
   ['string', ['a', 'b'], 'b'],
   ['ip', ['::1'], '::1'],
   ['ip', ['1.2.3.4'], '1.2.3.4'],
   ['ip', ['010.0.0.1'], '010.0.0.1'],
   ['ip', ['::ffff:1.2.3.4'], '::ffff:1.2.3.4'],
-  ['ip', ['1.2.3'], 'fault: it is not an IP address'],
-  ['ip', ['1::2::3'], 'fault: it is not an IP address'],
+  ['ip', ['1.2.3'], 'problem: must be an IP address'],
+  ['ip', ['1::2::3'], 'problem: must be an IP address'],
   ['ip', [''], 'current'],
   ['duration', ['1m30s'], Duration.ofMs(90_000)],
   ['quantity', ['1024Ki'], '1Mi'],
-  ['quantity', ['x'], 'fault: it is not a quantity such as 512, 1K or 2Ki'],
+  ['quantity', ['x'], 'problem: must be a quantity such as 512, 1K or 2Ki'],
   ['strings', ['a,b', 'c'], ['a', 'b', 'c']],
   ['strings', ['"a,b",c'], ['a,b', 'c']],
   ['strings', ['"a""b"'], ['a"b']],
   ['strings', [''], []],
-  ['strings', ['"a'], 'fault: its quotes do not match'],
-  ['strings', ['a"b'], 'fault: its quotes do not match'],
+  ['strings', ['"a'], 'problem: has unbalanced quotes'],
+  ['strings', ['a"b'], 'problem: has unbalanced quotes'],
   ['pairs', ['a=b, c = d ,', 'a=e'], { a: 'e', c: 'd' }],
-  ['pairs', ['a'], 'fault: "a" is not of the form key=value'],
+  ['pairs', ['a'], 'problem: "a" does not have the form key=value'],
   ['pair', ['a=b,c=d'], { a: 'b,c=d' }],
   ['pair', ['a=b', 'c=d'], { a: 'b', c: 'd' }],
   ['thresholds', ['a<b,c<d'], { a: 'b', c: 'd' }],
-  ['thresholds', ['a=b'], 'fault: "a=b" is not of the form key<value'],
+  ['thresholds', ['a=b'], 'problem: "a=b" does not have the form key<value'],
   ['labels', ['a=b,c', 'd='], { a: 'b', c: '', d: '' }],
   ['labels', ['constructor=a'], { constructor: 'a' }],
   ['gates', ['A=true,B=f', 'C=1'], { A: true, B: false, C: true }],
-  ['gates', ['A'], 'fault: "A" is not of the form Name=true or Name=false'],
-  ['gates', ['A=on'], 'fault: the value of A is neither true nor false'],
+  ['gates', ['A'], 'problem: "A" does not have the form Name=true or Name=false'],
+  ['gates', ['A=on'], 'problem: the value of A must be true or false'],
   [
     'headers',
     ['a:hello,b:again,c:world', 'b:beautiful'],
     { a: ['hello'], b: ['again', 'beautiful'], c: ['world'] },
   ],
   ['headers', ['constructor:x'], { constructor: ['x'] }],
-  ['headers', ['a'], 'fault: an entry is not of the form name:value'],
+  ['headers', ['a'], 'problem: an entry does not have the form name:value'],
   ['taints', ['a=b:NoSchedule,c:NoExecute'], [taint('a', 'b', 'NoSchedule'), taint('c', '', 'NoExecute')]],
   ['taints', ['a:NoSchedule', 'b:NoSchedule'], [taint('b', '', 'NoSchedule')]],
   ['taints', ['a:NoSchedule-'], []],
@@ -71,10 +71,10 @@ const cases: readonly (readonly [type: FlagType, texts: readonly string[], value
   [
     'taints',
     ['a=b:Never'],
-    'fault: "a=b:Never": the effect must be one of NoSchedule, PreferNoSchedule, NoExecute',
+    'problem: "a=b:Never": the effect must be one of NoSchedule, PreferNoSchedule, NoExecute',
   ],
-  ['taints', ['a'], 'fault: "a" has no effect'],
-  ['taints', ['a:NoSchedule,a=b:NoSchedule'], 'fault: the taint a:NoSchedule is given twice'],
+  ['taints', ['a'], 'problem: "a" has no taint effect'],
+  ['taints', ['a:NoSchedule,a=b:NoSchedule'], 'problem: the taint a:NoSchedule is specified twice'],
   [
     'reserved-memory',
     ['0:memory=1024Mi,hugepages-1Gi=2Gi;1:memory=1Gi', '2:memory=1Gi'],
@@ -84,16 +84,16 @@ const cases: readonly (readonly [type: FlagType, texts: readonly string[], value
       { numaNode: 2, limits: { memory: '1Gi' } },
     ],
   ],
-  ['reserved-memory', ['x:memory=1Gi'], 'fault: "x" is not the number of a NUMA node'],
-  ['reserved-memory', ['0:cpu=1'], 'fault: "cpu" is neither memory nor hugepages-<size>'],
-  ['reserved-memory', ['0:memory=much'], 'fault: "much" is not a quantity'],
-  ['reserved-memory', ['0'], 'fault: "0" is not of the form node:type=quantity,type=quantity'],
+  ['reserved-memory', ['x:memory=1Gi'], 'problem: "x" is not the number of a NUMA node'],
+  ['reserved-memory', ['0:cpu=1'], 'problem: "cpu" is neither memory nor hugepages-<size>'],
+  ['reserved-memory', ['0:memory=much'], 'problem: "much" is not a quantity'],
+  ['reserved-memory', ['0'], 'problem: "0" does not have the form node:type=quantity,type=quantity'],
   ['level', ['10'], 10],
-  ['level', ['2147483648'], 'fault: it is not a number from 0 to 2147483647'],
-  ['level', ['-1'], 'fault: it is not a number from 0 to 2147483647'],
+  ['level', ['2147483648'], 'problem: must be a number from 0 to 2147483647'],
+  ['level', ['-1'], 'problem: must be a number from 0 to 2147483647'],
   ['version', ['raw'], 'raw'],
   ['version', ['true'], 'true'],
-  ['version', ['what'], 'fault: it is neither true, false nor raw'],
+  ['version', ['what'], 'problem: must be true, false or raw'],
 ];
 
 function taint(key: string, value: string, effect: string): unknown {
@@ -110,7 +110,9 @@ describe('readFlag', () => {
     expect(readFlag('vmodule', 'a=2,b*=3', undefined, file)).toEqual({
       value: [...file, { filePattern: 'a', verbosity: 2 }, { filePattern: 'b*', verbosity: 3 }],
     });
-    expect(readFlag('vmodule', 'a', undefined, [])).toEqual({ fault: '"a" is not of the form pattern=N' });
+    expect(readFlag('vmodule', 'a', undefined, [])).toEqual({
+      problem: '"a" does not have the form pattern=N',
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-// Reads the text of a flag by its type, in pflag's and component-base's manner. Pure; answers a value or says what is wrong.
+// Parses the value of a flag by its type, as pflag and component-base do. Pure.
 
 import { parseIp } from '../../api/k8s/ip-address.ts';
 import { Duration } from '../duration.ts';
@@ -7,7 +7,7 @@ import type { FlagType } from '../schema.ts';
 import { isReportableVersion, upstreamVersion } from '../version.ts';
 import { type Parsed, parseReservedMemory, parseTaints } from './flag-objects.ts';
 
-/** The word that help shows for a type; those of pflag and component-base. */
+/** The names that help shows for the types, as pflag and component-base have them. */
 export const flagTypeNames: Readonly<Record<FlagType, string>> = {
   bool: 'bool',
   int32: 'int32',
@@ -30,16 +30,16 @@ export const flagTypeNames: Readonly<Record<FlagType, string>> = {
   version: 'version[=true]',
 };
 
-/** Given alone, without "=value", these mean true and do not take the next word. */
-export function standsAlone(type: FlagType): boolean {
+/** Without "=value", these mean true and do not consume the next argument. */
+export function isBooleanFlag(type: FlagType): boolean {
   return type === 'bool' || type === 'version';
 }
 
 type Reader = (text: string, before: unknown, current: unknown) => Parsed;
 
 /**
- * Reads one use of a flag. `before` is the value after earlier uses on this command line (undefined at the first),
- * `current` what the setting holds without the command line.
+ * Parses one use of a flag. `before` is the value after earlier uses on this command line (undefined for the first), `current` the
+ * value without the command line.
  */
 export function readFlag(type: FlagType, text: string, before: unknown, current: unknown): Parsed {
   return readers[type](text, before, current);
@@ -48,35 +48,35 @@ export function readFlag(type: FlagType, text: string, before: unknown, current:
 const readers: Readonly<Record<FlagType, Reader>> = {
   bool: (text) => {
     const value = parseBool(text);
-    return value === undefined ? { fault: 'it is neither true nor false' } : { value };
+    return value === undefined ? { problem: 'must be true or false' } : { value };
   },
   int32: (text) => readInteger(text, 32),
   int: (text) => readInteger(text, 64),
   string: (text) => ({ value: text }),
   ip: (text, _before, current) => {
     if (text === '') return { value: current };
-    return parseIp(text) !== undefined ? { value: text } : { fault: 'it is not an IP address' };
+    return parseIp(text) !== undefined ? { value: text } : { problem: 'must be an IP address' };
   },
   duration: (text) => {
     const value = Duration.parse(text);
-    return value === undefined ? { fault: 'it is not a duration such as 300ms, 10s or 2h45m' } : { value };
+    return value === undefined ? { problem: 'must be a duration such as 300ms, 10s or 2h45m' } : { value };
   },
   quantity: (text) => {
     const quantity = parseQuantity(text);
     return quantity === undefined
-      ? { fault: 'it is not a quantity such as 512, 1K or 2Ki' }
+      ? { problem: 'must be a quantity such as 512, 1K or 2Ki' }
       : { value: quantity.toString() };
   },
   strings: (text, before) => {
     const fields = parseCsv(text);
-    if (fields === undefined) return { fault: 'its quotes do not match' };
+    if (fields === undefined) return { problem: 'has unbalanced quotes' };
     return { value: [...((before as readonly string[] | undefined) ?? []), ...fields] };
   },
   pairs: (text, before) => readPairs(text, before, '='),
   thresholds: (text, before) => readPairs(text, before, '<'),
   pair: (text, before) => {
     const at = text.indexOf('=');
-    if (at < 0) return { fault: 'it is not of the form key=value' };
+    if (at < 0) return { problem: 'must have the form key=value' };
     const map = copyOf<string>(before).set(text.slice(0, at).trim(), text.slice(at + 1).trim());
     return { value: Object.fromEntries(map) };
   },
@@ -92,9 +92,9 @@ const readers: Readonly<Record<FlagType, Reader>> = {
     const map = copyOf<boolean>(before);
     for (const item of nonEmpty(text)) {
       const [key, value] = cut(item, '=');
-      if (value === undefined) return { fault: `"${item}" is not of the form Name=true or Name=false` };
+      if (value === undefined) return { problem: `"${item}" does not have the form Name=true or Name=false` };
       const on = parseBool(value);
-      if (on === undefined) return { fault: `the value of ${key} is neither true nor false` };
+      if (on === undefined) return { problem: `the value of ${key} must be true or false` };
       map.set(key, on);
     }
     return { value: Object.fromEntries(map) };
@@ -103,8 +103,8 @@ const readers: Readonly<Record<FlagType, Reader>> = {
     const map = copyOf<readonly string[]>(before);
     for (const item of nonEmpty(text)) {
       const [key, value] = cut(item, ':');
-      // The value may be a credential: it is not repeated in the message.
-      if (value === undefined) return { fault: 'an entry is not of the form name:value' };
+      // The value may be a credential, so that the message must not contain it.
+      if (value === undefined) return { problem: 'an entry does not have the form name:value' };
       map.set(key, [...(map.get(key) ?? []), value]);
     }
     return { value: Object.fromEntries(map) };
@@ -113,7 +113,7 @@ const readers: Readonly<Record<FlagType, Reader>> = {
   'reserved-memory': (text, before) => parseReservedMemory(text, before),
   level: (text) => {
     const level = parseLevel(text);
-    return level === undefined ? { fault: 'it is not a number from 0 to 2147483647' } : { value: level };
+    return level === undefined ? { problem: 'must be a number from 0 to 2147483647' } : { value: level };
   },
   vmodule: (text, before, current) => {
     const items = [...((before ?? current ?? []) as readonly unknown[])];
@@ -121,7 +121,7 @@ const readers: Readonly<Record<FlagType, Reader>> = {
       const [filePattern, level, more] = item.split('=');
       const verbosity = parseLevel(level ?? '');
       if (filePattern === undefined || filePattern === '' || verbosity === undefined || more !== undefined) {
-        return { fault: `"${item}" is not of the form pattern=N` };
+        return { problem: `"${item}" does not have the form pattern=N` };
       }
       items.push({ filePattern, verbosity });
     }
@@ -129,11 +129,9 @@ const readers: Readonly<Record<FlagType, Reader>> = {
   },
   version: (text) => {
     if (text === 'raw' || isReportableVersion(text)) return { value: text };
-    if (text.startsWith('v')) return { fault: `it is not a version that begins with ${upstreamVersion}` };
+    if (text.startsWith('v')) return { problem: `must be a version that starts with ${upstreamVersion}` };
     const value = parseBool(text);
-    return value === undefined
-      ? { fault: 'it is neither true, false nor raw' }
-      : { value: value ? 'true' : '' };
+    return value === undefined ? { problem: 'must be true, false or raw' } : { value: value ? 'true' : '' };
   },
 };
 
@@ -141,13 +139,13 @@ function readPairs(text: string, before: unknown, separator: string): Parsed {
   const map = copyOf<string>(before);
   for (const item of nonEmpty(text)) {
     const [key, value] = cut(item, separator);
-    if (value === undefined) return { fault: `"${item}" is not of the form key${separator}value` };
+    if (value === undefined) return { problem: `"${item}" does not have the form key${separator}value` };
     map.set(key, value);
   }
   return { value: Object.fromEntries(map) };
 }
 
-/** A Map, since keys come from outside and may be words such as "constructor". */
+/** A Map, since keys are user input and may be words such as "constructor". */
 function copyOf<V>(before: unknown): Map<string, V> {
   return new Map(Object.entries((before ?? {}) as Record<string, V>));
 }
@@ -175,7 +173,7 @@ const literal =
   /^[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0(?:_?[0-7])*|[1-9](?:_?[0-9])*)$/;
 
 function readInteger(text: string, bits: 32 | 64): Parsed {
-  if (!literal.test(text)) return { fault: 'it is not an integer' };
+  if (!literal.test(text)) return { problem: 'must be an integer' };
   const negative = text.startsWith('-');
   const digits = text
     .replace(/^[+-]/, '')
@@ -183,11 +181,11 @@ function readInteger(text: string, bits: 32 | 64): Parsed {
     .replace(/^0(?=[0-7])/, '0o');
   const value = negative ? -BigInt(digits) : BigInt(digits);
   const limit = 2n ** BigInt(bits - 1);
-  if (value < -limit || value >= limit) return { fault: `it does not fit ${bits} bits` };
+  if (value < -limit || value >= limit) return { problem: `must fit into ${bits} bits` };
   return { value: Number(value) };
 }
 
-/** One record of comma separated values with Go's quoting rules; undefined when quotes are out of place. */
+/** One record of comma-separated values with Go's quoting rules; undefined for misplaced quotes. */
 function parseCsv(text: string): readonly string[] | undefined {
   if (text === '') return [];
   const fields: string[] = [];

@@ -1,4 +1,4 @@
-// The text of --help: every flag with its type, default and purpose, wrapped for a terminal. Generated from the tables.
+// Renders --help from the tables: every flag with its type, default and description, wrapped for a terminal.
 
 import { Duration } from '../duration.ts';
 import { describeEffect } from '../effect.ts';
@@ -9,19 +9,19 @@ import { flagTypeNames } from './flag-values.ts';
 export const usageHint = `Usage:
   kubelet [flags]
 
-Run "kubelet --help" for the flags.
+Run "kubelet --help" for a list of all flags.
 `;
 
 const width = 100;
 const indent = '      ';
 const textIndent = `${indent}    `;
 
-const introduction = `The kubelet runs on every node of a cluster. It learns from the API server, from files and from a URL which pods
-belong on this node, has the container runtime run them, keeps them as they should be, and reports how they are.
-Containers that did not come from a pod are left alone.
+const introduction = `The kubelet is the node agent of Kubernetes. It watches the API server, manifest files and a URL for the pods of this
+node, runs them with the container runtime, and reports their status. It does not manage containers that were not
+created by Kubernetes.
 
-Most settings belong in a configuration file (--config) with drop-ins beside it (--config-dir); flags for them still
-work, win over the files, and say which field to use.
+Most settings belong in a configuration file (--config) with optional drop-ins (--config-dir). The flags for them are
+deprecated; they still work and take precedence over the files.
 
 Usage:
   kubelet [flags]
@@ -62,7 +62,7 @@ export function shownType(entry: FlagEntry): string {
   return entry.spec.shownType ?? flagTypeNames[entry.type];
 }
 
-/** The default as help shows it; empty for a zero, which help leaves out. */
+/** The default as help shows it; empty for a zero value, which help omits. */
 export function flagDefault(entry: FlagEntry): string {
   const value = entry.field.legacyDefault ?? entry.field.default;
   if (value instanceof Duration) return value.isZero ? '' : value.toString();

@@ -1,4 +1,4 @@
-// The whole way from argv to something main.ts can run, print or refuse.
+// From argv to an outcome for the command: run with this configuration, print a text, or fail with all problems.
 
 import { type Loaded, loadConfiguration, readFlags } from '../load/load.ts';
 import type { ConfigurationFiles, Findings } from '../load/read-files.ts';
@@ -11,18 +11,18 @@ import { helpText, usageHint } from './help.ts';
 import { type ParsedArgs, parseArgs } from './parse-args.ts';
 
 interface CommandLineDeps {
-  /** Without the program's own name. */
+  /** Without the program name. */
   readonly argv: readonly string[];
   readonly files: ConfigurationFiles;
-  /** Asked only when the kubelet is to run. Without it, rules that depend on the host are not checked. */
+  /** Called only if the kubelet is to run. Without it, rules that depend on the host are not checked. */
   readonly host?: () => Promise<HostFacts>;
 }
 
 export interface RunOutcome extends Loaded {
   readonly kind: 'run';
-  /** What to report as version. */
+  /** The version to report. */
   readonly version: string;
-  /** The command line as it was read, for /flagz and the log. */
+  /** For /flagz. */
   readonly args: ParsedArgs;
   /** Settings that were changed and do not, or only partly, take effect. */
   readonly settingWarnings: readonly SettingWarning[];
@@ -37,16 +37,16 @@ export async function loadCommandLine({ argv, files, host }: CommandLineDeps): P
   const args = parseArgs(argv);
   const findings: Findings = { problems: [...args.problems], warnings: [] };
   const flags = readFlags(args, findings);
-  if (findings.problems.length > 0) return refusal(findings.problems, `\n${usageHint}`);
+  if (findings.problems.length > 0) return failure(findings.problems, `\n${usageHint}`);
   if (flags.help) return { kind: 'print', text: helpText(), exitCode: 0 };
   const reported = flags.version.startsWith('v') ? flags.version : kubeletVersion;
   if (flags.version === 'raw') return { kind: 'print', text: `${rawVersion(reported)}\n`, exitCode: 0 };
   if (flags.version === 'true') return { kind: 'print', text: `Kubernetes ${reported}\n`, exitCode: 0 };
   const { fileProblems, problems, ...loaded } = await loadConfiguration(args, flags, files);
-  if (fileProblems.length > 0) return refusal([...fileProblems, ...problems], '');
+  if (fileProblems.length > 0) return failure([...fileProblems, ...problems], '');
   const verdict = validateConfiguration(loaded, host === undefined ? undefined : await host());
   const all = [...problems, ...verdict.problems];
-  if (all.length > 0) return refusal(all, '');
+  if (all.length > 0) return failure(all, '');
   return {
     kind: 'run',
     version: reported,
@@ -57,11 +57,11 @@ export async function loadCommandLine({ argv, files, host }: CommandLineDeps): P
   };
 }
 
-function refusal(problems: readonly Problem[], more: string): Outcome {
+function failure(problems: readonly Problem[], more: string): Outcome {
   const count =
     problems.length === 1
       ? 'The kubelet cannot start:'
-      : `The kubelet cannot start, for ${problems.length} reasons:`;
+      : `The kubelet cannot start because of ${problems.length} problems:`;
   const list = describeProblems(problems)
     .split('\n')
     .map((line) => `  ${line}`)

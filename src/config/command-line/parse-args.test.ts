@@ -80,8 +80,8 @@ test('a deprecated flag warns once, a removed one too and takes its value with i
   expect(problems).toEqual([]);
   expect([...used.values()]).toEqual([['1', '2']]);
   expect(warnings).toEqual([
-    'Flag --max-pods has been deprecated. Set maxPods in the file that --config names.',
-    'Flag --cadvisor-port was removed from the kubelet and is ignored. Statistics are at /stats/summary and /metrics/cadvisor of the kubelet.',
+    'Flag --max-pods has been deprecated. Set maxPods in the configuration file (--config).',
+    'Flag --cadvisor-port was removed from the kubelet and is ignored. Use /stats/summary and /metrics/cadvisor of the kubelet.',
     'Flag --allow-privileged was removed from the kubelet and is ignored. Use pod security admission.',
     'Flag --network-plugin was removed from the kubelet and is ignored. Network plugins are configured in the container runtime.',
   ]);
@@ -121,17 +121,17 @@ describe('outcomes', () => {
     expect(await load('--max-pods=many', '--address=here', 'go', '--sync-frequency=1', '--v=-1')).toEqual({
       kind: 'error',
       exitCode: 1,
-      text: `The kubelet cannot start, for 5 reasons:
+      text: `The kubelet cannot start because of 5 problems:
   unknown command "go": the kubelet takes flags only
-  --max-pods: bad value "many": it is not an integer
-  --address: bad value "here": it is not an IP address
-  --sync-frequency: bad value "1": it is not a duration such as 300ms, 10s or 2h45m
-  --v: bad value "-1": it is not a number from 0 to 2147483647
+  --max-pods: invalid value "many": must be an integer
+  --address: invalid value "here": must be an IP address
+  --sync-frequency: invalid value "1": must be a duration such as 300ms, 10s or 2h45m
+  --v: invalid value "-1": must be a number from 0 to 2147483647
 
 Usage:
   kubelet [flags]
 
-Run "kubelet --help" for the flags.
+Run "kubelet --help" for a list of all flags.
 `,
     });
   });

@@ -1,5 +1,5 @@
-// Splits a command line into uses of flags, in pflag's manner. Knows the flags only by their shape.
-// Invariant: reads every word, so that all that is wrong is reported at once.
+// Splits a command line into uses of flags, as pflag does, without parsing their values.
+// Invariant: reads every argument, so that all problems are reported together.
 
 import type { Problem } from '../problem.ts';
 import { type FlagEntry, flagByName, flagByShort } from './flag-index.ts';
@@ -23,17 +23,17 @@ export function parseArgs(argv: readonly string[]): ParsedArgs {
   const words = [...argv];
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
     if (word === '--') {
-      for (const stray of words) addStray(reading, stray);
+      for (const positional of words) addPositional(reading, positional);
       break;
     }
     if (word.startsWith('--')) readLong(reading, word.slice(2), words);
     else if (word.startsWith('-') && word.length > 1) readShorts(reading, word.slice(1), words);
-    else addStray(reading, word);
+    else addPositional(reading, word);
   }
   return { uses: reading.uses, warnings: [...reading.warned.values()], problems: reading.problems };
 }
 
-function addStray(reading: Reading, word: string): void {
+function addPositional(reading: Reading, word: string): void {
   reading.problems.push({ where: '', message: `unknown command "${word}": the kubelet takes flags only` });
 }
 
@@ -51,8 +51,8 @@ function readLong(reading: Reading, body: string, words: string[]): void {
     reading.problems.push({ where: '', message: `unknown flag: --${name}` });
     return;
   }
-  const alone = entry?.standsAlone ?? removed?.standsAlone ?? false;
-  const text = given ?? (alone ? 'true' : words.shift());
+  const isBoolean = entry?.isBoolean ?? removed?.isBoolean ?? false;
+  const text = given ?? (isBoolean ? 'true' : words.shift());
   if (text === undefined) reading.problems.push({ where: '', message: `flag needs an argument: --${name}` });
   else if (entry !== undefined) addUse(reading, entry, text);
   else if (removed !== undefined) warnRemoved(reading, removed);
@@ -73,7 +73,7 @@ function readShorts(reading: Reading, letters: string, words: string[]): void {
       addUse(reading, entry, rest.slice(1));
       return;
     }
-    if (entry.standsAlone) {
+    if (entry.isBoolean) {
       addUse(reading, entry, 'true');
       continue;
     }

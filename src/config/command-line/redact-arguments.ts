@@ -1,4 +1,4 @@
-// The command line as it may be shown: values of flags that may be credentials are masked. Pure.
+// Masks the values of flags that may be credentials, for showing the command line. Pure.
 import { masked, redactUrl } from '../../base/log/redact-url.ts';
 import { type FlagEntry, flagByName } from './flag-index.ts';
 
@@ -7,12 +7,12 @@ export function isSecret(entry: FlagEntry): boolean {
   return entry.type === 'headers' || entry.name.endsWith('password');
 }
 
-/** Whether the value is a URL, of which parts may be credentials. */
+/** Whether the value is a URL, parts of which may be credentials. */
 export function isUrl(entry: FlagEntry): boolean {
   return entry.name.endsWith('url');
 }
 
-/** Both `--flag=value` and `--flag value`; words that are no flags of ours stay as they are. */
+/** Handles `--flag=value` and `--flag value`; unknown arguments are kept. */
 export function redactArguments(argv: readonly string[]): readonly string[] {
   let before: FlagEntry | undefined;
   return argv.map((word) => {

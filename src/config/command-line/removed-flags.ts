@@ -1,18 +1,18 @@
-// Flags that older kubelets had and unit files still carry. They are accepted and ignored, with one warning each.
-// differs from upstream: there a removed flag stops the kubelet.
+// Flags of older kubelets that unit files may still contain. They are accepted and ignored, with one warning each.
+// differs from upstream: there a removed flag is an error.
 
 export interface RemovedFlag {
   readonly name: string;
   readonly instead: string;
-  readonly standsAlone: boolean;
+  readonly isBoolean: boolean;
 }
 
 const cri = 'Network plugins are configured in the container runtime.';
-const noDocker = 'Docker support left the kubelet; use --container-runtime-endpoint with a CRI runtime.';
-const runtimeHasIt = 'The container runtime has the setting.';
-const dynamic = 'Dynamic configuration is gone; use --config and --config-dir.';
-const logs = 'The log goes to stderr; redirect it, or use the journal.';
-const none = 'Nothing replaces it.';
+const noDocker = 'Docker support was removed; use --container-runtime-endpoint with a CRI runtime.';
+const runtimeHasIt = 'Configure the container runtime instead.';
+const dynamic = 'Dynamic configuration was removed; use --config and --config-dir.';
+const logs = 'The kubelet logs to stderr; redirect it, or use the journal.';
+const none = 'There is no replacement.';
 
 type Row = readonly [name: string, instead: string, kind?: 'bool'];
 
@@ -25,14 +25,14 @@ const rows: readonly Row[] = [
   ['auth-path', 'Use --kubeconfig.'],
   ['babysit-daemons', none, 'bool'],
   ['bootstrap-checkpoint-path', none],
-  ['cadvisor-port', 'Statistics are at /stats/summary and /metrics/cadvisor of the kubelet.'],
+  ['cadvisor-port', 'Use /stats/summary and /metrics/cadvisor of the kubelet.'],
   ['chaos-chance', none],
-  ['cloud-config', 'Give the file to the cloud controller manager.'],
+  ['cloud-config', 'Configure the cloud controller manager instead.'],
   ['cni-bin-dir', cri],
   ['cni-cache-dir', cri],
   ['cni-conf-dir', cri],
   ['configure-cbr0', cri, 'bool'],
-  ['container-runtime', 'Only CRI runtimes are left; use --container-runtime-endpoint.'],
+  ['container-runtime', 'Only CRI runtimes are supported; use --container-runtime-endpoint.'],
   ['containerized', none, 'bool'],
   ['docker', noDocker],
   ['docker-daemon-container', noDocker],
@@ -90,10 +90,10 @@ const rows: readonly Row[] = [
   ['register-schedulable', 'Use registerWithTaints.', 'bool'],
   ['require-kubeconfig', 'Use --kubeconfig.', 'bool'],
   ['resource-container', 'Use kubeletCgroups.'],
-  ['rkt-api-endpoint', 'Only CRI runtimes are left; use --container-runtime-endpoint.'],
-  ['rkt-path', 'Only CRI runtimes are left; use --container-runtime-endpoint.'],
-  ['rkt-stage1-image', 'Only CRI runtimes are left; use --container-runtime-endpoint.'],
-  ['seccomp-profile-root', 'Profiles are below seccomp in --root-dir.'],
+  ['rkt-api-endpoint', 'Only CRI runtimes are supported; use --container-runtime-endpoint.'],
+  ['rkt-path', 'Only CRI runtimes are supported; use --container-runtime-endpoint.'],
+  ['rkt-stage1-image', 'Only CRI runtimes are supported; use --container-runtime-endpoint.'],
+  ['seccomp-profile-root', 'Profiles are in the directory seccomp below --root-dir.'],
   ['skip-headers', logs, 'bool'],
   ['skip-log-headers', logs, 'bool'],
   ['stderrthreshold', logs],
@@ -101,5 +101,5 @@ const rows: readonly Row[] = [
 ];
 
 export const removedFlags: ReadonlyMap<string, RemovedFlag> = new Map(
-  rows.map(([name, instead, kind]) => [name, { name, instead, standsAlone: kind === 'bool' }]),
+  rows.map(([name, instead, kind]) => [name, { name, instead, isBoolean: kind === 'bool' }]),
 );

@@ -3,7 +3,7 @@ import { defaultGates, gateSamples, resolveGates } from './feature-gates.ts';
 import { gateTable } from './table.ts';
 
 describe('resolveGates', () => {
-  test('AllAlpha switches every alpha gate that is not set itself', () => {
+  test('AllAlpha switches every alpha gate that is not set explicitly', () => {
     const { gates } = resolveGates({ AllAlpha: true, EnvFiles: false });
     expect([gates.EventedPLEG, gates.EnvFiles, gates.ImageVolume, gates.AllAlpha]).toEqual([
       true,
@@ -28,7 +28,7 @@ describe('resolveGates', () => {
     ]);
   });
 
-  test('unknown and locked gates are all reported, and change nothing', () => {
+  test('reports all unknown and locked gates and changes nothing', () => {
     const { problems, gates } = resolveGates({
       Nope: true,
       NodeSwap: false,
@@ -38,18 +38,18 @@ describe('resolveGates', () => {
     expect(problems.map(({ message }) => message)).toEqual([
       'MemoryManager is locked to true and cannot be set to false',
       'NodeSwap is locked to true and cannot be set to false',
-      'Nope is not a feature gate that this version knows',
-      'toString is not a feature gate that this version knows',
+      'unknown feature gate Nope',
+      'unknown feature gate toString',
     ]);
     expect(gates).toEqual(defaultGates);
   });
 
-  test('setting a stable or deprecated gate warns', () => {
+  test('warns when a stable or deprecated gate is set', () => {
     const { warnings, gates } = resolveGates({ NodeSwap: true, KMSv1: true, ImageVolume: true });
     expect([warnings, gates.KMSv1]).toEqual([
       [
-        'Feature gate KMSv1=true was set although it is deprecated; a later release removes it.',
-        'Feature gate NodeSwap=true was set although it is generally available; a later release removes it.',
+        'Feature gate KMSv1=true was set although it is deprecated; it will be removed in a later release.',
+        'Feature gate NodeSwap=true was set although it is generally available; it will be removed in a later release.',
       ],
       true,
     ]);

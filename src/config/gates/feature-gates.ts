@@ -1,5 +1,5 @@
-// The resolved feature gates: a boolean for every gate by name. Upstream: component-base/featuregate.
-// Code asks `gates.EventedPLEG`; a misspelt gate does not compile.
+// Resolves the feature gates to a boolean for every gate by name. Upstream: component-base/featuregate.
+// Invariant: every gate of the table is present, so that a misspelled `gates.X` does not compile.
 import type { Problem } from '../problem.ts';
 import { type GateName, type GateSpec, gateTable } from './table.ts';
 
@@ -14,33 +14,33 @@ interface ResolvedGates {
   readonly warnings: readonly string[];
 }
 
-/** What was set explicitly wins over AllAlpha and AllBeta, which win over the defaults. */
+/** Explicit settings take precedence over AllAlpha and AllBeta, which take precedence over the defaults. */
 export function resolveGates(set: Readonly<Record<string, boolean>>): ResolvedGates {
   const problems: Problem[] = [];
   const warnings: string[] = [];
-  const chosen = new Map<string, boolean>();
+  const explicit = new Map<string, boolean>();
   for (const [name, on] of Object.entries(set).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const spec = specs.get(name);
     if (spec === undefined) {
-      problems.push({ where: gateWhere, message: `${name} is not a feature gate that this version knows` });
+      problems.push({ where: gateWhere, message: `unknown feature gate ${name}` });
     } else if (spec.locked && on !== spec.default) {
       problems.push({
         where: gateWhere,
         message: `${name} is locked to ${spec.default} and cannot be set to ${on}`,
       });
     } else {
-      chosen.set(name, on);
+      explicit.set(name, on);
       if (spec.stage === 'DEPRECATED' || spec.stage === '') {
-        const what = spec.stage === '' ? 'generally available' : 'deprecated';
+        const stage = spec.stage === '' ? 'generally available' : 'deprecated';
         warnings.push(
-          `Feature gate ${name}=${on} was set although it is ${what}; a later release removes it.`,
+          `Feature gate ${name}=${on} was set although it is ${stage}; it will be removed in a later release.`,
         );
       }
     }
   }
   const all = {
-    ALPHA: chosen.get('AllAlpha'),
-    BETA: chosen.get('AllBeta'),
+    ALPHA: explicit.get('AllAlpha'),
+    BETA: explicit.get('AllBeta'),
     DEPRECATED: undefined,
     '': undefined,
   };
@@ -48,7 +48,7 @@ export function resolveGates(set: Readonly<Record<string, boolean>>): ResolvedGa
   for (const name of names) {
     const spec = gateTable[name];
     const group = name === 'AllAlpha' || name === 'AllBeta' ? undefined : all[spec.stage];
-    gates[name] = chosen.get(name) ?? group ?? spec.default;
+    gates[name] = explicit.get(name) ?? group ?? spec.default;
   }
   return { gates, problems, warnings };
 }
@@ -68,7 +68,7 @@ export function gateSamples(gates: FeatureGates): readonly GateSample[] {
   return names.map((name) => ({ name, stage: gateTable[name].stage, enabled: gates[name] }));
 }
 
-/** The gates that help lists: those that can still be switched freely. */
+/** The gates that help lists: those in alpha and beta. */
 export function listedGates(): readonly { readonly name: GateName; readonly spec: GateSpec }[] {
   return names
     .map((name) => ({ name, spec: gateTable[name] }))

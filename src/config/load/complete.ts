@@ -1,4 +1,4 @@
-// From what a file gives to a whole configuration: defaults, the legacy defaults, and drop-ins merged over the whole.
+// Completes a configuration: defaults, legacy defaults without a file, and drop-ins merged over the result.
 // Upstream: pkg/kubelet/apis/config/v1beta1/defaults.go, cmd/kubelet/app/options (legacy defaults), mergeKubeletConfigurations.
 // Pure. Invariant: every field of the table is present in the result.
 
@@ -9,7 +9,7 @@ import { type Field, isMapKind, type Schema } from '../schema.ts';
 import { type KubeletConfiguration, kubeletConfiguration } from '../table/kubelet-configuration.ts';
 import { type Given } from './decode.ts';
 
-/** Gates that the command line sets; they count when a default depends on a gate. */
+/** The gates that the command line sets; some defaults depend on a gate. */
 export type GateSettings = Readonly<Record<string, boolean>>;
 
 const maxContainerBackOff = Duration.ofMs(300_000);
@@ -40,12 +40,12 @@ export function withDefaults(given: Given, flagGates: GateSettings): KubeletConf
   };
 }
 
-/** The configuration when no file is named: the four defaults that older kubelets had are kept. */
+/** The configuration without --config, with the four defaults of older kubelets. */
 export function legacyConfiguration(flagGates: GateSettings): KubeletConfiguration {
   return legacy(kubeletConfiguration, withDefaults({}, flagGates)) as KubeletConfiguration;
 }
 
-/** A configuration from the file that --config names. */
+/** The configuration of the --config file. */
 export function fileConfiguration(given: Given, flagGates: GateSettings): KubeletConfiguration {
   const config = withDefaults(given, flagGates);
   const defaults = kubeletConfiguration.evictionHard.fileDefault ?? {};
@@ -54,8 +54,8 @@ export function fileConfiguration(given: Given, flagGates: GateSettings): Kubele
   return { ...config, evictionHard: { ...defaults, ...config.evictionHard } };
 }
 
-/** Lays one drop-in over a whole configuration: objects and maps are merged, lists replaced, null asks for the default. */
-// differs from upstream: an empty list in the file stays empty under drop-ins; there it falls back to the default.
+/** Merges a drop-in over a configuration: objects and maps are merged, lists replaced, null resets to the default. */
+// differs from upstream: an empty list in the file stays empty under drop-ins; there it becomes the default.
 export function withDropIn(base: KubeletConfiguration, dropIn: Given): Given {
   return merge(kubeletConfiguration, base, dropIn);
 }
@@ -90,12 +90,12 @@ function merge(schema: Schema, base: Given, patch: Given): Given {
   const merged: Record<string, unknown> = { ...base };
   for (const [name, value] of Object.entries(patch)) {
     const field = schema[name];
-    const under = base[name];
+    const current = base[name];
     if (value === null) delete merged[name];
     else if (field?.kind === 'object') {
-      merged[name] = merge(field.fields ?? {}, isObject(under) ? under : {}, value as Given);
+      merged[name] = merge(field.fields ?? {}, isObject(current) ? current : {}, value as Given);
     } else if (field !== undefined && isMapKind(field.kind)) {
-      merged[name] = withoutNulls({ ...(under as Given | undefined), ...(value as Given) });
+      merged[name] = withoutNulls({ ...(current as Given | undefined), ...(value as Given) });
     } else merged[name] = value;
   }
   return merged;
@@ -109,7 +109,7 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** A zero counts as "not written" wherever the upstream type cannot tell the two apart. */
+/** A zero counts as unset where the upstream type does not distinguish the two. */
 function isUnset(value: unknown): boolean {
   if (value instanceof Duration) return value.isZero;
   return isAbsent(value) || value === 0 || value === '' || value === false;

@@ -67,9 +67,9 @@ describe('refuses', () => {
     provider: Readonly<Record<string, unknown>>,
     said: string,
   ])[] = [
-    ['a slash in the name', { ...good, name: 'a/b' }, 'the name must be that of a file'],
-    ['a blank in the name', { ...good, name: 'a b' }, 'the name must be that of a file'],
-    ['the name ..', { ...good, name: '..' }, 'the name must be that of a file'],
+    ['a slash in the name', { ...good, name: 'a/b' }, 'the name must be a file name'],
+    ['a blank in the name', { ...good, name: 'a b' }, 'the name must be a file name'],
+    ['the name ..', { ...good, name: '..' }, 'the name must be a file name'],
     ['an unknown version', { ...good, apiVersion: 'v9' }, 'apiVersion "v9" must be one of'],
     ['no images', { ...good, matchImages: [] }, 'matchImages must not be empty'],
     ['a bad image', { ...good, matchImages: ['a b'] }, 'matchImages entry "a b"'],
@@ -80,7 +80,7 @@ describe('refuses', () => {
       { ...good, defaultCacheDuration: '-1s' },
       'defaultCacheDuration -1s is negative',
     ],
-    ['an unknown field', { ...good, arguments: [] }, 'providers[0].arguments: is not a known field'],
+    ['an unknown field', { ...good, arguments: [] }, 'providers[0].arguments: unknown field'],
     [
       'a token with an older version',
       { ...good, apiVersion: 'credentialprovider.kubelet.k8s.io/v1beta1', tokenAttributes: token },
@@ -123,7 +123,7 @@ describe('refuses', () => {
           optionalServiceAccountAnnotationKeys: ['a'],
         },
       },
-      'the annotation key "a" is given twice',
+      'the annotation key "a" is specified twice',
     ],
     [
       'a bad annotation key',
@@ -140,7 +140,7 @@ describe('refuses', () => {
   test('a token without its gate', async () => {
     const gates = { ...defaultGates, KubeletServiceAccountTokenForCredentialProviders: false };
     expect(await said({ ...good, tokenAttributes: token }, gates)).toEqual([
-      expect.stringContaining('may be set only while the feature gate'),
+      expect.stringContaining('needs the feature gate'),
     ]);
   });
 
@@ -155,7 +155,7 @@ describe('refuses', () => {
     ]);
     expect(results.map(({ said: faults }) => faults.join())).toEqual([
       '/p: providers must not be empty',
-      '/p: provider "ecr": is given twice',
+      '/p: provider "ecr": is specified twice',
       '/p:2: kind: must be CredentialProviderConfig, not "KubeletConfiguration"',
       expect.stringContaining('has no .json'),
       '/p: the file cannot be read: no such file',

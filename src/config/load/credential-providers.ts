@@ -1,4 +1,4 @@
-// Reads and checks CredentialProviderConfig: one file, or every .json, .yaml and .yml file of a directory.
+// Reads and validates CredentialProviderConfig: one file, or every .json, .yaml and .yml file of a directory.
 // Upstream: pkg/credentialprovider/plugin/config.go. Invariant: names are unique across all files.
 import { createHash } from 'node:crypto';
 import { isAnnotationKey } from '../../api/k8s/names.ts';
@@ -14,7 +14,7 @@ import { absolutePath, type ConfigurationFiles, decodeTyped, type Findings, read
 
 export interface CredentialProviders {
   readonly providers: readonly CredentialProvider[];
-  /** sha256:… over all files, as the metric kubelet_credential_provider_config_info shows it. */
+  /** sha256:… over all files, for the metric kubelet_credential_provider_config_info. */
   readonly hash: string;
 }
 
@@ -76,7 +76,7 @@ function checkProviders(
     const fail = (message: string): void => {
       problems.push({ where: `${where}: provider ${JSON.stringify(provider.name)}`, message });
     };
-    if (seen.has(provider.name)) fail('is given twice');
+    if (seen.has(provider.name)) fail('is specified twice');
     seen.add(provider.name);
     checkProvider(provider, fail);
     checkToken(provider, gates, fail);
@@ -88,7 +88,7 @@ type Fail = (message: string) => void;
 
 function checkProvider(provider: CredentialProvider, fail: Fail): void {
   if (/[/ ]/.test(provider.name) || ['', '.', '..'].includes(provider.name)) {
-    fail('the name must be that of a file, without slashes and blanks');
+    fail('the name must be a file name without slashes and spaces');
   }
   if (!credentialApiVersions.some((version) => version === provider.apiVersion)) {
     fail(
@@ -100,12 +100,12 @@ function checkProvider(provider: CredentialProvider, fail: Fail): void {
     if (!isImagePattern(pattern))
       fail(`matchImages entry ${JSON.stringify(pattern)} is not a host with port and path`);
   }
-  const kept = provider.defaultCacheDuration;
-  if (kept === undefined) fail('defaultCacheDuration must be set');
-  else if (kept.ns < 0n) fail(`defaultCacheDuration ${kept} is negative`);
+  const duration = provider.defaultCacheDuration;
+  if (duration === undefined) fail('defaultCacheDuration must be set');
+  else if (duration.ns < 0n) fail(`defaultCacheDuration ${duration} is negative`);
 }
 
-/** What a URL without its scheme may be: no blanks, no bad escapes, a port of digits. */
+/** Whether the pattern is a URL without scheme: no whitespace, valid escapes, a numeric port. */
 function isImagePattern(pattern: string): boolean {
   if (!/^[^\s"<>\\^`{|}]*$/.test(pattern) || /%(?![0-9a-fA-F]{2})/.test(pattern)) return false;
   const host = pattern.split(/[/?#]/)[0] ?? '';
@@ -119,9 +119,7 @@ function checkToken(
 ): void {
   if (token === undefined) return;
   if (!gates.KubeletServiceAccountTokenForCredentialProviders) {
-    fail(
-      'tokenAttributes may be set only while the feature gate KubeletServiceAccountTokenForCredentialProviders is on',
-    );
+    fail('tokenAttributes needs the feature gate KubeletServiceAccountTokenForCredentialProviders');
   }
   if (apiVersion !== credentialApiVersions[0])
     fail(`tokenAttributes needs apiVersion ${credentialApiVersions[0]}`);
@@ -139,7 +137,7 @@ function checkToken(
   const seen = new Set<string>();
   for (const key of [...required, ...wanted]) {
     for (const fault of isAnnotationKey(key)) fail(`the annotation key ${JSON.stringify(key)}: ${fault}`);
-    if (seen.has(key)) fail(`the annotation key ${JSON.stringify(key)} is given twice`);
+    if (seen.has(key)) fail(`the annotation key ${JSON.stringify(key)} is specified twice`);
     seen.add(key);
   }
 }

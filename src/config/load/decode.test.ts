@@ -31,29 +31,29 @@ describe('faults have path and line', () => {
       'several at once',
       `${header}maxPod: 1\nMaxPods: 2\nsyncFrequency: 5\nauthentication:\n  webhook:\n    enabled: "yes"\n  x: 1\nclusterDNS: 10.0.0.1\nport: 4.5\n`,
       [
-        '/k.yaml:3: maxPod: is not a known field',
-        '/k.yaml:4: MaxPods: is not a known field; did you mean maxPods?',
+        '/k.yaml:3: maxPod: unknown field',
+        '/k.yaml:4: MaxPods: unknown field (did you mean "maxPods"?)',
         '/k.yaml:5: syncFrequency: must be a duration such as "1m30s", not 5',
         '/k.yaml:8: authentication.webhook.enabled: must be true or false, not the string "yes"',
-        '/k.yaml:9: authentication.x: is not a known field',
+        '/k.yaml:9: authentication.x: unknown field',
         '/k.yaml:10: clusterDNS: must be a list, not the string "10.0.0.1"',
-        '/k.yaml:11: port: must be an integer of 32 bits, not 4.5',
+        '/k.yaml:11: port: must be a 32-bit integer, not 4.5',
       ],
     ],
     [
       'duplicate keys, on top and inside',
       `${header}port: 1\nlogging:\n  verbosity: 1\n  verbosity: 2\nport: 2\nreservedMemory:\n- numaNode: 0\n  numaNode: 1\n  limits: {}\n`,
       [
-        '/k.yaml:7: port: is given twice',
-        '/k.yaml:6: logging.verbosity: is given twice',
-        '/k.yaml:10: reservedMemory[0].numaNode: is given twice',
+        '/k.yaml:7: port: is specified twice',
+        '/k.yaml:6: logging.verbosity: is specified twice',
+        '/k.yaml:10: reservedMemory[0].numaNode: is specified twice',
       ],
     ],
     [
       'in lists and maps',
       `${header}registerWithTaints:\n- key: a\n  effect: NoExecute\n  colour: red\nsystemReserved:\n  cpu: 1\nfeatureGates:\n  A: 1\nstaticPodURLHeader:\n  a: b\nclusterDNS: [1]\nreservedMemory: [{numaNode: 0, limits: {memory: x}}]\n`,
       [
-        '/k.yaml:6: registerWithTaints[0].colour: is not a known field',
+        '/k.yaml:6: registerWithTaints[0].colour: unknown field',
         '/k.yaml:8: systemReserved.cpu: must be a string, not 1; put it in quotes',
         '/k.yaml:10: featureGates.A: must be true or false, not 1',
         '/k.yaml:12: staticPodURLHeader.a: must be a list, not the string "b"',
@@ -64,13 +64,13 @@ describe('faults have path and line', () => {
     [
       'integers that do not fit',
       `${header}maxPods: 2147483648\n`,
-      ['/k.yaml:3: maxPods: must be an integer of 32 bits, not 2147483648'],
+      ['/k.yaml:3: maxPods: must be a 32-bit integer, not 2147483648'],
     ],
     [
       'objects where a scalar belongs',
       `${header}port: {a: 1}\nlogging: 1\n`,
       [
-        '/k.yaml:3: port: must be an integer of 32 bits, not an object',
+        '/k.yaml:3: port: must be a 32-bit integer, not an object',
         '/k.yaml:4: logging: must be an object, not 1',
       ],
     ],
@@ -78,8 +78,8 @@ describe('faults have path and line', () => {
       'no kind',
       'port: 1\n',
       [
-        '/k.yaml:1: apiVersion: must be kubelet.config.k8s.io/v1beta1, and it is missing',
-        '/k.yaml:1: kind: must be KubeletConfiguration, and it is missing',
+        '/k.yaml:1: apiVersion: must be kubelet.config.k8s.io/v1beta1, but it is missing',
+        '/k.yaml:1: kind: must be KubeletConfiguration, but it is missing',
       ],
     ],
     [
@@ -258,7 +258,7 @@ describe('drop-ins', () => {
     });
     expect(outcome).toMatchObject({
       text: expect.stringMatching(
-        /a.conf:3: x: is not[^]*b.conf:1: apiVersion[^]*c.conf: the file is empty/,
+        /a.conf:3: x: unknown field[^]*b.conf:1: apiVersion[^]*c.conf: the file is empty/,
       ) as string,
     });
   });

@@ -1,7 +1,7 @@
-// Turns the values of a document into values of a table, strictly: every unknown field and every wrong type is a
-// problem, and all are reported. Upstream: the strict codecs behind pkg/kubelet/kubeletconfig.
-// differs from upstream: there the kubelet starts with a warning when fields are unknown or given twice.
-// Invariant: the result has only what was given; defaults come later. A null is kept: it means "as if not written".
+// Decodes the values of a document by a table, strictly: every unknown field and every wrong type is reported as a problem.
+// Upstream: the strict codecs behind pkg/kubelet/kubeletconfig.
+// differs from upstream: there the kubelet starts with a warning when fields are unknown or specified twice.
+// Invariant: the result has only what the document has; defaults are added later. A null is kept and means unset.
 
 import { isObject } from '../../base/guards.ts';
 import { Duration } from '../duration.ts';
@@ -11,7 +11,7 @@ import type { Path } from './document.ts';
 
 export type Given = { readonly [name: string]: unknown };
 
-/** Called for everything that is wrong. */
+/** Called for every problem. */
 type Report = (path: Path, message: string) => void;
 
 export function decodeObject(schema: Schema, value: unknown, path: Path, report: Report): Given {
@@ -34,7 +34,7 @@ export function decodeObject(schema: Schema, value: unknown, path: Path, report:
 
 type Decode = (value: unknown, path: Path, report: Report) => unknown;
 
-/** Undefined when the value is of the wrong type, which has then been reported. */
+/** Undefined when the value has the wrong type, which was reported. */
 function decodeField(field: Field<unknown>, value: unknown, path: Path, report: Report): unknown {
   const fields = field.fields ?? {};
   if (field.kind === 'object') return decodeObject(fields, value, path, report);
@@ -44,7 +44,7 @@ function decodeField(field: Field<unknown>, value: unknown, path: Path, report: 
   return listOf((item, at) => decodeEntry(fields, item, at, report))(value, path, report);
 }
 
-/** An entry of a list is whole: what it leaves out has its default at once. */
+/** Entries of lists are not merged, so that they get their defaults here. */
 function decodeEntry(schema: Schema, value: unknown, path: Path, report: Report): Given {
   return fill(schema, decodeObject(schema, value, path, report));
 }
@@ -96,42 +96,45 @@ const composites: Partial<Record<Kind, Decode>> = {
 };
 
 interface Scalar {
-  /** What it must be, in words. */
-  readonly wanted: string;
-  /** Undefined when it is not. */
+  /** For the error message. */
+  readonly expected: string;
+  /** Undefined when the value has the wrong type. */
   readonly read: (value: unknown) => unknown;
 }
 
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
-const text: Scalar = { wanted: 'a string', read: (value) => (typeof value === 'string' ? value : undefined) };
+const text: Scalar = {
+  expected: 'a string',
+  read: (value) => (typeof value === 'string' ? value : undefined),
+};
 const readDuration = (value: unknown): unknown =>
   typeof value === 'string' ? Duration.parse(value) : undefined;
 
 const scalars: Partial<Record<Kind, Scalar>> = {
-  boolean: { wanted: 'true or false', read: (value) => (typeof value === 'boolean' ? value : undefined) },
-  int32: { wanted: 'an integer of 32 bits', read: (value) => integer(value, -(2n ** 31n), 2n ** 31n - 1n) },
-  int64: { wanted: 'an integer of 64 bits', read: (value) => integer(value, int64Min, int64Max) },
+  boolean: { expected: 'true or false', read: (value) => (typeof value === 'boolean' ? value : undefined) },
+  int32: { expected: 'a 32-bit integer', read: (value) => integer(value, -(2n ** 31n), 2n ** 31n - 1n) },
+  int64: { expected: 'a 64-bit integer', read: (value) => integer(value, int64Min, int64Max) },
   uint32: {
-    wanted: 'a non-negative integer of 32 bits',
+    expected: 'a 32-bit unsigned integer',
     read: (value) => integer(value, 0n, 2n ** 32n - 1n),
   },
   float: {
-    wanted: 'a number',
+    expected: 'a number',
     read: (value) => (isNumberLike(value) && Number.isFinite(Number(value)) ? Number(value) : undefined),
   },
   string: text,
   timestamp: text,
-  duration: { wanted: 'a duration such as "1m30s"', read: readDuration },
+  duration: { expected: 'a duration such as "1m30s"', read: readDuration },
   time: {
-    wanted: 'a duration such as "5s", or a number of nanoseconds',
+    expected: 'a duration such as "5s", or a number of nanoseconds',
     read: (value) => {
       const ns = integer(value, int64Min, int64Max);
       return ns === undefined ? readDuration(value) : new Duration(BigInt(ns), true);
     },
   },
   quantity: {
-    wanted: 'a quantity such as "10Mi"',
+    expected: 'a quantity such as "10Mi"',
     read: (value) =>
       typeof value === 'string' || isNumberLike(value)
         ? parseQuantity(String(value).trim())?.toString()
@@ -144,13 +147,13 @@ function decodeScalar(kind: Kind, value: unknown, path: Path, report: Report): u
   const decoded = scalar.read(value);
   if (decoded === undefined) {
     const quoted = kind === 'string' && isNumberLike(value) ? '; put it in quotes' : '';
-    report(path, `must be ${scalar.wanted}, not ${describe(value)}${quoted}`);
+    report(path, `must be ${scalar.expected}, not ${describe(value)}${quoted}`);
   }
   return decoded;
 }
 
 function integer(value: unknown, min: bigint, max: bigint): number | undefined {
-  // 1e3 and 10.0 are integers too once YAML has read them.
+  // YAML reads 1e3 and 10.0 as numbers, which are integers too.
   const whole = typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value;
   return typeof whole === 'bigint' && whole >= min && whole <= max ? Number(whole) : undefined;
 }
@@ -171,6 +174,6 @@ function shorten(text: string): string {
 }
 
 function unknownField(name: string, schema: Schema): string {
-  const near = Object.keys(schema).find((known) => known.toLowerCase() === name.toLowerCase());
-  return near === undefined ? 'is not a known field' : `is not a known field; did you mean ${near}?`;
+  const near = Object.keys(schema).find((field) => field.toLowerCase() === name.toLowerCase());
+  return near === undefined ? 'unknown field' : `unknown field (did you mean "${near}"?)`;
 }

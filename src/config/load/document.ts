@@ -1,13 +1,13 @@
-// Reads one YAML or JSON document into plain values, and knows on which line each of them stands.
-// The scalars are those of Go's YAML parser: version 1.1 words (yes, on, 0x1f, 017) without times, sets and binaries.
-// Invariant: never throws; what is wrong is a problem with path and line.
+// Parses one YAML or JSON document into plain values, and knows the line of each of them.
+// The scalars are those of Go's YAML parser: YAML 1.1 (yes, on, 0x1f, 017) without timestamps, sets and binaries.
+// Invariant: never throws; a syntax error is a problem with path and line.
 import { type Document, isMap, isNode, isPair, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
 import type { Problem } from '../problem.ts';
 
 export type Path = readonly (string | number)[];
 
 interface ParsedDocument {
-  /** Undefined when the text is no document at all. */
+  /** Undefined when the text is not a document. */
   readonly value: unknown;
   readonly problems: readonly Problem[];
   readonly warnings: readonly string[];
@@ -24,15 +24,15 @@ export function parseDocument(name: string, text: string): ParsedDocument {
   if (document === undefined) return { value: undefined, problems: [], warnings: [], where: () => name };
   const where = (path: Path): string => `${name}:${lineOf(document, path, lines)}: ${pathText(path)}`;
   const problems: Problem[] = [...duplicateKeys(name, document, lines)];
-  const broken = document.errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
-  for (const { message, pos } of broken) {
+  const syntaxErrors = document.errors.filter(({ code }) => code !== 'DUPLICATE_KEY');
+  for (const { message, pos } of syntaxErrors) {
     const { line, col } = lines.linePos(pos[0]);
     problems.push({ where: `${name}:${line}:${col}`, message: firstLine(message) });
   }
   const extra = more.some((other) => other.contents !== null);
   const warnings = extra ? [`${name} has more than one document; only the first is read.`] : [];
-  // What a broken text seems to say further on would only mislead.
-  if (broken.length > 0) return { value: undefined, problems, warnings, where };
+  // The values after a syntax error would only be misleading.
+  if (syntaxErrors.length > 0) return { value: undefined, problems, warnings, where };
   try {
     return { value: document.toJS({ maxAliasCount: maxAliases }) as unknown, problems, warnings, where };
   } catch (err) {
@@ -51,7 +51,7 @@ function parseAll(text: string, lineCounter: LineCounter): readonly Document.Par
     customTags: (tags) =>
       tags.filter((tag) => {
         if (typeof tag === 'string') return !skippedTags.has(tag);
-        // The sexagesimal forms: Go reads 1:30 as text.
+        // The sexagesimal numbers: Go parses 1:30 as a string.
         return tag.format !== 'TIME' && !skippedTags.has(tag.tag.slice(tag.tag.lastIndexOf(':') + 1));
       }),
   });
@@ -70,7 +70,7 @@ function duplicateKeys(name: string, document: Document, lines: LineCounter): re
         if (seen.has(word)) {
           const path = pathText([...pathOf(ancestors), ...lastStep(ancestors, map), word]);
           const line = lines.linePos(key.range?.[0] ?? 0).line;
-          problems.push({ where: `${name}:${line}: ${path}`, message: 'is given twice' });
+          problems.push({ where: `${name}:${line}: ${path}`, message: 'is specified twice' });
         }
         seen.add(word);
       }
@@ -79,7 +79,7 @@ function duplicateKeys(name: string, document: Document, lines: LineCounter): re
   return problems;
 }
 
-/** The keys and indexes along a chain of nodes, each inside the one before. */
+/** The keys and indexes along a chain of nested nodes. */
 function pathOf(chain: readonly unknown[]): Path {
   const path: (string | number)[] = [];
   for (const [index, step] of chain.entries()) {
@@ -107,7 +107,7 @@ function lineOf(document: Document, path: Path, lines: LineCounter): number {
   return 1;
 }
 
-/** Where the last step of the path begins: a key's own place, not its value's. */
+/** The offset of the last step of the path: that of the key, not of its value. */
 function offsetOf(document: Document, path: Path): number | undefined {
   const parent =
     document.getIn(path.slice(0, -1), true) ?? (path.length === 1 ? document.contents : undefined);
@@ -120,7 +120,7 @@ function offsetOf(document: Document, path: Path): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** a.b[0].c; a key that is not a word is put in brackets. */
+/** a.b[0].c; a key that is not an identifier is put in brackets. */
 export function pathText(path: Path): string {
   let text = '';
   for (const step of path) {

@@ -1,5 +1,5 @@
-// From a command line to the configuration that runs: files, drop-ins, flags, gates, in upstream's order of precedence.
-// Upstream: NewKubeletCommand in cmd/kubelet/app/server.go. Pure but for the injected files.
+// Loads the effective configuration: files, drop-ins, flags and gates, in upstream's order of precedence.
+// Upstream: NewKubeletCommand in cmd/kubelet/app/server.go. Pure except for the injected files.
 import { join } from 'node:path/posix';
 import { redactUrl } from '../../base/log/redact-url.ts';
 import { type FlagEntry, flagByName, foldUses } from '../command-line/flag-index.ts';
@@ -23,15 +23,15 @@ export interface Loaded {
   readonly warnings: readonly string[];
 }
 
-/** Reads the flags that are no config fields. Faults of any flag are found here, before a file is touched. */
+/** Parses the flags that are not config fields. Reports the invalid values of all flags, before any file is read. */
 export function readFlags(args: ParsedArgs, findings: Findings): KubeletFlags {
   let flags: KubeletFlags = defaultsOf(kubeletFlags);
   for (const [entry, texts] of args.uses) {
-    const { value, faults } = foldUses(entry, texts, entry.field.default);
-    for (const fault of faults) {
+    const { value, problems } = foldUses(entry, texts, entry.field.default);
+    for (const problem of problems) {
       findings.problems.push({
         where: `--${entry.name}`,
-        message: `bad value ${shown(entry, texts)}: ${fault}`,
+        message: `invalid value ${describeTexts(entry, texts)}: ${problem}`,
       });
     }
     if (entry.table === 'flags') flags = setIn(flags, entry.path, value);
@@ -40,9 +40,9 @@ export function readFlags(args: ParsedArgs, findings: Findings): KubeletFlags {
 }
 
 interface LoadResult extends Loaded {
-  /** What is wrong in the configuration file and the drop-ins: with these, the rest means little. */
+  /** Problems of the configuration file and the drop-ins. Validation is skipped if there are any. */
   readonly fileProblems: readonly Problem[];
-  /** What is wrong with gates and credential providers. */
+  /** Problems of gates and credential providers. */
   readonly problems: readonly Problem[];
 }
 
@@ -70,7 +70,7 @@ export async function loadConfiguration(
   return { config, flags, gates, credentialProviders, fileProblems, ...findings };
 }
 
-/** A flag on the command line wins over the files; only feature gates add up. */
+/** Flags take precedence over the files; feature gates are merged. */
 function applyFlags(base: KubeletConfiguration, args: ParsedArgs): KubeletConfiguration {
   let config = base;
   for (const [entry, texts] of args.uses) {
@@ -88,7 +88,7 @@ function gatesFromFlags(args: ParsedArgs): Readonly<Record<string, boolean>> {
   return foldUses(entry, texts, {}).value as Readonly<Record<string, boolean>>;
 }
 
-/** Without a certificate of its own and without bootstrap, the server's pair lies in --cert-dir. */
+/** Without configured files and without bootstrap, the serving pair is in --cert-dir. */
 function withServingPair(config: KubeletConfiguration, flags: KubeletFlags): KubeletConfiguration {
   if (config.serverTLSBootstrap || config.tlsCertFile !== '' || config.tlsPrivateKeyFile !== '')
     return config;
@@ -104,7 +104,7 @@ function selfSignedPair(
   };
 }
 
-/** Whether the serving pair is ours to make when it is not there: nobody named another one. */
+/** Whether the kubelet creates the serving pair itself: no other one is configured. */
 export function isSelfSigned(config: KubeletConfiguration, flags: KubeletFlags): boolean {
   const pair = selfSignedPair(flags);
   return (
@@ -129,7 +129,7 @@ function setIn<T extends object>(value: T, path: readonly string[], leaf: unknow
   return { ...value, [step]: rest.length === 0 ? leaf : setIn(inner ?? {}, rest, leaf) };
 }
 
-function shown(entry: FlagEntry, texts: readonly string[]): string {
+function describeTexts(entry: FlagEntry, texts: readonly string[]): string {
   if (isSecret(entry)) return '';
   return texts.map((text) => JSON.stringify(isUrl(entry) ? redactUrl(text) : text)).join(', ');
 }

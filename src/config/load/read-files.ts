@@ -1,4 +1,4 @@
-// Reads the configuration file and its drop-ins. Files come through an injected reader; everything else is pure.
+// Reads the configuration file and its drop-ins. Pure except for the injected reader.
 // Upstream: pkg/kubelet/kubeletconfig/configfiles, loadConfigFile and mergeKubeletConfigurations in cmd/kubelet/app.
 import { dirname, isAbsolute, join } from 'node:path/posix';
 import { describeError } from '../../base/errors.ts';
@@ -14,11 +14,11 @@ export interface ConfigurationFiles {
   /** The text of a file. Rejects when it cannot be read. */
   read(path: string): Promise<string>;
   list(directory: string): Promise<readonly { readonly name: string; readonly isDirectory: boolean }[]>;
-  /** An absolute path: relative ones on the command line begin here. */
+  /** Relative paths on the command line are resolved against it. Absolute. */
   readonly workingDirectory: string;
 }
 
-/** What reading leaves behind beside its result. */
+/** Collects problems and warnings. */
 export interface Findings {
   readonly problems: Problem[];
   readonly warnings: string[];
@@ -39,7 +39,7 @@ export async function readConfigFile(
   return fileConfiguration(resolved, flagGates);
 }
 
-/** Every *.conf below the directory, depth first in lexical order, each merged over what came before. */
+/** Merges every *.conf file below the directory over the base, depth first in lexical order. */
 export async function mergeDropIns(
   directory: string,
   base: KubeletConfiguration,
@@ -109,7 +109,7 @@ interface TypedText {
   readonly schema: Schema;
 }
 
-/** Decodes a document that says by apiVersion and kind what it is. */
+/** Decodes a document and checks its apiVersion and kind. */
 export function decodeTyped({ name, text, apiVersions, kind, schema }: TypedText, findings: Findings): Given {
   const document = parseDocument(name, text);
   findings.problems.push(...document.problems);
@@ -119,23 +119,23 @@ export function decodeTyped({ name, text, apiVersions, kind, schema }: TypedText
       findings.problems.push({ where: name, message: `must be a ${kind} object` });
     return {};
   }
-  const { apiVersion: version, kind: actual, ...rest } = document.value;
+  const { apiVersion: version, kind: givenKind, ...rest } = document.value;
   const expect = (field: string, value: unknown, allowed: readonly string[]): void => {
     if (typeof value === 'string' && allowed.includes(value)) return;
-    const found = typeof value === 'string' ? `not ${JSON.stringify(value)}` : 'and it is missing';
+    const actual = typeof value === 'string' ? `not ${JSON.stringify(value)}` : 'but it is missing';
     findings.problems.push({
       where: document.where([field]),
-      message: `must be ${allowed.join(' or ')}, ${found}`,
+      message: `must be ${allowed.join(' or ')}, ${actual}`,
     });
   };
   expect('apiVersion', version, apiVersions);
-  expect('kind', actual, [kind]);
+  expect('kind', givenKind, [kind]);
   return decodeObject(schema, rest, [], (path, message) => {
     findings.problems.push({ where: document.where(path), message });
   });
 }
 
-/** Relative paths in a file begin at the file's directory. */
+/** Resolves relative paths in a file against the directory of the file. */
 function resolvePaths(schema: Schema, given: Given, directory: string): Given {
   const resolved: Record<string, unknown> = { ...given };
   for (const [name, field] of Object.entries(schema)) {

@@ -1,4 +1,4 @@
-// Rules of node allocatable: enforcement against cgroups, reserved CPUs, resources and memory.
+// Rules for node allocatable: enforcement against cgroups, reserved CPUs, resources and memory.
 // Upstream: validation.go, validation_reserved_memory.go, parseResourceList in cmd/kubelet/app/server.go, ParseQOSReserved.
 import { isHugePages } from '../../api/quantity/huge-pages.ts';
 import { parseQuantity } from '../quantity.ts';
@@ -21,22 +21,23 @@ export const enforcementRules: Rule = ({ config, fail }) => {
   const wanted = config.enforceNodeAllocatable;
   const distinct = new Set(wanted);
   if (distinct.size < wanted.length) fail(path, `names an enforcement twice: ${listWords(wanted)}`);
-  if (distinct.has('none') && wanted.length > 1) fail(path, '"none" must stand alone');
+  if (distinct.has('none') && wanted.length > 1) fail(path, '"none" must be the only entry');
   for (const word of distinct) {
     if (!enforcements.some((known) => known === word)) {
       fail(path, `${quote(word)} is not allowed, must be one of ${listWords(enforcements)}`);
     } else if (word !== 'none' && !config.cgroupsPerQOS) {
-      fail('cgroupsPerQOS', `must be true while enforceNodeAllocatable has ${quote(word)}`);
+      fail('cgroupsPerQOS', `must be true if enforceNodeAllocatable contains ${quote(word)}`);
     }
   }
   for (const owner of ['system', 'kube'] as const) {
     const whole = distinct.has(`${owner}-reserved`);
     const part = distinct.has(`${owner}-reserved-compressible`);
-    if (whole && part) fail(path, `${owner}-reserved and ${owner}-reserved-compressible exclude each other`);
+    if (whole && part)
+      fail(path, `${owner}-reserved and ${owner}-reserved-compressible are mutually exclusive`);
     if ((whole || part) && config[cgroupOf[owner]] === '') {
       fail(
         cgroupOf[owner],
-        `must be set while enforceNodeAllocatable has "${owner}-reserved${whole ? '' : '-compressible'}"`,
+        `must be set if enforceNodeAllocatable contains "${owner}-reserved${whole ? '' : '-compressible'}"`,
       );
     }
   }
@@ -94,7 +95,7 @@ export const reservedMemoryRules: Rule = ({ config, fail }) => {
       if (parseQuantity(amount)?.isZero() === true)
         fail(path, `the ${type} of NUMA node ${numaNode} is zero`);
       const key = `${numaNode}/${type}`;
-      if (seen.has(key)) fail(path, `the ${type} of NUMA node ${numaNode} is given twice`);
+      if (seen.has(key)) fail(path, `the ${type} of NUMA node ${numaNode} is specified twice`);
       seen.add(key);
     }
   }

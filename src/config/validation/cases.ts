@@ -1,4 +1,4 @@
-// What a case of the validation table looks like, and how it is run: through the same door as a real start.
+// A case of the validation tables, and how it is run: by loading a command line and a file, as at a real start.
 
 import { loadCommandLine } from '../command-line/load-command-line.ts';
 import { header, memoryFiles } from '../fixtures/memory-files.ts';
@@ -7,15 +7,15 @@ import type { HostFacts } from './context.ts';
 export interface Situation {
   /** Fields of the config file. */
   readonly set?: Readonly<Record<string, unknown>>;
-  /** Gates to switch on in the file. */
+  /** Gates to enable in the file. */
   readonly on?: readonly string[];
   readonly off?: readonly string[];
   readonly argv?: readonly string[];
   readonly host?: HostFacts;
 }
 
-/** A name, a situation, and what must be said: nothing, or for each violation a piece of its line, in order. */
-export type Case = readonly [name: string, situation: Situation, ...said: readonly string[]];
+/** A name, a situation, and a part of each expected violation, in order; none if the situation is valid. */
+export type Case = readonly [name: string, situation: Situation, ...expected: readonly string[]];
 
 export async function violations({ set, on, off, argv, host }: Situation): Promise<readonly string[]> {
   const featureGates = Object.fromEntries([
@@ -38,14 +38,14 @@ export async function violations({ set, on, off, argv, host }: Situation): Promi
     .filter((line) => line !== '');
 }
 
-export function titleOf(name: string, said: readonly string[]): string {
-  return `${said.length === 0 ? 'accepts' : 'refuses'} ${name}`;
+export function titleOf(name: string, expected: readonly string[]): string {
+  return `${expected.length === 0 ? 'accepts' : 'rejects'} ${name}`;
 }
 
-/** Empty when what is found is what must be said; otherwise both, to read. */
-export async function disagreement(situation: Situation, said: readonly string[]): Promise<string> {
+/** Empty if the violations are as expected; otherwise both, for the failure message. */
+export async function disagreement(situation: Situation, expected: readonly string[]): Promise<string> {
   const found = await violations(situation);
   const agree =
-    found.length === said.length && found.every((line, index) => line.includes(said[index] ?? line));
-  return agree ? '' : `found:\n${found.join('\n')}\nexpected:\n${said.join('\n')}`;
+    found.length === expected.length && found.every((line, index) => line.includes(expected[index] ?? line));
+  return agree ? '' : `found:\n${found.join('\n')}\nexpected:\n${expected.join('\n')}`;
 }

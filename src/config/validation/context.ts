@@ -1,4 +1,4 @@
-// What a rule sees, and how it names what it complains about.
+// The context of a validation rule, and the names of settings in its messages.
 
 import { allFlags } from '../command-line/flag-index.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
@@ -6,7 +6,7 @@ import { pathText } from '../load/document.ts';
 import type { KubeletConfiguration } from '../table/kubelet-configuration.ts';
 import type { KubeletFlags } from '../table/kubelet-flags.ts';
 
-/** What rules need to know of the machine. */
+/** Facts about the machine that rules need. */
 export interface HostFacts {
   readonly cgroupVersion: 1 | 2;
 }
@@ -15,9 +15,9 @@ export interface RuleContext {
   readonly config: KubeletConfiguration;
   readonly flags: KubeletFlags;
   readonly gates: FeatureGates;
-  /** Undefined when nobody looked: rules about the machine then hold their tongue. */
+  /** Undefined when unknown: rules about the machine are then skipped. */
   readonly host: HostFacts | undefined;
-  /** The field at this path breaks a rule. */
+  /** Reports that the field at this path violates a rule. */
   readonly fail: (path: string, message: string) => void;
   readonly warn: (message: string) => void;
 }

@@ -1,5 +1,5 @@
-// Rules of eviction thresholds. Upstream refuses these when it builds the eviction manager; here they are found with
-// everything else. Upstream: ParseThresholdConfig in pkg/kubelet/eviction/helpers.go.
+// Rules for eviction thresholds. Upstream rejects these when it builds the eviction manager; here they are part of the
+// validation. Upstream: ParseThresholdConfig in pkg/kubelet/eviction/helpers.go.
 import { Duration } from '../duration.ts';
 import { parseQuantity } from '../quantity.ts';
 import type { StringMap } from '../schema.ts';
@@ -19,14 +19,14 @@ const evictionSignals: readonly string[] = [
 
 export const evictionRules: Rule = (context) => {
   const { config, fail } = context;
-  checkSignals(context, 'evictionHard', config.evictionHard, thresholdFault);
-  checkSignals(context, 'evictionSoft', config.evictionSoft, thresholdFault);
+  checkSignals(context, 'evictionHard', config.evictionHard, thresholdProblem);
+  checkSignals(context, 'evictionSoft', config.evictionSoft, thresholdProblem);
   checkSignals(context, 'evictionSoftGracePeriod', config.evictionSoftGracePeriod, (text) => {
     const period = Duration.parse(text);
     if (period === undefined) return 'is not a duration';
     return period.ns < 0n ? 'is negative' : undefined;
   });
-  checkSignals(context, 'evictionMinimumReclaim', config.evictionMinimumReclaim, reclaimFault);
+  checkSignals(context, 'evictionMinimumReclaim', config.evictionMinimumReclaim, reclaimProblem);
   for (const [signal, threshold] of Object.entries(config.evictionSoft)) {
     if (isOff(threshold) || config.evictionSoftGracePeriod[signal] !== undefined) continue;
     fail('evictionSoftGracePeriod', `the soft threshold of ${quote(signal)} has no grace period`);
@@ -37,13 +37,13 @@ function checkSignals(
   { fail }: RuleContext,
   path: string,
   values: StringMap,
-  fault: (text: string) => string | undefined,
+  problemOf: (text: string) => string | undefined,
 ): void {
   for (const [signal, text] of Object.entries(values)) {
-    const wrong = fault(text);
+    const problem = problemOf(text);
     if (!evictionSignals.includes(signal)) {
       fail(path, `${quote(signal)} is not a signal, must be one of ${listWords(evictionSignals)}`);
-    } else if (wrong !== undefined) fail(path, `${quote(text)} of ${quote(signal)} ${wrong}`);
+    } else if (problem !== undefined) fail(path, `${quote(text)} of ${quote(signal)} ${problem}`);
   }
 }
 
@@ -51,7 +51,7 @@ function isOff(threshold: string): boolean {
   return threshold === '0%' || threshold === '100%';
 }
 
-function thresholdFault(text: string): string | undefined {
+function thresholdProblem(text: string): string | undefined {
   if (isOff(text)) return undefined;
   if (text.endsWith('%')) {
     const percent = parsePercent(text);
@@ -63,7 +63,7 @@ function thresholdFault(text: string): string | undefined {
   return quantity.sign() > 0 ? undefined : 'is not positive';
 }
 
-function reclaimFault(text: string): string | undefined {
+function reclaimProblem(text: string): string | undefined {
   if (text.endsWith('%')) {
     const percent = parsePercent(text);
     if (percent === undefined) return 'is not a percentage';

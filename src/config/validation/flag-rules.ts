@@ -1,4 +1,4 @@
-// Rules of the flags that are no config fields. Upstream: ValidateKubeletFlags in cmd/kubelet/app/options.
+// Rules for the flags that are not config fields. Upstream: ValidateKubeletFlags in cmd/kubelet/app/options.
 import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
 import { isForbiddenNodeLabel, kubeletLabelNamespaces, kubeletLabels } from '../node-labels.ts';
 import { quote, type Rule } from './context.ts';
@@ -12,9 +12,9 @@ export const flagRules: Rule = ({ flags, fail }) => {
     );
   }
   for (const [key, value] of Object.entries(flags.nodeLabels)) {
-    for (const fault of isQualifiedName(key)) fail('--node-labels', `the key ${quote(key)}: ${fault}`);
-    for (const fault of isLabelValue(value))
-      fail('--node-labels', `the value ${quote(value)} of ${key}: ${fault}`);
+    for (const problem of isQualifiedName(key)) fail('--node-labels', `the key ${quote(key)}: ${problem}`);
+    for (const problem of isLabelValue(value))
+      fail('--node-labels', `the value ${quote(value)} of ${key}: ${problem}`);
   }
   if (flags.exitOnLockContention && flags.lockFile === '') {
     fail('--exit-on-lock-contention', 'needs --lock-file');
@@ -27,6 +27,6 @@ export const flagRules: Rule = ({ flags, fail }) => {
     fail('--image-credential-provider-bin-dir', 'needs --image-credential-provider-config');
   }
   if (flags.cloudProvider !== '' && flags.cloudProvider !== 'external') {
-    fail('--cloud-provider', `${quote(flags.cloudProvider)} is no longer built in; use "external"`);
+    fail('--cloud-provider', `${quote(flags.cloudProvider)} is no longer supported; use "external"`);
   }
 };

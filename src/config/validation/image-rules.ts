@@ -1,4 +1,4 @@
-// Rules of images: collection, parallel pulls, verification of credentials.
+// Rules for images: garbage collection, parallel pulls, verification of credentials.
 // Upstream: validation.go, ValidateAllowlistImagesPatterns in pkg/kubelet/images/pullmanager.
 import { quote, type Rule } from './context.ts';
 
@@ -21,17 +21,18 @@ export const imageVerificationRules: Rule = ({ config, gates, fail }) => {
   if (!gates.KubeletEnsureSecretPulledImages) return;
   const policy = config.imagePullCredentialsVerificationPolicy;
   const allowlist = config.preloadedImagesVerificationAllowlist;
-  if (policy === '') fail('imagePullCredentialsVerificationPolicy', 'must not be empty while its gate is on');
+  if (policy === '')
+    fail('imagePullCredentialsVerificationPolicy', 'must not be empty if its feature gate is enabled');
   if (allowlist.length > 0 && policy !== 'NeverVerifyAllowlistedImages') {
     fail(
       'preloadedImagesVerificationAllowlist',
-      'may be set only while imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages',
+      'may only be set if imagePullCredentialsVerificationPolicy is NeverVerifyAllowlistedImages',
     );
     return;
   }
   for (const pattern of allowlist) {
-    const fault = allowlistFault(pattern);
-    if (fault !== undefined) fail('preloadedImagesVerificationAllowlist', `${quote(pattern)} ${fault}`);
+    const problem = allowlistProblem(pattern);
+    if (problem !== undefined) fail('preloadedImagesVerificationAllowlist', `${quote(pattern)} ${problem}`);
   }
 };
 
@@ -39,15 +40,15 @@ export const imageVerificationRules: Rule = ({ config, gates, fail }) => {
 const imageName =
   /^((?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?)\/([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)$/;
 
-function allowlistFault(pattern: string): string | undefined {
-  if (pattern !== pattern.trim()) return 'has blanks around it';
+function allowlistProblem(pattern: string): string | undefined {
+  if (pattern !== pattern.trim()) return 'has leading or trailing whitespace';
   if (pattern === '') return 'is empty';
   const wildcard = pattern.endsWith('/*');
   const rest = wildcard ? pattern.slice(0, -1) : pattern;
-  if (rest.includes('*')) return 'has a wildcard that is not a last "/*"';
+  if (rest.includes('*')) return 'has a wildcard other than a trailing "/*"';
   if (wildcard) return rest === '/' ? 'names no registry' : undefined;
   const [, registry = '', path = ''] = imageName.exec(pattern) ?? [];
-  // Only a full name equals its own normal form: docker.io/library/nginx, not nginx.
+  // Only a fully qualified name is normalized: docker.io/library/nginx, not nginx.
   const named = /[.:A-Z]/.test(registry) || registry === 'localhost';
   const normal = registry !== 'index.docker.io' && (registry !== 'docker.io' || path.includes('/'));
   return named && normal ? undefined : 'is not a full image name without tag and digest';

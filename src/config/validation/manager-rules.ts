@@ -1,5 +1,5 @@
-// Rules of the CPU and topology managers' options. Upstream refuses these when it builds the managers; here they are
-// found with everything else. Upstream: pkg/kubelet/cm/cpumanager/policy_options.go, topologymanager/policy_options.go.
+// Rules for the options of the CPU and topology managers. Upstream rejects these when it builds the managers; here they are
+// part of the validation. Upstream: pkg/kubelet/cm/cpumanager/policy_options.go, topologymanager/policy_options.go.
 import { parseBool } from '../command-line/flag-values.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
 import { parseQuantity } from '../quantity.ts';
@@ -24,7 +24,7 @@ const cpuConflicts = [
   ['prefer-align-cpus-by-uncorecache', 'distribute-cpus-across-numa'],
 ] as const;
 
-function gateOff(
+function disabledGate(
   stage: Stage,
   manager: 'CPUManager' | 'TopologyManager',
   gates: FeatureGates,
@@ -38,25 +38,24 @@ export const cpuManagerRules: Rule = ({ config, gates, fail }) => {
   const path = 'cpuManagerPolicyOptions';
   const options = Object.entries(config.cpuManagerPolicyOptions);
   if (config.cpuManagerPolicy === 'none' && options.length > 0) {
-    fail(path, 'may be set only while cpuManagerPolicy is "static"');
+    fail(path, 'may only be set if cpuManagerPolicy is "static"');
     return;
   }
   const on = new Set<string>();
   for (const [name, value] of options) {
     const stage = cpuOptions.get(name);
-    const gate = stage === undefined ? undefined : gateOff(stage, 'CPUManager', gates);
+    const gate = stage === undefined ? undefined : disabledGate(stage, 'CPUManager', gates);
     const flag = parseBool(value);
     if (stage === undefined) fail(path, `${quote(name)} is not an option of the CPU manager`);
-    else if (gate !== undefined)
-      fail(path, `${quote(name)} may be set only while the feature gate ${gate} is on`);
+    else if (gate !== undefined) fail(path, `${quote(name)} needs the feature gate ${gate}`);
     else if (flag === undefined) fail(path, `${quote(name)} must be true or false, not ${quote(value)}`);
     else if (flag) on.add(name);
   }
   for (const [one, other] of cpuConflicts) {
-    if (on.has(one) && on.has(other)) fail(path, `${quote(one)} and ${quote(other)} exclude each other`);
+    if (on.has(one) && on.has(other)) fail(path, `${quote(one)} and ${quote(other)} are mutually exclusive`);
   }
   if (on.has('align-by-socket') && config.topologyManagerPolicy === 'single-numa-node') {
-    fail(path, '"align-by-socket" and the topology manager policy "single-numa-node" exclude each other');
+    fail(path, '"align-by-socket" and the topology manager policy "single-numa-node" are mutually exclusive');
   }
   if (config.cpuManagerPolicy === 'static' && reservedCpuIsZero(config)) {
     fail(
@@ -73,24 +72,23 @@ function reservedCpuIsZero(config: KubeletConfiguration): boolean {
   );
 }
 
-const mostNumaNodes = 8;
+const minNumaNodes = 8;
 
 export const topologyManagerRules: Rule = ({ config, gates, fail }) => {
   const path = 'topologyManagerPolicyOptions';
   const options = Object.entries(config.topologyManagerPolicyOptions);
   if (options.length > 0 && !gates.TopologyManagerPolicyOptions) {
-    fail(path, 'may be set only while the feature gate TopologyManagerPolicyOptions is on');
+    fail(path, 'needs the feature gate TopologyManagerPolicyOptions');
   }
   for (const [name, value] of options) {
-    const gate = gateOff('beta', 'TopologyManager', gates);
+    const gate = disabledGate('beta', 'TopologyManager', gates);
     if (name === 'prefer-closest-numa-nodes') {
       if (parseBool(value) === undefined)
         fail(path, `${quote(name)} must be true or false, not ${quote(value)}`);
     } else if (name === 'max-allowable-numa-nodes') {
-      if (gate !== undefined)
-        fail(path, `${quote(name)} may be set only while the feature gate ${gate} is on`);
-      if (!/^[+-]?[0-9]{1,9}$/.test(value) || Number(value) < mostNumaNodes) {
-        fail(path, `${quote(name)} must be an integer of at least ${mostNumaNodes}, not ${quote(value)}`);
+      if (gate !== undefined) fail(path, `${quote(name)} needs the feature gate ${gate}`);
+      if (!/^[+-]?[0-9]{1,9}$/.test(value) || Number(value) < minNumaNodes) {
+        fail(path, `${quote(name)} must be an integer of at least ${minNumaNodes}, not ${quote(value)}`);
       }
     } else fail(path, `${quote(name)} is not an option of the topology manager`);
   }

@@ -91,7 +91,7 @@ describe('shutdown', () => {
     [
       'critical pods without the gate',
       { set: { shutdownGracePeriodCriticalPods: '1s' }, off: ['GracefulNodeShutdown'] },
-      'shutdownGracePeriodCriticalPods: may be set only while',
+      'shutdownGracePeriodCriticalPods: needs the feature gate',
     ],
   ]);
 });
@@ -135,7 +135,11 @@ describe('taints and sysctls', () => {
       taint({ key: 'a/b/c', effect: 'NoExecute' }),
       'registerWithTaints[0] (--register-with-taints): the key',
     ],
-    ['a taint with a bad value', taint({ key: 'a', value: 'b c', effect: 'NoExecute' }), 'the value "b c"'],
+    [
+      'a taint with a invalid value',
+      taint({ key: 'a', value: 'b c', effect: 'NoExecute' }),
+      'the value "b c"',
+    ],
     ['a taint without effect', taint({ key: 'a' }), 'registerWithTaints[0].effect'],
     ['a taint with a bad effect', taint({ key: 'a', effect: 'Never' }), '"Never" is not allowed'],
     [
@@ -147,9 +151,9 @@ describe('taints and sysctls', () => {
       'sysctls',
       sysctls('kernel.shm*', 'kernel.msgmax', 'net.core.somaxconn', 'fs.mqueue.*', 'net/ipv4/tcp_syncookies'),
     ],
-    ['a sysctl of the whole kernel', sysctls('kernel.panic'), 'does not belong to a namespace'],
-    ['a star alone', sysctls('*'), 'does not belong to a namespace'],
-    ['a bad sysctl', sysctls('Net.X'), 'is not the name of a sysctl'],
+    ['a sysctl of the whole kernel', sysctls('kernel.panic'), 'is not a namespaced sysctl'],
+    ['a star alone', sysctls('*'), 'is not a namespaced sysctl'],
+    ['a bad sysctl', sysctls('Net.X'), 'is not a valid sysctl name'],
   ]);
 });
 
@@ -184,10 +188,10 @@ describe('pods and logs', () => {
     [
       'podLogsDir with dots',
       { set: { podLogsDir: '/path/../' } },
-      'podLogsDir: "/path/../" is not in its shortest',
+      'podLogsDir: "/path/../" is not normalized',
     ],
-    ['podLogsDir with a slash at the end', { set: { podLogsDir: '/logs/' } }, 'shortest form'],
-    ['podLogsDir beyond ASCII', { set: { podLogsDir: '/🧪' } }, 'beyond ASCII'],
+    ['podLogsDir with a slash at the end', { set: { podLogsDir: '/logs/' } }, 'is not normalized'],
+    ['podLogsDir beyond ASCII', { set: { podLogsDir: '/🧪' } }, 'contains non-ASCII characters'],
     ['containerLogMaxSize 1Ki', { set: { containerLogMaxSize: '1Ki' } }],
     ['containerLogMaxSize -1', { set: { containerLogMaxSize: '-1' } }],
     [
@@ -238,7 +242,7 @@ describe('flags', () => {
     [
       'a cloud that was built in',
       { argv: ['--cloud-provider=aws'] },
-      '--cloud-provider: "aws" is no longer built in',
+      '--cloud-provider: "aws" is no longer supported',
     ],
   ]);
 });

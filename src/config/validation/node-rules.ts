@@ -1,4 +1,4 @@
-// Rules of the node itself: cgroups and the kernel, shutdown, restarts, swap, taints, sysctls, logs.
+// Rules for the node: cgroups and the kernel, shutdown, restarts, swap, taints, sysctls, logs.
 // Upstream: validation.go, validation_linux.go, CheckTaintValidation, pkg/kubelet/sysctl/allowlist.go.
 import { isLabelValue, isQualifiedName } from '../../api/k8s/names.ts';
 import { parseQuantity } from '../quantity.ts';
@@ -7,18 +7,18 @@ import { quote, type Rule } from './context.ts';
 
 const second = 1_000_000_000n;
 const idsUnit = 65536;
-const mostIds = 2 ** 32 - 1;
+const maxIds = 2 ** 32 - 1;
 
 export const hostRules: Rule = ({ config, gates, host, fail, warn }) => {
   if (config.systemCgroups !== '' && config.cgroupRoot === '') {
     fail('systemCgroups', 'needs cgroupRoot (--cgroup-root)');
   }
   const ids = config.userNamespaces?.idsPerPod;
-  if (ids !== undefined && (ids < idsUnit || ids > mostIds || ids % idsUnit !== 0)) {
+  if (ids !== undefined && (ids < idsUnit || ids > maxIds || ids % idsUnit !== 0)) {
     fail('userNamespaces.idsPerPod', `${ids} must be a multiple of ${idsUnit}, at least that and below 2^32`);
   }
   if (config.cgroupDriver !== 'cgroupfs' && config.cgroupDriver !== 'systemd') {
-    warn(`cgroupDriver ${quote(config.cgroupDriver)} is unknown and taken for cgroupfs.`);
+    warn(`cgroupDriver ${quote(config.cgroupDriver)} is unknown, using cgroupfs.`);
   }
   if (
     config.kubeletCgroups !== '' &&
@@ -63,7 +63,7 @@ export const restartRules: Rule = ({ config, gates, fail }) => {
   const path = 'crashLoopBackOff.maxContainerRestartPeriod';
   const longest = config.crashLoopBackOff.maxContainerRestartPeriod;
   if (longest === undefined)
-    fail(path, 'must be set while the feature gate KubeletCrashLoopBackOffMax is on');
+    fail(path, 'must be set if the feature gate KubeletCrashLoopBackOffMax is enabled');
   else if (longest.ms < 1000 || longest.ms >= 300_001)
     fail(path, `${longest} is out of range, must be from 1s to 300s`);
 };
@@ -78,8 +78,8 @@ export const cpuQuotaRules: Rule = ({ config, gates, fail }) => {
 export const taintRules: Rule = ({ config, fail }) => {
   for (const [index, { key, value, timeAdded }] of config.registerWithTaints.entries()) {
     const path = `registerWithTaints[${index}]`;
-    for (const fault of isQualifiedName(key)) fail(path, `the key ${quote(key)}: ${fault}`);
-    for (const fault of isLabelValue(value)) fail(path, `the value ${quote(value)}: ${fault}`);
+    for (const problem of isQualifiedName(key)) fail(path, `the key ${quote(key)}: ${problem}`);
+    for (const problem of isLabelValue(value)) fail(path, `the value ${quote(value)}: ${problem}`);
     if (timeAdded !== undefined) fail(path, 'timeAdded must not be set');
   }
 };
@@ -91,15 +91,15 @@ export const sysctlRules: Rule = ({ config, fail }) => {
   for (const pattern of config.allowedUnsafeSysctls) {
     const [prefix = ''] = pattern.replaceAll('/', '.').split('*');
     if (pattern.length > 253 || !sysctl.test(pattern)) {
-      fail('allowedUnsafeSysctls', `${quote(pattern)} is not the name of a sysctl`);
+      fail('allowedUnsafeSysctls', `${quote(pattern)} is not a valid sysctl name`);
     } else if (!namespaced.test(prefix)) {
-      fail('allowedUnsafeSysctls', `${quote(pattern)} does not belong to a namespace of its own`);
+      fail('allowedUnsafeSysctls', `${quote(pattern)} is not a namespaced sysctl`);
     }
   }
 };
 
 export const podRules: Rule = ({ config, fail }) => {
-  // differs from upstream: v1.34 refuses runOnce altogether; here it works, as it long did, without the server.
+  // differs from upstream: v1.34 rejects runOnce; here it works without the server, as in older kubelets.
   if (config.runOnce && config.enableServer) {
     fail('runOnce', 'cannot be used together with enableServer (--enable-server)');
   }
@@ -111,9 +111,9 @@ export const podRules: Rule = ({ config, fail }) => {
 export const logRules: Rule = ({ config, fail }) => {
   const directory = config.podLogsDir;
   if (!directory.startsWith('/')) fail('podLogsDir', `${quote(directory)} is not an absolute path`);
-  else if (!isClean(directory)) fail('podLogsDir', `${quote(directory)} is not in its shortest form`);
+  else if (!isNormalized(directory)) fail('podLogsDir', `${quote(directory)} is not normalized`);
   if (/[\u0080-\uffff]/.test(directory)) {
-    fail('podLogsDir', `${quote(directory)} has characters beyond ASCII`);
+    fail('podLogsDir', `${quote(directory)} contains non-ASCII characters`);
   }
   const size = parseQuantity(config.containerLogMaxSize);
   if (size === undefined || size.nanos % second !== 0n) {
@@ -134,8 +134,8 @@ export const logRules: Rule = ({ config, fail }) => {
   }
 };
 
-/** No empty, "." or ".." parts, and no slash at the end. */
-function isClean(path: string): boolean {
+/** Without empty, "." or ".." segments, and without a trailing slash. */
+function isNormalized(path: string): boolean {
   return (
     path === '/' ||
     path

@@ -22,7 +22,7 @@ describe('enforceNodeAllocatable', () => {
       enforce(['pods'], { cgroupsPerQOS: false }),
       'cgroupsPerQOS (--cgroups-per-qos): must be true',
     ],
-    ['none and pods', enforce(['none', 'pods']), '"none" must stand alone'],
+    ['none and pods', enforce(['none', 'pods']), '"none" must be the only entry'],
     ['pods twice', enforce(['pods', 'pods']), 'names an enforcement twice'],
     ['an unknown word', enforce(['pod']), '"pod" is not allowed'],
     ['system-reserved with its cgroup', enforce(['system-reserved'], { systemReservedCgroup: '/s' })],
@@ -42,12 +42,12 @@ describe('enforceNodeAllocatable', () => {
     [
       'both forms of system-reserved',
       enforce(['system-reserved', 'system-reserved-compressible'], { systemReservedCgroup: '/s' }),
-      'exclude each other',
+      'are mutually exclusive',
     ],
     [
       'both forms of kube-reserved',
       enforce(['kube-reserved', 'kube-reserved-compressible'], { kubeReservedCgroup: '/k' }),
-      'exclude each other',
+      'are mutually exclusive',
     ],
   ]);
 });
@@ -115,7 +115,7 @@ describe('reservations', () => {
     [
       'memory of a node twice',
       memory({ numaNode: 0, limits: { memory: '1Gi' } }, { numaNode: 0, limits: { memory: '2Gi' } }),
-      'reservedMemory[1] (--reserved-memory): the memory of NUMA node 0 is given twice',
+      'reservedMemory[1] (--reserved-memory): the memory of NUMA node 0 is specified twice',
     ],
   ]);
 });
@@ -147,14 +147,14 @@ describe('managers', () => {
     [
       'an alpha option without its gate',
       cpu({ 'align-by-socket': 'true' }),
-      'CPUManagerPolicyAlphaOptions is on',
+      'needs the feature gate CPUManagerPolicyAlphaOptions',
     ],
     ['an unknown option', cpu({ fast: 'true' }), '"fast" is not an option of the CPU manager'],
     ['an option that is no boolean', cpu({ 'full-pcpus-only': 'yes' }), 'must be true or false'],
     [
-      'options that exclude each other',
+      'options that are mutually exclusive',
       cpu({ 'full-pcpus-only': 'true', 'distribute-cpus-across-cores': 'true' }, alpha),
-      'exclude each other',
+      'are mutually exclusive',
     ],
     [
       'one of them switched off',
@@ -163,12 +163,12 @@ describe('managers', () => {
     [
       'uncore cache and NUMA distribution',
       cpu({ 'prefer-align-cpus-by-uncorecache': 'true', 'distribute-cpus-across-numa': 'true' }),
-      'exclude each other',
+      'are mutually exclusive',
     ],
     [
       'options of the none policy',
       { set: { cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } } },
-      'only while cpuManagerPolicy',
+      'may only be set if cpuManagerPolicy',
     ],
     ['closest NUMA nodes', topology({ 'prefer-closest-numa-nodes': 'true' })],
     ['more NUMA nodes', topology({ 'max-allowable-numa-nodes': '9' })],
@@ -178,12 +178,12 @@ describe('managers', () => {
     [
       'topology options without the gate',
       topology({ 'prefer-closest-numa-nodes': 'true' }, ['TopologyManagerPolicyOptions']),
-      'TopologyManagerPolicyOptions is on',
+      'needs the feature gate TopologyManagerPolicyOptions',
     ],
     [
       'a beta topology option without the gate',
       topology({ 'max-allowable-numa-nodes': '8' }, ['TopologyManagerPolicyBetaOptions']),
-      'TopologyManagerPolicyBetaOptions is on',
+      'needs the feature gate TopologyManagerPolicyBetaOptions',
     ],
   ]);
 });

@@ -57,7 +57,7 @@ describe('images', () => {
     ['an allowlisted docker.io image in short', allowed('docker.io/nginx'), 'is not a full image name'],
     ['an allowlisted wildcard inside', allowed('a.io/*/b'), 'has a wildcard'],
     ['an allowlisted bare wildcard', allowed('/*'), 'names no registry'],
-    ['an allowlisted blank', allowed(' a.io/b'), 'has blanks around it'],
+    ['an allowlisted blank', allowed(' a.io/b'), 'has leading or trailing whitespace'],
     ['an allowlisted nothing', allowed(''), 'is empty'],
   ]);
 });

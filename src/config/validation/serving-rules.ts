@@ -1,4 +1,4 @@
-// Rules of logging, tracing and TLS. Upstream: component-base logs and tracing, InitializeTLS in cmd/kubelet/app/server.go.
+// Rules for logging, tracing, TLS and addresses. Upstream: component-base logs and tracing, InitializeTLS in cmd/kubelet/app/server.go.
 import { parseIp } from '../../api/k8s/ip-address.ts';
 import { parseQuantity } from '../quantity.ts';
 import { insecureCipherSuites, preferredCipherSuites } from '../tls-names.ts';
@@ -7,7 +7,7 @@ import { quote, type Rule } from './context.ts';
 export const loggingRules: Rule = ({ config, gates, fail }) => {
   const { format, vmodule, options } = config.logging;
   if (format === 'json' && !gates.LoggingBetaOptions) {
-    fail('logging.format', '"json" may be set only while the feature gate LoggingBetaOptions is on');
+    fail('logging.format', '"json" needs the feature gate LoggingBetaOptions');
   }
   if (vmodule.length > 0 && format !== 'text') fail('logging.vmodule', 'works only with the format "text"');
   for (const [index, { filePattern }] of vmodule.entries()) {
@@ -34,16 +34,16 @@ export const tracingRules: Rule = ({ config, fail }) => {
 };
 
 const weak: ReadonlySet<string> = new Set(insecureCipherSuites);
-const known: ReadonlySet<string> = new Set([...preferredCipherSuites, ...insecureCipherSuites]);
+const allSuites: ReadonlySet<string> = new Set([...preferredCipherSuites, ...insecureCipherSuites]);
 
 export const tlsRules: Rule = ({ config, fail, warn }) => {
   const suites = config.tlsCipherSuites;
   for (const suite of suites) {
-    if (!known.has(suite)) fail('tlsCipherSuites', `${quote(suite)} is not a known cipher suite`);
+    if (!allSuites.has(suite)) fail('tlsCipherSuites', `${quote(suite)} is not a known cipher suite`);
     if (weak.has(suite)) warn(`The cipher suite ${suite} in tlsCipherSuites is weak.`);
   }
   if (suites.length > 0 && config.tlsMinVersion === 'VersionTLS13') {
-    warn('tlsCipherSuites has no effect: the suites of TLS 1.3 cannot be chosen.');
+    warn('tlsCipherSuites has no effect: the suites of TLS 1.3 cannot be configured.');
   }
 };
 

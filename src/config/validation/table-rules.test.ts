@@ -181,7 +181,7 @@ describe('gates', () => {
     [
       'an allowlist without its gate',
       { set: { preloadedImagesVerificationAllowlist: ['a.io/b'] } },
-      'preloadedImagesVerificationAllowlist: may be set only while',
+      'preloadedImagesVerificationAllowlist: needs the feature gate',
     ],
     [
       'the json log without LoggingBetaOptions',
@@ -191,10 +191,14 @@ describe('gates', () => {
     [
       'an unknown gate beside a bad field',
       { on: ['NoSuchGate'], set: { maxPods: -1 } },
-      'NoSuchGate is not',
+      'unknown feature gate NoSuchGate',
       'maxPods (--max-pods): -1',
     ],
-    ['an unknown gate', { on: ['NoSuchGate'] }, 'featureGates (--feature-gates): NoSuchGate is not'],
+    [
+      'an unknown gate',
+      { on: ['NoSuchGate'] },
+      'featureGates (--feature-gates): unknown feature gate NoSuchGate',
+    ],
     ['a locked gate at its default', { on: ['NodeSwap'] }],
     ['a locked gate changed', { off: ['NodeSwap'] }, 'NodeSwap is locked to true'],
     ['a deprecated gate changed', { on: ['KMSv1'] }],

@@ -1,4 +1,4 @@
-// The rules that rows of the table state themselves: ranges, least durations, allowed words, gates.
+// The rules that are stated in the rows of the table: ranges, minimum durations, allowed values, gates.
 
 import { Duration } from '../duration.ts';
 import type { FeatureGates } from '../gates/feature-gates.ts';
@@ -29,7 +29,7 @@ function checkField(
 ): void {
   if (value === undefined) return;
   if (field.gate !== undefined && !gates[field.gate] && !isDefaultValue(field, value)) {
-    fail(pathText(path), `may be set only while the feature gate ${field.gate} is on`);
+    fail(pathText(path), `needs the feature gate ${field.gate}`);
   }
   const inner = field.fields ?? {};
   if (field.kind === 'object') checkObject(inner, value as Values, path, gates, fail);

@@ -1,5 +1,5 @@
-// Checks a whole configuration against every rule and reports all violations together, each with field and flag.
-// Upstream: ValidateKubeletConfiguration, ValidateKubeletFlags, and what later steps of its start refuse.
+// Validates a configuration against every rule and reports all violations together, each with field and flag.
+// Upstream: ValidateKubeletConfiguration, ValidateKubeletFlags, and the checks in later steps of its start.
 import type { FeatureGates } from '../gates/feature-gates.ts';
 import type { Problem } from '../problem.ts';
 import type { KubeletConfiguration } from '../table/kubelet-configuration.ts';
