@@ -135,7 +135,7 @@ describeOnRig('HTTP source', () => {
       ['not there', { status: 404 }, /status 404/],
       ['garbage', { body: '<html>busy</html>' }, /not an object/],
       ['cut short', { body: JSON.stringify(manifest('kept')).slice(0, 40) }, /not valid JSON/],
-      ['empty', { body: '' }, /the answer is empty/],
+      ['empty', { body: '' }, /the response is empty/],
       ['another kind', { body: '{"apiVersion":"v1","kind":"Status"}' }, /kind \\?"Status/],
       [
         'a pod that is not valid',
@@ -153,7 +153,7 @@ describeOnRig('HTTP source', () => {
     }
     const from = kubelet.log.end;
     server.answer('/pod', JSON.stringify(manifest('kept')));
-    await kubelet.log.waitForLine(/Read pods from URL again/, { from });
+    await kubelet.log.waitForLine(/Resumed reading pods from URL/, { from });
     expect(containerIdOf(await untilRunning(kubelet, 'kept'))).toBe(id);
     server.answer('/pod', podList());
     await untilNoPod(kubelet, 'kept');

@@ -47,7 +47,7 @@ const cases: Readonly<Record<string, Case>> = {
     reason: /static pods may not reference configmaps/,
   },
   'half a document': { put: json('bad').slice(0, 90), reason: /./ },
-  'a link that leads nowhere': { put: (path) => symlinkSync('/no/such/file', path), reason: /leads nowhere/ },
+  'a link that leads nowhere': { put: (path) => symlinkSync('/no/such/file', path), reason: /dangling link/ },
   'a link to itself': { put: (path) => symlinkSync(path, path), reason: /circle/ },
   'a pipe that nobody writes to': {
     put: async (path) => void (await mustRun('mkfifo', [path])),
@@ -172,7 +172,7 @@ describeOnRig('manifest faults', () => {
     expect(linesOn(path, from)).toHaveLength(1);
     expect(containerIdOf(await untilRunning(kubelet, 'spoilt'))).toBe(containerIdOf(before));
     kubelet.writeManifest('spoilt', manifest('spoilt'));
-    await kubelet.log.waitForLine(/Manifest problem is gone.*spoilt/, { from });
+    await kubelet.log.waitForLine(/Manifest problem was resolved.*spoilt/, { from });
     expect(containerIdOf(await untilRunning(kubelet, 'spoilt'))).toBe(containerIdOf(before));
     kubelet.removeManifest('spoilt');
   });

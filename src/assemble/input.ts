@@ -22,8 +22,8 @@ import type { NodeHost } from '../node/gather-node-facts.ts';
 import type { MachineCapacity } from '../resources/allocatable/node-allocatable.ts';
 import type { RuntimeFiles } from '../runtime/runtime-deps.ts';
 import type { LogHost } from '../server/logs/log-handlers.ts';
+import type { DecodeInWorker } from '../sources/build-pods.ts';
 import type { ManifestFiles } from '../sources/file-source.ts';
-import type { DecodeInWorker } from '../sources/make-pods.ts';
 import type { StatsDeps } from '../stats/stats.ts';
 import type { OpenCluster } from './cluster-api.ts';
 

@@ -2,9 +2,9 @@
 import { staticPodUid } from '../api/pod/static-pod-hash/compute.ts';
 import type { Component } from '../base/component.ts';
 import type { DesiredPods } from '../pods/desired-pods.ts';
+import { buildPodsBySize } from '../sources/build-pods.ts';
 import { FileSource } from '../sources/file-source.ts';
 import { HttpSource } from '../sources/http-source.ts';
-import { makePodsBySize } from '../sources/make-pods.ts';
 import type { AssembleInput } from './input.ts';
 
 export function assembleSources(
@@ -15,7 +15,7 @@ export function assembleSources(
   const { staticPodPath: path, staticPodURL: url, staticPodURLHeader: headers } = config;
   const log = input.log.with({ component: 'sources' });
   const shared = {
-    makePods: makePodsBySize({ computeHash: staticPodUid, decodeInWorker: edges.decode }),
+    buildPods: buildPodsBySize({ computeHash: staticPodUid, decodeInWorker: edges.decode }),
     staticPods: { nodeName, forbidApiReferences: gates.PreventStaticPodAPIReferences },
     publish: desired.set.bind(desired),
     clock,

@@ -3,6 +3,6 @@
 import { parentPort } from 'node:worker_threads';
 import { staticPodUid } from '../api/pod/static-pod-hash/compute.ts';
 import { serveWork } from '../edge/manifests/decode-worker-serve.ts';
-import { type ManifestWork, makeParts } from '../sources/make-pods.ts';
+import { buildParts, type ManifestWork } from '../sources/build-pods.ts';
 
-if (parentPort !== null) serveWork(parentPort, (work) => makeParts(work as ManifestWork, staticPodUid));
+if (parentPort !== null) serveWork(parentPort, (work) => buildParts(work as ManifestWork, staticPodUid));

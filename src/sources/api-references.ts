@@ -1,9 +1,9 @@
-// Finds what in a pod only an API server could serve: a static pod runs without one, so it may not ask for it.
+// Finds references of a static pod to API objects, which it may not use because it runs without an API server.
 // Upstream: pkg/api/pod (HasAPIObjectReference) and, with its gate off, pkg/kubelet/config/common.go.
 import type { Pod, PodSpec, Volume, VolumeProjection } from '../api/k8s/types.ts';
 import { allContainers } from '../api/pod/find-container.ts';
 
-/** Names the first kind of API object that the pod refers to. */
+/** The resource of the first API object that the pod refers to. */
 function findApiReference(pod: Pod): string | undefined {
   const spec = pod.spec;
   if (spec === undefined) return undefined;
@@ -18,7 +18,7 @@ function findApiReference(pod: Pod): string | undefined {
   return undefined;
 }
 
-/** Why a static pod is refused even where references are let through: the kubelet cannot watch these for it. */
+/** References that are rejected even if others are allowed: the kubelet cannot watch these objects for a static pod. */
 function dynamicReferenceFault(pod: Pod): string | undefined {
   const sources = (pod.spec?.volumes ?? []).flatMap((volume) => volume.projected?.sources ?? []);
   if (sources.some((source) => source.clusterTrustBundle !== undefined))
@@ -27,7 +27,7 @@ function dynamicReferenceFault(pod: Pod): string | undefined {
   return claims.length > 0 ? 'static pods may not use ResourceClaims' : undefined;
 }
 
-/** Why a static pod is refused for what it refers to; undefined when it is not. `forbid`: the gate is on. */
+/** Why a static pod is rejected for its references; undefined if it is not. `forbid`: the gate is on. */
 export function referenceFault(pod: Pod, forbid: boolean): string | undefined {
   if (!forbid) return dynamicReferenceFault(pod);
   const reference = findApiReference(pod);
@@ -62,7 +62,7 @@ function volumeNeedsSecret(volume: Volume): boolean {
   return refs.some(isNamed);
 }
 
-/** A reference without a name refers to nothing; validation refuses it where it matters. */
+/** A reference without a name is ignored; validation rejects it where it matters. */
 function isNamed(ref: { readonly name?: string } | undefined): boolean {
   return Boolean(ref?.name);
 }

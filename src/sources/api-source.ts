@@ -1,6 +1,6 @@
-// Turns the pods that the API server has bound to this node into wanted pods. Upstream: pkg/kubelet/config/apiserver.go and
-// the mux of config.go. Invariants: nothing is asked for before the node is known, and nothing published before the first
-// list: silence does not mean that there are no pods; what the kubelet itself wrote into a status wakes nobody.
+// Publishes the pods that are bound to this node in the API server. Upstream: pkg/kubelet/config/apiserver.go and the mux of
+// config.go. Invariants: no list before the node has synced, and nothing published before the first list, since no answer does
+// not mean no pods; the kubelet's own status writes do not publish the pod again.
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import { isTerminalPhase } from '../api/pod/active-pod.ts';
@@ -16,11 +16,11 @@ interface ApiSourceDeps {
   readonly follow: Follow;
   readonly nodeName: string;
   readonly ownNode: {
-    /** Whether the API server has answered for this node once, even if it has no such node. */
+    /** Whether the API server has answered for this node once, even if the node does not exist. */
     hasSynced(): boolean;
     readonly changed: Subscribable<void>;
   };
-  /** Told of every pod as the API has it, mirror pods included, before the wanted ones are published. */
+  /** Receives every pod object, including mirror pods, before the pods are published. */
   readonly objects: WatchSink<Pod>;
   readonly publish: (source: 'api', pods: readonly Pod[]) => void;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ interface Known {
   readonly pod: Pod;
 }
 
-/** Written by kubelets alone: that they changed is no news to this one. */
+/** Conditions that only the kubelet writes: their changes are ignored. */
 const ownConditions: readonly string[] = [
   'PodScheduled',
   'Ready',
@@ -92,13 +92,13 @@ export class ApiSource implements Component {
     this.#deps.objects.replace(pods);
     const uids = new Set(pods.map(uidOf));
     for (const uid of this.#known.keys()) if (!uids.has(uid)) this.#known.delete(uid);
-    for (const pod of pods) this.#take(pod);
+    for (const pod of pods) this.#accept(pod);
     this.#publish();
   }
 
   #upsert(pod: Pod): void {
     this.#deps.objects.upsert(pod);
-    if (this.#take(pod)) this.#publish();
+    if (this.#accept(pod)) this.#publish();
   }
 
   #remove(pod: Pod): void {
@@ -106,8 +106,8 @@ export class ApiSource implements Component {
     if (this.#known.delete(uidOf(pod))) this.#publish();
   }
 
-  /** Whether there is something new to want. */
-  #take(pod: Pod): boolean {
+  /** Returns whether the pod has to be published. */
+  #accept(pod: Pod): boolean {
     if (isMirrorPod(pod)) return false;
     const known = this.#known.get(uidOf(pod));
     const fingerprint = fingerprintOf(pod);
@@ -123,7 +123,7 @@ export class ApiSource implements Component {
       [configSourceAnnotation]: 'api',
       [seenAnnotation]: seen ?? new Date(this.#deps.clock.now()).toISOString(),
     };
-    // Items of a list do not say what they are.
+    // Items of a list have no apiVersion and kind.
     return { ...pod, apiVersion: 'v1', kind: 'Pod', metadata: { ...pod.metadata, annotations } };
   }
 
@@ -135,7 +135,7 @@ export class ApiSource implements Component {
   }
 }
 
-/** They say who wrote what, are often longer than the pod itself, and nobody here asks. */
+/** Managed fields are often larger than the pod itself, and the kubelet does not use them. */
 function withoutManagedFields(pod: Pod): Pod {
   const { managedFields: _unused, ...metadata } = pod.metadata ?? {};
   return { ...pod, metadata };
@@ -145,9 +145,9 @@ function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? '';
 }
 
-/** What of a pod can make a difference to who works on it. */
+/** Covers everything of a pod that the kubelet acts on. */
 function fingerprintOf({ metadata, spec, status }: Pod): string {
-  const { resourceVersion: _counts, ...identity } = metadata ?? {};
+  const { resourceVersion: _ignored, ...identity } = metadata ?? {};
   const foreign = (status?.conditions ?? []).filter(({ type }) => !ownConditions.includes(type));
   const ended = isTerminalPhase(status?.phase);
   return JSON.stringify([identity, spec, foreign, status?.resourceClaimStatuses, ended]);

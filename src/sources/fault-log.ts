@@ -1,10 +1,10 @@
-// Says what is wrong with a manifest once, and again only when it is something else: a rescan every few seconds must not
-// flood the log. Holds one line per subject, and forgets the subject when it is well again.
+// Logs a problem of a manifest once, and again only when it changes, so that periodic rescans do not flood the log. Keeps one
+// entry per problem and subject until the problem is resolved or the subject is gone.
 import type { LogFields, Logger } from '../base/log/log.ts';
 
 export class FaultLog {
   readonly #log: Logger;
-  readonly #said = new Map<string, string>();
+  readonly #logged = new Map<string, string>();
 
   constructor(log: Logger) {
     this.#log = log;
@@ -18,22 +18,22 @@ export class FaultLog {
     more: LogFields = {},
   ): void {
     const key = `${message}\n${subject}`;
-    if (this.#said.get(key) === reason) return;
-    this.#said.set(key, reason);
+    if (this.#logged.get(key) === reason) return;
+    this.#logged.set(key, reason);
     this.#log[level](message, { path: subject, reason, ...more });
   }
 
-  /** Nothing is wrong with it any more, in this respect. */
+  /** The problem is resolved. */
   clear(message: string, subject: string): void {
-    if (this.#said.delete(`${message}\n${subject}`))
-      this.#log.info('Manifest problem is gone', { path: subject, problem: message });
+    if (this.#logged.delete(`${message}\n${subject}`))
+      this.#log.info('Manifest problem was resolved', { path: subject, problem: message });
   }
 
-  /** The subject is gone; what was said of it does not matter any more. */
+  /** Drops the entries of all other subjects, which are gone. */
   forgetExcept(subjects: ReadonlySet<string>): void {
-    for (const key of this.#said.keys()) {
+    for (const key of this.#logged.keys()) {
       const subject = key.slice(key.indexOf('\n') + 1);
-      if (!subjects.has(subject)) this.#said.delete(key);
+      if (!subjects.has(subject)) this.#logged.delete(key);
     }
   }
 }

@@ -12,7 +12,7 @@ import {
   type ManifestWatch,
 } from './file-source.ts';
 import { settleMs } from './known-file.ts';
-import { type MadeManifest, makeManifest } from './manifest-pods.ts';
+import { type BuiltManifest, buildManifest } from './manifest-pods.ts';
 import type { ComputeHash } from './static-pod.ts';
 
 const path = '/manifests';
@@ -136,7 +136,7 @@ interface Rig {
   stop(): Promise<void>;
 }
 
-type SlowWork = (make: () => MadeManifest, signal: AbortSignal) => Promise<MadeManifest>;
+type SlowWork = (make: () => BuiltManifest, signal: AbortSignal) => Promise<BuiltManifest>;
 
 const computeHash: ComputeHash = (pod, { source }) =>
   `${source}#${JSON.stringify(pod.metadata)}${JSON.stringify(pod.spec)}`;
@@ -157,8 +157,8 @@ async function start(
     log: recorder(lines),
     path: `${path}/`,
     fileCheckMs,
-    makePods: (bytes, origin, signal) => {
-      const make = () => makeManifest(bytes, { ...origin, computeHash });
+    buildPods: (bytes, origin, signal) => {
+      const make = () => buildManifest(bytes, { ...origin, computeHash });
       return slow(bytes)?.(make, signal) ?? make();
     },
     staticPods: { nodeName: 'node-1', forbidApiReferences: true },
@@ -332,22 +332,22 @@ describe('one bad file: one line, and the other pods go on', () => {
     [
       'garbage',
       (files) => files.put('bad', 'a: ['),
-      'E Could not process manifest file /manifests/bad: line 1, column',
+      'E Failed to process manifest file /manifests/bad: line 1, column',
     ],
     [
       'an empty file',
       (files) => files.put('bad', ''),
-      'E Could not process manifest file /manifests/bad: the file is empty',
+      'E Failed to process manifest file /manifests/bad: the file is empty',
     ],
     [
       'another kind',
       (files) => files.put('bad', 'apiVersion: v1\nkind: Secret'),
-      'E Could not process manifest file /manifests/bad: line 1: kind "Secret" (v1) is not supported here',
+      'E Failed to process manifest file /manifests/bad: line 1: kind "Secret" (v1) is not supported here',
     ],
     [
       'a name that is not valid',
       (files) => files.put('bad', manifest('No_Good')),
-      'E Could not process manifest file /manifests/bad: pod default/No_Good is invalid: metadata.name: Invalid value: "No_Good-node-1": ',
+      'E Failed to process manifest file /manifests/bad: pod default/No_Good is invalid: metadata.name: Invalid value: "No_Good-node-1": ',
     ],
     [
       'a huge file',
@@ -355,7 +355,7 @@ describe('one bad file: one line, and the other pods go on', () => {
         files.put('bad', '', {
           failure: new KubeletError('invalid', 'TooLarge', 'it is larger than 10485760 bytes'),
         }),
-      'E Could not process manifest file /manifests/bad: it is larger than 10485760 bytes',
+      'E Failed to process manifest file /manifests/bad: it is larger than 10485760 bytes',
     ],
     [
       'a file without read permission',
@@ -363,17 +363,17 @@ describe('one bad file: one line, and the other pods go on', () => {
         files.put('bad', '', {
           failure: new KubeletError('forbidden', 'ManifestUnreadable', 'permission denied'),
         }),
-      'E Could not process manifest file /manifests/bad: permission denied',
+      'E Failed to process manifest file /manifests/bad: permission denied',
     ],
     [
       'an entry that cannot be inspected',
       (files) => files.put('bad', '', { kind: 'unreadable' }),
-      'E Could not process manifest file /manifests/bad: permission denied',
+      'E Failed to process manifest file /manifests/bad: permission denied',
     ],
     [
       'a name that another file has',
       (files) => files.put('later', manifest('good')),
-      'E Could not process manifest file /manifests/later: pod default/good-node-1 is already defined in /manifests/good',
+      'E Failed to process manifest file /manifests/later: pod default/good-node-1 is already defined in /manifests/good',
     ],
     [
       'a UID that another file has',
@@ -381,29 +381,29 @@ describe('one bad file: one line, and the other pods go on', () => {
         files.put('good', manifest('good', ', uid: u'));
         files.put('later', manifest('bad', ', uid: u'));
       },
-      'E Could not process manifest file /manifests/later: pod default/bad-node-1 is already defined in /manifests/good',
+      'E Failed to process manifest file /manifests/later: pod default/bad-node-1 is already defined in /manifests/good',
     ],
     [
       'a name twice in one file',
       (files) => {
         files.put('good', `${manifest('good')}---\n${manifest('good', ', labels: {a: b}')}`);
       },
-      'E Could not process manifest file /manifests/good: pod default/good-node-1 is already defined above',
+      'E Failed to process manifest file /manifests/good: pod default/good-node-1 is already defined above',
     ],
     [
       'a directory',
       (files) => files.put('bad', '', { kind: 'directory' }),
-      'W Ignored in the manifest directory /manifests/bad: it is a directory',
+      'W Ignored entry of manifest directory /manifests/bad: it is a directory',
     ],
     [
       'a pipe',
       (files) => files.put('bad', '', { kind: 'other' }),
-      'W Ignored in the manifest directory /manifests/bad: it is not a regular file',
+      'W Ignored entry of manifest directory /manifests/bad: it is not a regular file',
     ],
     [
       'a link that leads nowhere',
       (files) => files.put('bad', '', { kind: 'missing' }),
-      'E Could not process manifest file /manifests/bad: it is a link that leads nowhere',
+      'E Failed to process manifest file /manifests/bad: it is a dangling link',
     ],
     [
       'a pod that needs an API server',
@@ -412,12 +412,12 @@ describe('one bad file: one line, and the other pods go on', () => {
           'bad',
           'apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {serviceAccountName: a, containers: [{name: c, image: i}]}',
         ),
-      'E Could not process manifest file /manifests/bad: pod default/x is invalid: static pods may not reference serviceaccounts',
+      'E Failed to process manifest file /manifests/bad: pod default/x is invalid: static pods may not reference serviceaccounts',
     ],
     [
       'an unknown field',
       (files) => files.put('good', `${manifest('good')}what: 1\n`),
-      'W Manifest has unknown fields, ignoring them /manifests/good: what (line 5)',
+      'W Ignored unknown fields of manifest /manifests/good: what (line 5)',
     ],
   ];
   for (const [name, prepare, line] of bad)
@@ -443,9 +443,9 @@ describe('one bad file: one line, and the other pods go on', () => {
     await rig.change();
     await rig.clock.advance(fileCheckMs);
     expect(rig.lines).toEqual([
-      'E Could not process manifest file /manifests/a: the file is empty',
-      'E Could not process manifest file /manifests/a: line 1: apiVersion is missing',
-      'I Manifest problem is gone /manifests/a',
+      'E Failed to process manifest file /manifests/a: the file is empty',
+      'E Failed to process manifest file /manifests/a: line 1: apiVersion is missing',
+      'I Manifest problem was resolved /manifests/a',
     ]);
     expect(rig.names()).toEqual(['one']);
     await rig.stop();
@@ -551,7 +551,7 @@ describe('a pod that runs survives', () => {
     await rig.change();
     await rig.clock.advance(3 * fileCheckMs);
     expect(rig.sets).toHaveLength(1);
-    expect(rig.lines).toEqual(['E Could not read manifest path /manifests: permission denied']);
+    expect(rig.lines).toEqual(['E Failed to read manifest path /manifests: permission denied']);
     rig.files.listing = 'directory';
     rig.files.put('b', manifest('two'));
     await rig.change();
@@ -619,7 +619,7 @@ describe('the path', () => {
     });
     expect(rig.sets).toEqual([[]]);
     await rig.clock.advance(3 * fileCheckMs);
-    expect(rig.lines).toEqual(['E Could not read manifest path /manifests: it does not exist, ignoring it']);
+    expect(rig.lines).toEqual(['E Failed to read manifest path /manifests: it does not exist, ignoring it']);
     rig.files.listing = 'directory';
     await rig.change();
     expect(rig.names()).toEqual(['one']);
@@ -659,7 +659,7 @@ describe('the path', () => {
     await rig.clock.advance(fileCheckMs);
     expect(rig.names()).toEqual(['one']);
     expect(rig.lines).toEqual([
-      'E Could not watch manifest path, changes are found by rescans only /manifests: no more watches',
+      'E Failed to watch manifest path, relying on rescans /manifests: no more watches',
     ]);
     await rig.stop();
   });
@@ -673,7 +673,7 @@ describe('the path', () => {
       });
     });
     await rig.clock.advance(5 * 60_000);
-    expect(rig.lines).toEqual(['W Looking for manifests takes long /manifests']);
+    expect(rig.lines).toEqual(['W Manifest scan is taking long /manifests']);
     expect(rig.sets).toEqual([]);
     release();
     await rig.clock.settle();
@@ -760,7 +760,7 @@ describe('a manifest that is read slowly', () => {
     work[0]?.fail(tooSlow);
     await rig.clock.settle();
     expect(rig.names()).toEqual(['two']);
-    const fault = 'E Could not process manifest file /manifests/a: takes too long to read: over 20 s';
+    const fault = 'E Failed to process manifest file /manifests/a: takes too long to read: over 20 s';
     expect(rig.lines).toEqual([fault]);
     await rig.clock.advance(9 * 60_000);
     expect(work).toHaveLength(1);
@@ -784,7 +784,7 @@ describe('a manifest that is read slowly', () => {
     await rig.clock.settle();
     expect(rig.names()).toEqual(['one']);
     expect(rig.lines).toEqual([
-      'E Could not process manifest file /manifests/a: takes too long to read: over 20 s (keeping default/one-node-1)',
+      'E Failed to process manifest file /manifests/a: takes too long to read: over 20 s (keeping default/one-node-1)',
     ]);
     await rig.stop();
   });
@@ -795,7 +795,7 @@ describe('a manifest that is read slowly', () => {
     await rig.clock.settle();
     work[0]?.fail(new KubeletError('internal', 'ManifestUnreadable', 'could not be read'));
     await rig.clock.settle();
-    expect(rig.lines).toEqual(['E Could not process manifest file /manifests/a: could not be read']);
+    expect(rig.lines).toEqual(['E Failed to process manifest file /manifests/a: could not be read']);
     await rig.clock.advance(fileCheckMs);
     work.at(-1)?.finish();
     await rig.clock.settle();

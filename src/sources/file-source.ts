@@ -1,7 +1,7 @@
-// Turns a directory of manifests, or one manifest, into pods. Upstream: pkg/kubelet/config (file.go, file_linux.go).
-// A loop with one key: events and a timer only say "look again"; each look lists the directory, reads what changed
-// and publishes the whole set when it differs. Invariants: the set is published once after the first look that could
-// tell what is there, even when it is empty; one bad file never touches the pods of another.
+// Publishes the pods of a manifest directory or a single manifest. Upstream: pkg/kubelet/config (file.go, file_linux.go).
+// A loop with one key: file events and a timer trigger a scan, which lists the directory, reads changed files and publishes
+// the whole set if it differs. Invariants: the first successful scan publishes the set, even an empty one; a bad file never
+// affects the pods of another.
 import type { Pod } from '../api/k8s/types.ts';
 import { untilAborted } from '../base/abort/race-abort.ts';
 import type { Clock } from '../base/clock.ts';
@@ -21,45 +21,45 @@ import {
   settleMs,
   unknownFile,
 } from './known-file.ts';
-import { type MadeManifest, type MakePods, type ManifestPods, readManifest } from './manifest-pods.ts';
+import { type BuildPods, type BuiltManifest, type ManifestPods, mergeManifest } from './manifest-pods.ts';
 import { type SlowRead, SlowReads } from './slow-reads.ts';
 import { uniquePods } from './unique-pods.ts';
 
 export interface ManifestEntry {
   readonly path: string;
   readonly kind: 'file' | 'directory' | 'other' | 'missing' | 'unreadable';
-  /** Changes whenever the content may have changed. Empty when it cannot be told. */
+  /** Changes whenever the content may have changed. Empty if unknown. */
   readonly stamp: string;
-  /** For `unreadable`: why. */
+  /** Of an `unreadable` entry. */
   readonly reason?: string;
 }
 
 export type ManifestListing =
   | { readonly kind: 'missing' }
   | { readonly kind: 'other' }
-  /** In lexical order; dot files are left out. */
+  /** In lexical order, without dot files. */
   | { readonly kind: 'directory' | 'file'; readonly entries: readonly ManifestEntry[] };
 
 export interface ManifestFiles {
   list(path: string): Promise<ManifestListing>;
-  /** Throws `not-found`, `forbidden`, or `invalid` for what is too large or not a regular file. Never blocks on a pipe. */
+  /** Throws `not-found`, `forbidden`, or `invalid` if too large or not a regular file. Never blocks on a pipe. */
   read(path: string, limitBytes: number): Promise<ManifestContent>;
-  /** Calls onChange soon after anything about the path or what its links lead to may have changed, until closed. */
+  /** Until closed, calls onChange soon after the path or a target of its links may have changed. */
   watch(path: string, onChange: () => void, onError: (err: unknown) => void): ManifestWatch;
 }
 
 export interface ManifestWatch {
   close(): void;
   /**
-   * Paths from which a manifest was removed since the last call, whether or not there is another by now. A file that was
-   * replaced by a rename was not removed. Empty where this cannot be told.
+   * Paths from which a manifest was removed since the last call, even if another has taken its place. A replacement by rename
+   * is not a removal. Empty if removals cannot be observed.
    */
   takeRemoved(): Promise<readonly string[]>;
 }
 
 interface FileSourceDeps {
   readonly files: ManifestFiles;
-  readonly makePods: MakePods;
+  readonly buildPods: BuildPods;
   readonly publish: (source: 'file', pods: readonly Pod[]) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -68,15 +68,15 @@ interface FileSourceDeps {
   readonly staticPods: { readonly nodeName: string; readonly forbidApiReferences: boolean };
 }
 
-const unusable = 'Could not process manifest file';
-const unlisted = 'Could not read manifest path';
-const unwatched = 'Could not watch manifest path, changes are found by rescans only';
-const ignored = 'Ignored in the manifest directory';
-const unknownFields = 'Manifest has unknown fields, ignoring them';
+const unusable = 'Failed to process manifest file';
+const unlisted = 'Failed to read manifest path';
+const unwatched = 'Failed to watch manifest path, relying on rescans';
+const ignored = 'Ignored entry of manifest directory';
+const unknownFields = 'Ignored unknown fields of manifest';
 
 const slowScanMs = 30_000;
-/** What took too much time or memory is tried again after this, since the node may have been busy. */
-const againMs = 600_000;
+/** A manifest that took too much time or memory is retried after this, since the node may have been busy. */
+const retryAfterMs = 600_000;
 
 export class FileSource implements Component {
   readonly name = 'file source';
@@ -101,12 +101,12 @@ export class FileSource implements Component {
       parallel: 1,
       run: () => this.#run(),
       backoff: { initialMs: 1000, maxMs: Math.max(1000, deps.fileCheckMs) },
-      onError: (_key, err) => deps.log.error('Looking for manifests failed', { path: this.#path, err }),
+      onError: (_key, err) => deps.log.error('Failed to scan manifests', { path: this.#path, err }),
     });
     this.#slow = new SlowReads(() => this.#queue.add('scan'));
   }
 
-  /** Resolves after the first look, so that what starts later finds the pods there. */
+  /** Resolves after the first scan, so that components started later find the pods. */
   async start(signal: AbortSignal): Promise<{ readonly stopped: Promise<void> }> {
     const { files, log } = this.#deps;
     log.v(1).info('Watching path', { path: this.#path });
@@ -138,7 +138,7 @@ export class FileSource implements Component {
   async #run(): Promise<void> {
     const { clock, log, fileCheckMs } = this.#deps;
     const slow = clock.setTimer(slowScanMs, () =>
-      log.warn('Looking for manifests takes long', { path: this.#path, seconds: slowScanMs / 1000 }),
+      log.warn('Manifest scan is taking long', { path: this.#path, seconds: slowScanMs / 1000 }),
     );
     try {
       await this.#scan();
@@ -151,20 +151,20 @@ export class FileSource implements Component {
 
   async #scan(): Promise<void> {
     const entries = await this.#list();
-    // Whoever cannot look must not conclude that there is nothing: the pods stay, and a first report waits.
+    // A failed list does not mean an empty directory: keep the pods, and do not publish a first set yet.
     if (entries === undefined) return;
-    // After the list: what was removed before it was listed is known by now, and is read again if it is there.
+    // After the list, so that removals before it are known; a file that was written again is read again.
     await this.#withdrawRemoved();
     const known = new Map<string, KnownFile>();
     for (const entry of entries) {
-      const file = await this.#look(entry);
+      const file = await this.#inspect(entry);
       if (file !== undefined) known.set(entry.path, file);
       if (file === this.#known.get(entry.path) || this.#stopping) continue;
       // A pod does not wait for the manifests after its own: docs/decisions/0008-how-many-pods-start-at-once.md.
       this.#publishEarly(entries, known);
     }
     this.#slow.dropExcept(new Set(known.keys()));
-    // The first set has to be whole: what is not in it is ended. Later, what is read slowly stays as it was meanwhile.
+    // The first set must be complete: pods that are not in it are terminated. Later, a slow manifest keeps its pods meanwhile.
     if (this.#published === undefined) await this.#slow.settled();
     if (this.#stopping) return;
     for (const [path, read] of this.#slow.ended())
@@ -174,7 +174,7 @@ export class FileSource implements Component {
     this.#publish(this.#assemble());
   }
 
-  /** Publishes the set without the pods of manifests that were removed, even if the next look finds the same manifest again. */
+  /** Publishes the set without the pods of removed manifests, even if the next scan finds the same manifest again. */
   async #withdrawRemoved(): Promise<void> {
     if (this.#published === undefined) return;
     const removed = new Set(await this.#watch?.takeRemoved());
@@ -184,11 +184,11 @@ export class FileSource implements Component {
     this.#publish(uniquePods([...this.#known].map(([path, file]) => [path, file.pods])).pods);
   }
 
-  /** What was looked at so far as it is now, and the rest as it was. The first set is never told in parts. */
-  #publishEarly(entries: readonly ManifestEntry[], looked: ReadonlyMap<string, KnownFile>): void {
+  /** Publishes the new state of the scanned files and the previous state of the others. Never for the first set. */
+  #publishEarly(entries: readonly ManifestEntry[], scanned: ReadonlyMap<string, KnownFile>): void {
     if (this.#published === undefined) return;
     const files = entries.flatMap(({ path }) => {
-      const file = looked.get(path) ?? this.#known.get(path);
+      const file = scanned.get(path) ?? this.#known.get(path);
       return file === undefined ? [] : [[path, file.pods] as const];
     });
     this.#publish(uniquePods(files).pods);
@@ -209,7 +209,7 @@ export class FileSource implements Component {
     }
   }
 
-  async #look(entry: ManifestEntry): Promise<KnownFile | undefined> {
+  async #inspect(entry: ManifestEntry): Promise<KnownFile | undefined> {
     const before = this.#known.get(entry.path) ?? unknownFile;
     if (entry.kind === 'file') {
       const same = isUpToDate(before, entry.stamp, this.#deps.clock.monotonic());
@@ -221,12 +221,12 @@ export class FileSource implements Component {
     if (entry.kind === 'directory') this.#faults.report('warn', ignored, entry.path, 'it is a directory');
     else if (entry.kind === 'other')
       this.#faults.report('warn', ignored, entry.path, 'it is not a regular file');
-    else this.#faults.report('error', unusable, entry.path, 'it is a link that leads nowhere');
+    else this.#faults.report('error', unusable, entry.path, 'it is a dangling link');
     return undefined;
   }
 
   async #read(path: string, before: KnownFile): Promise<KnownFile | undefined> {
-    const { clock, files, log, makePods, staticPods } = this.#deps;
+    const { clock, files, log, buildPods, staticPods } = this.#deps;
     log.v(3).info('Reading config file', { path });
     this.#slow.drop(path);
     try {
@@ -235,40 +235,40 @@ export class FileSource implements Component {
       const already = alreadyRead(before, content.bytes);
       if (already !== undefined) return afterRead(before, content, already, nowMs);
       const stop = new AbortController();
-      const made = makePods(
+      const built = buildPods(
         content.bytes,
         { ...staticPods, source: 'file', origin: path, nowMs },
         stop.signal,
       );
-      if (!(made instanceof Promise)) return afterRead(before, content, this.#pods(made, before), nowMs);
-      this.#slow.add(path, content, nowMs, { made, stop });
+      if (!(built instanceof Promise)) return afterRead(before, content, this.#pods(built, before), nowMs);
+      this.#slow.add(path, content, nowMs, { built, stop });
       return before;
     } catch (err) {
-      // Gone between the list and the read: the next look will tell.
+      // Removed between the list and the read: the next scan decides.
       return isKind(err, 'not-found') ? undefined : afterFailure(before, describeError(err));
     }
   }
 
   #afterSlow(before: KnownFile, { content, readAtMs, result }: SlowRead): KnownFile {
     if (result === undefined) return before;
-    if ('made' in result) return afterRead(before, content, this.#pods(result.made, before), readAtMs);
+    if ('built' in result) return afterRead(before, content, this.#pods(result.built, before), readAtMs);
     if (isAbort(result.err)) return before;
     const tooMuch = isKind(result.err, 'timeout') || isKind(result.err, 'invalid');
     return afterFailure(
       before,
       describeError(result.err),
-      tooMuch ? { stamp: content.stamp, againAtMs: this.#deps.clock.monotonic() + againMs } : undefined,
+      tooMuch ? { stamp: content.stamp, retryAtMs: this.#deps.clock.monotonic() + retryAfterMs } : undefined,
     );
   }
 
-  #pods(made: MadeManifest, before: KnownFile): ManifestPods {
-    return readManifest(made, before.pods, this.#deps.staticPods.nodeName);
+  #pods(built: BuiltManifest, before: KnownFile): ManifestPods {
+    return mergeManifest(built, before.pods, this.#deps.staticPods.nodeName);
   }
 
   #assemble(): readonly Pod[] {
-    const { pods, refused } = uniquePods([...this.#known].map(([path, file]) => [path, file.pods]));
+    const { pods, rejected } = uniquePods([...this.#known].map(([path, file]) => [path, file.pods]));
     for (const [path, file] of this.#known)
-      this.#reportFile(path, file, [...file.reasons, ...(refused.get(path) ?? [])]);
+      this.#reportFile(path, file, [...file.reasons, ...(rejected.get(path) ?? [])]);
     return pods;
   }
 

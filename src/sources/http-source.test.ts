@@ -4,8 +4,8 @@ import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
 import { KubeletError } from '../base/errors.ts';
 import type { LogFields, Logger } from '../base/log/log.ts';
-import { HttpSource, type ManifestAnswer, type ManifestRequest } from './http-source.ts';
-import { type MadeManifest, makeManifest } from './manifest-pods.ts';
+import { HttpSource, type ManifestRequest, type ManifestResponse } from './http-source.ts';
+import { type BuiltManifest, buildManifest } from './manifest-pods.ts';
 
 const httpCheckMs = 20_000;
 
@@ -41,13 +41,13 @@ function recorder(lines: string[]): Logger {
 
 async function start(
   answer: Rig['answer'],
-  makePods?: (signal: AbortSignal) => Promise<MadeManifest>,
+  buildPods?: (signal: AbortSignal) => Promise<BuiltManifest>,
 ): Promise<Rig> {
   const clock = new FakeClock();
   const lines: string[] = [];
   const requests: ManifestRequest[] = [];
   const sets: (readonly Pod[])[] = [];
-  const get = async (request: ManifestRequest): Promise<ManifestAnswer> => {
+  const get = async (request: ManifestRequest): Promise<ManifestResponse> => {
     requests.push(request);
     const { answer: now } = rig;
     if (now === undefined)
@@ -69,9 +69,9 @@ async function start(
       headers: { Authorization: ['Bearer t'] },
     },
     httpCheckMs,
-    makePods: (bytes, origin, signal) =>
-      makePods?.(signal) ??
-      makeManifest(bytes, {
+    buildPods: (bytes, origin, signal) =>
+      buildPods?.(signal) ??
+      buildManifest(bytes, {
         ...origin,
         computeHash: (pod, { source: from, isFile }) =>
           `${isFile}|${from}|${JSON.stringify([pod.metadata?.name, pod.spec])}`,
@@ -185,8 +185,8 @@ const failing: readonly (readonly [string, Rig['answer'], string])[] = [
     new KubeletError('unavailable', 'HttpFailed', 'connection refused'),
     'connection refused',
   ],
-  ['another status', 503, 'the server answered with status 503'],
-  ['nothing', '', 'the answer is empty'],
+  ['another status', 503, 'the server responded with status 503'],
+  ['nothing', '', 'the response is empty'],
   ['garbage', '<html>', 'line 1: the document is not an object'],
   ['broken JSON', '{"kind": ', 'line 1, column 10: not valid JSON'],
   [
@@ -215,7 +215,7 @@ describe('the last good pods stay', () => {
       await rig.next();
       await rig.next();
       expect(rig.sets).toHaveLength(1);
-      expect(rig.lines.slice(1)).toEqual(['I Read pods from URL again https://example.com/pods']);
+      expect(rig.lines.slice(1)).toEqual(['I Resumed reading pods from URL https://example.com/pods']);
       await rig.stop();
     });
 

@@ -1,5 +1,5 @@
-// What the file source knows of one manifest file, and what it knows after another look at it. Pure.
-// Invariants: a file that is there keeps its pods whatever becomes of its content; equal content is parsed once.
+// The state of one manifest file between scans, and its transitions. Pure.
+// Invariants: an existing file keeps its pods even if its content becomes unusable; equal content is parsed once.
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
 import type { ManifestPods } from './manifest-pods.ts';
@@ -13,25 +13,25 @@ export interface ManifestContent {
 }
 
 export interface KnownFile {
-  /** Empty: read it again at the next look, whatever its stamp is then. */
+  /** Empty: read the file in the next scan, whatever its stamp is then. */
   readonly stamp: string;
   readonly pods: readonly Pod[];
   readonly reasons: readonly string[];
-  /** Pods that go on though the file does not give them in a usable form any more. */
+  /** Pods that are kept although the file no longer defines them in a usable form. */
   readonly kept: readonly string[];
   readonly unknownFields: readonly string[];
-  /** It was read so soon after a change that it may not be complete: look again when it has settled. */
+  /** Read so soon after a change that it may be incomplete: scan again after settleMs. */
   readonly unsettled: boolean;
-  /** Kept only while the file has to be read again, to see whether it is still the same. */
+  /** Kept only until the next read, to detect unchanged content. */
   readonly last?: { readonly bytes: Uint8Array; readonly read: ManifestPods };
-  /** By the monotonic clock: read it again then, though it is the same. */
-  readonly againAtMs?: number;
+  /** By the monotonic clock: when to decode it again although it is unchanged. */
+  readonly retryAtMs?: number;
 }
 
-/** A file that changed this recently may still be being written: faults wait, and no pod is dropped. */
+/** A file that changed this recently may still be written: faults are not reported yet, and no pod is dropped. */
 export const settleMs = 200;
 
-/** Within one tick of the kernel's clock a second change can leave the same times behind. */
+/** A second change within one tick of the kernel's clock can have the same timestamps. */
 const tickMs = 12;
 
 export const unknownFile: KnownFile = {
@@ -43,12 +43,12 @@ export const unknownFile: KnownFile = {
   unsettled: false,
 };
 
-/** What these bytes gave when they were last read; undefined when they were not, or too long ago. */
+/** The result for the same bytes from the last read, if it was kept. */
 export function alreadyRead({ last }: KnownFile, bytes: Uint8Array): ManifestPods | undefined {
   return last !== undefined && Buffer.compare(last.bytes, bytes) === 0 ? last.read : undefined;
 }
 
-/** `readAtMs` is when the bytes were read, by the wall clock. */
+/** `readAtMs`: when the bytes were read, by the wall clock. */
 export function afterRead(
   before: KnownFile,
   content: ManifestContent,
@@ -66,16 +66,16 @@ export function afterRead(
   return ageMs < tickMs ? { ...known, stamp: '', last: { bytes, read } } : { ...known, stamp };
 }
 
-/** The file is there but cannot be read. With a stamp, it is not tried again before its time, unless it changes. */
+/** The file exists but cannot be used. With a stamp it is not retried before retryAtMs, unless it changes. */
 export function afterFailure(
   before: KnownFile,
   reason: string,
-  again: { readonly stamp: string; readonly againAtMs?: number } = { stamp: '' },
+  retry: { readonly stamp: string; readonly retryAtMs?: number } = { stamp: '' },
 ): KnownFile {
-  return { ...unknownFile, ...again, pods: before.pods, reasons: [reason], kept: before.pods.map(podRef) };
+  return { ...unknownFile, ...retry, pods: before.pods, reasons: [reason], kept: before.pods.map(podRef) };
 }
 
-/** Whether there is nothing to read: the content is what it was, and it need not be tried once more. */
+/** Whether the file need not be read: its content is unchanged and no retry is due. */
 export function isUpToDate(known: KnownFile, stamp: string, nowMs: number): boolean {
-  return known.stamp !== '' && known.stamp === stamp && nowMs < (known.againAtMs ?? Number.POSITIVE_INFINITY);
+  return known.stamp !== '' && known.stamp === stamp && nowMs < (known.retryAtMs ?? Number.POSITIVE_INFINITY);
 }

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
-import { type ManifestPods, makeManifest, readManifest } from './manifest-pods.ts';
+import { buildManifest, type ManifestPods, mergeManifest } from './manifest-pods.ts';
 import { type FieldType, parseType, schema } from './schema/schema.ts';
 import type { StaticPodOptions } from './static-pod.ts';
 
@@ -16,7 +16,7 @@ const options: StaticPodOptions = {
 };
 
 function read(text: string, previous: readonly Pod[] = [], nowMs = 0): ManifestPods {
-  return readManifest(makeManifest(Buffer.from(text), { ...options, nowMs }), previous, 'n');
+  return mergeManifest(buildManifest(Buffer.from(text), { ...options, nowMs }), previous, 'n');
 }
 
 function pod(name: string, image = 'i'): string {
@@ -115,7 +115,7 @@ describe('whatever a manifest says', () => {
   test('any bytes give pods or a reason', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        const result = readManifest(makeManifest(bytes, options), [], 'n');
+        const result = mergeManifest(buildManifest(bytes, options), [], 'n');
         expect(result.pods.length + result.reasons.length).toBeGreaterThan(0);
       }),
       { numRuns: 300 },

@@ -1,66 +1,70 @@
-// One manifest's bytes → its pods, made ready for this node; then, with the pods it gave last time, the pods it gives
-// now. Pure. The first step costs much where the manifest is large, and what goes in and comes out can be sent to
-// another thread; the second is cheap and has to be where the pods are.
-// Invariants: a pod whose document cannot be used any more stays as it was while the manifest is there; a pod that reads
-// the same as before is the same object as before. Upstream: pkg/kubelet/config (extractFromFile).
+// Decodes a manifest into static pods of this node (buildManifest), and merges them with the manifest's previous pods
+// (mergeManifest). Pure. The first step is expensive for large manifests, and its input and output can be sent to a worker
+// thread; the second is cheap and runs where the pods are.
+// Invariants: a pod whose document becomes unusable is kept unchanged while the manifest exists; an unchanged pod stays the
+// same object. Upstream: pkg/kubelet/config (extractFromFile).
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef } from '../api/pod/pod-ref.ts';
 import { type DecodedManifest, decodeManifest, type ManifestFault } from './decode/decode-manifest.ts';
-import { makeStaticPod, type StaticPodOptions } from './static-pod.ts';
+import { buildStaticPod, type StaticPodOptions } from './static-pod.ts';
 
 export interface ManifestPods {
   readonly pods: readonly Pod[];
-  /** What is wrong with the manifest, each in one sentence. */
+  /** The problems of the manifest, one sentence each. */
   readonly reasons: readonly string[];
-  /** Pods that the manifest no longer gives in a usable form and that go on as they were. */
+  /** Pods that are kept although the manifest no longer defines them in a usable form. */
   readonly kept: readonly string[];
   readonly unknownFields: readonly string[];
 }
 
-/** Where a manifest was found, when and by whom. */
+/** Source, location and time of a manifest. */
 export type ManifestOrigin = Omit<StaticPodOptions, 'computeHash'>;
 
-/** The pods of a manifest that can be used, and what is wrong with the others. */
-export type MadeManifest = DecodedManifest;
+/** The usable pods of a manifest, and the problems of the others. */
+export type BuiltManifest = DecodedManifest;
 
-/** At once where that is quick, otherwise in its own time; rejects as `timeout` or `invalid` when it takes too much. */
-export type MakePods = (
+/** Synchronous for small manifests. Rejects as `timeout` or `invalid` if it takes too much time or memory. */
+export type BuildPods = (
   bytes: Uint8Array,
   origin: ManifestOrigin,
   signal: AbortSignal,
-) => MadeManifest | Promise<MadeManifest>;
+) => BuiltManifest | Promise<BuiltManifest>;
 
-/** As many reasons and unknown fields are told of one manifest. */
-const shown = 20;
+/** Limit of reported problems and unknown fields per manifest. */
+const maxReported = 20;
 
 /** Never throws. */
-export function makeManifest(bytes: Uint8Array, options: StaticPodOptions): MadeManifest {
+export function buildManifest(bytes: Uint8Array, options: StaticPodOptions): BuiltManifest {
   const decoded = decodeManifest(bytes);
   const faults: ManifestFault[] = [...decoded.faults];
   const pods: Pod[] = [];
   for (const manifest of decoded.pods) {
-    const made = makeStaticPod(manifest, options);
+    const built = buildStaticPod(manifest, options);
     const ref = `${manifest.metadata?.namespace || 'default'}/${manifest.metadata?.name ?? ''}`;
-    if (made.ok) pods.push(made.pod);
-    else faults.push({ pod: ref, reason: `pod ${ref} is invalid: ${made.violations.join('; ')}` });
+    if (built.ok) pods.push(built.pod);
+    else faults.push({ pod: ref, reason: `pod ${ref} is invalid: ${built.violations.join('; ')}` });
   }
-  return { pods, faults, unknownFields: atMost(shown, decoded.unknownFields) };
+  return { pods, faults, unknownFields: atMost(maxReported, decoded.unknownFields) };
 }
 
-export function readManifest(made: MadeManifest, previous: readonly Pod[], nodeName: string): ManifestPods {
+export function mergeManifest(
+  built: BuiltManifest,
+  previous: readonly Pod[],
+  nodeName: string,
+): ManifestPods {
   const before = new Map(previous.map((pod) => [pod.metadata?.uid, pod]));
-  const pods = made.pods.map((pod) => sameAsBefore(pod, before.get(pod.metadata?.uid)));
+  const pods = built.pods.map((pod) => sameAsBefore(pod, before.get(pod.metadata?.uid)));
   const given = new Set(pods.map(podRef));
-  const mayBe = faultsByPod(made.faults, nodeName);
-  // differs from upstream: there a bad edit of a manifest ends the pod that runs from it.
-  const kept = previous.filter((pod) => !given.has(podRef(pod)) && mayBe(pod));
-  const reasons = made.faults.map((fault) => fault.reason);
+  const mayConcern = faultsByPod(built.faults, nodeName);
+  // differs from upstream: a bad edit of a manifest terminates its running pod there.
+  const kept = previous.filter((pod) => !given.has(podRef(pod)) && mayConcern(pod));
+  const reasons = built.faults.map((fault) => fault.reason);
   return {
     pods: [...pods, ...kept],
-    reasons: atMost(shown, reasons),
+    reasons: atMost(maxReported, reasons),
     kept: kept.map(podRef),
-    unknownFields: made.unknownFields,
+    unknownFields: built.unknownFields,
   };
 }
 
@@ -68,7 +72,7 @@ function atMost(count: number, lines: readonly string[]): readonly string[] {
   return lines.length <= count ? lines : [...lines.slice(0, count), `and ${lines.length - count} more`];
 }
 
-/** Keeps the time when this pod was first seen, and the very object when nothing in it changed. */
+/** Keeps the first-seen time of a pod, and the object itself if nothing changed. */
 function sameAsBefore(pod: Pod, before: Pod | undefined): Pod {
   const seen = before?.metadata?.annotations?.[seenAnnotation];
   if (before === undefined || seen === undefined) return pod;
@@ -77,7 +81,7 @@ function sameAsBefore(pod: Pod, before: Pod | undefined): Pod {
   return isSameJson(now, before) ? before : now;
 }
 
-/** Whether one of the faults could be about a pod: it names the pod, or it does not know which pod it is about. */
+/** Whether a fault may concern a pod: it names the pod, or it names none. */
 function faultsByPod(faults: readonly ManifestFault[], nodeName: string): (pod: Pod) => boolean {
   const about = faults.filter((fault) => fault.notAPod !== true);
   const ofAnyPod = about.some((fault) => fault.pod === undefined);
@@ -85,7 +89,7 @@ function faultsByPod(faults: readonly ManifestFault[], nodeName: string): (pod: 
   return (pod) => ofAnyPod || refs.has(podRef(pod));
 }
 
-/** Without building texts of both, which would hold the event loop where they are large. */
+/** Compares without serializing, which would block the event loop for large pods. */
 function isSameJson(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b)) return false;

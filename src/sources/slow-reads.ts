@@ -1,14 +1,14 @@
-// Manifests too large to be read at once: what became of each, until somebody asks for it.
-// Invariant: one read per path; another content of the path ends it, and so does stopAll.
+// Manifests that are decoded in the worker thread: in flight, or finished and not yet collected.
+// Invariant: one decoding per path; a change of the content aborts it, and so does stopAll.
 import type { ManifestContent } from './known-file.ts';
-import type { MadeManifest } from './manifest-pods.ts';
+import type { BuiltManifest } from './manifest-pods.ts';
 
 export interface SlowRead {
   readonly content: ManifestContent;
   /** When the content was read, by the wall clock. */
   readonly readAtMs: number;
-  /** Undefined while it goes on. */
-  result?: { readonly made: MadeManifest } | { readonly err: unknown };
+  /** Undefined while in flight. */
+  result?: { readonly built: BuiltManifest } | { readonly err: unknown };
 }
 
 interface Running {
@@ -29,14 +29,14 @@ export class SlowReads {
     path: string,
     content: ManifestContent,
     readAtMs: number,
-    work: { readonly made: Promise<MadeManifest>; readonly stop: AbortController },
+    work: { readonly built: Promise<BuiltManifest>; readonly stop: AbortController },
   ): void {
     this.drop(path);
     const read: SlowRead = { content, readAtMs };
-    this.#running.set(path, { read, stop: work.stop, ended: this.#follow(read, work.made) });
+    this.#running.set(path, { read, stop: work.stop, ended: this.#follow(read, work.built) });
   }
 
-  /** The read of this very content, under way or ended. */
+  /** The decoding of exactly this content, in flight or finished. */
   get(path: string, stamp: string): SlowRead | undefined {
     const read = this.#running.get(path)?.read;
     return stamp !== '' && read?.content.stamp === stamp ? read : undefined;
@@ -51,7 +51,7 @@ export class SlowReads {
     for (const path of this.#running.keys()) if (!paths.has(path)) this.drop(path);
   }
 
-  /** Takes out what has ended. */
+  /** Removes and yields the finished ones. */
   *ended(): Generator<readonly [string, SlowRead]> {
     for (const [path, { read }] of this.#running) {
       if (read.result === undefined) continue;
@@ -60,7 +60,7 @@ export class SlowReads {
     }
   }
 
-  /** When all that are under way now have ended. */
+  /** Resolves when all that are in flight now have settled. */
   async settled(): Promise<void> {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
@@ -70,9 +70,9 @@ export class SlowReads {
     await this.settled();
   }
 
-  async #follow(read: SlowRead, made: Promise<MadeManifest>): Promise<void> {
+  async #follow(read: SlowRead, built: Promise<BuiltManifest>): Promise<void> {
     try {
-      read.result = { made: await made };
+      read.result = { built: await built };
     } catch (err) {
       read.result = { err };
     }

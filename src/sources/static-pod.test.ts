@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod, Toleration } from '../api/k8s/types.ts';
 import { decodeManifest } from './decode/decode-manifest.ts';
-import { makeStaticPod, type StaticPodOptions, type StaticPodResult } from './static-pod.ts';
+import { buildStaticPod, type StaticPodOptions, type StaticPodResult } from './static-pod.ts';
 
 const options: StaticPodOptions = {
   nodeName: 'node-1',
@@ -21,7 +21,7 @@ function make(metadata: object, spec: object = {}, more: Partial<StaticPodOption
   };
   const pod = decodeManifest(Buffer.from(JSON.stringify(manifest))).pods[0];
   if (pod === undefined) throw new Error('no pod');
-  return makeStaticPod(pod, { ...options, ...more });
+  return buildStaticPod(pod, { ...options, ...more });
 }
 
 function good(result: StaticPodResult): Pod {
@@ -138,7 +138,7 @@ describe('a static pod', () => {
       spec: { containers: [{ name: 'c', image: 'i' }] },
       status: { phase: 'Running', message: 'm' },
     };
-    expect(good(makeStaticPod(manifest, options)).status).toEqual({ phase: 'Pending', message: 'm' });
+    expect(good(buildStaticPod(manifest, options)).status).toEqual({ phase: 'Pending', message: 'm' });
   });
 
   const always = { operator: 'Exists', effect: 'NoExecute' };

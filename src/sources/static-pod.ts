@@ -1,5 +1,5 @@
-// A pod from a manifest → the pod this node runs: its identity, its place and the marks by which others know it.
-// Pure. Invariant: the same manifest at the same place on the same node gives the same UID, in every process.
+// Turns the pod of a manifest into a static pod of this node: defaults, UID, name suffix, annotations, validation. Pure.
+// Invariant: the same manifest at the same location on the same node always has the same UID.
 // Upstream: pkg/kubelet/config/common.go (applyDefaults) and config.go (the source and first-seen annotations).
 import { seenAnnotation } from '../api/cri/labels.ts';
 import type { Pod, Toleration } from '../api/k8s/types.ts';
@@ -10,15 +10,15 @@ import { defaultPod } from './defaults/pod-defaults.ts';
 import { validatePod } from './validation/validate-pod.ts';
 import { violationText } from './validation/violation.ts';
 
-/** The UID of a pod whose manifest gives none, made from the pod with its defaults and from where it was found. */
+/** The UID of a pod whose manifest has none: a hash of the defaulted pod and its source. */
 export type ComputeHash = (
   pod: Pod,
   origin: {
     readonly nodeName: string;
-    /** The file's path or the URL. */
+    /** The path or URL of the manifest. */
     readonly source: string;
     readonly isFile: boolean;
-    /** The pod before defaults. */
+    /** The pod before defaulting. */
     readonly written: Pod;
   },
 ) => string;
@@ -26,21 +26,21 @@ export type ComputeHash = (
 export interface StaticPodOptions {
   readonly nodeName: string;
   readonly source: 'file' | 'http';
-  /** The file's path or the URL: a part of the pod's identity. */
+  /** The path or URL of the manifest, which the UID depends on. */
   readonly origin: string;
   readonly nowMs: number;
   readonly computeHash: ComputeHash;
-  /** The gate PreventStaticPodAPIReferences: refuse what only an API server could serve. */
+  /** The gate PreventStaticPodAPIReferences: reject references to API objects. */
   readonly forbidApiReferences: boolean;
 }
 
 export type StaticPodResult =
   | { readonly ok: true; readonly pod: Pod }
-  /** Each as `field: reason`. */
+  /** In the form `field: reason`. */
   | { readonly ok: false; readonly violations: readonly string[] };
 
-/** Defaults, then identity, then validation: the order decides what the UID covers and what the checks see. */
-export function makeStaticPod(manifest: Pod, options: StaticPodOptions): StaticPodResult {
+/** Defaults, then identity, then validation: the UID covers the defaults, and validation sees both. */
+export function buildStaticPod(manifest: Pod, options: StaticPodOptions): StaticPodResult {
   const pod = canonicalQuantities(identify(manifest, options));
   const violations = validatePod(pod).map(violationText);
   const fault = referenceFault(pod, options.forbidApiReferences);
@@ -67,7 +67,7 @@ function identify(written: Pod, options: StaticPodOptions): Pod {
     annotations,
   };
   const spec = { ...(pod.spec ?? { containers: [] }), nodeName };
-  // A node in trouble must not evict what keeps it running.
+  // A NotReady node must not evict its own control plane.
   if (isFile)
     spec.tolerations = withToleration(spec.tolerations ?? [], { operator: 'Exists', effect: 'NoExecute' });
   return { ...pod, metadata, spec, status: { ...pod.status, phase: 'Pending' } };

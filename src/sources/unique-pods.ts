@@ -1,18 +1,18 @@
-// Of pods that claim one name or one UID, the first counts, so that every look at the same manifests agrees. Pure.
+// Drops pods with the name or UID of an earlier one, so that every scan of the same manifests agrees. Pure.
 // Upstream: pkg/kubelet/config (filterInvalidPods).
 import type { Pod } from '../api/k8s/types.ts';
 import { podRef, podUid } from '../api/pod/pod-ref.ts';
 
 interface UniquePods {
   readonly pods: readonly Pod[];
-  /** By origin: why a pod of it does not count. */
-  readonly refused: ReadonlyMap<string, readonly string[]>;
+  /** By origin: why its pods were dropped. */
+  readonly rejected: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Takes the pods of each origin (a file, a URL) in order. */
+/** Visits the pods of each origin (a file or URL) in order. */
 export function uniquePods(origins: Iterable<readonly [string, readonly Pod[]]>): UniquePods {
   const pods: Pod[] = [];
-  const refused = new Map<string, string[]>();
+  const rejected = new Map<string, string[]>();
   const owners = new Map<string, string>();
   for (const [origin, given] of origins)
     for (const pod of given) {
@@ -24,7 +24,10 @@ export function uniquePods(origins: Iterable<readonly [string, readonly Pod[]]>)
         continue;
       }
       const where = owner === origin ? 'above' : `in ${owner}`;
-      refused.set(origin, [...(refused.get(origin) ?? []), `pod ${podRef(pod)} is already defined ${where}`]);
+      rejected.set(origin, [
+        ...(rejected.get(origin) ?? []),
+        `pod ${podRef(pod)} is already defined ${where}`,
+      ]);
     }
-  return { pods, refused };
+  return { pods, rejected };
 }

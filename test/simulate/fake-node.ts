@@ -24,7 +24,7 @@ import type { KubeletConfiguration } from '../../src/config/table/kubelet-config
 import { kubeletFlags } from '../../src/config/table/kubelet-flags.ts';
 import type { MachineFacts } from '../../src/edge/machine/machine.ts';
 import type { NodeHost } from '../../src/node/gather-node-facts.ts';
-import { makeParts } from '../../src/sources/make-pods.ts';
+import { buildParts } from '../../src/sources/build-pods.ts';
 import type { CertificateOptions } from '../api-server/certificate-controllers.ts';
 import { ApiServerDouble, nodeUser } from '../api-server/double.ts';
 import { memoryClient } from '../api-server/memory-client.ts';
@@ -309,7 +309,7 @@ export class FakeNode {
         systemProcesses: () => undefined,
         kernelLog: async () => ({ close: () => undefined }),
         manifests: this.#manifestFiles(),
-        decode: async (work) => [...makeParts(work, staticPodUid)],
+        decode: async (work) => [...buildParts(work, staticPodUid)],
         stateFiles: this.#stateFiles(),
         probes: this.probes,
         probeResultFile: () => ({

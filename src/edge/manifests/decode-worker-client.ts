@@ -1,17 +1,17 @@
-// Work that would hold the event loop is done in a worker thread instead, within a time and within memory of its own.
-// Invariants: one worker at most, and none where there is no work; whatever becomes of the worker, each call settles;
-// the answer arrives in parts, each in a turn of the loop of its own, so that taking it over does not hold the loop.
-// Serves no upstream package: Go has threads under every routine.
+// Runs work that would block the event loop in a worker thread, with a deadline and a memory limit.
+// Invariants: at most one worker, and none without work; every call settles, even if the worker crashes; the result arrives
+// in parts, each in its own turn of the event loop, so that receiving it does not block the loop.
+// Upstream has no counterpart: goroutines run on several threads.
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../base/clock.ts';
 import { describeError, KubeletError } from '../../base/errors.ts';
-import type { WorkerAnswer } from './decode-worker-serve.ts';
+import type { WorkerResponse } from './decode-worker-serve.ts';
 
 export interface DecodeWorkerOptions {
   /** The entry point of the worker, which calls serveWork. */
   readonly script: URL;
   readonly clock: Clock;
-  /** How long one piece of work may take. */
+  /** Deadline of one call. */
   readonly deadlineMs: number;
   readonly memoryMb: number;
 }
@@ -19,7 +19,7 @@ export interface DecodeWorkerOptions {
 export class DecodeWorker {
   readonly #options: DecodeWorkerOptions;
   #worker: Worker | undefined;
-  /** The end of the queue: work is done one by one, in the order in which it came. */
+  /** The last call of the queue: calls run one at a time, in order. */
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -28,8 +28,8 @@ export class DecodeWorker {
   }
 
   /**
-   * Rejects as `timeout` or `invalid` when the work takes too much time or memory, as `internal` when the worker breaks
-   * down, and with the signal's reason. What the work and its parts are is between the caller and the entry point.
+   * Rejects as `timeout` or `invalid` if the work takes too much time or memory, as `internal` if the worker crashes, and with
+   * the signal's reason on abort. The types of the work and its parts are up to the caller and the entry point.
    */
   call<Part>(work: unknown, signal: AbortSignal): Promise<readonly Part[]> {
     this.#waiting += 1;
@@ -56,9 +56,9 @@ export class DecodeWorker {
     const worker = this.#start();
     const listening = new AbortController();
     try {
-      return await this.#ask<Part>(worker, work, AbortSignal.any([signal, listening.signal]), signal);
+      return await this.#send<Part>(worker, work, AbortSignal.any([signal, listening.signal]), signal);
     } catch (err) {
-      // In the middle of something: of no use for the next one.
+      // It may still be busy with this call: the next one gets a new worker.
       await this.#end();
       throw err;
     } finally {
@@ -74,7 +74,7 @@ export class DecodeWorker {
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: this.#options.memoryMb },
     });
-    // An error between two pieces of work is nobody's, but without a listener it would be the whole process's.
+    // An error between two calls concerns no caller, but without a listener it would be an uncaught exception.
     worker.on('error', () => undefined);
     this.#worker = worker;
     return worker;
@@ -86,7 +86,7 @@ export class DecodeWorker {
     await worker?.terminate();
   }
 
-  #ask<Part>(
+  #send<Part>(
     worker: Worker,
     work: unknown,
     over: AbortSignal,
@@ -104,17 +104,19 @@ export class DecodeWorker {
           ),
         ),
       );
-      const onMessage = (answer: WorkerAnswer): void => {
-        if (answer.is === 'end') {
+      const onMessage = (response: WorkerResponse): void => {
+        if (response.is === 'end') {
           resolve(parts);
-        } else if (answer.is === 'failure') {
-          reject(new KubeletError('internal', 'ManifestUnreadable', `could not be read: ${answer.message}`));
+        } else if (response.is === 'failure') {
+          reject(
+            new KubeletError('internal', 'ManifestUnreadable', `could not be read: ${response.message}`),
+          );
         } else {
-          parts.push(answer.part as Part);
+          parts.push(response.part as Part);
           worker.postMessage({ is: 'next' }, []);
         }
       };
-      const onError = (err: unknown): void => reject(breakdown(err, memoryMb));
+      const onError = (err: unknown): void => reject(crashError(err, memoryMb));
       const onExit = (): void =>
         reject(
           new KubeletError(
@@ -126,7 +128,7 @@ export class DecodeWorker {
       const onOver = (): void => {
         timer.cancel();
         worker.off('message', onMessage).off('exit', onExit).off('error', onError);
-        // Of no effect when the end came from inside.
+        // Without effect if the call has settled already.
         reject(signal.reason as Error);
       };
       worker.on('message', onMessage).on('error', onError).on('exit', onExit);
@@ -136,7 +138,7 @@ export class DecodeWorker {
   }
 }
 
-function breakdown(err: unknown, memoryMb: number): KubeletError {
+function crashError(err: unknown, memoryMb: number): KubeletError {
   if (err instanceof Error && 'code' in err && err.code === 'ERR_WORKER_OUT_OF_MEMORY')
     return new KubeletError(
       'invalid',

@@ -1,12 +1,12 @@
-// The worker's side of DecodeWorker: takes pieces of work and answers each in parts, the next one only when the last
-// has been taken over. Invariant: every piece of work is answered by an end or by a failure.
+// The worker's side of DecodeWorker: receives work and returns the result in parts, each when the client requests it.
+// Invariant: every piece of work ends with `end` or `failure`.
 import type { MessagePort } from 'node:worker_threads';
 import { describeError } from '../../base/errors.ts';
 
-/** One word instead of another type per direction: `next` asks for the next part. */
+/** `next` requests the next part. */
 type WorkerRequest = { readonly is: 'work'; readonly work: unknown } | { readonly is: 'next' };
 
-export type WorkerAnswer =
+export type WorkerResponse =
   | { readonly is: 'part'; readonly part: unknown }
   | { readonly is: 'end' }
   | { readonly is: 'failure'; readonly message: string };
@@ -16,7 +16,7 @@ export function serveWork(
   run: (work: unknown) => Iterator<unknown>,
 ): void {
   let parts: Iterator<unknown> | undefined;
-  const answer = (request: WorkerRequest): WorkerAnswer => {
+  const respond = (request: WorkerRequest): WorkerResponse => {
     try {
       if (request.is === 'work') parts = run(request.work);
       const next = parts?.next();
@@ -25,5 +25,5 @@ export function serveWork(
       return { is: 'failure', message: describeError(err) };
     }
   };
-  port.on('message', (request: WorkerRequest) => port.postMessage(answer(request)));
+  port.on('message', (request: WorkerRequest) => port.postMessage(respond(request)));
 }

@@ -1,6 +1,6 @@
-// Lists and reads manifest files. Never blocks: what is not a regular file is recognised after a non-blocking open.
-// Invariant: a stamp differs whenever content, owner or mode of the file behind the path may have changed.
-// Upstream: pkg/kubelet/config/file.go, its use of os and path/filepath.
+// Lists and reads manifest files. Never blocks: a file that is not regular is detected after a non-blocking open.
+// Invariant: the stamp changes whenever content, owner or mode of the file may have changed.
+// Upstream: pkg/kubelet/config/file.go.
 import { type BigIntStats, closeSync, constants, fstatSync } from 'node:fs';
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface HostManifestContent {
   readonly changedAtMs: number;
 }
 
-/** What is at the path: a directory's visible entries in lexical order, or the one file. */
+/** The visible entries of a directory in lexical order, or the single file. */
 export async function listManifests(path: string): Promise<HostManifestListing> {
   const stats = await statOrMissing(path);
   if (stats === undefined) return { kind: 'missing' };
@@ -38,7 +38,7 @@ export async function listManifests(path: string): Promise<HostManifestListing> 
 }
 
 export async function readManifestFile(path: string, limitBytes: number): Promise<HostManifestContent> {
-  // Non-blocking, or opening a pipe that nobody writes to would never return.
+  // Non-blocking, or opening a pipe without a writer would never return.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
   const fd = await openFile(path, flags).catch((err: unknown) => fail(err, path));
   try {
@@ -64,13 +64,13 @@ async function inspect(path: string): Promise<HostManifestEntry | undefined> {
   }
 }
 
-/** A link whose target is missing is still an entry; a file that was removed since the listing is none. */
+/** A dangling link is an entry; a file that was removed since the list is not. */
 async function danglingOrGone(path: string): Promise<HostManifestEntry | undefined> {
-  const there = await lstat(path).then(
+  const exists = await lstat(path).then(
     () => true,
     () => false,
   );
-  return there ? { path, kind: 'missing', stamp: '' } : undefined;
+  return exists ? { path, kind: 'missing', stamp: '' } : undefined;
 }
 
 async function statOrMissing(path: string): Promise<BigIntStats | undefined> {
@@ -89,14 +89,14 @@ function undefinedIfMissing(err: unknown, path: string): undefined {
 
 async function readAtMost(fd: number, limitBytes: number, sizeHint: number): Promise<Uint8Array> {
   if (sizeHint > limitBytes) throw tooLarge(limitBytes);
-  // One byte more than expected: a read that fills the buffer means that the file has grown meanwhile.
+  // One byte more than expected: a read that fills the buffer means that the file has grown.
   let buffer = Buffer.allocUnsafe(sizeHint + 1);
   let length = 0;
   for (;;) {
     const { bytesRead } = await readInto(fd, buffer, length, buffer.length - length, length);
     length += bytesRead;
     if (length > limitBytes) throw tooLarge(limitBytes);
-    // Of a regular file, a read gives less than was asked for only at its end.
+    // A short read of a regular file means its end.
     if (length < buffer.length) return buffer.subarray(0, length);
     buffer = Buffer.concat([buffer, Buffer.allocUnsafe(buffer.length)]);
   }
@@ -126,11 +126,11 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
   ENXIO: 'invalid',
 };
 
-const words: Readonly<Record<string, string>> = {
+const messages: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  ELOOP: 'its links lead in a circle',
+  ELOOP: 'too many levels of symbolic links',
   // A socket, which cannot be opened.
   ENXIO: 'it is not a regular file',
 };
@@ -138,7 +138,7 @@ const words: Readonly<Record<string, string>> = {
 function fail(err: unknown, path: string): never {
   if (err instanceof KubeletError) throw err;
   const code = codeOf(err) ?? '';
-  throw new KubeletError(kinds[code] ?? 'unavailable', 'ManifestUnreadable', words[code] ?? String(err), {
+  throw new KubeletError(kinds[code] ?? 'unavailable', 'ManifestUnreadable', messages[code] ?? String(err), {
     cause: err,
     details: { path },
   });

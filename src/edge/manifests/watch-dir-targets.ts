@@ -1,6 +1,6 @@
-// Finds which directories have to be watched so that no change of a path goes unnoticed: its own, every directory with
-// a link on the way to it, and the nearest one that exists when it does not.
-// Invariant: no name of a target is looked at through a link, so that each watch is on the directory that really holds it.
+// Finds the directories to watch so that no change of a path is missed: its own, every directory with a link on the way to it,
+// and, if the path does not exist, the nearest existing one.
+// Invariant: targets are resolved without following links, so that each watch is on the directory that holds the name.
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, readlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -8,11 +8,11 @@ import { basename, dirname, join, resolve } from 'node:path';
 export interface WatchTarget {
   /** A real directory. */
   readonly directory: string;
-  /** Tells a directory from another that took its place, even when that one was given the same inode. */
+  /** Distinguishes a directory from its replacement, even if that reuses the inode. */
   readonly identity: string;
-  /** Names in it that matter; undefined for all. */
+  /** The relevant names in it; undefined: all. */
   readonly names: ReadonlySet<string> | undefined;
-  /** Whether it holds the path's own files: it is the path, or the directory of a single file. */
+  /** Whether it is the path itself, or the directory of the path if that is a file. */
   readonly isHome: boolean;
 }
 
@@ -40,7 +40,7 @@ export async function findWatchTargets(path: string): Promise<WatchTarget[]> {
   return targets;
 }
 
-/** Walks the path link by link and notes each place where a change would lead elsewhere. Undefined when it leads nowhere. */
+/** Resolves the path link by link and notes every name whose change would affect it. Undefined if it does not exist. */
 async function follow(
   path: string,
   note: (directory: string, name: string) => void,
@@ -101,7 +101,7 @@ async function identityOf(directory: string): Promise<string | undefined> {
   return await lstat(directory, { bigint: true }).then(directoryIdentity, () => undefined);
 }
 
-/** Tells a directory from others; undefined for what is none. */
+/** Identifies a directory; undefined for anything else. */
 export function directoryIdentity(stats: BigIntStats): string | undefined {
   return stats.isDirectory() ? `${stats.dev}:${stats.ino}:${stats.birthtimeNs}` : undefined;
 }

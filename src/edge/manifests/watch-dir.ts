@@ -1,7 +1,7 @@
-// Tells soon after a directory, a file, or what their links lead to may have changed. Events carry nothing: whoever is
-// told looks again. Upstream: fsnotify in pkg/kubelet/config/file_linux.go.
-// Invariants: a change after the watch is in place is told; whenever the watched directories change (replaced, linked
-// elsewhere, created), it is told once more after the new watch is in place; nothing is told after close().
+// Reports that a directory, a file or a target of their links may have changed. Events carry no data: the listener reads again.
+// Upstream: fsnotify in pkg/kubelet/config/file_linux.go.
+// Invariants: every change after the watch is in place is reported; whenever the watched directories change (replaced,
+// relinked, created), a change is reported once the new watch is in place; nothing is reported after close().
 import { type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Clock, Timer } from '../../base/clock.ts';
@@ -13,25 +13,25 @@ interface WatchPathOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly onChange: () => void;
-  /** The path cannot be watched for now; it is tried again. */
+  /** The path cannot be watched; will be retried. */
   readonly onError: (err: unknown) => void;
-  /** Collects which files of the path are removed. */
+  /** Collects the removed files of the path. */
   readonly removed?: Pick<RemovedNames, 'collect'>;
 }
 
-/** A file that is moved in is complete; the wait only gathers the events of one action. */
+/** A file that is moved in is complete; the delay only coalesces the events of one action. */
 const renameQuietMs = 2;
-/** A file that is written in place comes in pieces. */
+/** A file that is written in place arrives in pieces. */
 const changeQuietMs = 15;
-/** A directory that never rests is still told about this often. */
+/** Longest delay of a report for a directory that changes continuously. */
 const longestQuietMs = 100;
-/** Some replacements, like a mount on the directory, come without an event. */
+/** Some replacements, such as a mount on the directory, cause no event. */
 const recheckMs = 10_000;
 const retryMs = 1000;
 const confirmMs = 10;
-/** Where links lead is looked up when a burst of changes is over; whoever is told looks through the links himself. */
+/** Links are followed again after a burst of changes; the listener itself reads through the links meanwhile. */
 const relinkMs = 200;
-/** Each is a watch of the kernel, of which a user has a few thousand. */
+/** Each uses an inotify watch, of which a user has a few thousand. */
 const maxWatches = 256;
 
 export function watchPath(options: WatchPathOptions): { close(): void } {
@@ -53,7 +53,7 @@ class PathWatcher {
   #closed = false;
   #refreshing = false;
   #refreshAgain = false;
-  /** A watched directory has gone; what takes its place is not watched yet. */
+  /** A watched directory was removed; its replacement is not watched yet. */
   #lost = false;
   #recheck: Timer | undefined;
   #relink: Timer | undefined;
@@ -71,7 +71,7 @@ class PathWatcher {
     for (const directory of this.#open.keys()) this.#unwatch(directory);
   }
 
-  /** Watches what has to be watched now. At most one at a time; asked for meanwhile, it runs once more. */
+  /** Updates the watches. One update at a time; a call during an update runs it once more. */
   refresh(): void {
     this.#relink?.cancel();
     this.#relink = undefined;
@@ -90,7 +90,7 @@ class PathWatcher {
       const targets = await findWatchTargets(this.#options.path);
       const failures: unknown[] = [];
       if (!this.#closed && this.#adopt(targets.slice(0, maxWatches), failures)) {
-        // What changed since the targets were found was not watched yet: tell, and look for targets once more.
+        // Changes since the targets were found were not watched yet: report, and search for targets once more.
         nextMs = confirmMs;
         this.#options.onChange();
       }
@@ -116,8 +116,8 @@ class PathWatcher {
   }
 
   /**
-   * Returns whether anything is watched that was not before, which also holds when other targets could not be watched: a
-   * directory that goes between the search and its watch leaves no event behind.
+   * Returns whether anything is watched that was not before, even if other targets could not be watched: a directory that is
+   * removed between the search and its watch causes no event.
    */
   #adopt(targets: readonly WatchTarget[], failures: unknown[]): boolean {
     const wanted = new Map(targets.map((target) => [target.directory, target]));
@@ -178,11 +178,11 @@ class PathWatcher {
   #onEvent(directory: string, event: string, name: string): void {
     const open = this.#open.get(directory);
     if (this.#closed || open === undefined) return;
-    // An event of the directory itself carries its own name, or none.
+    // An event of the directory itself has its name, or none.
     const itself = name === '' || name === basename(directory);
     if (open.names !== undefined && !open.names.has(name) && !itself) return;
     if (itself && event === 'rename') {
-      // It was moved or removed; another may take its place under the same inode, where this watch is deaf.
+      // Moved or removed. A new directory may reuse the inode, but this watch does not see its events.
       this.#unwatch(directory);
       this.#lost = true;
     }
@@ -193,14 +193,14 @@ class PathWatcher {
     const waitMs = event === 'rename' ? renameQuietMs : changeQuietMs;
     const leftMs = Math.max(0, Math.min(waitMs, sinceMs + longestQuietMs - nowMs));
     this.#quiet?.timer.cancel();
-    this.#quiet = { timer: clock.setTimer(leftMs, () => this.#tell()), sinceMs, relinked };
+    this.#quiet = { timer: clock.setTimer(leftMs, () => this.#report()), sinceMs, relinked };
   }
 
-  #tell(): void {
+  #report(): void {
     const relinked = this.#quiet?.relinked === true;
     this.#quiet = undefined;
     this.#options.onChange();
-    // Only names that came or went can lead elsewhere. A watch that was lost is put back at once.
+    // Only added or removed names can change the targets of links. A lost watch is replaced at once.
     if (!relinked) return;
     if (this.#lost) this.refresh();
     else this.#relink ??= this.#options.clock.setTimer(relinkMs, () => this.refresh());
@@ -216,6 +216,6 @@ function tooMany(count: number): KubeletError {
   return new KubeletError(
     'unavailable',
     'TooManyWatches',
-    `its links lead to ${count} directories, of which only ${maxWatches} are watched`,
+    `its links lead to ${count} directories, only ${maxWatches} of them are watched`,
   );
 }

@@ -1,4 +1,4 @@
-// Watches manifests: wakes the file source, and remembers for it which files were removed.
+// Watches manifests for the file source and collects the removed files.
 import type { Clock } from '../../base/clock.ts';
 import { RemovedNames } from '../files/removed-names.ts';
 import { watchPath } from './watch-dir.ts';

@@ -1,6 +1,5 @@
-// Rewrites every quantity of a pod in the one form in which the API shows it, so that equal amounts are equal texts;
-// amounts of resources are rounded up to thousandths.
-// Pure. Runs after a static pod's UID is made, which depends on the amounts as they were written.
+// Rewrites every quantity of a pod in the canonical form of the API, so that equal amounts are equal strings; amounts of
+// resources are rounded up to milli. Pure. Runs after the UID of a static pod is computed, which depends on the original text.
 // Upstream: apimachinery/pkg/api/resource, whenever a quantity is encoded; pkg/apis/core/v1 (SetDefaults_ResourceList).
 import type { Pod, ResourceList } from '../../api/k8s/types.ts';
 import { Quantity } from '../../api/quantity/quantity.ts';
@@ -26,7 +25,7 @@ function rewrite(value: unknown, type: FieldType): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Quantities by name are amounts of resources; single ones (a volume's size, a divisor) are not rounded. */
+/** Quantities in maps are amounts of resources; single ones (the size of a volume, a divisor) are not rounded. */
 function roundUpToMilli(list: ResourceList): ResourceList {
   return Object.fromEntries(
     Object.entries(list).map(([name, text]) => [name, Quantity.parse(text).roundUp(milli).toString()]),

@@ -1,6 +1,6 @@
-// The bytes of a manifest → the pods it asks for, as written: nothing defaulted, nothing validated yet.
-// Invariants: never throws; what cannot be used is a fault in one sentence; one bad document does not spoil the others
-// unless the text itself cannot be parsed. Upstream: pkg/kubelet/config (tryDecodeSinglePod, tryDecodePodList).
+// Decodes a manifest into its pods, without defaulting and validation.
+// Invariants: never throws; every unusable document is a fault of one sentence; a bad document does not affect the others,
+// unless the text cannot be parsed. Upstream: pkg/kubelet/config (tryDecodeSinglePod, tryDecodePodList).
 import type { Pod } from '../../api/k8s/types.ts';
 import { describeError } from '../../base/errors.ts';
 import { decodeTyped } from './decode-typed.ts';
@@ -12,20 +12,20 @@ export const maxManifestBytes = 10 * 2 ** 20;
 
 export interface ManifestFault {
   readonly reason: string;
-  /** `namespace/name` as the manifest has it, when it is a pod that can be named. Otherwise it could be any pod. */
+  /** `namespace/name` in the manifest, if it can be determined. Otherwise the fault may concern any pod. */
   readonly pod?: string;
-  /** The document was understood and is not a pod, so it cannot be one that ran before. */
+  /** The document is valid but not a pod, so it cannot concern a running pod. */
   readonly notAPod?: true;
 }
 
 export interface DecodedManifest {
   readonly pods: readonly Pod[];
   readonly faults: readonly ManifestFault[];
-  /** Fields that the API does not have, each with its line. They are ignored, as the API server ignores them. */
+  /** Unknown fields with their line. They are ignored, as in the API server. */
   readonly unknownFields: readonly string[];
 }
 
-const problemsShown = 8;
+const maxReported = 8;
 
 export function decodeManifest(bytes: Uint8Array): DecodedManifest {
   let places: Places;
@@ -62,7 +62,7 @@ function readText(bytes: Uint8Array): string {
   return text;
 }
 
-/** The first character that text never has, as binary files do; -1 when there is none. */
+/** The first control character that only binary files contain; -1 without one. */
 function findControl(text: string): number {
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -81,14 +81,14 @@ class ManifestDecoder implements DecodedManifest {
     this.#places = places;
   }
 
-  // differs from upstream: a file may hold several documents, and lists, not one pod only.
+  // differs from upstream: a file may contain several documents and lists, not just one pod.
   document(node: ManifestNode): void {
     if (node.kind !== 'map') {
       this.#fault(node, 'the document is not an object, so it has neither apiVersion nor kind');
       return;
     }
-    const apiVersion = wordOf(node, 'apiVersion');
-    const kind = wordOf(node, 'kind');
+    const apiVersion = stringField(node, 'apiVersion');
+    const kind = stringField(node, 'kind');
     if (kind === undefined || apiVersion === undefined) {
       this.#fault(node, `${kind === undefined ? 'kind' : 'apiVersion'} is missing`, podName(node));
       return;
@@ -112,9 +112,9 @@ class ManifestDecoder implements DecodedManifest {
       return;
     }
     for (const [index, item] of items.items.entries()) {
-      const itemKind = item.kind === 'map' ? wordOf(item, 'kind') : undefined;
-      const apiVersion = item.kind === 'map' ? wordOf(item, 'apiVersion') : undefined;
-      // In a PodList the items need not say what they are; in a List nothing else could.
+      const itemKind = item.kind === 'map' ? stringField(item, 'kind') : undefined;
+      const apiVersion = item.kind === 'map' ? stringField(item, 'apiVersion') : undefined;
+      // Items of a PodList may omit their kind; items of a List may not.
       const isPod = kind === 'PodList' ? (itemKind ?? 'Pod') : itemKind;
       if (item.kind !== 'map') this.#fault(item, `items[${index}]: must be a map`);
       else if (isPod !== 'Pod' || (apiVersion ?? (kind === 'PodList' ? 'v1' : undefined)) !== 'v1')
@@ -131,7 +131,7 @@ class ManifestDecoder implements DecodedManifest {
     const pod = podName(node);
     this.unknownFields.push(...typed.unknownFields);
     if (typed.problems.length > 0) {
-      const shown = typed.problems.slice(0, problemsShown);
+      const shown = typed.problems.slice(0, maxReported);
       const more = typed.problems.length - shown.length;
       const reason = more > 0 ? [...shown, `and ${more} more`] : shown;
       this.faults.push({ reason: reason.join('; '), ...(pod === undefined ? {} : { pod }) });
@@ -152,7 +152,7 @@ class ManifestDecoder implements DecodedManifest {
   }
 }
 
-function wordOf(node: ManifestNode & { kind: 'map' }, key: string): string | undefined {
+function stringField(node: ManifestNode & { kind: 'map' }, key: string): string | undefined {
   const value = node.entries.get(key);
   return value?.kind === 'scalar' && typeof value.value === 'string' && value.value !== ''
     ? value.value
@@ -162,6 +162,6 @@ function wordOf(node: ManifestNode & { kind: 'map' }, key: string): string | und
 function podName(node: ManifestNode & { kind: 'map' }): string | undefined {
   const metadata = node.entries.get('metadata');
   if (metadata?.kind !== 'map') return undefined;
-  const name = wordOf(metadata, 'name');
-  return name === undefined ? undefined : `${wordOf(metadata, 'namespace') ?? 'default'}/${name}`;
+  const name = stringField(metadata, 'name');
+  return name === undefined ? undefined : `${stringField(metadata, 'namespace') ?? 'default'}/${name}`;
 }

@@ -1,6 +1,5 @@
-// A parsed document → an API object whose every field has the type the API gives it.
-// Invariant: a value that does not fit is a problem with its path and line, never a silently changed value; unknown
-// fields are left out and listed. Upstream: the JSON decoder under k8s.io/apimachinery's serializer.
+// Decodes a parsed document into an API object whose fields have the types of the API.
+// Invariant: a mismatch is a problem with path and line, never a silently converted value; unknown fields are omitted and listed. Upstream: the JSON decoder under k8s.io/apimachinery's serializer.
 import { Quantity } from '../../api/quantity/quantity.ts';
 import { describeError } from '../../base/errors.ts';
 import { isObject } from '../../base/guards.ts';
@@ -64,7 +63,7 @@ class Decoder {
       const at = path === '' ? key : `${path}.${key}`;
       const type = fieldType(name, key);
       if (type === undefined) this.unknownFields.push(`${at} (line ${this.#places.at(value.offset).line})`);
-      // A field that is given as null counts as not given.
+      // A null field counts as absent.
       else if (!isNull(value)) object[key] = this.decode(value, type, at);
     }
     return object;
@@ -83,7 +82,7 @@ class Decoder {
       key,
       isNull(value) ? zeroOf(of) : this.decode(value, of, `${path}[${key}]`),
     ]);
-    // A label may be called __proto__; assignment would lose it.
+    // A label may be named __proto__; an assignment would lose it.
     return Object.fromEntries(entries);
   }
 
@@ -112,7 +111,7 @@ class Decoder {
     const text = String(value).trim();
     try {
       Quantity.parse(text);
-      // As written: how an amount is spelled is part of what a static pod's UID is made from.
+      // Unchanged: the UID of a static pod depends on the spelling.
       return text;
     } catch (err) {
       return this.#problem(node, path, `"${text}" is not a quantity: ${describeError(err)}`);
@@ -144,7 +143,7 @@ function isString(node: ManifestNode): node is ManifestNode & { kind: 'scalar'; 
   return node.kind === 'scalar' && typeof node.value === 'string';
 }
 
-/** What null becomes where something has to be: in a list or as a map's value. */
+/** The zero value that replaces null in lists and maps. */
 function zeroOf(type: FieldType): unknown {
   if (type.is === 'list') return [];
   if (type.is !== 'scalar') return {};

@@ -1,5 +1,5 @@
-// What a plain YAML word means to Go's YAML parser, which Kubernetes manifests have always been read with: YAML 1.1's
-// booleans and octal numbers, but no sexagesimal numbers, and dates stay text.
+// Resolves plain YAML scalars as Go's YAML parser does: booleans and octal numbers of YAML 1.1, but no sexagesimal numbers,
+// and dates stay strings.
 // Upstream: go.yaml.in/yaml/v2 (resolve).
 import type { ScalarValue } from './manifest-node.ts';
 
@@ -22,7 +22,7 @@ const float = /^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$/;
 const minInt64 = -(2n ** 63n);
 const maxUint64 = 2n ** 64n - 1n;
 
-/** The value of an unquoted word without a tag. */
+/** The value of an unquoted scalar without a tag. */
 export function resolvePlain(text: string): ScalarValue {
   const word = words.get(text);
   if (word !== undefined) return word;
@@ -34,13 +34,13 @@ export function resolvePlain(text: string): ScalarValue {
   }
   if (!float.test(digits) || (text.startsWith('.') && text.includes('_'))) return text;
   const value = Number(digits);
-  // What no float can hold stays text.
+  // A number beyond the range of a double stays a string.
   return Number.isFinite(value) ? value : text;
 }
 
 const tagPrefix = 'tag:yaml.org,2002:';
 
-/** The value of a word with a tag in long form; throws a TypeError when it is not of that type. */
+/** The value of a scalar with a tag in long form. Throws a TypeError if it does not have that type. */
 export function resolveTagged(text: string, tag: string): ScalarValue {
   const name = tag.startsWith(tagPrefix) ? tag.slice(tagPrefix.length) : '';
   const value = resolvePlain(text);
@@ -56,7 +56,7 @@ export function resolveTagged(text: string, tag: string): ScalarValue {
     case 'null':
       return must(value === null, value, text, 'null');
     default:
-      // A tag of no consequence here, like an application's own, leaves the text as it is.
+      // Other tags, such as those of applications, keep the string.
       return text;
   }
 }
@@ -73,7 +73,7 @@ function decodeBase64(text: string): string {
   return Buffer.from(compact, 'base64').toString('utf8');
 }
 
-/** A number where it is exact, since nearly all are small. */
+/** A number if it is exact, otherwise the bigint. */
 export function narrow(value: bigint): number | bigint {
   const small = Number(value);
   return Number.isSafeInteger(small) ? small : value;

@@ -1,5 +1,5 @@
-// A parsed manifest before its types are known: what YAML and JSON have in common, with the place of every value.
-// Upstream: the generic value between sigs.k8s.io/yaml and the decoder, which forgets the places.
+// A parsed manifest before typing: the common model of YAML and JSON, with the position of every value.
+// Upstream: the generic value between sigs.k8s.io/yaml and the decoder, without positions.
 
 export type ScalarValue = string | number | bigint | boolean | null;
 
@@ -13,7 +13,7 @@ interface Place {
   readonly column: number;
 }
 
-/** A manifest that cannot be read at all, and where. The message stands alone; the caller adds the file's name. */
+/** A manifest that cannot be parsed, with the position. The caller adds the file's name. */
 export class ManifestSyntaxError extends Error {
   override readonly name = 'ManifestSyntaxError';
 

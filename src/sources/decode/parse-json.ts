@@ -1,13 +1,12 @@
-// JSON text → documents, strict as JSON is, with the place of every value and exact integers. Several values may
-// follow one another in a file.
-// Invariant: every failure is a ManifestSyntaxError that says where; nesting is bounded.
+// Parses JSON strictly, with the position of every value and exact integers. A file may contain several values.
+// Invariant: every failure is a ManifestSyntaxError with a position; nesting is bounded.
 // Upstream: sigs.k8s.io/json.
 import { narrow } from './go-scalar.ts';
 import { type ManifestNode, ManifestSyntaxError, type Places, type ScalarValue } from './manifest-node.ts';
 
 const deepest = 500;
 
-/** Whether the text is to be read as JSON: it begins with a brace, as upstream decides it. */
+/** Whether to parse the text as JSON: as upstream, if it begins with a brace. */
 export function looksLikeJson(text: string): boolean {
   return /^\s*\{/.test(text);
 }
@@ -52,7 +51,7 @@ class Parser {
       const offset = this.#at;
       if (this.#text[offset] !== '"') throw this.#error('expected a key in double quotes');
       const key = this.#string();
-      // differs from upstream: the second of two equal keys would win silently there.
+      // differs from upstream: duplicate keys are an error; the last one wins silently there.
       if (entries.has(key)) throw this.#error(`key "${key}" appears twice in one map`, offset);
       if (!this.#takes(':')) throw this.#error('expected ":" after a key');
       entries.set(key, this.#value(depth + 1));
@@ -75,7 +74,7 @@ class Parser {
     const offset = this.#at;
     let end = offset + 1;
     while (end < this.#text.length && this.#text[end] !== '"') end += this.#text[end] === '\\' ? 2 : 1;
-    if (end >= this.#text.length) throw this.#error('a string has no end', offset);
+    if (end >= this.#text.length) throw this.#error('unterminated string', offset);
     this.#at = end + 1;
     try {
       return JSON.parse(this.#text.slice(offset, this.#at)) as string;
@@ -91,7 +90,7 @@ class Parser {
     if (word === 'false') return false;
     if (word === 'null') return null;
     if (word === undefined)
-      throw this.#error(offset >= this.#text.length ? 'ends too early' : 'expected a value');
+      throw this.#error(offset >= this.#text.length ? 'unexpected end' : 'expected a value');
     if (/^-?(0|[1-9]\d*)$/.test(word)) return narrow(BigInt(word));
     if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(word)) return Number(word);
     throw this.#error(`"${word}" is not a value`, offset);

@@ -1,5 +1,5 @@
-// YAML text → documents, with Go's meaning of words, merge keys, and aliases that cannot blow up.
-// Invariant: what is returned is a tree of bounded size; every failure is a ManifestSyntaxError that says where.
+// Parses YAML with the scalars of Go's parser, merge keys, and bounded expansion of aliases.
+// Invariant: the result is a tree of bounded size; every failure is a ManifestSyntaxError with a position.
 // Upstream: sigs.k8s.io/yaml on go.yaml.in/yaml/v2.
 import {
   Composer,
@@ -15,10 +15,10 @@ import {
 import { resolvePlain, resolveTagged } from './go-scalar.ts';
 import { type ManifestNode, ManifestSyntaxError, type Places, type ScalarValue } from './manifest-node.ts';
 
-/** Deeper than any manifest, shallower than the stack. */
+/** Deeper than any manifest, and within the stack. */
 const deepest = 500;
 
-/** The documents of a stream; empty ones (only comments, or nothing between two separators) are left out. */
+/** The documents of a stream without empty ones (only comments, or nothing between two separators). */
 export function parseYaml(text: string, places: Places): ManifestNode[] {
   const nodes: ManifestNode[] = [];
   for (const document of compose(text)) {
@@ -31,10 +31,10 @@ export function parseYaml(text: string, places: Places): ManifestNode[] {
   return nodes;
 }
 
-/** One document at a time: what the library keeps of one takes a hundred times the text's size. */
+/** One document at a time: the library needs a hundred times the size of the text. */
 function* compose(text: string): Generator<Document> {
   const composer = new Composer({
-    // Words are resolved and keys compared by the reader below: the library's check of keys is quadratic.
+    // The reader below resolves scalars and compares keys: the library's check for duplicate keys is quadratic.
     schema: 'failsafe',
     version: '1.1',
     merge: false,
@@ -50,7 +50,7 @@ function* compose(text: string): Generator<Document> {
   }
 }
 
-/** Input that nests without end exhausts the library's stack, which it reports in the engine's words. */
+/** Deeply nested input exhausts the library's stack; it then reports the error of the engine. */
 function problemOf(err: unknown): string {
   const message = err instanceof Error ? err.message : String(err);
   return message.includes('call stack') ? 'nested too deeply' : (message.split('\n', 1)[0] ?? message);
@@ -59,7 +59,7 @@ function problemOf(err: unknown): string {
 class Reader {
   readonly #places: Places;
   readonly #anchors = new Map<string, Node>();
-  /** What each alias stood for where it was written: anchors can be defined again further down. */
+  /** The target of each alias at its position: anchors can be redefined further down. */
   readonly #targets = new Map<Node, Node>();
   readonly #open = new Set<Node>();
   #aliasDepth = 0;
@@ -114,7 +114,7 @@ class Reader {
         continue;
       }
       const key = this.#key(pair.key, depth);
-      // differs from upstream: the second of two equal keys would win silently there.
+      // differs from upstream: duplicate keys are an error; the last one wins silently there.
       if (entries.has(key)) throw this.#error(`key "${key}" appears twice in one map`, pair.key);
       entries.set(key, this.read(pair.value, depth + 1));
     }
@@ -123,7 +123,7 @@ class Reader {
 
   #merge(value: unknown, merged: Map<string, ManifestNode>, depth: number): void {
     const node = this.read(value, depth + 1);
-    // The first of several maps wins, and the map's own keys win over all of them.
+    // The first of several maps wins, and the map's own keys override all of them.
     const maps = node.kind === 'list' ? node.items : [node];
     for (const map of maps) {
       if (map.kind !== 'map') throw this.#error('a merge key (<<) needs a map or a list of maps', value);
@@ -133,7 +133,8 @@ class Reader {
 
   #key(node: unknown, depth: number): string {
     const key = this.read(node, depth + 1);
-    if (key.kind !== 'scalar' || key.value === null) throw this.#error('a key of a map must be a word', node);
+    if (key.kind !== 'scalar' || key.value === null)
+      throw this.#error('a key of a map must be a scalar', node);
     return String(key.value);
   }
 
@@ -151,7 +152,7 @@ class Reader {
     return node;
   }
 
-  /** Refuses a small text that aliases blow up to a huge tree, by the same numbers as Go's parser. */
+  /** Rejects a small text whose aliases expand to a huge tree, with the limits of Go's parser. */
   #count(node: unknown): void {
     this.#decoded += 1;
     if (this.#aliasDepth > 0) this.#decodedByAlias += 1;

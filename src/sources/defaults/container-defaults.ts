@@ -1,9 +1,9 @@
-// Defaults of one container, whichever list it stands in. Changes what it is given, which is a copy of the caller's.
-// Upstream: pkg/apis/core/v1 (SetDefaults_Container and what hangs on a container).
+// Defaults of one container of any type. Mutates its argument, which is a copy of the caller's.
+// Upstream: pkg/apis/core/v1 (SetDefaults_Container and the parts of a container).
 import type { Container, HTTPGetAction, Probe } from '../../api/k8s/types.ts';
 import { hasLatestTag } from './image-tag.ts';
 
-/** What ephemeral containers have in common with the others. */
+/** The common part of ephemeral and other containers. */
 type AnyContainer = Omit<Container, 'name'>;
 
 export function defaultContainer(container: AnyContainer): void {
@@ -22,7 +22,7 @@ export function defaultContainer(container: AnyContainer): void {
   defaultHttpGet(container.lifecycle?.preStop?.httpGet);
 }
 
-/** A moving tag is pulled every time; everything else, even what cannot be parsed, only when it is not there. */
+/** Always for the tag latest; otherwise, even for an invalid reference, IfNotPresent. */
 function defaultPullPolicy(image: string): string {
   return hasLatestTag(image) ? 'Always' : 'IfNotPresent';
 }

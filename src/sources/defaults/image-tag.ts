@@ -1,4 +1,4 @@
-// Reads an image reference as far as its default pull policy depends on it.
+// Parses an image reference as far as its default pull policy depends on it.
 // Upstream: pkg/util/parsers on github.com/distribution/reference.
 
 /** Host and port, path, tag, digest. */
@@ -6,12 +6,12 @@ const reference =
   /^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?\/([a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)(?::(\w[\w.-]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$/;
 
 const longestRepository = 255;
-/** Hex digits of the digests that are known; any other algorithm makes a reference invalid. */
+/** Hex digits by digest algorithm; any other algorithm makes a reference invalid. */
 const digestDigits: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-/** Whether the reference means the tag `latest`, by name or by naming neither tag nor digest. False when it is invalid. */
+/** Whether the tag is `latest`, explicitly or by default (neither tag nor digest). False for an invalid reference. */
 export function hasLatestTag(image: string): boolean {
-  // A bare image ID cannot be told from a name.
+  // A plain image ID, which would parse as a name.
   if (/^[a-f0-9]{64}$/.test(image)) return false;
   const [, repository, tag, imageDigest] = reference.exec(withDomain(image)) ?? [];
   if (repository === undefined || repository.length > longestRepository) return false;
@@ -19,7 +19,7 @@ export function hasLatestTag(image: string): boolean {
   return tag === undefined ? imageDigest === undefined : tag === 'latest';
 }
 
-/** `busybox` is short for `docker.io/library/busybox`; a first part that looks like a host is one. */
+/** Expands `busybox` to `docker.io/library/busybox`, unless the first part looks like a host. */
 function withDomain(image: string): string {
   const slash = image.indexOf('/');
   const first = image.slice(0, Math.max(0, slash));

@@ -1,5 +1,5 @@
-// The values that the API server fills in when a pod is created, since none stands between a manifest and this kubelet.
-// Pure: the given pod stays as it is. Invariant: applying the defaults twice gives the same as once.
+// Applies the defaults of the API server, which never sees the manifest of a static pod.
+// Pure: the argument is not mutated. Invariant: defaulting is idempotent.
 // Upstream: pkg/apis/core/v1 (defaults.go, zz_generated.defaults.go and the conversion to and from the internal pod).
 import type { Pod, PodSpec } from '../../api/k8s/types.ts';
 import { defaultContainer } from './container-defaults.ts';
@@ -8,7 +8,7 @@ import { defaultVolume } from './volume-defaults.ts';
 
 const defaultGraceSeconds = 30;
 
-/** Once told containers to run first; the field took over long ago, and the API drops these on sight. */
+/** Annotations of init containers before there was a field; the API drops them. */
 const initContainerAnnotations: ReadonlySet<string> = new Set([
   'pod.beta.kubernetes.io/init-containers',
   'pod.alpha.kubernetes.io/init-containers',
@@ -42,15 +42,15 @@ function defaultSpec(spec: PodSpec): void {
   spec.schedulerName ||= 'default-scheduler';
 }
 
-/** On the host's network a container's port is the host's port. */
+/** With host network the container port is the host port. */
 function hostPortsFromContainerPorts(spec: PodSpec): void {
   for (const container of [...spec.containers, ...(spec.initContainers ?? [])])
     for (const port of container.ports ?? []) if (port.containerPort) port.hostPort ||= port.containerPort;
 }
 
-/** What a pod's way through the API server's own version of it changes besides. */
+/** The other changes of the conversion to the internal version and back. */
 function normalise(pod: Pod, spec: PodSpec): void {
-  // The old field is an alias: it follows the new one, and leads only where that is not given.
+  // The deprecated field is an alias: it follows the new one, and is used only if that is absent.
   const account = spec.serviceAccountName || spec.serviceAccount;
   if (account) {
     spec.serviceAccountName = account;

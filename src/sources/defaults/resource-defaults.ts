@@ -1,6 +1,5 @@
-// Defaults of requests and limits: requests follow limits, and a pod's own follow its containers'. Changes what it is
-// given, which is a copy of the caller's.
-// Invariant: an amount keeps its spelling, since a static pod's UID is made from it; rounding comes later.
+// Defaults of requests and limits: requests from limits, pod-level resources from the containers. Mutates its argument, which
+// is a copy of the caller's. Invariant: amounts keep their spelling, since the UID depends on it; they are rounded later.
 // Upstream: pkg/apis/core/v1 (SetDefaults_Pod), component-helpers/resource.
 import type { Container, PodSpec, ResourceList } from '../../api/k8s/types.ts';
 import { isHugePages } from '../../api/quantity/huge-pages.ts';
@@ -12,7 +11,7 @@ export function requestsFromLimits(container: Pick<Container, 'resources'>): voi
   resources.requests = { ...resources.limits, ...resources.requests };
 }
 
-/** The pod's own requests and limits, where the manifest gives some of them. */
+/** Completes the pod-level requests and limits if the manifest has some of them. */
 export function defaultPodResources(spec: PodSpec): void {
   const resources = spec.resources;
   if (resources === undefined) return;
@@ -24,12 +23,12 @@ export function defaultPodResources(spec: PodSpec): void {
   resources.limits = limits;
   const requests = { ...resources.requests };
   for (const [name, amount] of Object.entries(aggregate(spec, 'requests')))
-    if (isOvercommittable(name)) requests[name] ??= amount;
+    if (isComputeResource(name)) requests[name] ??= amount;
   for (const [name, amount] of Object.entries(limits)) if (isPodLevel(name)) requests[name] ??= amount;
   if (!isEmpty(requests)) resources.requests = requests;
 }
 
-/** The most that all containers need together at any time: sidecars run on, other init containers one by one. */
+/** The maximum that all containers need at any time: sidecars keep running, other init containers run one at a time. */
 export function aggregate(spec: PodSpec, kind: 'requests' | 'limits'): ResourceList {
   const total = new Map<string, Quantity>();
   const sidecars = new Map<string, Quantity>();
@@ -67,10 +66,10 @@ function isEmpty(list: ResourceList | undefined): boolean {
   return list === undefined || Object.keys(list).length === 0;
 }
 
-function isOvercommittable(name: string): boolean {
+function isComputeResource(name: string): boolean {
   return name === 'cpu' || name === 'memory';
 }
 
 function isPodLevel(name: string): boolean {
-  return isOvercommittable(name) || isHugePages(name);
+  return isComputeResource(name) || isHugePages(name);
 }

@@ -1,6 +1,6 @@
-// Defaults of one volume. Changes what it is given, which is a copy of the caller's. The pull policy of an image has
-// none while the gate ImageVolume is off, as it is by default: a static pod's UID would be another one.
-// Upstream: pkg/apis/core/v1 (SetDefaults_Volume and the sources of a volume).
+// Defaults of one volume. Mutates its argument, which is a copy of the caller's. The pull policy of an image volume is not
+// defaulted while the gate ImageVolume is off, its default: the UID of a static pod would change.
+// Upstream: pkg/apis/core/v1 (SetDefaults_Volume and the volume sources).
 import type { DownwardAPIVolumeFile, Volume } from '../../api/k8s/types.ts';
 
 const fileMode = 0o644;

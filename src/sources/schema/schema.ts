@@ -1,5 +1,5 @@
-// Looks up what type a field of a manifest has, so that decoding can name the field that is wrong.
-// Invariant: every type named in a table is in a table. Upstream: the Go structs that a manifest is decoded into.
+// Looks up the type of a manifest's field, so that decoding can name the offending field.
+// Invariant: every type that a table refers to is defined in a table. Upstream: the Go structs that a manifest is decoded into.
 import { containerTypes } from './containers.ts';
 import { metaTypes } from './meta.ts';
 import { podTypes } from './pods.ts';
@@ -31,7 +31,7 @@ export function parseType(text: string): FieldType {
   return scalar === undefined ? { is: 'struct', name: text } : { is: 'scalar', name: scalar };
 }
 
-/** The type of a struct's field; undefined for a field that the API does not have. */
+/** The type of a struct's field; undefined for an unknown field. */
 export function fieldType(struct: string, field: string): FieldType | undefined {
   const fields = schema[struct];
   if (fields === undefined) throw new RangeError(`no such type: ${struct}`);

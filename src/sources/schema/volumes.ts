@@ -1,5 +1,5 @@
 // The JSON fields of volumes and their sources, with their types.
-// Invariant: names and types are those of Kubernetes 1.34; what is not here is an unknown field.
+// Invariant: names and types are those of Kubernetes 1.34; any other field is unknown.
 // Upstream: staging/src/k8s.io/api/core/v1.
 import type { TypeTable } from './type-table.ts';
 

@@ -11,7 +11,7 @@ import { listManifests, readManifestFile } from '../../../src/edge/manifests/rea
 import { watchManifests as watchRealManifests } from '../../../src/edge/manifests/watch-manifests.ts';
 import { loadSyscalls } from '../../../src/edge/syscalls/syscalls.ts';
 import { FileSource } from '../../../src/sources/file-source.ts';
-import { makeManifest } from '../../../src/sources/manifest-pods.ts';
+import { buildManifest } from '../../../src/sources/manifest-pods.ts';
 import { checkLeaks, type LeakCheck } from '../../leaks/leaks.ts';
 
 let root = '';
@@ -35,6 +35,8 @@ interface Watched {
   /** Waits until exactly these pods are published. Returns how long it took. */
   until(...names: readonly string[]): Promise<number>;
   uids(): readonly (string | undefined)[];
+  /** Whether the directory is watched: the watch announces a change once it is in place. */
+  isWatching(): boolean;
 }
 
 async function watchManifests(path: string): Promise<Watched> {
@@ -42,11 +44,20 @@ async function watchManifests(path: string): Promise<Watched> {
   const sets: string[] = [];
   let uids: (string | undefined)[] = [];
   let onPublish: () => void = () => undefined;
+  let isWatching = false;
   const source = new FileSource({
     files: {
       list: listManifests,
       read: readManifestFile,
-      watch: watchRealManifests(realClock),
+      watch: (watchedPath, onChange, onError) =>
+        watchRealManifests(realClock)(
+          watchedPath,
+          () => {
+            isWatching = true;
+            onChange();
+          },
+          onError,
+        ),
     },
     publish: (_source, pods) => {
       names = pods.map((pod) => (pod.metadata?.name ?? '').replace(/-node$/, ''));
@@ -59,7 +70,7 @@ async function watchManifests(path: string): Promise<Watched> {
     path,
     // So long that these tests can pass only by file events.
     fileCheckMs: 3_600_000,
-    makePods: (bytes, origin) => makeManifest(bytes, { ...origin, computeHash: staticPodUid }),
+    buildPods: (bytes, origin) => buildManifest(bytes, { ...origin, computeHash: staticPodUid }),
     staticPods: { nodeName: 'node', forbidApiReferences: true },
   });
   const stopping = new AbortController();
@@ -71,6 +82,7 @@ async function watchManifests(path: string): Promise<Watched> {
   return {
     sets,
     uids: () => uids,
+    isWatching: () => isWatching,
     until: async (...wanted) => {
       const sinceMs = realClock.monotonic();
       let late = false;
@@ -99,7 +111,7 @@ function manifest(name: string): string {
 async function watchWithRemovals(path: string): Promise<Watched> {
   await loadSyscalls();
   const watched = await watchManifests(path);
-  await realClock.sleep(50);
+  await expect.poll(() => watched.isWatching(), { timeout: 5_000, interval: 5 }).toBe(true);
   return watched;
 }
 

@@ -12,13 +12,13 @@ import { KubeletError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log/log.ts';
 import { DecodeWorker, type DecodeWorkerOptions } from '../../../src/edge/manifests/decode-worker-client.ts';
 import { listManifests, readManifestFile } from '../../../src/edge/manifests/read-manifest.ts';
+import { buildPodsBySize } from '../../../src/sources/build-pods.ts';
 import { FileSource } from '../../../src/sources/file-source.ts';
-import { makePodsBySize } from '../../../src/sources/make-pods.ts';
 import {
-  type MadeManifest,
-  type MakePods,
+  type BuildPods,
+  type BuiltManifest,
+  buildManifest,
   type ManifestOrigin,
-  makeManifest,
 } from '../../../src/sources/manifest-pods.ts';
 import { checkLeaks, type LeakCheck, threads } from '../../leaks/leaks.ts';
 
@@ -73,8 +73,8 @@ function decodeWorker(options: Partial<DecodeWorkerOptions> = {}): DecodeWorker 
   });
 }
 
-function makePodsBy(worker: DecodeWorker): MakePods {
-  return makePodsBySize({
+function buildPodsBy(worker: DecodeWorker): BuildPods {
+  return buildPodsBySize({
     computeHash: () => 'unused',
     decodeInWorker: (work, signal) => worker.call(work, signal),
   });
@@ -131,13 +131,13 @@ const never = new AbortController().signal;
 describe('9 MiB of YAML do not block the event loop', { timeout: 120_000 }, () => {
   test('in block style, with all its pods', async () => {
     const bytes = nineMebibytes(`${list}\n`, (i) => blockPod(i, 2000));
-    const makePods = makePodsBy(decodeWorker());
-    let decoded: MadeManifest | undefined;
+    const buildPods = buildPodsBy(decodeWorker());
+    let decoded: BuiltManifest | undefined;
     const late = await bestLatenessMs(async () => {
-      decoded = await makePods(bytes, origin, never);
+      decoded = await buildPods(bytes, origin, never);
     });
     expect(late).toBeLessThan(unnoticedMs);
-    expect(decoded).toEqual(makeManifest(bytes, { ...origin, computeHash: staticPodUid }));
+    expect(decoded).toEqual(buildManifest(bytes, { ...origin, computeHash: staticPodUid }));
     expect(decoded?.pods.length).toBeGreaterThan(100);
   });
 
@@ -145,9 +145,9 @@ describe('9 MiB of YAML do not block the event loop', { timeout: 120_000 }, () =
     ['block', nineMebibytes(`${list}\n`, (i) => blockPod(i, 1))],
     ['flow', nineMebibytes(`${list} [`, flowPod, ']\n')],
   ])('in %s style with very many values, until the deadline', async (_style, bytes) => {
-    const makePods = makePodsBy(decodeWorker({ deadlineMs: 1000 }));
+    const buildPods = buildPodsBy(decodeWorker({ deadlineMs: 1000 }));
     const late = await bestLatenessMs(async () => {
-      await expect(makePods(bytes, origin, never)).rejects.toMatchObject({
+      await expect(buildPods(bytes, origin, never)).rejects.toMatchObject({
         kind: 'timeout',
         message: 'takes too long to read: over 1 s',
       });
@@ -158,14 +158,14 @@ describe('9 MiB of YAML do not block the event loop', { timeout: 120_000 }, () =
 
 describe('a call', () => {
   const bytes = Buffer.from(`${list}\n${Array.from({ length: 200 }, (_, i) => blockPod(i, 5)).join('')}`);
-  const want = makeManifest(bytes, { ...origin, computeHash: staticPodUid });
+  const want = buildManifest(bytes, { ...origin, computeHash: staticPodUid });
 
   test('returns the pods; several calls share one thread', async () => {
-    const makePods = makePodsBy(decodeWorker());
-    const decoded = await Promise.all([1, 2, 3].map(async () => makePods(bytes, origin, never)));
+    const buildPods = buildPodsBy(decodeWorker());
+    const decoded = await Promise.all([1, 2, 3].map(async () => buildPods(bytes, origin, never)));
     expect(want.pods).toHaveLength(200);
     expect(decoded).toEqual([want, want, want]);
-    expect(await makePods(bytes, origin, never)).toEqual(want);
+    expect(await buildPods(bytes, origin, never)).toEqual(want);
   });
 
   test('reuses the thread of the previous call, unless it was idle in between', async () => {
@@ -201,11 +201,11 @@ describe('a call', () => {
   test('that needs too much memory is rejected, and the next one succeeds', async () => {
     const worker = decodeWorker({ memoryMb: 16 });
     const big = nineMebibytes(`${list} [`, flowPod, ']\n').subarray(0, 2 * mebibyte);
-    await expect(makePodsBy(worker)(big, origin, never)).rejects.toMatchObject({
+    await expect(buildPodsBy(worker)(big, origin, never)).rejects.toMatchObject({
       kind: 'invalid',
       message: 'needs too much memory to read: over 16 MiB',
     });
-    expect(await makePodsBy(worker)(bytes.subarray(0), origin, never)).toEqual(want);
+    expect(await buildPodsBy(worker)(bytes.subarray(0), origin, never)).toEqual(want);
   }, 60_000);
 
   test('that is aborted rejects at once, before and during the work', async () => {
@@ -255,7 +255,7 @@ test('a manifest that takes too long is reported, and the others run', async () 
       read: readManifestFile,
       watch: () => ({ close: () => undefined, takeRemoved: async () => [] }),
     },
-    makePods: makePodsBy(decodeWorker({ deadlineMs: 2000 })),
+    buildPods: buildPodsBy(decodeWorker({ deadlineMs: 2000 })),
     publish: (_source, pods) => sets.push(pods.map((pod) => pod.metadata?.name ?? '')),
     clock: realClock,
     log: { ...silentLogger, error: (message, fields) => faults.push([message, fields]) },
@@ -270,7 +270,7 @@ test('a manifest that takes too long is reported, and the others run', async () 
   expect(sets).toEqual([['small-node', 'p1-node']]);
   expect(faults).toEqual([
     [
-      'Could not process manifest file',
+      'Failed to process manifest file',
       { path: join(directory, 'a.yaml'), reason: 'takes too long to read: over 2 s' },
     ],
   ]);

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { staticPodUid } from '../../../src/api/pod/static-pod-hash/compute.ts';
 import { decodeManifest } from '../../../src/sources/decode/decode-manifest.ts';
-import { makeStaticPod } from '../../../src/sources/static-pod.ts';
+import { buildStaticPod } from '../../../src/sources/static-pod.ts';
 
 interface Golden {
   readonly name: string;
@@ -27,7 +27,7 @@ describe('a manifest has the same UID as upstream', () => {
     expect(faults).toEqual([]);
     const hashes: string[] = [];
     for (const manifest of pods)
-      makeStaticPod(manifest, {
+      buildStaticPod(manifest, {
         nodeName,
         source: isFile ? 'file' : 'http',
         origin: source,

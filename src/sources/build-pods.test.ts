@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { inlineBytes, makeParts, makePodsBySize } from './make-pods.ts';
-import { type ManifestOrigin, makeManifest } from './manifest-pods.ts';
+import { buildParts, buildPodsBySize, inlineBytes } from './build-pods.ts';
+import { buildManifest, type ManifestOrigin } from './manifest-pods.ts';
 
 const origin: ManifestOrigin = {
   nodeName: 'n',
@@ -20,12 +20,12 @@ function podList(count: number, valueChars: number): Uint8Array {
   return Buffer.from(JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [...items, bad] }));
 }
 
-describe('makeParts', () => {
-  test('gives in parts of bounded size what makeManifest gives at once, even after the way to another thread', () => {
+describe('buildParts', () => {
+  test('gives in parts of bounded size what buildManifest gives at once, even after the way to another thread', () => {
     const bytes = podList(30, 20_000);
-    const parts = structuredClone([...makeParts({ bytes, origin }, computeHash)]);
+    const parts = structuredClone([...buildParts({ bytes, origin }, computeHash)]);
     expect(parts.map((part) => part.pods.length)).toEqual([0, 6, 6, 6, 6, 6]);
-    const whole = makeManifest(bytes, { ...origin, computeHash });
+    const whole = buildManifest(bytes, { ...origin, computeHash });
     expect(whole.pods).toHaveLength(30);
     expect(whole.faults).toHaveLength(1);
     expect(whole.unknownFields).toHaveLength(1);
@@ -35,35 +35,37 @@ describe('makeParts', () => {
   });
 
   test('a pod that is larger than a part is a part', () => {
-    const parts = [...makeParts({ bytes: podList(3, 200_000), origin }, computeHash)];
+    const parts = [...buildParts({ bytes: podList(3, 200_000), origin }, computeHash)];
     expect(parts.map((part) => part.pods.length)).toEqual([0, 1, 1, 1]);
   });
 });
 
-describe('makePodsBySize', () => {
+describe('buildPodsBySize', () => {
   const never = new AbortController().signal;
 
   test('reads at once what is small', () => {
-    const makePods = makePodsBySize({
+    const buildPods = buildPodsBySize({
       computeHash,
       decodeInWorker: () => Promise.reject(new Error('not to be asked')),
     });
-    expect(makePods(podList(1, 10), origin, never)).toMatchObject({ pods: [{ metadata: { name: 'p0-n' } }] });
+    expect(buildPods(podList(1, 10), origin, never)).toMatchObject({
+      pods: [{ metadata: { name: 'p0-n' } }],
+    });
   });
 
   test('decodes larger manifests in the worker and joins the parts', async () => {
     const asked: unknown[] = [];
     const bytes = podList(10, 20_000);
-    const makePods = makePodsBySize({
+    const buildPods = buildPodsBySize({
       computeHash: () => 'not asked here',
       decodeInWorker: async (work, signal) => {
         asked.push([work.bytes === bytes, work.origin, signal === never]);
-        return [...makeParts(work, computeHash)];
+        return [...buildParts(work, computeHash)];
       },
     });
     expect(bytes.length).toBeGreaterThan(inlineBytes);
-    await expect(makePods(bytes, origin, never)).resolves.toEqual(
-      makeManifest(bytes, { ...origin, computeHash }),
+    await expect(buildPods(bytes, origin, never)).resolves.toEqual(
+      buildManifest(bytes, { ...origin, computeHash }),
     );
     expect(asked).toEqual([[true, origin, true]]);
   });
