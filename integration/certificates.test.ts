@@ -34,7 +34,7 @@ describeOnRig('certificates', () => {
     await cluster.stop();
   });
 
-  beforeEach(() => onTestFailed(() => console.error(cluster.account(kubelet))));
+  beforeEach(() => onTestFailed(() => console.error(cluster.describeState(kubelet))));
   const link = (kind: 'client' | 'server'): string => join(kubelet.certDir, `kubelet-${kind}-current.pem`);
   const requests = (signerName: string): readonly CertificateSigningRequest[] =>
     cluster.double.objects

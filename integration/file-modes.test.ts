@@ -124,7 +124,7 @@ for (const umask of ['000', '077'])
     );
 
     test('have the modes and owners of the table, and there are no others', async () => {
-      onTestFailed(() => console.error(cluster.account(kubelet)));
+      onTestFailed(() => console.error(cluster.describeState(kubelet)));
       const host = join(rig.workspace.dir, 'host');
       const metadata = { name: 'o', namespace: 'default' };
       cluster.double.objects.create('configmaps', { metadata, data: { k: 'v' } });

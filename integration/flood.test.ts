@@ -82,7 +82,7 @@ class ApiServerClient {
   async #ask(method: string, path: string): Promise<string> {
     const isNew = this.#newAddresses && this.#requests % 2 === 0;
     const from = isNew ? nextAddress() : '127.0.0.1';
-    const { complete, status, text } = await this.#target.ask(path, { method, from, forMs: answerMs });
+    const { complete, status, text } = await this.#target.request(path, { method, from, forMs: answerMs });
     return complete ? `${status} ${text}` : 'the answer was cut off';
   }
 
@@ -90,7 +90,7 @@ class ApiServerClient {
     const { cluster, kubelet } = this.#target;
     const output = async (): Promise<string> => {
       const exec = await webSocketExec(cluster, kubelet, container, ['echo', 'done']);
-      return (await exec.ended).said[1] ?? 'no output';
+      return (await exec.ended).output[1] ?? 'no output';
     };
     let timer: NodeJS.Timeout | undefined;
     const timedOut = new Promise<string>((resolve) => {
@@ -123,7 +123,7 @@ describeOnRig('unauthenticated clients do not affect the node', () => {
     const portName = port === 'securePort' ? 'secure' : 'read-only';
     const name = `${shape} at the ${portName} port${from === undefined ? '' : fromNames[from]}`;
     test(name, async () => {
-      onTestFailed(() => console.error(target.cluster.account(target.kubelet)));
+      onTestFailed(() => console.error(target.cluster.describeState(target.kubelet)));
       // A flood from many addresses can keep new ones out, but not those that the kubelet knows.
       const client = new ApiServerClient(target, from !== 'many');
       const address = from === 'API server' ? '127.0.0.1' : (from ?? '127.0.0.2');

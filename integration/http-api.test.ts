@@ -80,7 +80,7 @@ describeOnRig('http api', () => {
     await cluster.stop();
   });
 
-  beforeEach(() => onTestFailed(() => console.error(cluster.account(kubelet))));
+  beforeEach(() => onTestFailed(() => console.error(cluster.describeState(kubelet))));
 
   function ask(line: string, options: RequestOptions & { readonly body?: string } = {}): Promise<Answer> {
     const [method = 'GET', path = '/'] = line.split(' ');

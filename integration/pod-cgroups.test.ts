@@ -29,7 +29,7 @@ describeOnRig('cgroups of pods', () => {
   const below = (path: string): string => `${rig.workspace.name}/kubepods/${path}`;
 
   const file = (controller: string, path: string, name: string): string =>
-    kernel.place(controller, below(path), name);
+    kernel.fileOf(controller, below(path), name);
 
   /** Shares of version 1, or what version 2 makes of them: 1 to 10000 for 2 to 262144. */
   const weight = (path: string): string => kernel.amount(below(path), 'cpu.shares');

@@ -193,7 +193,7 @@ describeOnRig('canaries', () => {
   }
 
   test('no secret is found where it does not belong', { timeout: 300_000 }, async () => {
-    onTestFailed(() => console.error(cluster.account(kubelet)));
+    onTestFailed(() => console.error(cluster.describeState(kubelet)));
     const { host } = rig.registry;
     const image = await buildBusyboxImage();
     rig.registry.requireAuth({ scheme: 'basic', username: 'ann', password });

@@ -66,10 +66,10 @@ describeOnRig('streams', () => {
     test('a WebSocket: outputs, exit status, and no way in without a certificate', async () => {
       const script = 'echo out; echo err >&2; exit 3';
       const exec = await webSocketExec(cluster, kubelet, 'target/main', ['sh', '-c', script]);
-      const { protocol, said } = await exec.ended;
+      const { protocol, output } = await exec.ended;
       expect(protocol).toBe('v4.channel.k8s.io');
-      expect([said[1], said[2]]).toEqual(['out\n', 'err\n']);
-      expect(JSON.parse(said[3] ?? '')).toMatchObject({
+      expect([output[1], output[2]]).toEqual(['out\n', 'err\n']);
+      expect(JSON.parse(output[3] ?? '')).toMatchObject({
         status: 'Failure',
         reason: 'NonZeroExitCode',
         details: { causes: [{ reason: 'ExitCode', message: '3' }] },
@@ -85,9 +85,9 @@ describeOnRig('streams', () => {
       const exec = await webSocketExec(cluster, kubelet, 'target/side', ['sh', '-c', script], streams);
       exec.send(4, JSON.stringify({ Width: 100, Height: 40 }));
       exec.send(0, 'typed\n');
-      const { said } = await exec.ended;
-      expect(said[1]).toContain('typed at /dev/pts/');
-      expect(JSON.parse(said[3] ?? '')).toMatchObject({ status: 'Success' });
+      const { output } = await exec.ended;
+      expect(output[1]).toContain('typed at /dev/pts/');
+      expect(JSON.parse(output[3] ?? '')).toMatchObject({ status: 'Success' });
     });
 
     test('one exec after another leaves no socket open', async () => {
@@ -106,7 +106,7 @@ describeOnRig('streams', () => {
       exec.socket.terminate();
       const seen = async (): Promise<boolean> => {
         const look = await webSocketExec(cluster, kubelet, 'target/main', ['cat', '/tmp/vanished']);
-        return (await look.ended).said[1] === 'gone\n';
+        return (await look.ended).output[1] === 'gone\n';
       };
       await waitFor(seen, 'the command to see the end of its input', 60_000);
       await untilClosed();
@@ -216,13 +216,14 @@ describeOnRig('streams', () => {
 
       test('port-forward: connections side by side, one that the server ends, a port where nobody listens', async () => {
         const forward = startKubectl(cluster, ['port-forward', 'target', ':8080', ':9000', ':9999']);
-        let said = '';
+        let output = '';
         forward.child.stdout?.on('data', (chunk: Buffer) => {
-          said += chunk.toString();
+          output += chunk.toString();
         });
         const localPort = (port: number): Promise<number> =>
           waitFor(
-            () => Number(new RegExp(`127\\.0\\.0\\.1:(\\d+) -> ${port}`).exec(said)?.[1] ?? 'x') || undefined,
+            () =>
+              Number(new RegExp(`127\\.0\\.0\\.1:(\\d+) -> ${port}`).exec(output)?.[1] ?? 'x') || undefined,
             `the local port of ${port}`,
             60_000,
           );
@@ -255,8 +256,8 @@ describeOnRig('streams', () => {
         await rig.containerd.kill9();
         // Without a status; over SPDY kubectl takes that for a good end, whatever kubelet there is.
         await running.ended;
-        const { code, said } = await direct.ended;
-        expect({ code, status: said[3] ?? '' }).toEqual({ code: 1006, status: '' });
+        const { code, output } = await direct.ended;
+        expect({ code, status: output[3] ?? '' }).toEqual({ code: 1006, status: '' });
         expect((await kubectl(cluster, exec('--', 'true'))).code).not.toBe(0);
         expect(kubelet.running).toBe(true);
         await rig.containerd.start();

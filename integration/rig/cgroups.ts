@@ -1,9 +1,9 @@
-// The cgroups of a rig, in every hierarchy of version 1 and 2 that is mounted.
+// The cgroups of a rig in all mounted hierarchies of versions 1 and 2.
 import { existsSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { identify, type ProcessId } from './process.ts';
 
-/** Where hierarchies are mounted. */
+/** The mount points of the hierarchies. */
 function cgroupMounts(): readonly string[] {
   const mounts = readFileSync('/proc/mounts', 'utf8').split('\n');
   return mounts
@@ -12,7 +12,7 @@ function cgroupMounts(): readonly string[] {
     .map((fields) => fields[1] ?? '');
 }
 
-/** The folders of the cgroup called `path` and of all below it, deepest first. */
+/** The directories of the cgroup `path` and of all cgroups below it, deepest first. */
 export function cgroupFolders(path: string): readonly string[] {
   return cgroupMounts().flatMap((mount) => foldersBelow(join(mount, path)));
 }
@@ -23,7 +23,7 @@ function foldersBelow(dir: string): readonly string[] {
   return [...below.flatMap((entry) => foldersBelow(join(dir, entry.name))), dir];
 }
 
-/** The folders of the cgroup called `path` that have neither a process nor a cgroup below. */
+/** The directories of the cgroup `path` that have neither processes nor child cgroups. */
 export function idleCgroups(path: string): readonly string[] {
   return cgroupMounts()
     .map((mount) => join(mount, path))
@@ -38,19 +38,19 @@ export function processesIn(path: string): readonly ProcessId[] {
       const procs = readFileSync(join(folder, 'cgroup.procs'), 'utf8');
       for (const line of procs.split('\n')) if (line !== '') pids.add(Number(line));
     } catch {
-      // The cgroup went away meanwhile, and its processes with it.
+      // The cgroup was removed meanwhile, so it has no processes.
     }
   }
   return [...pids].map(identify).filter((id) => id !== undefined);
 }
 
-/** Removes the empty cgroups among `path` and those below; a cgroup that is in use stays. */
+/** Removes `path` and the cgroups below it, except for those in use. */
 export function removeCgroups(path: string): void {
   for (const folder of cgroupFolders(path)) {
     try {
       rmdirSync(folder);
     } catch {
-      // Busy or gone; whoever wants to know asks cgroupFolders again.
+      // Busy or already removed; the caller checks cgroupFolders.
     }
   }
 }

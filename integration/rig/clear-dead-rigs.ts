@@ -1,4 +1,4 @@
-// Before the first and after the last test file: clears what rigs of killed processes left.
+// Runs before the first and after the last test file: removes the leftovers of killed rigs.
 
 import { sweepDeadRigs } from './leftovers.ts';
 import { rigUnavailableReason } from './prerequisites.ts';

@@ -1,4 +1,4 @@
-// A private containerd: everything it keeps lies under one folder, and it can be stopped, killed and started again.
+// A private containerd with all of its state in one directory; it can be stopped, killed and started again.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,11 +34,11 @@ export function containerdPaths(workspace: RigWorkspace): ContainerdPaths {
 
 interface ContainerdOptions {
   readonly sandboxImage: string;
-  /** Whether pods can reach beyond the machine. */
+  /** Whether pods can connect to other machines. */
   readonly masquerade: boolean;
 }
 
-/** Overlay mounts fail where the folder itself lies on an overlay, as inside most containers. */
+/** Overlay mounts fail if the directory itself is on an overlay, as in most containers. */
 async function chooseSnapshotter(dir: string): Promise<'overlayfs' | 'native'> {
   const probe = join(dir, 'overlay-probe');
   for (const name of ['lower', 'upper', 'work', 'merged']) mkdirSync(join(probe, name), { recursive: true });
@@ -51,7 +51,7 @@ async function chooseSnapshotter(dir: string): Promise<'overlayfs' | 'native'> {
 
 function configText(paths: ContainerdPaths, options: ContainerdOptions, snapshotter: string): string {
   const cri = 'plugins."io.containerd.grpc.v1.cri"';
-  // The plugin opt would make /opt/containerd; the snapshotters are those that cannot work here or are not used.
+  // The plugin opt would create /opt/containerd; the snapshotters do not work here or are not used.
   const disabled = [
     'internal.v1.opt',
     'snapshotter.v1.aufs',
@@ -123,7 +123,7 @@ export class Containerd {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Writes the configuration; once, before the first start. */
+  /** Writes the configuration. Called once, before the first start. */
   async prepare(): Promise<void> {
     const { paths } = this;
     for (const dir of [paths.root, paths.state, paths.cni, paths.hosts]) mkdirSync(dir, { recursive: true });
@@ -132,11 +132,11 @@ export class Containerd {
     writeFileSync(join(paths.cni, '10-rig.conflist'), cniText(this.#workspace, this.#options));
   }
 
-  /** Resolves when the socket takes connections. */
+  /** Resolves when the socket accepts connections. */
   async start(): Promise<void> {
     if (this.running) throw new Error('containerd is already running');
     const log = openSync(this.paths.log, 'a');
-    // A process group of its own: Ctrl-C in a terminal must reach who owns this, not containerd.
+    // In a process group of its own: Ctrl-C in a terminal must reach the owner of the rig, not containerd.
     const child = spawn('containerd', ['--config', this.paths.config], {
       stdio: ['ignore', log, log],
       detached: true,
@@ -150,7 +150,7 @@ export class Containerd {
   }
 
   async #accepts(): Promise<boolean> {
-    if (!this.running) throw new Error(`containerd ended: ${this.#lastLog()}`);
+    if (!this.running) throw new Error(`containerd exited: ${this.#lastLog()}`);
     const socket = connect(this.paths.socket);
     try {
       await once(socket, 'connect');
@@ -164,7 +164,7 @@ export class Containerd {
     return readFileSync(this.paths.log, 'utf8').trimEnd().split('\n').slice(-3).join(' | ');
   }
 
-  /** Stops containerd alone; its containers go on. Kills it when it does not end in time. */
+  /** Stops containerd; its containers keep running. Kills it after the timeout. */
   async stop(signal: NodeJS.Signals = 'SIGTERM', timeoutMs = 10_000): Promise<void> {
     const child = this.#child;
     if (child === undefined || this.#id === undefined || !this.running) return;
@@ -179,7 +179,7 @@ export class Containerd {
     await this.stop('SIGKILL');
   }
 
-  /** Stops it in its tracks: it takes calls and answers none, until resume(). */
+  /** Suspends the process until resume(): it accepts calls and responds to none. */
   pause(): void {
     if (this.#id !== undefined) signalProcess(this.#id, 'SIGSTOP');
   }

@@ -1,6 +1,6 @@
-// The packet filter rules that the CNI plugins bridge and portmap write for a network.
-// Per pod there is a rule that names the network in its comment and jumps to a chain of the pod's own; besides,
-// portmap makes three chains that all networks of the machine share.
+// The iptables rules that the CNI plugins bridge and portmap create for a network.
+// Each pod has a rule with the network's name in its comment, which jumps to a chain of the pod; portmap also creates
+// three chains that all networks of the machine share.
 import { run } from './process.ts';
 
 const sharedChains = ['CNI-HOSTPORT-DNAT', 'CNI-HOSTPORT-MASQ', 'CNI-HOSTPORT-SETMARK'];
@@ -24,7 +24,7 @@ async function natRules(): Promise<readonly Rule[]> {
     });
 }
 
-/** Words of a saved rule; a comment is quoted, with its own quotes escaped. */
+/** Splits a saved rule into words; a comment is quoted, with escaped quotes. */
 function splitWords(line: string): readonly string[] {
   const words = line.match(/"(?:\\.|[^"\\])*"|\S+/g) ?? [];
   return words.map((word) => (word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, '$1') : word));
@@ -42,7 +42,7 @@ async function iptables(...args: readonly string[]): Promise<void> {
   await run('iptables', ['-w', '-t', 'nat', ...args]);
 }
 
-/** What there is in the packet filter for this network. */
+/** The rules and chains of this network. */
 export async function firewallRules(network: string): Promise<readonly string[]> {
   const rules = await natRules();
   return rules.filter((rule) => belongsTo(rule, network)).map((rule) => rule.args.join(' '));
@@ -58,7 +58,7 @@ export async function removeFirewallRules(network: string): Promise<void> {
   }
 }
 
-/** Whether portmap's shared chains exist and no pod of any network uses them. */
+/** The shared chains of portmap that exist and that no pod of any network uses. */
 export async function idleSharedChains(): Promise<readonly string[]> {
   const { stdout } = await run('iptables', ['-w', '-t', 'nat', '-S']);
   const existing = sharedChains.filter((chain) => stdout.includes(`-N ${chain}`));
@@ -66,7 +66,7 @@ export async function idleSharedChains(): Promise<readonly string[]> {
   return used ? [] : existing;
 }
 
-/** Removes portmap's shared chains; only for when no pod uses them and no rig could begin to. */
+/** Removes the shared chains of portmap. Only safe while no pod uses them and no rig can start. */
 export async function removeSharedChains(): Promise<void> {
   const chains = await idleSharedChains();
   if (chains.length === 0) return;

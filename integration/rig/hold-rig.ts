@@ -1,4 +1,4 @@
-// Starts a rig with one pod, says where it is, and holds it until it is killed. For tests of what a kill leaves.
+// Starts a rig with one pod, prints its workspace, and keeps it until it is killed. For tests of the leftovers of a kill.
 import { startRig } from './rig.ts';
 import { runPod } from './run-pod.ts';
 

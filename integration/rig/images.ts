@@ -1,4 +1,4 @@
-// The images of a rig, made from the static busybox that Debian ships: a pause image and a busybox image.
+// The images of a rig, built from Debian's static busybox: a pause image and a busybox image.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,18 +10,18 @@ import { repositoryRoot } from './repository.ts';
 export const pauseImage = 'rig.local/pause:1';
 export const busyboxImage = 'docker.io/library/busybox:1';
 
-/** Raise it whenever what is built from the same busybox changes. */
+/** Increment whenever the images built from the same busybox change. */
 const recipe = 1;
 
 /**
- * The first process of a sandbox: waits for ever, ends at once when asked to, and takes in the orphans of
- * containers that share its process namespace, which `sleep` alone would leave as zombies.
+ * The init process of a sandbox: waits indefinitely, exits on SIGTERM, and reaps the orphans of containers that share its
+ * PID namespace, which `sleep` alone would leave as zombies.
  */
 const pauseScript = "trap 'exit 0' TERM INT; while :; do sleep 2147483647 & wait $!; done";
 
 function busyboxPath(): string {
   const path = findProgram('busybox');
-  if (path === undefined) throw new Error('busybox is not found');
+  if (path === undefined) throw new Error('busybox not found');
   return path;
 }
 
@@ -55,7 +55,7 @@ export async function buildBusyboxImage(): Promise<OciImage> {
   return buildImage({ layers: [entries], command: ['sh'] });
 }
 
-/** The path of an archive with both images, made once and kept as long as busybox and the recipe are the same. */
+/** The path of an archive with both images, built once and cached for the same busybox and recipe. */
 export async function rigArchive(): Promise<string> {
   const hash = createHash('sha256').update(readFileSync(busyboxPath())).update(`${recipe} ${goArchitecture}`);
   const file = join(repositoryRoot(), '.cache', 'rig', `images-${hash.digest('hex').slice(0, 16)}.tar`);

@@ -1,5 +1,5 @@
-// Settings of the kernel that a kubelet changes at its start: what they were before the first rig is put back after the last.
-// Invariant: the file that remembers them is written once, by whoever comes first, and goes when they are put back.
+// Kernel settings that a kubelet changes at its start: the values from before the first rig are restored after the last.
+// Invariant: the file with the values is written once, by the first rig, and removed when they are restored.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kernelSettings } from '../../src/startup/node-requirements.ts';
@@ -7,17 +7,17 @@ import { kernelSettings } from '../../src/startup/node-requirements.ts';
 const memory = '/tmp/krig-kernel.json';
 const sysctls = '/proc/sys';
 
-export function rememberKernelValues(): void {
+export function saveKernelValues(): void {
   const names = Object.keys(kernelSettings).filter((name) => existsSync(join(sysctls, name)));
   const values = names.map((name) => [name, readFileSync(join(sysctls, name), 'utf8').trim()] as const);
   try {
     writeFileSync(memory, JSON.stringify(Object.fromEntries(values)), { flag: 'wx', mode: 0o600 });
   } catch {
-    // Somebody was here first, and knows better.
+    // Another rig has saved the original values before.
   }
 }
 
-/** Only for the last rig on this machine. */
+/** Only called for the last rig on the machine. */
 export function restoreKernelValues(): void {
   if (!existsSync(memory)) return;
   const values = JSON.parse(readFileSync(memory, 'utf8')) as Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-// The built kubelet command as a child process, standalone, with folders, ports and a configuration of its own.
+// The built kubelet command as a child process, with directories, ports and a configuration of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,24 +14,24 @@ import { waitFor } from './wait.ts';
 import type { RigWorkspace } from './workspace.ts';
 
 export interface KubeletOptions {
-  /** Several kubelets on one rig need several names. */
+  /** Distinguishes several kubelets on one rig. */
   readonly name?: string;
   readonly nodeName?: string;
   readonly verbosity?: number;
-  /** Outlives the rig when it lies elsewhere than the rig. */
+  /** Outlives the rig if it is outside of its workspace. */
   readonly manifestDir?: string;
-  /** Taken when they are free, others when not. */
+  /** Preferred ports; others are used if they are taken. */
   readonly ports?: { readonly healthz: number; readonly secure: number };
-  /** With this certificate the secure port is asked; the read-only one by default. */
+  /** Queries the secure port with this client certificate; by default the read-only port. */
   readonly client?: { readonly cert: string; readonly key: string };
-  /** Fields of the configuration file that replace or extend the rig's. */
+  /** Configuration fields that override or extend those of the rig. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Flags after those of the rig, so that they win. */
+  /** Flags after those of the rig, so that they override them. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** In octal digits; the test's own when absent. */
+  /** In octal digits; inherited by default. */
   readonly umask?: string;
-  /** Another kubelet than the one that was built, for measuring side by side. */
+  /** Another kubelet command than the built one, for comparisons. */
   readonly command?: string;
 }
 
@@ -45,7 +45,7 @@ interface KubeletUsage {
   readonly rssBytes: number;
 }
 
-/** A port that was free a moment ago: the wanted one, or any. */
+/** A port that was free a moment ago: the preferred one, or any. */
 async function freePort(wanted = 0): Promise<number> {
   const server = createServer().listen(wanted, '127.0.0.1');
   try {
@@ -85,7 +85,7 @@ export class Kubelet {
     this.dir = join(workspace.dir, name);
     this.rootDir = join(this.dir, 'root');
     this.certDir = join(this.dir, 'pki');
-    // Below a directory in which nothing else happens, as on a node: the kubelet watches that one, too.
+    // Below a directory without other changes, as on a node, since the kubelet watches the parent directory too.
     this.manifestDir = options.manifestDir ?? join(this.dir, 'etc', 'manifests');
     this.podLogsDir = join(this.dir, 'pod-logs');
     this.log = new LogFile(join(this.dir, 'kubelet.log'));
@@ -122,7 +122,7 @@ export class Kubelet {
     return path;
   }
 
-  /** Starts the command, again after an end, with the same folders. Resolves when it answers on its ports. */
+  /** Starts the command, also again after an exit with the same directories. Resolves when it responds on its ports. */
   async start(options: { readonly untilReady?: boolean } = {}): Promise<void> {
     if (this.running) throw new Error('the kubelet is already running');
     for (const dir of [this.rootDir, this.manifestDir, this.podLogsDir]) mkdirSync(dir, { recursive: true });
@@ -157,14 +157,14 @@ export class Kubelet {
 
   async waitUntilReady(timeoutMs = 20_000): Promise<void> {
     const answers = async (): Promise<boolean> => {
-      if (!this.running) throw new Error(`the kubelet ended: ${this.log.lines().slice(-5).join('\n')}`);
+      if (!this.running) throw new Error(`the kubelet exited: ${this.log.lines().slice(-5).join('\n')}`);
       await this.pods();
       return this.healthz().then(() => true);
     };
-    await waitFor(answers, 'the kubelet to answer', timeoutMs);
+    await waitFor(answers, 'the kubelet to respond', timeoutMs);
   }
 
-  /** Sends the signal and waits for the end; kills it when that takes too long. */
+  /** Sends the signal and waits for the exit; kills the process after the timeout. */
   async stop(signal: NodeJS.Signals = 'SIGTERM', timeoutMs = 15_000): Promise<Exit> {
     const child = this.#child;
     if (child === undefined || this.#id === undefined) throw new Error('the kubelet was never started');
@@ -182,7 +182,7 @@ export class Kubelet {
     await this.stop('SIGKILL');
   }
 
-  /** Stops the process in its tracks, as a machine under load may; resume() lets it go on. */
+  /** Suspends the process until resume(), as a loaded machine may. */
   pause(): void {
     if (this.#id !== undefined) signalProcess(this.#id, 'SIGSTOP');
   }
@@ -191,7 +191,7 @@ export class Kubelet {
     if (this.#id !== undefined) signalProcess(this.#id, 'SIGCONT');
   }
 
-  /** CPU time since its start and memory now. */
+  /** CPU time since the start, and current memory. */
   usage(): KubeletUsage {
     const fields = statFields(this.pid ?? 0);
     const ticks = Number(fields[11]) + Number(fields[12]);
@@ -202,7 +202,7 @@ export class Kubelet {
     return fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
   }
 
-  /** On the secure port, by a client that does not check its certificate. */
+  /** GET on the secure port, without verifying the server's certificate. */
   secure(path: string): Promise<{ readonly status: number; readonly text: string }> {
     const options = {
       host: '127.0.0.1',
@@ -237,7 +237,7 @@ export class Kubelet {
     const { status, text } = await (this.#options.client === undefined
       ? this.#readOnly()
       : this.secure('/pods'));
-    if (status !== 200) throw new Error(`/pods answered ${status}`);
+    if (status !== 200) throw new Error(`GET /pods returned ${status}`);
     const list = JSON.parse(text) as { readonly items?: readonly Pod[] | null };
     return list.items ?? [];
   }
@@ -247,7 +247,7 @@ export class Kubelet {
     return { status: response.status, text: await response.text() };
   }
 
-  /** The pod of a manifest with this name: the kubelet appends the node's name. */
+  /** The pod of the manifest of this name; the kubelet appends the node's name. */
   async pod(name: string): Promise<Pod | undefined> {
     const pods = await this.pods();
     return pods.find((pod) => pod.metadata?.name === `${name}-${this.nodeName}`);
@@ -257,7 +257,7 @@ export class Kubelet {
     return join(this.manifestDir, extname(name) === '' ? `${name}.yaml` : name);
   }
 
-  /** Puts a manifest into the folder at one stroke: an object as JSON, a string as it is. */
+  /** Writes a manifest atomically: an object as JSON, a string as it is. */
   writeManifest(name: string, manifest: Pod | string): void {
     mkdirSync(this.manifestDir, { recursive: true });
     const fresh = join(this.dir, `.${name}.fresh`);
@@ -266,7 +266,7 @@ export class Kubelet {
   }
 
   removeManifest(name: string): void {
-    if (!existsSync(this.manifestPath(name))) throw new Error(`there is no manifest ${name}`);
+    if (!existsSync(this.manifestPath(name))) throw new Error(`no manifest ${name}`);
     rmSync(this.manifestPath(name));
   }
 }

@@ -1,5 +1,5 @@
-// Finds what a rig left on the machine, and removes it without the help of containerd or the kubelet, which may
-// be dead. Invariant: only what carries the ground's own name or lies in its folder is touched.
+// Finds and removes what a rig left on the machine, without containerd and kubelet, which may be dead.
+// Invariant: touches only what has the workspace's name or is in its directory.
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cgroupFolders, idleCgroups, processesIn, removeCgroups } from './cgroups.ts';
@@ -25,15 +25,15 @@ import {
   takeOver,
 } from './workspace.ts';
 
-/** What one container left in the folder of containerd about things outside of it. */
+/** Resources outside of the workspace, as recorded in the state of containerd. */
 export interface Traces {
-  /** Names of cgroups, from the root of each hierarchy. */
+  /** Paths of cgroups from the root of each hierarchy. */
   readonly cgroups: readonly string[];
-  /** Sockets of shims, which lie in a folder that all containerds of the machine share. */
+  /** Sockets of shims, in a directory that all containerds of the machine share. */
   readonly sockets: readonly string[];
 }
 
-/** Programs that a rig starts; nothing else is ended, whatever its command line says. */
+/** Programs that a rig starts. No other process is killed, whatever its command line. */
 const programs: ReadonlySet<string> = new Set([
   'containerd',
   'containerd-shim-runc-v2',
@@ -42,7 +42,7 @@ const programs: ReadonlySet<string> = new Set([
   'node',
 ]);
 
-/** CNI plugins learn where they work from their environment; one may be at work when its containerd is killed. */
+/** CNI plugins, which may be running when their containerd is killed; they are identified by their environment. */
 const plugins: ReadonlySet<string> = new Set(['bridge', 'portmap', 'host-local', 'loopback']);
 
 const sharedFolders = [
@@ -74,7 +74,7 @@ function cgroupOfBundle(bundle: string): string {
   }
 }
 
-/** Reads, while the folder still exists, what its containers have outside of it. */
+/** Reads the resources of the containers outside of the workspace, while its directory still exists. */
 export function findTraces(workspace: RigWorkspace): Traces {
   const tasks = join(containerdPaths(workspace).state, 'io.containerd.runtime.v2.task');
   const bundles = children(tasks).flatMap(children);
@@ -87,7 +87,7 @@ export function findTraces(workspace: RigWorkspace): Traces {
   };
 }
 
-/** Processes that belong to the ground: by their command line, their cgroup, or the cgroups of its containers. */
+/** Processes of the workspace: by command line, by cgroup, or by the cgroups of its containers. */
 function findProcesses(workspace: RigWorkspace, traces: Traces): readonly ProcessId[] {
   const own = listProcesses().filter(({ pid }) => {
     if (pid === process.pid) return false;
@@ -102,7 +102,7 @@ function findProcesses(workspace: RigWorkspace, traces: Traces): readonly Proces
   return [...own, ...traces.cgroups.flatMap(processesIn)];
 }
 
-/** One line for everything that is still there. */
+/** Lists all leftovers, one line each. */
 export async function findLeftovers(workspace: RigWorkspace, traces: Traces): Promise<readonly string[]> {
   const found = findProcesses(workspace, traces).map(
     ({ pid }) => `process ${pid}: ${commandLine(pid).join(' ')}`,
@@ -136,7 +136,7 @@ async function endProcesses(workspace: RigWorkspace, traces: Traces): Promise<vo
       for (const id of processes) signalProcess(id, 'SIGKILL');
       return processes.length === 0;
     },
-    `the processes of ${workspace.dir} to end`,
+    `the processes of ${workspace.dir} to exit`,
     15_000,
   );
 }
@@ -147,32 +147,32 @@ async function removeAllCgroups(traces: Traces): Promise<void> {
       for (const path of traces.cgroups) removeCgroups(path);
       return traces.cgroups.flatMap(cgroupFolders).length === 0;
     },
-    `the cgroups ${traces.cgroups.join(', ')} to go`,
+    `the cgroups ${traces.cgroups.join(', ')} to be removed`,
     15_000,
   );
 }
 
-/** What rigs share goes with the last of them, and only when nobody else uses it. */
+/** Removes what rigs share, after the last rig and if it is otherwise unused. */
 async function removeShared(): Promise<void> {
   restoreKernelValues();
   for (const dir of sharedFolders) {
     try {
       rmdirSync(dir);
     } catch {
-      // In use, or not there.
+      // In use, or missing.
     }
   }
   for (const folder of idleCgroups(sharedCgroup)) rmdirSync(folder);
   await removeSharedChains();
 }
 
-/** Removes a ground with everything on it. */
+/** Removes a workspace and everything that belongs to it. */
 export async function clearWorkspace(workspace: RigWorkspace): Promise<Traces> {
   const traces = findTraces(workspace);
   await endProcesses(workspace, traces);
   await unmountBelow(workspace.dir);
   const mounts = mountsBelow(workspace.dir);
-  // Deleting through a mount would delete what is mounted there.
+  // Deleting through a mount would delete the mounted files.
   if (mounts.length > 0) throw new Error(`still mounted: ${mounts.join(', ')}`);
   await removeAllCgroups(traces);
   if (existsSync(join('/sys/class/net', workspace.name))) await run('ip', ['link', 'delete', workspace.name]);
@@ -183,7 +183,7 @@ export async function clearWorkspace(workspace: RigWorkspace): Promise<Traces> {
   return traces;
 }
 
-/** Clears the grounds of rigs whose process is gone. */
+/** Clears the workspaces of rigs whose process is dead. */
 export async function sweepDeadRigs(): Promise<void> {
   removeIncompleteClaims();
   for (const dir of listRigFolders()) {

@@ -1,4 +1,4 @@
-// A log that another process writes: waits for lines as the file grows, told by file events.
+// The log file of another process; waits for lines by file events.
 import { existsSync, readFileSync, watch } from 'node:fs';
 import { waitFor } from './wait.ts';
 
@@ -19,7 +19,7 @@ export class LogFile {
       .filter((line) => line !== '');
   }
 
-  /** How many characters there are; what comes later can be asked for from here. */
+  /** The current length, to search for later lines from here. */
   get end(): number {
     return this.text().length;
   }
@@ -31,7 +31,7 @@ export class LogFile {
       .filter((line) => pattern.test(line));
   }
 
-  /** The first line that matches, among those from character `from` on. */
+  /** Waits for the first matching line from character `from` on. */
   async waitForLine(
     pattern: RegExp,
     options: { readonly timeoutMs?: number; readonly from?: number } = {},
@@ -53,7 +53,11 @@ export class LogFile {
       const timer = setTimeout(() => {
         end();
         const last = this.lines().slice(-5).join('\n');
-        reject(new Error(`waited ${timeoutMs} ms for a line like ${pattern}; the last ones are:\n${last}`));
+        reject(
+          new Error(
+            `timed out after ${timeoutMs} ms waiting for a line like ${pattern}; the last lines are:\n${last}`,
+          ),
+        );
       }, timeoutMs);
       look();
     });

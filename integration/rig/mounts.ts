@@ -1,8 +1,8 @@
-// Mounts of this mount namespace below a folder.
+// Mounts below a directory, in this mount namespace.
 import { readFileSync } from 'node:fs';
 import { run } from './process.ts';
 
-/** Mount points below `dir`, the last mounted first, so that they can be unmounted in this order. */
+/** Mount points below `dir`, in the order in which they can be unmounted: the last one first. */
 export function mountsBelow(dir: string): readonly string[] {
   return readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -11,7 +11,7 @@ export function mountsBelow(dir: string): readonly string[] {
     .reverse();
 }
 
-/** The kernel writes blanks, tabs, newlines and backslashes as octal numbers. */
+/** The kernel escapes spaces, tabs, newlines and backslashes as octal numbers. */
 function unescapePath(path: string): string {
   return path.replaceAll(/\\(\d{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),
@@ -22,7 +22,7 @@ export async function unmountBelow(dir: string): Promise<void> {
   for (let tries = 0; tries < 10; tries++) {
     const mounts = mountsBelow(dir);
     if (mounts.length === 0) return;
-    // The last tries detach what is still busy: its users are dead or dying.
+    // The last attempts detach busy mounts, since their users are dead or dying.
     await run('umount', tries < 5 ? mounts : ['-l', ...mounts]);
   }
 }

@@ -1,5 +1,5 @@
-// Builds OCI images in memory: layers, configuration, manifest, and the archive that a runtime imports.
-// Invariant: the same input gives the same bytes, so a digest says what is inside.
+// Builds OCI images in memory: layers, configuration, manifest, and an archive for the runtime to import.
+// Invariant: reproducible: the same input yields the same bytes and digests.
 import { createHash } from 'node:crypto';
 import { arch } from 'node:process';
 import { buffer } from 'node:stream/consumers';
@@ -9,9 +9,9 @@ export interface LayerEntry {
   readonly path: string;
   readonly content?: Uint8Array | string;
   readonly mode?: number;
-  /** A symbolic link to this. */
+  /** Makes the entry a symbolic link to this target. */
   readonly link?: string;
-  /** A folder. */
+  /** Makes the entry a directory. */
   readonly folder?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Blob {
 
 export interface OciImage {
   readonly manifest: Blob;
-  /** Configuration and layers. */
+  /** The configuration and the layers. */
   readonly blobs: readonly Blob[];
 }
 
@@ -44,7 +44,7 @@ const types = {
   layer: 'application/vnd.oci.image.layer.v1.tar',
 } as const;
 
-/** Go's name for this machine's processor. */
+/** Go's name of this machine's architecture. */
 export const goArchitecture = arch === 'x64' ? 'amd64' : arch;
 
 function blob(bytes: Buffer, mediaType: string): Blob {
@@ -109,7 +109,7 @@ export async function buildImage(spec: ImageSpec): Promise<OciImage> {
   return { manifest, blobs: [config, ...layers] };
 }
 
-/** An archive in OCI layout with the images under their names, as `ctr images import` reads it. */
+/** An archive in OCI layout with the named images, for `ctr images import`. */
 export async function ociArchive(images: Readonly<Record<string, OciImage>>): Promise<Buffer> {
   const tar = pack();
   const bytes = buffer(tar);

@@ -1,4 +1,4 @@
-// Test suites that need the rig: where the machine cannot run it they are skipped, with the reason in their name.
+// Suites that need a rig. On a machine that cannot run one they are skipped, with the reason in their name.
 import { describe } from 'vitest';
 import { rigUnavailableReason } from './prerequisites.ts';
 

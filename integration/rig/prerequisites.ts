@@ -1,4 +1,4 @@
-// Says whether this machine can run a private containerd with real pods, and in one line why not.
+// Whether this machine can run a private containerd with real pods, and the reason if not.
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -18,7 +18,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Debian and the CNI project disagree about where plugins lie. */
+/** Debian and the CNI project use different directories. */
 export function cniPluginFolder(): string | undefined {
   return ['/opt/cni/bin', '/usr/lib/cni'].find((folder) => existsSync(join(folder, 'bridge')));
 }
@@ -30,6 +30,6 @@ export function rigUnavailableReason(): string | undefined {
     (name) => findProgram(name) === undefined,
   );
   if (missing.length > 0) return `${missing.join(', ')} not found (make setup installs what is missing)`;
-  if (cniPluginFolder() === undefined) return 'the CNI plugins are not found (make setup installs them)';
+  if (cniPluginFolder() === undefined) return 'CNI plugins not found (make setup installs them)';
   return undefined;
 }

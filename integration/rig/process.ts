@@ -1,5 +1,4 @@
-// Processes as /proc shows them. A process is named by its pid together with its start time, so that a pid that
-// was given out again is never mistaken for the one that was remembered.
+// Processes in /proc. A process is identified by its PID and start time, so that a reused PID is never mistaken for it.
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -22,13 +21,13 @@ function read(path: string): string {
   }
 }
 
-/** The fields of /proc/PID/stat after the command's name, which may itself contain blanks and brackets. */
+/** The fields of /proc/PID/stat after the command name, which may itself contain spaces and parentheses. */
 export function statFields(pid: number): readonly string[] {
   const stat = read(`/proc/${pid}/stat`);
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** Undefined when there is no such process or only a zombie is left of it. */
+/** Undefined if there is no such process, or only a zombie. */
 export function identify(pid: number): ProcessId | undefined {
   const [state, ...rest] = statFields(pid);
   const startTicks = rest[18];
@@ -59,7 +58,7 @@ export function listProcesses(): readonly ProcessId[] {
     .filter((id) => id !== undefined);
 }
 
-/** Sends the signal only to the process that was meant; false when it is gone. */
+/** Sends the signal only to this very process; false if it is gone. */
 export function signalProcess(id: ProcessId, signal: NodeJS.Signals): boolean {
   if (!isAlive(id)) return false;
   try {
@@ -69,7 +68,7 @@ export function signalProcess(id: ProcessId, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Runs a program to its end; its exit code is an answer, not an error. */
+/** Runs a program to its end. Resolves with any exit code. */
 export function run(program: string, args: readonly string[], timeoutMs = 60_000): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 } as const;
@@ -80,7 +79,7 @@ export function run(program: string, args: readonly string[], timeoutMs = 60_000
   });
 }
 
-/** Runs a program that has to succeed. */
+/** Runs a program that must succeed. Returns its output. */
 export async function mustRun(program: string, args: readonly string[], timeoutMs?: number): Promise<string> {
   const { code, stdout, stderr } = await run(program, args, timeoutMs);
   if (code !== 0) throw new Error(`${program} ${args.join(' ')} failed (${code}): ${stderr.trim()}`);

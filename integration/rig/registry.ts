@@ -1,5 +1,5 @@
-// An image registry on loopback: the reading half of the OCI distribution API, with the ways registries ask for
-// credentials and faults that come in the order they were given.
+// An image registry on loopback: the pull half of the OCI distribution API, with the authentication schemes of registries
+// and injected faults, which apply in order.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,18 +11,18 @@ interface Credentials {
   readonly password: string;
 }
 
-/** How the registry wants to be asked. Tokens are handed out by the registry itself, for the same credentials. */
+/** The authentication scheme. The registry itself issues tokens, for the same credentials. */
 interface RegistryAuth extends Credentials {
   readonly scheme: 'basic' | 'token';
 }
 
 export type RegistryFault =
   | { readonly do: 'status'; readonly status: number; readonly on?: RequestKind }
-  /** Waits before it answers. */
+  /** Delays the response. */
   | { readonly do: 'slow'; readonly ms: number; readonly on?: RequestKind }
-  /** Sends half of what it promised and hangs up. */
+  /** Sends half of the body and closes the connection. */
   | { readonly do: 'truncate'; readonly on?: RequestKind }
-  /** Never answers. */
+  /** Never responds. */
   | { readonly do: 'hang'; readonly on?: RequestKind };
 
 type RequestKind = 'manifest' | 'blob';
@@ -36,7 +36,7 @@ interface RegistryRequest {
 const token = 'rig-token';
 
 export class Registry {
-  /** What was asked and what was answered, in order. */
+  /** All requests with their status, in order. */
   readonly requests: RegistryRequest[] = [];
   readonly #images = new Map<string, OciImage>();
   readonly #blobs = new Map<string, Blob>();
@@ -62,12 +62,12 @@ export class Registry {
     await once(this.#server, 'close');
   }
 
-  /** As it appears in the name of an image: 127.0.0.1:PORT */
+  /** As in image names: 127.0.0.1:PORT */
   get host(): string {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Serves the image under the name, such as `team/app:1`, and returns its full name. */
+  /** Serves the image under a name such as `team/app:1`. Returns its full name. */
   add(name: string, image: OciImage): string {
     const [repository, tag = 'latest'] = name.split(':');
     for (const key of [tag, image.manifest.digest]) this.#images.set(`${repository}:${key}`, image);
@@ -75,17 +75,17 @@ export class Registry {
     return `${this.host}/${name}`;
   }
 
-  /** From now on asks for these credentials; for none when undefined. */
+  /** Requires these credentials from now on; none if undefined. */
   requireAuth(auth: RegistryAuth | undefined): void {
     this.#auth = auth;
   }
 
-  /** The next request of the fault's kind, or the next of any kind, meets it; then it is spent. */
+  /** Each fault applies once, to the next request of its kind, or of any kind. */
   addFault(...faults: readonly RegistryFault[]): void {
     this.#faults.push(...faults);
   }
 
-  /** Faults that no request has met yet. */
+  /** The number of faults that have not applied yet. */
   get faultsLeft(): number {
     return this.#faults.length;
   }
@@ -100,7 +100,7 @@ export class Registry {
       this.requests.push({ method: request.method ?? '', path: url.pathname, status: response.statusCode });
     });
     if (url.pathname === '/token') return this.#giveToken(request, response);
-    if (!this.#isAllowed(request)) return this.#askForCredentials(url, response);
+    if (!this.#isAllowed(request)) return this.#requestCredentials(url, response);
     if (url.pathname === '/v2/') return send(response, 200, 'application/json', Buffer.from('{}'));
     const match = /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(url.pathname);
     const [, repository, kind, reference = ''] = match ?? [];
@@ -111,7 +111,7 @@ export class Registry {
     const fault = this.#takeFault(kind === 'manifests' ? 'manifest' : 'blob');
     if (fault?.do === 'hang') return;
     if (fault?.do === 'slow') await sleep(fault.ms);
-    if (fault?.do === 'status') return sendError(response, fault.status, 'UNKNOWN', 'ordered fault');
+    if (fault?.do === 'status') return sendError(response, fault.status, 'UNKNOWN', 'injected fault');
     if (found === undefined)
       return sendError(response, 404, kind === 'blobs' ? 'BLOB_UNKNOWN' : 'MANIFEST_UNKNOWN', 'not found');
     response.setHeader('Docker-Content-Digest', found.digest);
@@ -132,7 +132,7 @@ export class Registry {
     return given === (this.#auth.scheme === 'token' ? `Bearer ${token}` : basic(this.#auth));
   }
 
-  #askForCredentials(url: URL, response: ServerResponse): void {
+  #requestCredentials(url: URL, response: ServerResponse): void {
     const scope = /^\/v2\/(.+)\/(?:manifests|blobs)\//.exec(url.pathname)?.[1];
     const challenge =
       this.#auth?.scheme === 'token'

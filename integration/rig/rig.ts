@@ -1,12 +1,12 @@
-// The rig: a private containerd with images, a network and a registry, and the kubelets that are driven against it.
-// Afterwards nothing of it is left on the machine, however it ended: what a killed rig leaves, the next one clears.
+// The rig: a private containerd with images, a network and a registry, and the kubelets under test.
+// Invariant: it leaves nothing on the machine; the leftovers of a killed rig are removed by the next one.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { realClock } from '../../src/base/clock.ts';
 import { type CriClient, criClient } from '../../src/edge/cri/client.ts';
 import { Containerd } from './containerd.ts';
 import { busyboxImage, pauseImage, rigArchive } from './images.ts';
-import { rememberKernelValues } from './kernel-values.ts';
+import { saveKernelValues } from './kernel-values.ts';
 import { Kubelet, type KubeletOptions } from './kubelet.ts';
 import { clearWorkspace, findLeftovers, findTraces, sweepDeadRigs, type Traces } from './leftovers.ts';
 import { rigUnavailableReason } from './prerequisites.ts';
@@ -15,11 +15,11 @@ import { slowness, waitFor } from './wait.ts';
 import { claimWorkspace, type RigWorkspace } from './workspace.ts';
 
 interface RigOptions {
-  /** Whether pods can reach beyond the machine; it costs packet filter rules for each pod. */
+  /** Whether pods can connect to other machines; adds iptables rules for each pod. */
   readonly masquerade?: boolean;
-  /** Without the rig's own registry, pulls go to the registries that images name. */
+  /** Without the rig's own registry, pulls go to the registries of the image names. */
   readonly registry?: boolean;
-  /** A ground the caller holds; one of its own by default. */
+  /** A workspace of the caller; by default the rig claims one. */
   readonly workspace?: RigWorkspace;
 }
 
@@ -50,18 +50,18 @@ export class Rig {
     this.cri = criClient({ runtimeEndpoint: this.endpoint, clock: realClock });
   }
 
-  /** As --container-runtime-endpoint takes it. */
+  /** In the form of --container-runtime-endpoint. */
   get endpoint(): string {
     return `unix://${this.containerd.paths.socket}`;
   }
 
-  /** A cgroup of the rig's own, for sandboxes that are made without a kubelet. */
+  /** The parent cgroup for sandboxes that are created without a kubelet. */
   get cgroupParent(): string {
     return `/${this.workspace.name}`;
   }
 
   async start(): Promise<void> {
-    rememberKernelValues();
+    saveKernelValues();
     const archive = await rigArchive();
     await this.containerd.prepare();
     const startMs = performance.now();
@@ -79,7 +79,7 @@ export class Rig {
     return status?.conditions.every((condition) => condition.status) === true;
   }
 
-  /** The CRI part of containerd learns of an imported image by an event, a little later. */
+  /** The CRI plugin of containerd learns of an imported image by an event, some moments later. */
   async waitForImage(image: string): Promise<void> {
     await waitFor(async () => {
       const { image: found } = await this.cri.imageStatus({ image: { image } });
@@ -87,12 +87,12 @@ export class Rig {
     }, `the image ${image}`);
   }
 
-  /** All pulls, whatever the name of the registry, go to the rig's own: no test reaches beyond the machine. */
+  /** Redirects pulls from all registries to the rig's own: no test connects to another machine. */
   async #startRegistry(): Promise<void> {
     await this.registry.start();
     const { host } = this.registry;
     const url = `http://${host}`;
-    // Whatever is asked of another registry goes to this one, and from there nowhere.
+    // Requests for other registries go to this one, and no further.
     const stand = `server = "${url}"\n[host."${url}"]\n  capabilities = ["pull", "resolve"]\n`;
     const own = `server = "${url}"\n`;
     for (const [name, text] of [
@@ -109,28 +109,28 @@ export class Rig {
     return this.containerd.ctr(...args);
   }
 
-  /** A kubelet on this rig, running. */
+  /** Starts a kubelet on this rig. */
   async kubelet(options: KubeletOptions = {}): Promise<Kubelet> {
     const kubelet = this.newKubelet(options);
     await kubelet.start();
     return kubelet;
   }
 
-  /** A kubelet on this rig that is yet to be started. */
+  /** A kubelet on this rig that is not started yet. */
   newKubelet(options: KubeletOptions = {}): Kubelet {
     const kubelet = new Kubelet(this.workspace, this.containerd.paths.socket, options);
     this.#kubelets.push(kubelet);
     return kubelet;
   }
 
-  /** Stops and removes every pod that containerd knows, as a runtime is asked to. */
+  /** Stops and removes all pods of containerd through the CRI. */
   async removeAllPods(): Promise<void> {
-    this.#remember();
+    this.#saveTraces();
     const { items } = await this.cri.listPodSandbox({}, { timeoutMs: 10_000 });
     const remove = async (podSandboxId: string): Promise<void> => {
       await this.cri.stopPodSandbox({ podSandboxId }, { timeoutMs: 20_000 });
       await this.cri.removePodSandbox({ podSandboxId }, { timeoutMs: 20_000 }).catch(async () => {
-        // A start that was cut off at the wrong moment leaves a task that containerd itself never removes.
+        // A start that was interrupted at a certain moment leaves a task that containerd never removes.
         const { containers } = await this.cri.listContainers({ filter: { podSandboxId } });
         for (const { id } of containers) await this.removeLostTask(id);
         await this.cri.removePodSandbox({ podSandboxId }, { timeoutMs: 20_000 });
@@ -139,12 +139,12 @@ export class Rig {
     await Promise.allSettled(items.map((sandbox) => remove(sandbox.id)));
   }
 
-  /** Takes away what containerd has made for a container and lost sight of; no such task is fine. */
+  /** Removes the task of a container that containerd has lost track of, if there is one. */
   async removeLostTask(containerId: string): Promise<void> {
     await this.ctr('tasks', 'rm', '--force', containerId).catch(() => undefined);
   }
 
-  #remember(): void {
+  #saveTraces(): void {
     const found = findTraces(this.workspace);
     this.#traces = {
       cgroups: [...new Set([...this.#traces.cgroups, ...found.cgroups])],
@@ -152,14 +152,14 @@ export class Rig {
     };
   }
 
-  /** Ends everything and removes every trace. May be called twice. */
+  /** Stops everything and removes all leftovers. Idempotent. */
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
-    this.#remember();
+    this.#saveTraces();
     await Promise.all(this.#kubelets.filter((one) => one.running).map((one) => one.stop('SIGTERM', 5000)));
     if (this.containerd.running) {
-      // A runtime that no longer answers is cleared away below all the same.
+      // An unresponsive runtime is cleaned up below.
       await this.removeAllPods().catch(() => undefined);
     }
     this.cri.close();
@@ -168,14 +168,14 @@ export class Rig {
     await clearWorkspace(this.workspace);
   }
 
-  /** What is on the machine because of this rig; nothing after stop(). */
+  /** What this rig has on the machine; empty after stop(). */
   async leftovers(): Promise<readonly string[]> {
-    if (!this.#stopped) this.#remember();
+    if (!this.#stopped) this.#saveTraces();
     return findLeftovers(this.workspace, this.#traces);
   }
 }
 
-/** A running rig. Throws when the machine cannot run one; ask rigUnavailableReason() first. */
+/** Starts a rig. Throws if the machine cannot run one, see rigUnavailableReason(). */
 export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const why = rigUnavailableReason();
   if (why !== undefined) throw new Error(why);

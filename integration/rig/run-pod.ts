@@ -1,4 +1,4 @@
-// Runs a pod with one container by CRI calls alone: what a kubelet does, without a kubelet.
+// Runs a pod with one container by CRI calls, without a kubelet.
 import { join } from 'node:path';
 import type { Rig } from './rig.ts';
 
@@ -14,7 +14,7 @@ interface RunningPod {
   readonly containerId: string;
 }
 
-/** The three calls of a pod start, and nothing else. */
+/** RunPodSandbox, CreateContainer, StartContainer. */
 export async function runPod(rig: Rig, name: string, options: RunPodOptions = {}): Promise<RunningPod> {
   const sandboxConfig = {
     metadata: { name, namespace: 'default', uid: `uid-${name}`, attempt: 0 },

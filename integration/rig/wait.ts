@@ -1,7 +1,7 @@
-// Waiting for the outside world, which announces little: quick retries with a deadline and a reason.
+// Polls the outside world, with a deadline and a description of the wait.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How many times longer than usual everything may take, as on a machine that is emulated (tools/vm.sh). */
+/** Factor of all timeouts, for emulated machines (tools/vm.sh). */
 export const slowness = Math.max(1, Number(process.env['RIG_SLOWNESS'] ?? 1) || 1);
 
 interface WaitOptions {
@@ -10,8 +10,8 @@ interface WaitOptions {
 }
 
 /**
- * Calls `probe` until it gives something other than undefined and false, and returns that.
- * What it throws counts as "not yet"; the last such error is told when the time is over.
+ * Calls `probe` until it returns something other than undefined and false, and returns that. An error counts as "not
+ * yet"; the last one is the cause of the timeout error.
  */
 export async function waitFor<T>(
   probe: () => T | Promise<T>,
@@ -33,7 +33,7 @@ export async function waitFor<T>(
     }
     if (performance.now() >= deadlineMs) {
       throw new Error(
-        `waited ${timeoutMs} ms for ${what}`,
+        `timed out after ${timeoutMs} ms waiting for ${what}`,
         lastError === undefined ? {} : { cause: lastError },
       );
     }

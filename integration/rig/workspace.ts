@@ -1,7 +1,7 @@
-// A ground is what one rig owns on the machine: a folder, a bridge, a subnet and a cgroup, all under one name.
-// Invariant: the folder holds a file owner.PID.START; it appears together with the folder, by one rename, and
-// whoever clears the ground of a dead owner first renames that file to its own name. So no two processes ever
-// hold, or clear, the same ground, and no lock outlives its holder.
+// The workspace of a rig: a directory, a bridge, a subnet and a cgroup, all of one name.
+// Invariant: the directory holds a file owner.PID.START. Both are created by one rename, and a process that clears the
+// workspace of a dead owner first renames that file to its own name. So no two processes ever own or clear the same
+// workspace, and no lock outlives its owner.
 import {
   existsSync,
   mkdirSync,
@@ -18,18 +18,18 @@ import { identify, isAlive, type ProcessId } from './process.ts';
 
 export interface RigWorkspace {
   readonly dir: string;
-  /** The bridge, the CNI network and the cgroup are called this. */
+  /** The name of the bridge, the CNI network and the cgroup. */
   readonly name: string;
-  /** The first three numbers of the subnet's addresses. */
+  /** The first three octets of the subnet. */
   readonly prefix: string;
 }
 
-/** Not os.tmpdir(): the name is a machine-wide lock, and unix sockets below it must stay short. */
+/** Not os.tmpdir(): the name is a machine-wide lock, and paths of Unix sockets below it must stay short. */
 const rigFolder = '/tmp';
 const rigName = /^krig-(\d+)$/;
 const incomplete = 'krig-new-';
 
-/** How many names, and subnets, there are to choose from. */
+/** The number of names and subnets. */
 export const workspaceCount = 250;
 
 function self(): ProcessId {
@@ -56,7 +56,7 @@ export function hasLiveOwner(dir: string): boolean {
   return owner !== undefined && isAlive(owner);
 }
 
-/** Makes the folder of a ground with its owner already inside; false when the folder or the name is taken. */
+/** Creates the directory with its owner file in one step; false if the directory or the name is taken. */
 export function claim(ground: RigWorkspace): boolean {
   if (existsSync(ground.dir) || isNetworkTaken(ground)) return false;
   const parent = dirname(ground.dir);
@@ -81,7 +81,7 @@ function isNetworkTaken(ground: RigWorkspace): boolean {
   );
 }
 
-/** Takes over a ground whose owner is gone; undefined when it lives or another process was quicker. */
+/** Takes over the workspace of a dead owner; undefined if the owner is alive or another process was faster. */
 export function takeOver(dir: string): RigWorkspace | undefined {
   const owner = ownerOf(dir);
   if (owner === undefined || isAlive(owner)) return undefined;
@@ -93,7 +93,7 @@ export function takeOver(dir: string): RigWorkspace | undefined {
   }
 }
 
-/** A ground of its own for a rig of this process. */
+/** Claims a free workspace for a rig of this process. */
 export function claimWorkspace(): RigWorkspace {
   for (let n = 0; n < workspaceCount; n++) {
     const ground = { dir: join(rigFolder, `krig-${n}`), name: `krig${n}`, prefix: `10.213.${n}` };
@@ -102,14 +102,14 @@ export function claimWorkspace(): RigWorkspace {
   throw new Error(`all ${workspaceCount} rigs of this machine are in use`);
 }
 
-/** The folders of all rigs on the machine, whoever owns them. */
+/** The directories of all rigs on the machine. */
 export function listRigFolders(): readonly string[] {
   return readdirSync(rigFolder)
     .filter((name) => rigName.test(name))
     .map((name) => join(rigFolder, name));
 }
 
-/** Removes what is left of claims that were cut off before their rename. */
+/** Removes the leftovers of claims that were interrupted before their rename. */
 export function removeIncompleteClaims(parent = rigFolder): void {
   const names = existsSync(parent) ? readdirSync(parent) : [];
   for (const name of names.filter((one) => one.startsWith(incomplete))) {

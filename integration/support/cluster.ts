@@ -1,5 +1,5 @@
-// A control plane for one node of the rig: the API server's double on a port of loopback, with the Node authorizer on, and
-// kubeconfigs for the kubelet and for kubectl.
+// A control plane for one node of the rig: the API server double on a loopback port, with the Node authorizer enabled,
+// and kubeconfigs for the kubelet and for kubectl.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,18 +26,17 @@ const kubectlPath = ['/usr/bin/kubectl', '/usr/local/bin/kubectl'].find((path) =
 export const kubectlProgram = kubectlPath ?? 'kubectl';
 const deadlineMs = 90_000;
 
-/** Undefined: kubectl can be used. */
-export const kubectlUnavailableReason =
-  kubectlPath === undefined ? 'there is no kubectl on this machine' : undefined;
+/** Undefined if kubectl is available. */
+export const kubectlUnavailableReason = kubectlPath === undefined ? 'kubectl not found' : undefined;
 
 export class Cluster {
   readonly double: ApiServerDouble;
   readonly nodeName: string;
   readonly kubeconfig: string;
-  /** With a token instead of a certificate. */
+  /** Has a bootstrap token instead of a certificate. */
   readonly bootstrapKubeconfig: string;
   readonly authority: TestAuthority;
-  /** The certificate of who vouches for the API server and its clients. */
+  /** The CA certificate of the API server and its clients. */
   readonly caFile: string;
   /** An administrator's certificate. */
   readonly admin: KeyPair;
@@ -63,7 +62,7 @@ export class Cluster {
     this.admin = admin;
   }
 
-  /** The API server's. */
+  /** The port of the API server. */
   get port(): number {
     return this.#front.port;
   }
@@ -105,7 +104,7 @@ export class Cluster {
   }
 
   async untilGone(name: string): Promise<void> {
-    await waitFor(() => this.pod(name) === undefined, `pod ${name} to go`, deadlineMs);
+    await waitFor(() => this.pod(name) === undefined, `pod ${name} to be deleted`, deadlineMs);
   }
 
   async untilNodeReady(): Promise<Node> {
@@ -119,7 +118,7 @@ export class Cluster {
     );
   }
 
-  /** Fields of a kubelet's configuration with which only who this API server knows gets at its secure port. */
+  /** Configuration of a kubelet that delegates authentication and authorization to this API server. */
   get kubeletConfig(): Readonly<Record<string, unknown>> {
     return {
       authentication: {
@@ -135,20 +134,20 @@ export class Cluster {
     return { ...process.env, KUBECONFIG: this.#adminConfig, HOME: '/nonexistent' };
   }
 
-  /** For what goes on until it is ended; its errors go to the test's own. */
+  /** Starts kubectl in the background; its stderr goes to the test's. */
   startKubectl(...args: readonly string[]): ChildProcess {
     return spawn(kubectlProgram, [...args], { env: this.kubectlEnv, stdio: ['ignore', 'pipe', 'inherit'] });
   }
 
-  /** What it prints. Rejects with what it says when it fails. */
+  /** Returns the output. Rejects with the error output if it fails. */
   async kubectl(...args: readonly string[]): Promise<string> {
     const options = { env: this.kubectlEnv, timeout: deadlineMs, maxBuffer: 64 * 1024 * 1024 };
     const { stdout } = await promisify(execFile)(kubectlProgram, [...args], options);
     return stdout;
   }
 
-  /** For when a test fails: what the API server holds and what the kubelet said. */
-  account(kubelet: Kubelet): string {
+  /** The state of node and pods and the end of the kubelet's log, for failed tests. */
+  describeState(kubelet: Kubelet): string {
     const pods = this.double.objects
       .list('pods')
       .map(({ metadata, status }) => ({ name: metadata?.name, status }));
@@ -163,12 +162,12 @@ export function isReady(status: PodStatus | Node['status']): boolean {
   return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
 }
 
-/** What kubeadm gives a machine that is to join. */
+/** A bootstrap token, as of kubeadm. */
 export const bootstrapToken = 'abcdef.0123456789abcdef';
 
 interface ClusterSettings {
   readonly certificates?: CertificateOptions;
-  /** By their tokens. */
+  /** By bearer token. */
   readonly users?: Readonly<Record<string, User>>;
 }
 

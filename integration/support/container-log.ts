@@ -1,4 +1,4 @@
-// What a container wrote, from the file that the runtime keeps under the kubelet's log directory.
+// Container logs, read from the runtime's files in the kubelet's log directory.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/k8s/types.ts';
@@ -10,19 +10,19 @@ export function logPath(kubelet: Kubelet, pod: Pod, container = 'main', restart 
   return join(kubelet.podLogsDir, `${namespace}_${name}_${uid}`, container, `${restart}.log`);
 }
 
-/** The text of each line, without the time, the stream and the mark in front of it. */
+/** The text of each line, without time, stream and tag. */
 export function logLines(kubelet: Kubelet, pod: Pod, container = 'main', restart = 0): readonly string[] {
   const lines = readFileSync(logPath(kubelet, pod, container, restart), 'utf8').split('\n');
   return lines
     .filter((line) => line !== '')
     .map((line) => {
       const match = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) F (.*)$/.exec(line);
-      if (match === null) throw new Error(`not a line of a container log: ${line}`);
+      if (match === null) throw new Error(`not in the CRI log format: ${line}`);
       return match[1] ?? '';
     });
 }
 
-/** The first lines, as soon as there are so many. */
+/** Waits for `count` lines and returns them. */
 export async function untilLogged(kubelet: Kubelet, pod: Pod, count: number): Promise<readonly string[]> {
   return waitFor(
     () => {

@@ -1,4 +1,4 @@
-// A real D-Bus daemon of a test's own, on a socket in a folder of its own.
+// A real D-Bus daemon for one test, on a socket in a directory of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram } from '../rig/prerequisites.ts';
 
-/** Everybody may own every name and call everybody: there is nobody else on it. */
+/** Allows everything, since the test is the only user of the bus. */
 const configuration = (socket: string): string => `<!DOCTYPE busconfig PUBLIC
  "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -33,7 +33,7 @@ export class DbusDaemon {
   readonly address = `unix:path=${join(this.#dir, 'bus')}`;
   #child: ChildProcess | undefined;
 
-  /** Resolves when it listens. */
+  /** Resolves when the daemon listens. */
   async start(): Promise<void> {
     const config = join(this.#dir, 'bus.conf');
     writeFileSync(config, configuration(join(this.#dir, 'bus')));
@@ -45,7 +45,7 @@ export class DbusDaemon {
     await once(child.stdout, 'data');
   }
 
-  /** Its socket goes with it; start() makes another at the same place. */
+  /** Removes the socket too; start() creates it again at the same path. */
   async stop(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;

@@ -1,9 +1,9 @@
-// A hostile network client, run as a process of its own: floods one port in one way for a bounded time, then prints how far it
-// got as JSON. HTTP/2 frames are prebuilt bytes, so that the client costs little and the server's work dominates.
+// A hostile network client in a process of its own: floods one port in one way for a limited time, then prints its counts
+// as JSON. HTTP/2 frames are prebuilt bytes, so that the client costs little and the server's work dominates.
 //
 //   node flooder.mjs SHAPE PORT SECONDS [FROM-ADDRESS | many [CONNECTIONS]]
 //
-// many: each connection has an address of its own, from 127.2.0.0/16.
+// many: each connection has its own source address, from 127.2.0.0/16.
 import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -32,7 +32,7 @@ function integer(value: number, bits: number, first: number): number[] {
 
 const text = (value: string): number[] => [...integer(value.length, 7, 0), ...Buffer.from(value)];
 
-/** GET path, with literal fields only: nothing is kept in the server's table. */
+/** A GET request with literal fields only, so that nothing enters the server's dynamic table. */
 function requestBlock(path: string, token?: string): Buffer {
   const authority = [0x01, ...text('127.0.0.1')];
   const bearer = token === undefined ? [] : [0x0f, 0x08, ...text(`Bearer ${token}`)];
@@ -57,7 +57,7 @@ const counts: FloodCounts = { opened: 0, secured: 0, closed: 0, failed: 0, sent:
 
 type Fill = (socket: Socket, state: { stream: number }) => void;
 
-/** Writes again and again while the server takes it, some kilobytes at a time. */
+/** Writes repeatedly while the server accepts it, some kilobytes at a time. */
 function pump(socket: Socket, fill: Fill): void {
   const state = { stream: 1 };
   let stopped = false;
@@ -105,7 +105,7 @@ const once =
 interface Shape {
   readonly tls: 'h2' | 'http/1.1' | 'half-open' | undefined;
   readonly connections: number;
-  /** Opens a connection again that the server has closed. */
+  /** Reopens connections that the server has closed. */
   readonly again?: boolean;
   readonly fill?: Fill;
 }
@@ -118,7 +118,7 @@ const shapes: Readonly<Record<string, Shape>> = {
     tls: 'half-open',
     connections: 1_500,
     again: true,
-    // A record header that promises a ClientHello.
+    // A record header that announces a ClientHello.
     fill: once(() => Buffer.from([22, 3, 1, 0, 200, 1])),
   },
   'tls-handshakes': { tls: 'http/1.1', connections: 40, again: true, fill: (socket) => socket.destroy() },

@@ -1,4 +1,4 @@
-// An image with a gRPC server in it: this machine's Node with the libraries it needs, and the health service over node:http2.
+// An image with a gRPC server: this machine's Node with its libraries, and the health service over node:http2.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { buildImage, type LayerEntry, ociArchive } from '../rig/oci.ts';
@@ -7,7 +7,7 @@ import type { Rig } from '../rig/rig.ts';
 
 export const grpcImage = 'rig.local/grpc-health:1';
 
-/** grpc.health.v1.Health on the port it is told: SERVING, but NOT_SERVING for the service `down`. */
+/** grpc.health.v1.Health on the port of its argument: SERVING, but NOT_SERVING for the service `down`. */
 const server = `
 const { createServer } = require('node:http2');
 createServer()
@@ -26,7 +26,7 @@ createServer()
 process.on('SIGTERM', () => process.exit(0));
 `;
 
-/** What the program is linked against, the loader included; none when it is whole in itself. */
+/** The libraries that the program is linked against, including the loader; none if it is static. */
 async function librariesOf(program: string): Promise<readonly string[]> {
   const text = await mustRun('ldd', [program]).catch(() => '');
   return [...text.matchAll(/(?:=> )?(\/\S+) \(0x/g)]

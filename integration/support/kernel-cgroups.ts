@@ -1,9 +1,9 @@
-// What the kernel's files say of a cgroup, whichever version is mounted: tests name an amount, not the file it lies in.
+// Values of cgroup files, for both versions: tests name a value, not the file of the mounted version.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findHierarchies, type Hierarchies } from '../../src/edge/cgroup/hierarchies.ts';
 
-/** By the file of version 1, that of version 2; `cpu.max` has the period behind the quota. */
+/** The file of version 2 by that of version 1; `cpu.max` has the period after the quota. */
 const v2Names = {
   'cpu.shares': 'cpu.weight',
   'cpu.cfs_quota_us': 'cpu.max',
@@ -13,7 +13,7 @@ const v2Names = {
 
 type AmountFile = keyof typeof v2Names;
 
-/** What version 1 says for `max`. */
+/** The value in version 1 for `max`. */
 const unlimited: Readonly<Partial<Record<AmountFile, string>>> = {
   'cpu.cfs_quota_us': '-1',
   'memory.limit_in_bytes': '9223372036854771712',
@@ -32,24 +32,24 @@ export class KernelCgroups {
     return new KernelCgroups(await findHierarchies());
   }
 
-  /** A file or directory of the cgroup at `path`, in the hierarchy of this controller. */
-  place(controller: string, path: string, name = ''): string {
+  /** The path of a file or directory of the cgroup `path`, in the hierarchy of this controller. */
+  fileOf(controller: string, path: string, name = ''): string {
     const found = this.#hierarchies;
     const mount = found.version === 2 ? found.root : (found.mountPoints.get(controller) ?? 'not mounted');
     return join(mount, path, name);
   }
 
-  /** What is not limited is `max`, in both versions; CPU is told as it is there: in shares on v1, as a weight on v2. */
+  /** Unlimited is `max` in both versions; CPU is in shares on v1 and a weight on v2. */
   amount(path: string, file: AmountFile): string {
     const [controller = ''] = file.split('.');
     const name = this.version === 2 ? v2Names[file] : file;
-    const [text = ''] = readFileSync(this.place(controller, path, name), 'utf8')
+    const [text = ''] = readFileSync(this.fileOf(controller, path, name), 'utf8')
       .trim()
       .split(' ');
     return this.version === 1 && text === unlimited[file] ? 'max' : text;
   }
 
-  /** The one of two that the mounted version tells. */
+  /** Selects by the mounted version. */
   either([v1, v2]: readonly [v1: string, v2: string]): string {
     return this.version === 1 ? v1 : v2;
   }

@@ -1,14 +1,13 @@
-// Manifests for tests of the whole kubelet: small pods with a short grace period whose containers end at once when
-// they are asked to, unless a test says otherwise.
+// Builders of manifests: by default small pods with a short grace period, whose containers exit on SIGTERM.
 import type { Container, ObjectMeta, Pod, PodSpec } from '../../src/api/k8s/types.ts';
 import { busyboxImage } from '../rig/images.ts';
 
 const forever = 'while :; do sleep 2147483647 & wait $!; done';
 
-/** Runs until it is asked to end, and then ends at once. */
+/** Runs until SIGTERM, and exits at once. */
 export const exitsOnTerm = `trap 'exit 0' TERM; ${forever}`;
 
-/** Does not end when it is asked to: only a kill ends it. */
+/** Ignores SIGTERM; only SIGKILL ends it. */
 export const ignoresTerm = `trap '' TERM; ${forever}`;
 
 export function container(

@@ -1,5 +1,5 @@
-// The NFS server of this machine's kernel, for one test file: one directory on loopback, and a wall that lets nothing through
-// to it. There is one such server per kernel, so that nobody else may run it at the same time.
+// The NFS server of this machine's kernel, for one test file: exports one directory on loopback, and can be blocked by the
+// firewall. There is one such server per kernel, so no other process may use it at the same time.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { findProgram } from '../rig/prerequisites.ts';
@@ -9,14 +9,14 @@ const address = '127.0.0.1';
 const wall = ['INPUT', '-i', 'lo', '-p', 'tcp', '--dport', '2049', '-j', 'DROP'];
 const programs = ['mount.nfs', 'rpc.nfsd', 'rpc.mountd', 'exportfs'];
 
-/** Undefined when it can. */
+/** Undefined if this machine can run it. */
 export function nfsUnavailableReason(): string | undefined {
   const missing = programs.filter((name) => findProgram(name) === undefined);
   if (missing.length > 0) return `${missing.join(', ')} not found`;
-  if (Number(textOf('/proc/fs/nfsd/threads')) > 0) return 'this machine serves NFS to others';
+  if (Number(textOf('/proc/fs/nfsd/threads')) > 0) return 'this machine already serves NFS';
   for (const module of ['nfs', 'nfsd', 'nfsv4']) spawnSync('modprobe', [module]);
   const known = readFileSync('/proc/filesystems', 'utf8');
-  return /\bnfs4\b/.test(known) && /\bnfsd\b/.test(known) ? undefined : 'this kernel has no NFS';
+  return /\bnfs4\b/.test(known) && /\bnfsd\b/.test(known) ? undefined : 'this kernel does not support NFS';
 }
 
 function textOf(path: string): string {
@@ -38,7 +38,7 @@ export class NfsServer {
     this.#mountd = spawn('rpc.mountd', ['--foreground', '--no-nfs-version', '3'], { stdio: 'ignore' });
     const options = 'rw,no_root_squash,no_subtree_check,insecure,fsid=0';
     await mustRun('exportfs', ['-o', options, `${address}:${this.#directory}`]);
-    // Files cannot be opened before the time is over in which clients of an earlier server may come back.
+    // Files cannot be opened during the grace period, in which clients of an earlier server may reclaim their state.
     await mustRun('rpc.nfsd', [
       '--no-nfs-version',
       '3',

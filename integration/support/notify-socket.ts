@@ -1,5 +1,5 @@
-// What systemd is to a service of Type=notify: a datagram socket, and the states that came through it in order.
-// Node has no datagrams on unix sockets, so that the socket is made by system calls and looked at again and again.
+// The notify socket of systemd for a service of Type=notify: a datagram socket that collects the received states in order.
+// Node has no Unix datagram sockets, so the socket is created by system calls and polled.
 import { waitFor } from '../rig/wait.ts';
 
 const unix = 1;
@@ -44,7 +44,7 @@ export class NotifySocket {
     return new NotifySocket(path, native, fd);
   }
 
-  /** All that came until now. */
+  /** The states received so far. */
   states(): readonly string[] {
     const buffer = Buffer.alloc(4096);
     for (;;) {
@@ -58,8 +58,8 @@ export class NotifySocket {
     await waitFor(() => {
       const states = this.states();
       if (states.filter((each) => each === state).length >= times) return true;
-      throw new Error(`came: ${states.join(', ')}`);
-    }, `${state} to come ${times} times`);
+      throw new Error(`received: ${states.join(', ')}`);
+    }, `${state} to be received ${times} times`);
   }
 
   close(): void {

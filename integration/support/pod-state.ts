@@ -1,11 +1,11 @@
-// Waiting for what the kubelet says of a pod, with the last word of the kubelet in the error when it does not come.
+// Waits for pod states in the kubelet's /pods; the timeout error has the last state.
 import type { ContainerStatus, Pod, PodStatus } from '../../src/api/k8s/types.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { waitFor } from '../rig/wait.ts';
 
 const timeoutMs = 40_000;
 
-/** The pod of this manifest, as soon as /pods shows it in the wanted state. */
+/** Waits until /pods shows the pod of this manifest in the given state. */
 export async function untilPod(
   kubelet: Kubelet,
   name: string,
@@ -16,14 +16,14 @@ export async function untilPod(
     async () => {
       const pod = await kubelet.pod(name);
       if (pod !== undefined && is(pod.status ?? {}, pod)) return pod;
-      throw new Error(pod === undefined ? 'there is no such pod' : JSON.stringify(pod.status));
+      throw new Error(pod === undefined ? 'no such pod' : JSON.stringify(pod.status));
     },
     `pod ${name}: ${what}`,
     timeoutMs,
   );
 }
 
-/** Running with every container ready. */
+/** Waits until the pod is Running with all containers ready. */
 export async function untilRunning(kubelet: Kubelet, name: string): Promise<Pod> {
   return untilPod(kubelet, name, 'running and ready', (status, pod) => {
     const statuses = status.containerStatuses ?? [];
@@ -36,7 +36,7 @@ export async function untilRunning(kubelet: Kubelet, name: string): Promise<Pod>
   });
 }
 
-/** As soon as /pods shows this container in the wanted state. */
+/** Waits until /pods shows this container in the given state. */
 export async function untilContainer(
   kubelet: Kubelet,
   name: string,
@@ -49,7 +49,7 @@ export async function untilContainer(
   );
 }
 
-/** Up again after its n-th restart. */
+/** Waits until the container is ready after its n-th restart. */
 export async function untilRestarted(kubelet: Kubelet, name: string, count: number): Promise<Pod> {
   return untilContainer(
     kubelet,
@@ -62,7 +62,7 @@ export async function untilRestarted(kubelet: Kubelet, name: string, count: numb
 export async function untilNoPod(kubelet: Kubelet, name: string): Promise<void> {
   await waitFor(
     async () => (await kubelet.pod(name)) === undefined,
-    `pod ${name} to leave the list`,
+    `pod ${name} to be gone from /pods`,
     timeoutMs,
   );
 }
@@ -77,10 +77,9 @@ export function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? '';
 }
 
-/** As the runtime calls it, without the runtime's name in front. */
+/** The ID in the runtime, without the containerd:// prefix. */
 export function containerIdOf(pod: Pod, name = 'main'): string {
   const id = containerStatus(pod, name).containerID ?? '';
-  if (!id.startsWith('containerd://'))
-    throw new Error(`container ${name} has no ID of containerd but "${id}"`);
+  if (!id.startsWith('containerd://')) throw new Error(`container ${name} has no containerd ID: "${id}"`);
   return id.slice('containerd://'.length);
 }

@@ -1,4 +1,4 @@
-// What a pod has on the machine besides its manifest: all of it has to go with the pod.
+// The resources of a pod on the machine, all of which must be removed with the pod.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Pod } from '../../src/api/k8s/types.ts';
@@ -11,7 +11,7 @@ function names(dir: string): readonly string[] {
   return existsSync(dir) ? readdirSync(dir) : [];
 }
 
-/** One word for every kind of thing that is left of the pod, each once. */
+/** One word for each kind of resource that the pod has. */
 export async function podTraces(rig: Rig, kubelet: Kubelet, pod: Pod): Promise<readonly string[]> {
   const uid = pod.metadata?.uid ?? '';
   const [sandboxes, containers] = await Promise.all([rig.cri.listPodSandbox({}), rig.cri.listContainers({})]);
@@ -34,7 +34,7 @@ export async function untilNoTraces(rig: Rig, kubelet: Kubelet, pod: Pod): Promi
       if (left.length === 0) return true;
       throw new Error(`left: ${left.join(', ')}`);
     },
-    `everything of pod ${pod.metadata?.name} to go`,
+    `all resources of pod ${pod.metadata?.name} to be removed`,
     40_000,
   );
 }

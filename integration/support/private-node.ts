@@ -1,7 +1,7 @@
-// A machine of its own for unit files that name fixed paths and ports: mount and network namespaces in which /var/lib,
-// /var/log and /run are empty and /etc is a copy. What is written there never reaches the host, and all of it goes with
-// the last process in it; none outlives this process, which the kernel sees to.
-// Invariant: the mounts are made by the process that has left the host's mount namespace, never before.
+// A private node for unit files with fixed paths and ports: mount and network namespaces in which /var/lib, /var/log and
+// /run are empty and /etc is a copy. Nothing written there reaches the host, and all of it ends with the last process of
+// the namespaces, which the kernel kills when this process ends.
+// Invariant: only a process that has left the host's mount namespace mounts anything.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { repositoryRoot } from '../rig/repository.ts';
 import { type Rig, startRig } from '../rig/rig.ts';
 import type { RigWorkspace } from '../rig/workspace.ts';
 
-/** unshare(1) makes every mount private, so that none of these is seen outside. */
+/** unshare(1) makes every mount private, so that these are not visible outside. */
 const prepare = `set -e
 for dir in /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs "$dir"; done
 cp -a /etc /run/etc
@@ -24,15 +24,15 @@ for address in "$@"; do ip address add "$address" dev lo; done
 echo ready
 exec cat`;
 
-/** Who asks a port has to be on the node, and little else that can ask is on every machine. */
+/** An HTTP client that runs on the node; other clients are not available on every machine. */
 const ask = `const response = await fetch(process.argv[1], { signal: AbortSignal.timeout(5000) });
 if (!response.ok) throw new Error(String(response.status));
 process.stdout.write(await response.text());`;
 
-/** The kernel ends what is started so when this process ends, however it does. */
+/** The kernel kills such a process when this process ends. */
 const leash = ['--pdeathsig', 'KILL'];
 
-/** A kubelet on a private node, started with nothing but what a unit file says. */
+/** A kubelet on a private node, started exactly as a unit file specifies. */
 export class UnitProcess {
   readonly log: LogFile;
   readonly #child: ChildProcess;
@@ -46,7 +46,7 @@ export class UnitProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** Asks it to end; kills it when that takes too long. */
+  /** Sends SIGTERM; kills the process after the timeout. */
   async stop(timeoutMs = 15_000): Promise<Exit> {
     if (this.running) {
       const ended = once(this.#child, 'exit');
@@ -65,20 +65,20 @@ export class PrivateNode {
   #holder: ChildProcess | undefined;
   #started = 0;
 
-  /** The addresses are the node's own, besides those of the loopback. */
+  /** `addresses` are added to the loopback addresses of the node. */
   constructor(workspace: RigWorkspace, addresses: readonly string[]) {
     this.#workspace = workspace;
     this.#addresses = addresses;
   }
 
-  /** Where the processes of the node see `path`, for who is outside. */
+  /** The path, outside of the node, of a path on the node. */
   outside(path: string): string {
     return join(`/proc/${this.#pid()}/root`, path);
   }
 
   #pid(): number {
     const pid = this.#holder?.pid;
-    if (pid === undefined) throw new Error('the private node was not started');
+    if (pid === undefined) throw new Error('the private node is not started');
     return pid;
   }
 
@@ -87,7 +87,7 @@ export class PrivateNode {
     const holder = spawn('setpriv', args, { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#holder = holder;
     const [first] = (await Promise.race([once(holder.stdout, 'data'), once(holder, 'exit')])) as unknown[];
-    if (String(first).trim() !== 'ready') throw new Error(`the private node could not be made: ${first}`);
+    if (String(first).trim() !== 'ready') throw new Error(`failed to start the private node: ${first}`);
   }
 
   #enter(...kinds: readonly ('mount' | 'net')[]): readonly string[] {
@@ -95,7 +95,7 @@ export class PrivateNode {
     return ['nsenter', ...kinds.map((kind) => `--${kind}=/proc/${this.#pid()}/ns/${files[kind]}`), '--'];
   }
 
-  /** A rig whose containerd sees the files of this node; its network is that of the host, as a bridge needs it. */
+  /** A rig whose containerd uses the files of this node; its network is the host's, as a bridge requires. */
   async startRig(): Promise<Rig> {
     const containerd = findProgram('containerd') ?? 'containerd';
     const dir = join(this.#workspace.dir, 'private-bin');
@@ -114,7 +114,7 @@ export class PrivateNode {
     }
   }
 
-  /** Puts a file on the node, with the folders above it. */
+  /** Writes a file on the node and creates its parent directories. */
   write(path: string, text: string): void {
     mkdirSync(dirname(this.outside(path)), { recursive: true });
     writeFileSync(this.outside(path), text);
@@ -126,7 +126,7 @@ export class PrivateNode {
     return mustRun(nsenter, [...rest, program, ...args], 10_000);
   }
 
-  /** What a port of the node's own loopback answers to a GET; throws on any status but 200. */
+  /** GET on a loopback port of the node; throws on any status but 200. */
   async get(port: number, path: string): Promise<string> {
     const url = `http://127.0.0.1:${port}${path}`;
     return this.run(process.execPath, '--input-type=module', '--eval', ask, url);

@@ -1,11 +1,11 @@
-// What a recorded pod has to come to on a real containerd. What time decides is left open: how often a container was restarted
-// beyond the recording, and what is left of earlier containers.
+// The state that a recorded pod must reach on a real containerd. Not compared: restarts beyond the recording, and the state
+// of earlier containers, since they depend on timing.
 import { expect } from 'vitest';
 import type { ContainerStatus, PodStatus } from '../../src/api/k8s/types.ts';
 import { recordedStates } from '../../test/replay/compare.ts';
 import type { Recording } from '../../test/replay/recording.ts';
 
-/** What needs a cluster's objects or its rules of admission. */
+/** Recordings that need objects of a cluster or its admission. */
 export const needsCluster: ReadonlySet<string> = new Set([
   'env',
   'env-missing',
@@ -14,19 +14,19 @@ export const needsCluster: ReadonlySet<string> = new Set([
   'volume-missing',
   'volumes',
 ]);
-/** Their last state before the end lasted only as long as upstream took to look again: the one before it does. */
-const passing: ReadonlySet<string> = new Set(['onfailure']);
-/** Whose words are the runtime's or a program's own, and other ones in other versions, or have the machine's size in them. */
-const foreignWords = /^Warning (Failed|Unhealthy|OutOfcpu) /;
-/** Whether these are told, and of what else a busy machine warns, depends on the moment. */
-const byMoment = /^(Normal (Killing|BackOff)|Warning (BackOff|Failed|Unhealthy)) /;
+/** Their last state before the deletion was transient, so the one before it is expected. */
+const transient: ReadonlySet<string> = new Set(['onfailure']);
+/** Events whose messages depend on the version of the runtime, on a program, or on the size of the machine. */
+const variableMessages = /^Warning (Failed|Unhealthy|OutOfcpu) /;
+/** Events that depend on timing and on the load of the machine. */
+const timingDependent = /^(Normal (Killing|BackOff)|Warning (BackOff|Failed|Unhealthy)) /;
 const warning = /^Warning /;
 
 /** The recorded status before the pod was deleted. */
 export function wantedState(recording: Recording): PodStatus {
   const states = recordedStates(recording);
   const before = states.filter(({ observedGeneration }) => observedGeneration === 1);
-  const want = before.at(passing.has(recording.name) ? -2 : -1);
+  const want = before.at(transient.has(recording.name) ? -2 : -1);
   if (want === undefined) throw new Error(`${recording.name} has no status before its deletion`);
   return want;
 }
@@ -44,7 +44,7 @@ function all({ initContainerStatuses = [], containerStatuses = [] }: PodStatus):
   return [...initContainerStatuses, ...containerStatuses];
 }
 
-/** What does not depend on time, names or the runtime's words. */
+/** The part of a status that depends neither on time nor on names and messages of the runtime. */
 export function stateOf(status: PodStatus): unknown {
   return {
     phase: status.phase,
@@ -64,14 +64,16 @@ export function stateOf(status: PodStatus): unknown {
 }
 
 export function comparable(event: string): string {
-  return foreignWords.test(event) ? event.split(' ').slice(0, 3).join(' ') : event;
+  return variableMessages.test(event) ? event.split(' ').slice(0, 3).join(' ') : event;
 }
 
-export function expectEvents({ name, events }: Recording, told: readonly string[]): void {
+export function expectEvents({ name, events }: Recording, emitted: readonly string[]): void {
   const recorded = new Set(events.map(comparable));
-  const missing = [...recorded].filter((event) => !told.includes(event) && !byMoment.test(`${event} `));
-  const extra = told.filter(
-    (event) => !recorded.has(event) && !byMoment.test(`${event} `) && !warning.test(event),
+  const missing = [...recorded].filter(
+    (event) => !emitted.includes(event) && !timingDependent.test(`${event} `),
   );
-  expect({ name, missing, extra }, told.join('\n')).toEqual({ name, missing: [], extra: [] });
+  const extra = emitted.filter(
+    (event) => !recorded.has(event) && !timingDependent.test(`${event} `) && !warning.test(event),
+  );
+  expect({ name, missing, extra }, emitted.join('\n')).toEqual({ name, missing: [], extra: [] });
 }

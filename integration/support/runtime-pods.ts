@@ -1,4 +1,4 @@
-// What the runtime itself holds of pods, asked past the kubelet: nothing is hidden here that the kubelet overlooks.
+// Pods in the runtime, queried without the kubelet, so that nothing is missed that the kubelet overlooks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { criAnnotations, criLabels } from '../../src/api/cri/labels.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
@@ -32,8 +32,8 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * Everything on the runtime that carries the name of this manifest's pod, whatever its UID and state; in an order of
- * our own, since the runtime promises none.
+ * All sandboxes and containers of the pod of this manifest by name, with any UID and in any state; sorted, since the
+ * runtime guarantees no order.
  */
 export async function runtimePod(rig: Rig, kubelet: Kubelet, name: string): Promise<RuntimePod> {
   const labelSelector = { [criLabels.podName]: `${name}-${kubelet.nodeName}` };
@@ -67,13 +67,13 @@ export async function untilRuntimePod(
   kubelet: Kubelet,
   name: string,
   what: string,
-  is: (held: RuntimePod) => boolean,
+  is: (found: RuntimePod) => boolean,
 ): Promise<RuntimePod> {
   return waitFor(
     async () => {
-      const held = await clearLost(rig, await runtimePod(rig, kubelet, name));
-      if (is(held)) return held;
-      throw new Error(JSON.stringify(held));
+      const found = await clearLost(rig, await runtimePod(rig, kubelet, name));
+      if (is(found)) return found;
+      throw new Error(JSON.stringify(found));
     },
     `pod ${name} on the runtime: ${what}`,
     40_000,
@@ -81,13 +81,13 @@ export async function untilRuntimePod(
 }
 
 /**
- * Clears what containerd has lost sight of, a start having been cut off at one certain moment: a container that it calls
- * ended and does not remove for as long as it lives, because there still is a task. Whatever else has ended without
- * having run is the kubelet's to clear, and stays.
+ * Removes containers whose task containerd has lost because their start was interrupted at a certain moment: it reports
+ * them as exited and cannot remove them until it restarts. Other containers that exited without having run are left to
+ * the kubelet.
  */
-async function clearLost(rig: Rig, held: RuntimePod): Promise<RuntimePod> {
-  const ended = held.containers.filter(({ state }) => state === 'exited');
-  if (ended.length === 0) return held;
+async function clearLost(rig: Rig, found: RuntimePod): Promise<RuntimePod> {
+  const ended = found.containers.filter(({ state }) => state === 'exited');
+  if (ended.length === 0) return found;
   const tasks = await rig.ctr('tasks', 'ls', '--quiet');
   const lost = new Set<string>();
   for (const { id } of ended.filter((each) => tasks.includes(each.id))) {
@@ -97,15 +97,15 @@ async function clearLost(rig: Rig, held: RuntimePod): Promise<RuntimePod> {
     await rig.cri.removeContainer({ containerId: id });
     lost.add(id);
   }
-  return { ...held, containers: held.containers.filter(({ id }) => !lost.has(id)) };
+  return { ...found, containers: found.containers.filter(({ id }) => !lost.has(id)) };
 }
 
-/** Kills a container's or a sandbox's process behind the back of everyone. */
+/** Kills the process of a container or sandbox without the CRI. */
 export async function killTask(rig: Rig, id: string): Promise<void> {
   await rig.ctr('tasks', 'kill', '--signal', 'SIGKILL', id);
 }
 
-/** Looks again and again which UIDs of this name have a running container; stop() tells every set that was seen. */
+/** Polls which UIDs of this name have a running container; stop() returns all observed sets. */
 export function watchRunningUids(
   rig: Rig,
   kubelet: Kubelet,

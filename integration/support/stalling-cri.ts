@@ -1,5 +1,5 @@
-// Stands between a kubelet and the real runtime, call by call, so that a test can order faults: a call that never
-// answers until it is released, a call that fails. Everything else passes unchanged.
+// A proxy between a kubelet and the real runtime that injects faults: calls that hang until they are released, calls that
+// fail. All other calls pass unchanged.
 import { join } from 'node:path';
 import { criLabels } from '../../src/api/cri/labels.ts';
 import type { CallOptions } from '../../src/api/cri/runtime.ts';
@@ -12,14 +12,14 @@ type Call = (request: unknown, options?: CallOptions) => unknown;
 type Message = Readonly<Record<string, unknown>>;
 
 class StallingCri {
-  /** Where orders are given. */
+  /** Injects faults. */
   readonly faults = new Faults({
     goDown: () => undefined,
     comeUp: () => undefined,
     loseEvents: () => undefined,
     after: (ms, fn) => void setTimeout(fn, ms),
   });
-  /** The calls that came, in order. */
+  /** The received calls, in order. */
   readonly calls: { readonly method: string; readonly request: unknown }[] = [];
   readonly socket: string;
   readonly #rig: Rig;
@@ -53,14 +53,14 @@ class StallingCri {
   async #pass(method: string, call: Call, request: unknown, options: CallOptions = {}): Promise<unknown> {
     this.calls.push({ method, request });
     await this.faults.apply(method as 'version', request, 'before');
-    // Whoever has given up meanwhile wants nothing done any more.
+    // The caller may have aborted meanwhile.
     options.signal?.throwIfAborted();
     const answer = await call(request, options);
     await this.faults.apply(method as 'version', request, 'after');
     return answer;
   }
 
-  /** Whether a request is about the pod of this name: it says so, or it names a container or sandbox of it. */
+  /** A predicate for requests of the pod of this name: by its name, or by the ID of one of its containers or sandboxes. */
   async about(podName: string): Promise<(request: unknown) => boolean> {
     const labelSelector = { [criLabels.podName]: podName };
     const [sandboxes, containers] = await Promise.all([
@@ -83,7 +83,7 @@ class StallingCri {
   }
 }
 
-/** A rig and a kubelet on it, and between the two what can be told to stall. */
+/** A rig and a kubelet with a fault-injecting proxy between them. */
 export interface StalledRig {
   readonly rig: Rig;
   readonly cri: StallingCri;

@@ -1,4 +1,4 @@
-// Runs hostile network clients (flooder.ts) as processes. Each exits by itself after its time, even if its parent has died.
+// Runs hostile network clients (flooder.ts) as processes. Each exits by itself after its time, even if its parent is dead.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setPriority } from 'node:os';
@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { repositoryRoot } from '../rig/repository.ts';
 import type { FloodCounts } from './flooder.ts';
 
-/** Returns the program's path. */
+/** Returns the path of the built program. */
 export function buildFlooder(): string {
   const cwd = repositoryRoot();
   execFileSync(process.execPath, ['tools/run-ts.mjs', 'integration/support/flooder.ts'], { cwd });
@@ -15,16 +15,16 @@ export function buildFlooder(): string {
 }
 
 interface FloodOptions {
-  /** As buildFlooder() returned it. */
+  /** The path from buildFlooder(). */
   readonly program: string;
   readonly shape: string;
   readonly port: number;
   readonly seconds: number;
-  /** An address of loopback, or `many` for one per connection. */
+  /** A loopback address, or `many` for one per connection. */
   readonly from?: string;
 }
 
-/** Resolves when the flood is over. Runs at a low priority: the attack is on the kubelet, not on the machine's CPUs. */
+/** Resolves when the flood is over. Runs at low priority: the attack targets the kubelet, not the machine's CPUs. */
 export async function flood(options: FloodOptions): Promise<FloodCounts> {
   const { from = '127.0.0.2', port, program, seconds, shape } = options;
   const child = spawn(process.execPath, [program, shape, String(port), String(seconds), from], {
@@ -39,6 +39,6 @@ export async function flood(options: FloodOptions): Promise<FloodCounts> {
   await closed;
   const counts = await said;
   if (child.exitCode !== 0 || counts === '')
-    throw new Error(`the flooder ended with ${child.exitCode ?? child.signalCode} and printed '${counts}'`);
+    throw new Error(`the flooder exited with ${child.exitCode ?? child.signalCode} and printed '${counts}'`);
   return JSON.parse(counts) as FloodCounts;
 }

@@ -1,14 +1,13 @@
-// The wall clock of one kubelet, to be set while it runs: libfaketime answers for the kernel, in that process alone. What
-// counts seconds (the monotonic clock) goes on as it does on a machine whose clock is set.
+// The wall clock of one kubelet process, which a test can step while it runs, by libfaketime. The monotonic clock is not
+// affected, as on a machine whose clock is set.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const libraries = ['x86_64', 'aarch64'].map((arch) => `/usr/lib/${arch}-linux-gnu/faketime/libfaketime.so.1`);
 const library = libraries.find((path) => existsSync(path));
 
-/** Undefined: clocks can be set. */
-export const fakeTimeUnavailableReason =
-  library === undefined ? 'libfaketime is not on this machine' : undefined;
+/** Undefined if libfaketime is available. */
+export const fakeTimeUnavailableReason = library === undefined ? 'libfaketime not found' : undefined;
 
 export class SteppedClock {
   readonly #file: string;
@@ -18,7 +17,7 @@ export class SteppedClock {
     this.set(0);
   }
 
-  /** For the process whose clock it is. */
+  /** The environment of the process. */
   get env(): Readonly<Record<string, string>> {
     return {
       LD_PRELOAD: library ?? '',
@@ -29,7 +28,7 @@ export class SteppedClock {
     };
   }
 
-  /** So many seconds before or after everybody else's. */
+  /** Sets the offset from the real time. */
   set(seconds: number): void {
     writeFileSync(this.#file, `${seconds < 0 ? '' : '+'}${seconds}\n`);
   }

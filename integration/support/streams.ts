@@ -1,4 +1,4 @@
-// Clients of exec and its like: kubectl as a child process, and a WebSocket straight to the kubelet's secure port.
+// Clients of exec, attach and port-forward: kubectl as a child process, and a WebSocket to the kubelet's secure port.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -22,7 +22,7 @@ export function startKubectl(cluster: Cluster, args: readonly string[], stdin?: 
   return start(cluster, kubectlProgram, args, stdin);
 }
 
-/** On a terminal of its own, as a person has it. */
+/** Runs kubectl on a terminal. */
 export function onTerminal(cluster: Cluster, args: readonly string[]): Promise<Ended> {
   const quoted = [kubectlProgram, ...args].map((each) => `'${each}'`).join(' ');
   return start(cluster, 'script', ['-qec', quoted, '/dev/null']).ended;
@@ -30,7 +30,7 @@ export function onTerminal(cluster: Cluster, args: readonly string[]): Promise<E
 
 function start(cluster: Cluster, program: string, args: readonly string[], stdin?: Buffer): Running {
   const child = spawn(program, [...args], { env: cluster.kubectlEnv, timeout: 90_000 });
-  // It may end before it has taken all.
+  // It may exit before it has read all of its input.
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);
   const exited = once(child, 'close');
@@ -45,21 +45,21 @@ export function kubectl(cluster: Cluster, args: readonly string[], stdin?: Buffe
 }
 
 interface Channels {
-  /** 1 and 2 are the outputs, 3 says how it ended. */
-  readonly said: Readonly<Record<number, string>>;
+  /** The output by channel: 1 stdout, 2 stderr, 3 status. */
+  readonly output: Readonly<Record<number, string>>;
   readonly protocol: string;
-  /** 1006: cut off, without a word. */
+  /** The close code; 1006 for a connection without a close frame. */
   readonly code: number;
 }
 
 export interface SocketExec {
   readonly socket: WebSocket;
   send(channel: number, text: string): void;
-  /** All that was said, when the connection has ended. */
+  /** Resolves with all output when the connection has ended. */
   readonly ended: Promise<Channels>;
 }
 
-/** A command by WebSocket, with the administrator's certificate. */
+/** Runs a command over a WebSocket, with the administrator's certificate. */
 export async function webSocketExec(
   cluster: Pick<Cluster, 'admin'>,
   kubelet: Kubelet,
@@ -71,13 +71,13 @@ export async function webSocketExec(
   const url = `wss://127.0.0.1:${kubelet.securePort}/exec/default/${where}?${streams}${words}`;
   const tls = { ...cluster.admin, rejectUnauthorized: false };
   const socket = new WebSocket(url, ['v4.channel.k8s.io'], tls);
-  const said: Record<number, string> = {};
+  const output: Record<number, string> = {};
   socket.on('message', (data: Buffer) => {
     const channel = data[0] ?? -1;
-    said[channel] = (said[channel] ?? '') + data.subarray(1).toString();
+    output[channel] = (output[channel] ?? '') + data.subarray(1).toString();
   });
   const ended = new Promise<Channels>((resolve) => {
-    socket.once('close', (code) => resolve({ said, code, protocol: socket.protocol }));
+    socket.once('close', (code) => resolve({ output, code, protocol: socket.protocol }));
   });
   await once(socket, 'open');
   return {
@@ -87,7 +87,7 @@ export async function webSocketExec(
   };
 }
 
-/** `local → remote` port of every TCP connection that a process has open, apart from those with a port of `others`. */
+/** The open TCP connections of a process as `local → remote` ports, except for those with a port of `others`. */
 export function openConnections(pid: number, others: readonly number[]): readonly string[] {
   const inodes = socketInodes(pid);
   return readFileSync(`/proc/${pid}/net/tcp`, 'utf8')
@@ -99,7 +99,7 @@ export function openConnections(pid: number, others: readonly number[]): readonl
     .map(([local, remote]) => `${local} → ${remote}`);
 }
 
-/** `0100007F:2742`. */
+/** The port of an address like `0100007F:2742`. */
 function portOf(address: string): number {
   return Number.parseInt(address.split(':')[1] ?? '', 16);
 }
@@ -110,7 +110,7 @@ function socketInodes(pid: number): ReadonlySet<string> {
     try {
       return /^socket:\[(\d+)\]$/.exec(readlinkSync(`${directory}/${name}`))?.[1] ?? '';
     } catch {
-      // Closed since it was listed.
+      // Closed meanwhile.
       return '';
     }
   });

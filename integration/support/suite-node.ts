@@ -26,15 +26,15 @@ export function useNode(
 ): TestPods {
   let rig: Rig;
   let kubelet: Kubelet;
-  const own = new TestPods(() => kubelet);
+  const pods = new TestPods(() => kubelet);
   beforeAll(async () => {
     rig = await startRig();
     kubelet = await rig.kubelet(optionsOf(rig));
     onStarted({ rig, kubelet });
   });
   afterAll(() => rig.stop());
-  afterEach(() => own.removeAll());
-  return own;
+  afterEach(() => pods.removeAll());
+  return pods;
 }
 
 /**
@@ -60,5 +60,5 @@ export function useClusterNode(
     await rig.stop();
     await cluster.stop();
   });
-  beforeEach(() => onTestFailed(() => console.error(cluster.account(kubelet))));
+  beforeEach(() => onTestFailed(() => console.error(cluster.describeState(kubelet))));
 }

@@ -1,4 +1,4 @@
-// The pods that one test puts on a kubelet which it shares with others: all of them go when it ends.
+// The static pods of one test on a shared kubelet, which are removed at the end of the test.
 import type { Pod } from '../../src/api/k8s/types.ts';
 import type { Kubelet } from '../rig/kubelet.ts';
 import { manifest } from './manifest.ts';

@@ -1,6 +1,6 @@
-// Files of the node that no pod may read or change: a secret, and a tree with modes and owners of all kinds.
-// Invariant: until it is inspected nobody but an attacker opens anything of it, so a time of access that moved means that
-// somebody read it: all of them are set far back, and file systems move such a time on the next read.
+// Files of the node that no pod may read or change: a secret, and a tree with various modes and owners.
+// Invariant: until the inspection only an attacker opens these files, so a changed access time means that a file was read.
+// All access times are set far into the past, since file systems update such times on the next read.
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -17,13 +17,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-/** As many as the victims' trees have, so that a removal that follows a link finds the same names here. */
+/** As many as in the victims' trees, so that a removal that follows a link finds the same names here. */
 export const canaryFiles = 3_000;
 const longAgo = new Date('2001-01-01T00:00:00Z');
 
 export class Canary {
   readonly dir: string;
-  /** In the file `secret` and in a log file of the same directory. */
+  /** The content of the file `secret` and of a log file in the same directory. */
   readonly secret = `canary-${randomBytes(16).toString('hex')}`;
   #before: readonly string[] = [];
   #known: readonly string[] = [];
@@ -36,7 +36,7 @@ export class Canary {
     return join(this.dir, 'secret');
   }
 
-  /** Anew, if it is there already. */
+  /** Creates the files, and replaces existing ones. */
   make(): void {
     rmSync(this.dir, { recursive: true, force: true });
     mkdirSync(join(this.dir, 'tree', 'inner'), { recursive: true });
@@ -59,14 +59,14 @@ export class Canary {
     chmodSync(join(this.dir, 'tree'), 0o1770);
     chmodSync(this.dir, 0o711);
     for (const path of this.#paths()) lutimesSync(path, longAgo, longAgo);
-    this.#before = this.#look();
+    this.#before = this.#snapshot();
   }
 
-  /** What was read or changed since it was made or last asked; nothing when all is well. */
+  /** The files that were read or changed since make() or the last call. */
   faults(): readonly string[] {
-    // Before anything here is opened, the directories included.
+    // Before anything is opened here, including directories.
     const read = this.#known.filter((path) => wasRead(path)).map((path) => `read: ${path}`);
-    const now = this.#look();
+    const now = this.#snapshot();
     const before = new Set(this.#before);
     const after = new Set(now);
     const gone = this.#before.filter((line) => !after.has(line)).map((line) => `was: ${line}`);
@@ -75,8 +75,8 @@ export class Canary {
     return [...read, ...gone, ...come];
   }
 
-  /** One line for each entry: type, mode, owner, times and content. */
-  #look(): readonly string[] {
+  /** One line per entry: type, mode, owner, times and content. */
+  #snapshot(): readonly string[] {
     const paths = this.#paths();
     const lines = paths.map((path) => {
       const { mode, uid, gid, size, mtimeMs, ino } = lstatSync(path);

@@ -1,5 +1,5 @@
-// Attacks by files: huge ones, links, FIFOs and devices where the kubelet expects its own files, trees that are hard to walk, and
-// directories that become links while the kubelet removes them.
+// Attacks by files: huge files, links, FIFOs and devices in place of the kubelet's own files, trees that are hard to walk,
+// and directories that become links while the kubelet removes them.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -16,11 +16,11 @@ const levels = 5_000;
 const podUid: EnvVar = { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } };
 const data: Volume = { name: 'data', emptyDir: {} };
 const dataMount: VolumeMount = { name: 'data', mountPath: '/data' };
-/** The first run does this and fails; the second one stays. */
+/** The first run executes the script and fails; the second one keeps running. */
 const atFirst = (script: string, then = exitsOnTerm): string =>
   `if [ -e /data/again ]; then ${then}; fi; touch /data/again; ${script}; exit 1`;
 
-/** The node's directories that a careless operator lets a pod write to. */
+/** Directories of the node that a careless operator makes writable for a pod. */
 const onNode = (target: Target): Readonly<Record<'logs' | 'pods', Volume>> => ({
   logs: { name: 'logs', hostPath: { path: target.kubelet.podLogsDir } },
   pods: { name: 'pods', hostPath: { path: join(target.kubelet.rootDir, 'pods') } },
@@ -30,11 +30,11 @@ const nodeMounts = {
   pods: { name: 'pods', mountPath: '/pods' },
 } as const;
 
-/** What takes the place of a file, as a command of which the file's name is the last word. */
+/** Replacements of a file, as commands that end with the file's name. */
 const replacements = (target: Target): Readonly<Record<string, string>> => ({
   link: `ln -s ${target.canary.secretFile}`,
   fifo: 'mkfifo',
-  // /dev/zero, which never ends.
+  // /dev/zero, which is endless.
   device: 'f() { mknod $1 c 1 5; }; f',
   folder: 'mkdir',
 });
@@ -45,7 +45,7 @@ const podOf = (target: Target, name: string): Pod => target.cluster.pod(name) ??
 const restarted = (status: { readonly containerStatuses?: readonly { restartCount: number }[] }): boolean =>
   (status.containerStatuses ?? []).some(({ restartCount }) => restartCount > 0);
 
-/** Names of every kind in one directory: as many as asked for, few of them with an inode of their own. */
+/** Many names of all kinds in one directory, most of them hard links. */
 const fillWide = `
 const fs = require('fs');
 const fill = (dir, count) => {
@@ -58,7 +58,7 @@ const fill = (dir, count) => {
 const stay = `setInterval(() => undefined, 60000); process.on('SIGTERM', () => process.exit(0));`;
 const roomy: Partial<Container> = { resources: { limits: { cpu: '1', memory: '512Mi' } } };
 
-/** Waits for the kubelet to begin a removal in DIR, then makes a link of it again and again for some seconds. */
+/** Waits until the kubelet begins a removal in DIR, then repeatedly replaces it by a link for some seconds. */
 const swap = (find: string, canary: string): string =>
   `
 const fs = require('fs');
@@ -86,7 +86,7 @@ export const fileAttacks: readonly Attack[] = [
     name: 'sparse and huge /etc/hosts files over restarts',
     pods: () => {
       const contents = {
-        // Below the size at which Node refuses to read a file whole.
+        // Below the size at which Node rejects reading a whole file.
         gigabyte: 'truncate -s 1500M /etc/hosts',
         sparse: `truncate -s ${sparse} /etc/hosts`,
         text: `yes '192.0.2.1 a b c' | head -c 64M > /etc/hosts`,
@@ -109,7 +109,7 @@ export const fileAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'links, FIFOs, devices and folders in place of /etc/hosts over restarts',
+    name: 'links, FIFOs, devices and directories in place of /etc/hosts over restarts',
     pods: (target) =>
       Object.entries(replacements(target)).map(([kind, replace]) =>
         hostilePod(`hosts-${kind}`, {
@@ -129,12 +129,12 @@ export const fileAttacks: readonly Attack[] = [
     check: async (target) => {
       for (const kind of Object.keys(replacements(target))) {
         const name = `hosts-${kind}`;
-        await target.untilPod(name, 'to have its second start decided', (status) => {
+        await target.untilPod(name, 'to have its second start succeed or fail', (status) => {
           const [main] = status.containerStatuses ?? [];
           const { running, waiting } = main?.state ?? {};
           return (restarted(status) && running !== undefined) || /Error/.test(waiting?.reason ?? '');
         });
-        const { text } = await target.ask(`/containerLogs/default/${name}/main`);
+        const { text } = await target.request(`/containerLogs/default/${name}/main`);
         expect([kind, text.includes(target.canary.secret)]).toEqual([kind, false]);
       }
     },
@@ -150,7 +150,7 @@ export const fileAttacks: readonly Attack[] = [
             'end',
             `truncate -s ${sparse} /dev/termination-log; echo end >> /dev/termination-log; exit 1`,
           ),
-          hostile('elsewhere', `truncate -s ${sparse} /etc/hosts; exit 1`, {
+          hostile('other-path', `truncate -s ${sparse} /etc/hosts; exit 1`, {
             terminationMessagePath: '/etc/hosts',
           }),
         ],
@@ -163,7 +163,7 @@ export const fileAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'links, FIFOs, devices and folders in place of termination messages',
+    name: 'links, FIFOs, devices and directories in place of termination messages',
     pods: (target) => [
       hostilePod('messages', {
         restartPolicy: 'Never',
@@ -183,7 +183,7 @@ export const fileAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'a folder of termination messages that is a link at the next start',
+    name: 'a directory of termination messages that is a link at the next start',
     pods: (target) => [
       hostilePod('message-folder', {
         volumes: [data, onNode(target).pods],
@@ -197,7 +197,7 @@ export const fileAttacks: readonly Attack[] = [
       }),
     ],
     check: async (target) => {
-      await target.untilPod('message-folder', 'to have its second start decided', (status) => {
+      await target.untilPod('message-folder', 'to have its second start succeed or fail', (status) => {
         const [main] = status.containerStatuses ?? [];
         const { running, waiting } = main?.state ?? {};
         return (restarted(status) && running !== undefined) || /Error/.test(waiting?.reason ?? '');
@@ -205,7 +205,7 @@ export const fileAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'links, FIFOs, devices and folders in place of logs',
+    name: 'links, FIFOs, devices and directories in place of logs',
     pods: (target) => {
       const inLogs = (kind: string, script: string): Container =>
         hostile(kind, `cd /logs/default_no-logs_$POD_UID; ${script}; exit 1`, {
@@ -231,7 +231,7 @@ export const fileAttacks: readonly Attack[] = [
       for (const { name, state } of status?.containerStatuses ?? []) {
         expect([name, state?.terminated?.exitCode]).toEqual([name, 1]);
         for (const query of ['', '?tailLines=10', '?follow=true']) {
-          const answer = await target.ask(`/containerLogs/default/no-logs/${name}${query}`, {
+          const answer = await target.request(`/containerLogs/default/no-logs/${name}${query}`, {
             forMs: 10_000,
           });
           const { complete, text } = answer;
@@ -243,8 +243,8 @@ export const fileAttacks: readonly Attack[] = [
           ]);
         }
       }
-      // Whole trees are offered as well.
-      const listed = await target.ask(`/logs/`);
+      // Directory listings are served as well.
+      const listed = await target.request(`/logs/`);
       expect(listed.text).not.toContain(target.canary.secret);
     },
   },
@@ -327,14 +327,14 @@ ${stay}`;
     check: async (target) => {
       await target.untilRunning('trees');
       const dir = volumePath(target, podOf(target, 'trees'), 'data');
-      // The volume is measured while it grows.
+      // The kubelet measures the volume while it grows.
       const isDone = async (): Promise<boolean> => {
-        await target.ask('/stats/summary');
+        await target.request('/stats/summary');
         return existsSync(join(dir, 'done'));
       };
       await waitFor(isDone, `${dir}/done`, { timeoutMs: 45_000, everyMs: 500 });
       const used = async (): Promise<boolean> => {
-        const { pods } = JSON.parse((await target.ask('/stats/summary')).text) as Summary;
+        const { pods } = JSON.parse((await target.request('/stats/summary')).text) as Summary;
         const volumes = pods.find(({ podRef }) => podRef.name === 'trees')?.volume ?? [];
         return volumes.some(({ name, inodesUsed = 0 }) => name === 'data' && inodesUsed > levels);
       };
@@ -366,7 +366,7 @@ ${stay}`;
       const dir = volumePath(target, podOf(target, 'volumes'), 'v0');
       await waitFor(() => existsSync(join(dir, 'done')), `${dir}/done`, 45_000);
       const answers = await Promise.all(
-        Array.from({ length: 10 }, () => target.ask('/stats/summary?only_cpu_and_memory=false')),
+        Array.from({ length: 10 }, () => target.request('/stats/summary?only_cpu_and_memory=false')),
       );
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     },
@@ -387,9 +387,9 @@ ${stay}`;
       }),
     ],
     check: async (target) => {
-      await target.untilPod('sub-path', 'to be refused', ({ containerStatuses = [] }) => {
-        const refused = containerStatuses.filter(({ state }) => /Error/.test(state?.waiting?.reason ?? ''));
-        return refused.length === 3;
+      await target.untilPod('sub-path', 'to be rejected', ({ containerStatuses = [] }) => {
+        const rejected = containerStatuses.filter(({ state }) => /Error/.test(state?.waiting?.reason ?? ''));
+        return rejected.length === 3;
       });
       const { message } = await target.untilEvent('sub-path', 'Failed');
       expect(message).not.toBe('');

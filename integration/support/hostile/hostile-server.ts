@@ -1,8 +1,8 @@
-// A program for Node that serves HTTP on port 8000 and gRPC on port 9000 in every wrong way there is. The path of a request, or
-// the service of a health check, names the way; `next` takes them in turn.
-// Invariant: it writes only as fast as it is read, so that it never ends for lack of memory.
+// A program for Node that violates HTTP on port 8000 and gRPC on port 9000 in many ways. The path of a request, or the
+// service of a health check, selects the way; `next` iterates over them.
+// Invariant: it respects backpressure, so that it never runs out of memory.
 
-/** Each is called with the connection after the first bytes of the request. */
+/** Each function is called with the connection after the first bytes of the request. */
 const httpWays = `
   'informational-flood': (s) => forever(s, () => 'HTTP/1.1 103 Early Hints\\r\\nLink: </x>; rel=preload\\r\\n\\r\\n'.repeat(500)),
   'continue-flood': (s) => forever(s, () => 'HTTP/1.1 100 Continue\\r\\n\\r\\n'.repeat(500)),
@@ -26,7 +26,7 @@ const httpWays = `
   'never': () => undefined,
 `;
 
-/** Each is called with the connection after the client's preface and with the frame that the request came in. */
+/** Each function is called with the connection, after the client's preface, and with the frame of the request. */
 const grpcWays = `
   'settings-flood': (s) => forever(s, () => Buffer.concat(Array(2000).fill(frame(4, 0, 0)))),
   'ping-flood': (s) => { s.write(frame(4, 0, 0)); forever(s, () => Buffer.concat(Array(1000).fill(frame(6, 0, 0, Buffer.alloc(8))))); },

@@ -1,36 +1,36 @@
-// Watches how long the kubelet's own work keeps its event loop busy, by the kubelet's metrics.
-// Invariant: time in which the main thread was runnable but had no CPU is not the kubelet's, and neither is more than the thread
-// has run, so both are discounted. A machine that is busy with other work therefore does not make a test fail, and a kubelet that
-// computes for too long does, however busy the machine. One that waits in a call instead of computing is found by its silence.
+// Measures how long the kubelet's own work blocks its event loop, by the kubelet's metrics.
+// Invariant: time in which the main thread was runnable without a CPU is discounted, and so is more than the thread has
+// run. So a busy machine does not fail a test, and a kubelet that computes for too long does, however busy the machine. A
+// kubelet that blocks in a system call instead is detected by its missing responses.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Kubelet } from '../../rig/kubelet.ts';
 
-/** The longest that one turn of the event loop may take. */
+/** The longest allowed turn of the event loop. */
 export const loopLimitMs = 250;
 const everyMs = 200;
-/** A kubelet that is silent for longer is blocked, whatever it does. */
+/** A kubelet that does not respond for longer is blocked. */
 const answerMs = 5_000;
 
 interface Reading {
   readonly atMs: number;
-  /** All delays that the kubelet counted, summed up. */
+  /** The sum of all delays. */
   readonly delayMs: number;
-  /** The longest of the last minute. */
+  /** The longest delay of the last minute. */
   readonly longestMs: number;
-  /** How many of them were longer than the limit. */
+  /** The number of delays above the limit. */
   readonly long: number;
   readonly main: ThreadTimes;
 }
 
-/** Of the main thread since it started. */
+/** Times of the main thread since its start. */
 interface ThreadTimes {
   readonly ranMs: number;
-  /** Runnable, but without a CPU. */
+  /** Runnable without a CPU. */
   readonly starvedMs: number;
 }
 
-/** The text of the kubelet's /metrics, or a rejection after at most so long. */
+/** Reads the kubelet's /metrics; rejects after the timeout. */
 export type ReadMetrics = (withinMs: number) => Promise<string>;
 
 export class LoopWatch {
@@ -50,14 +50,14 @@ export class LoopWatch {
     this.#ended = this.#loop();
   }
 
-  /** The longest that the kubelet blocked its loop since the last call, at most by so much. */
+  /** An upper bound of the longest time that the kubelet blocked its loop since the last call. */
   takeLongestMs(): number {
     const longestMs = this.#longestMs;
     this.#longestMs = 0;
     return Math.round(longestMs);
   }
 
-  /** How long the kubelet had to wait for a CPU since the start of the watch. */
+  /** How long the kubelet waited for a CPU since the start of the measurement. */
   get starvedMs(): number {
     return Math.round(this.#starvedMs);
   }
@@ -86,7 +86,7 @@ export class LoopWatch {
     const starvedMs = now.main.starvedMs - before.main.starvedMs;
     this.#starvedMs += starvedMs;
     if (now.long === before.long) return;
-    // None of these is less than the kubelet's share in the longest delay between the two readings.
+    // Each of these is an upper bound of the kubelet's share in the longest delay between the two readings.
     const delayMs = Math.min(now.delayMs - before.delayMs, now.longestMs) - starvedMs;
     this.#note(Math.min(delayMs, now.main.ranMs - before.main.ranMs));
   }
@@ -95,14 +95,14 @@ export class LoopWatch {
     this.#longestMs = Math.max(this.#longestMs, ms);
   }
 
-  /** Undefined when the kubelet does not answer in time. */
+  /** Undefined if the kubelet does not respond in time. */
   async #read(): Promise<Reading | undefined> {
     try {
       const text = await this.#readMetrics(answerMs);
       const name = 'kubelet_event_loop_delay_seconds';
       const sample = (series: string): number => {
         const at = text.indexOf(`\n${series} `);
-        if (at < 0) throw new Error(`there is no series ${series}`);
+        if (at < 0) throw new Error(`missing series ${series}`);
         return Number.parseFloat(text.slice(at + series.length + 2));
       };
       return {

@@ -1,6 +1,6 @@
-// Watches what the rest of the node feels while a hostile pod is at work: the neighbour's readiness and restarts, the node's
-// lease, the kubelet's event loop and memory, and the canary.
-// Invariant: every status of the neighbour and every renewal of the lease is seen, not a sample of them.
+// Measures the impact of a hostile pod on the rest of the node: the neighbour's readiness and restarts, the node's lease,
+// the kubelet's event loop and memory, and the canary files.
+// Invariant: observes every status of the neighbour and every renewal of the lease, not samples.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pod } from '../../../src/api/k8s/types.ts';
@@ -12,10 +12,10 @@ import { LoopWatch, loopLimitMs, type ReadMetrics } from './loop-watch.ts';
 
 export const neighbourName = 'neighbour';
 export const leaseSeconds = 8;
-/** By how much the kubelet's memory may be more than before the first attack. */
+/** The allowed growth of the kubelet's memory since before the first attack. */
 export const rssLimitMib = 100;
 const shownFaults = 10;
-/** Memory is given back some ten quiet seconds after pods have gone; most attacks need none of this time. */
+/** The kubelet releases memory some ten quiet seconds after pods have ended; most attacks need none of this time. */
 const settleMs = 40_000;
 
 interface Findings {
@@ -45,7 +45,7 @@ export class NodeWatch {
     this.#loop = new LoopWatch(kubelet, readMetrics);
   }
 
-  /** The neighbour is ready and the node has its lease. */
+  /** Called when the neighbour is ready and the node has its lease. */
   start(): void {
     this.#renewedMs = performance.now();
     this.#rssMib = this.#memory().rssMib;
@@ -60,16 +60,16 @@ export class NodeWatch {
     this.#loop.start();
   }
 
-  /** Begins anew: what was before this attack is not its fault. */
+  /** Resets the measurements before an attack. */
   begin(): void {
-    // The highest memory use is kept by the kernel; 5 makes it start from now.
+    // 5 resets the peak memory that the kernel tracks.
     writeFileSync(`/proc/${this.#kubelet.pid}/clear_refs`, '5');
     this.#loop.takeLongestMs();
     this.#longestGapMs = 0;
     this.#faults.length = 0;
   }
 
-  /** What the attack did to the node. Waits a moment for memory to settle. */
+  /** The impact of the attack. Waits for memory to settle. */
   async findings(): Promise<Findings> {
     const { peakMib } = this.#memory();
     await this.#untilSettled();
@@ -122,12 +122,12 @@ export class NodeWatch {
   }
 
   #leaks(): readonly string[] {
-    const said = this.#kubelet.log.text().slice(this.#logEnd);
-    return said.includes(this.#canary.secret) ? ["the canary's secret is in the kubelet's log"] : [];
+    const logText = this.#kubelet.log.text().slice(this.#logEnd);
+    return logText.includes(this.#canary.secret) ? ["the canary's secret is in the kubelet's log"] : [];
   }
 }
 
-/** Every limit that was passed, in words; nothing when the node felt nothing. */
+/** Describes every exceeded limit. */
 export function computeViolations(found: Findings): readonly string[] {
   const limits: readonly (readonly [boolean, string])[] = [
     [found.loopBlockedMs < loopLimitMs, `the kubelet blocked its event loop for ${found.loopBlockedMs} ms`],

@@ -1,4 +1,4 @@
-// Attacks by what a pod's own object, its secrets and its images say, and by what its processes use.
+// Attacks by pod objects, secrets and image configurations, and by resource usage.
 import { expect } from 'vitest';
 import type { EnvVar, Pod } from '../../../src/api/k8s/types.ts';
 import type { Summary } from '../../../src/stats/summary/summary.ts';
@@ -9,7 +9,7 @@ import { exitsOnTerm } from '../manifest.ts';
 import type { Attack } from './attack.ts';
 import { hostile, hostilePod, pidsLimit, type Target } from './target.ts';
 
-/** Every variable is the one before, twice: 25 of them are 1.6 GB. */
+/** Every variable expands to the previous one twice: 25 of them are 1.6 GB. */
 const doubling: readonly EnvVar[] = Array.from({ length: 26 }, (_, at) => ({
   name: `A${at}`,
   value: at === 0 ? 'x'.repeat(50) : `$(A${at - 1})$(A${at - 1})`,
@@ -17,7 +17,7 @@ const doubling: readonly EnvVar[] = Array.from({ length: 26 }, (_, at) => ({
 const opened = '$('.repeat(50_000);
 const dollars = '$'.repeat(100_000);
 
-/** Running, or refused with a reason that a user can read. */
+/** Whether the pod is running, or rejected with a readable reason. */
 function isDecided({ status }: Pod): boolean {
   const all = status?.containerStatuses ?? [];
   const decided = all.filter(
@@ -34,14 +34,14 @@ const reasonsOf = (pod: Pod): readonly string[] =>
     ({ state }) => state?.waiting?.reason ?? state?.terminated?.reason ?? 'running',
   );
 
-/** Forks as long as it can; what it has forked stays. */
+/** Forks as often as it can, and keeps the processes. */
 const bomb = '(while :; do sleep 300 & done) 2>/dev/null';
 
-/** A name of a host on which a glob with many stars is tried in very many ways. */
+/** A host name on which matching a glob with many stars backtracks exponentially. */
 const host = `${'a'.repeat(50)}b.example.com`;
 const globs = ['*a', '*a*', 'a*', '?*', '[a-z]*'].map((part) => `${part.repeat(24)}c.example.com`);
 
-/** `many` has more registries than the kubelet looks through. */
+/** `many` has more registries than the kubelet considers. */
 function addPullSecrets(target: Target): void {
   const auth = { auth: Buffer.from('user:password').toString('base64') };
   const many = Array.from({ length: 9_000 }, (_, at) => [
@@ -91,7 +91,7 @@ async function addHostileImages(target: Target): Promise<void> {
 
 export const objectAttacks: readonly Attack[] = [
   {
-    name: 'variables that double with every reference',
+    name: 'variables that double in size with every reference',
     pods: () => [
       hostilePod('doubling', {
         containers: [
@@ -102,7 +102,9 @@ export const objectAttacks: readonly Attack[] = [
       }),
     ],
     check: async (target) => {
-      const pod = await target.untilPod('doubling', 'to be decided', (_status, seen) => isDecided(seen));
+      const pod = await target.untilPod('doubling', 'to run or to be rejected', (_status, seen) =>
+        isDecided(seen),
+      );
       const [args, env, open] = (pod.status?.containerStatuses ?? []).map(
         ({ state }) => state?.running !== undefined,
       );
@@ -124,7 +126,7 @@ export const objectAttacks: readonly Attack[] = [
     check: async (target) => {
       await target.untilRunning('globs');
       for (const name of ['deep', 'many'])
-        await target.untilPod(name, 'to be decided', (_status, seen) => isDecided(seen));
+        await target.untilPod(name, 'to run or to be rejected', (_status, seen) => isDecided(seen));
     },
   },
   {
@@ -145,7 +147,7 @@ export const objectAttacks: readonly Attack[] = [
       ),
     check: async (target) => {
       for (const name of ['env', 'words', 'user', 'user-number', 'folder', 'signal']) {
-        const pod = await target.untilPod(`image-${name}`, 'to be decided', (_status, seen) =>
+        const pod = await target.untilPod(`image-${name}`, 'to run or to be rejected', (_status, seen) =>
           isDecided(seen),
         );
         for (const { state } of pod.status?.containerStatuses ?? [])
@@ -155,7 +157,7 @@ export const objectAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'names, labels, annotations, ports and variables in all the number and size there may be',
+    name: 'names, labels, annotations, ports and variables of the greatest allowed number and size',
     pods: () => {
       const count = <T>(length: number, make: (at: number) => T): T[] =>
         Array.from({ length }, (_, at) => make(at));
@@ -185,7 +187,7 @@ export const objectAttacks: readonly Attack[] = [
       for (const { metadata } of target.cluster.double.objects.list('pods')) {
         const name = metadata?.name ?? '';
         if (name === 'neighbour') continue;
-        await target.untilPod(name, 'to be decided', ({ phase }, pod) => {
+        await target.untilPod(name, 'to run or to be rejected', ({ phase }, pod) => {
           const refused = target.events(name).some(({ type }) => type === 'Warning');
           return phase === 'Failed' || refused || isDecided(pod);
         });
@@ -207,13 +209,13 @@ export const objectAttacks: readonly Attack[] = [
     ],
     check: async (target) => {
       const processes = async (): Promise<number> => {
-        const { pods } = JSON.parse((await target.ask('/stats/summary')).text) as Summary;
+        const { pods } = JSON.parse((await target.request('/stats/summary')).text) as Summary;
         return pods.find(({ podRef }) => podRef.name === 'bomb')?.process_stats?.process_count ?? 0;
       };
-      await waitFor(async () => (await processes()) > pidsLimit / 2, 'the bomb to have grown', 30_000);
+      await waitFor(async () => (await processes()) > pidsLimit / 2, 'the fork bomb to grow', 30_000);
       for (let at = 0; at < 5; at++) {
         expect(await processes()).toBeLessThanOrEqual(pidsLimit + 1);
-        await target.ask('/run/default/bomb/main?cmd=true', { method: 'POST', forMs: 5_000 });
+        await target.request('/run/default/bomb/main?cmd=true', { method: 'POST', forMs: 5_000 });
       }
     },
   },

@@ -1,4 +1,4 @@
-// Attacks by what commands in a container print: hooks, probes, exec and run, logs.
+// Attacks by the output of commands in a container: hooks, probes, exec and run, logs.
 import { expect } from 'vitest';
 import type { Lifecycle, LifecycleHandler, Probe } from '../../../src/api/k8s/types.ts';
 import { exitsOnTerm } from '../manifest.ts';
@@ -6,13 +6,13 @@ import { type SocketExec, webSocketExec } from '../streams.ts';
 import type { Attack } from './attack.ts';
 import { hostile, hostilePod, type Target } from './target.ts';
 
-/** All that fits into one message of the runtime, whose limit is 16 MiB; more than that never gets to the kubelet. */
+/** The most that fits into one message of the runtime, whose limit is 16 MiB; larger messages never reach the kubelet. */
 const outputBytes = 16 * 1024 * 1024 - 1024;
-/** The longest text of a kind that upstream cuts, with room for what is around it. */
+/** The longest message that upstream truncates to, with some margin. */
 const messageLimit = 12 * 1024;
 
 const zeros = `head -c ${outputBytes} /dev/zero`;
-/** Texts that superlinear patterns, terminals and decoders dislike, each as a command that prints 16 MiB of it. */
+/** Commands that print 16 MiB of text that is hard for superlinear patterns, terminals and decoders. */
 const fillers = {
   blanks: `${zeros} | tr '\\0' ' '`,
   newlines: `${zeros} | tr '\\0' '\\n'`,
@@ -30,8 +30,8 @@ const withHook = (filler: keyof typeof fillers, lifecycle: Lifecycle) =>
   hostile(filler, exitsOnTerm, { lifecycle });
 const often = { periodSeconds: 1, timeoutSeconds: 10, failureThreshold: 1 } as const;
 
-/** Nothing that the kubelet reports about the pod is longer than a person reads. */
-function expectShortWords(target: Target, name: string): void {
+/** Every message that the kubelet reports about the pod is truncated. */
+function expectShortMessages(target: Target, name: string): void {
   for (const { message = '' } of target.events(name)) expect(message.length).toBeLessThan(messageLimit);
   const status = JSON.stringify(target.cluster.pod(name)?.status ?? {});
   expect(status.length).toBeLessThan(fillerNames.length * messageLimit);
@@ -46,7 +46,7 @@ export const outputAttacks: readonly Attack[] = [
       }),
     ],
     check: async (target) => {
-      await target.untilPod('post-start', 'to have tried every hook', ({ containerStatuses = [] }) => {
+      await target.untilPod('post-start', 'to have run every hook', ({ containerStatuses = [] }) => {
         const failed = containerStatuses.filter(({ state, lastState, restartCount }) => {
           const ended = state?.terminated ?? lastState?.terminated;
           return ended !== undefined || restartCount > 0 || state?.waiting?.reason === 'PostStartHookError';
@@ -55,7 +55,7 @@ export const outputAttacks: readonly Attack[] = [
       });
       const { message } = await target.untilEvent('post-start', 'FailedPostStartHook');
       expect(message).toContain('PostStartHook failed');
-      expectShortWords(target, 'post-start');
+      expectShortMessages(target, 'post-start');
     },
   },
   {
@@ -67,7 +67,7 @@ export const outputAttacks: readonly Attack[] = [
     ],
     check: async (target) => {
       await target.untilRunning('chatty');
-      expectShortWords(target, 'chatty');
+      expectShortMessages(target, 'chatty');
     },
   },
   {
@@ -83,7 +83,7 @@ export const outputAttacks: readonly Attack[] = [
       target.cluster.double.objects.delete('pods', 'default', 'pre-stop');
       const { message } = await target.untilEvent('pre-stop', 'FailedPreStopHook');
       expect(message).toContain('PreStopHook failed');
-      expectShortWords(target, 'pre-stop');
+      expectShortMessages(target, 'pre-stop');
     },
   },
   {
@@ -108,7 +108,7 @@ export const outputAttacks: readonly Attack[] = [
       );
       const { message } = await target.untilEvent('probed', 'Unhealthy');
       expect(message).toContain('Readiness probe failed');
-      expectShortWords(target, 'probed');
+      expectShortMessages(target, 'probed');
     },
   },
   {
@@ -123,24 +123,24 @@ export const outputAttacks: readonly Attack[] = [
         webSocketExec(target.cluster, target.kubelet, 'printer/main', command);
       const readsNothing = await start(['yes']);
       readsNothing.socket.pause();
-      const [ran, { said }] = await Promise.all([
-        target.ask(runOf(zeros), { method: 'POST' }),
+      const [ran, { output }] = await Promise.all([
+        target.request(runOf(zeros), { method: 'POST' }),
         start(['sh', '-c', zeros]).then(({ ended }) => ended),
-        // The output of run is sent when the command has ended, so the client gives these up.
-        target.ask(runOf('yes'), endless).catch(() => undefined),
-        target.ask(runOf('yes'), { ...endless, readsNothing: true }).catch(() => undefined),
+        // The output of run is sent after the command's end, so the client aborts these requests.
+        target.request(runOf('yes'), endless).catch(() => undefined),
+        target.request(runOf('yes'), { ...endless, readsNothing: true }).catch(() => undefined),
       ]);
       readsNothing.socket.terminate();
       expect(ran).toMatchObject({ status: 200, bytes: outputBytes, complete: true });
-      expect(said[1]?.length).toBe(outputBytes);
+      expect(output[1]?.length).toBe(outputBytes);
     },
   },
   {
-    name: 'a log flood, followed and asked for with a tail of a thousand million lines',
+    name: 'a log flood, followed and requested with a tail of a thousand million lines',
     pods: () => [
       hostilePod('flood', {
         containers: [
-          hostile('lines', 'exec yes a line of a flood that goes on and on'),
+          hostile('lines', 'exec yes a line of an endless flood'),
           hostile('no-newline', `exec tr '\\0' x < /dev/zero`),
           hostile('newlines', `exec tr '\\0' '\\n' < /dev/zero`),
         ],
@@ -151,29 +151,29 @@ export const outputAttacks: readonly Attack[] = [
       const log = (name: string, query: string): string => `/containerLogs/default/flood/${name}?${query}`;
       const names = ['lines', 'no-newline', 'newlines'];
       const forMs = 6_000;
-      // The flood is faster than some of these find their first line; what counts is the node.
+      // The flood is too fast for some of these to find their first line; only the impact on the node counts.
       const [followed] = await Promise.all(
         names
           .flatMap((name) => [
-            target.ask(log(name, 'follow=true'), { forMs }),
-            target.ask(log(name, 'follow=true&tailLines=1'), { forMs, readsNothing: true }),
-            target.ask(log(name, 'tailLines=1000000000'), { forMs }),
-            target.ask(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, readsNothing: true }),
+            target.request(log(name, 'follow=true'), { forMs }),
+            target.request(log(name, 'follow=true&tailLines=1'), { forMs, readsNothing: true }),
+            target.request(log(name, 'tailLines=1000000000'), { forMs }),
+            target.request(log(name, 'tailLines=1000000000&timestamps=true'), { forMs, readsNothing: true }),
           ])
           .map((answer) => answer.catch(() => undefined)),
       );
       expect(followed).toMatchObject({ status: 200, bytes: expect.toSatisfy((bytes: number) => bytes > 0) });
-      const last = await target.ask(log('lines', 'tailLines=100&limitBytes=1000'));
+      const last = await target.request(log('lines', 'tailLines=100&limitBytes=1000'));
       expect(last).toMatchObject({ status: 200, bytes: 1_000, complete: true });
     },
   },
   {
-    name: 'garbage as the last words of containers',
+    name: 'garbage as termination messages of containers',
     pods: () => [
-      hostilePod('last-words', {
+      hostilePod('messages', {
         restartPolicy: 'Never',
         containers: fillerNames.flatMap((filler) => [
-          // A line of nothing costs the runtime forty bytes of log.
+          // An empty line costs the runtime forty bytes of log.
           hostile(`log-${filler}`, `(${fillers[filler]}) | head -c 256k; exit 1`, {
             terminationMessagePolicy: 'FallbackToLogsOnError',
           }),
@@ -182,7 +182,7 @@ export const outputAttacks: readonly Attack[] = [
       }),
     ],
     check: async (target) => {
-      const { status } = await target.untilEnded('last-words');
+      const { status } = await target.untilEnded('messages');
       for (const { state } of status?.containerStatuses ?? [])
         expect(Buffer.byteLength(state?.terminated?.message ?? '')).toBeLessThanOrEqual(4_096 * 3);
     },

@@ -1,4 +1,4 @@
-// Attacks by servers in a pod that probes and hooks are sent to.
+// Attacks by servers in a pod, on probes and hooks.
 import { expect } from 'vitest';
 import type { Container, Probe } from '../../../src/api/k8s/types.ts';
 import { waitFor } from '../../rig/wait.ts';
@@ -7,7 +7,7 @@ import type { Attack } from './attack.ts';
 import { grpcWayNames, hostileServer, httpWayNames } from './hostile-server.ts';
 import { hostile, hostileNode, hostilePod, type Target } from './target.ts';
 
-/** Listens before the pod's other containers start. */
+/** Listens before the other containers of the pod start. */
 const server: Container = hostileNode('server', hostileServer, {
   restartPolicy: 'Always',
   resources: { limits: { cpu: '500m', memory: '256Mi' } },
@@ -15,7 +15,7 @@ const server: Container = hostileNode('server', hostileServer, {
 });
 const often = { periodSeconds: 1, timeoutSeconds: 1 } as const;
 
-/** Ways in which the server answered, as it logged them. */
+/** Waits until the server has logged all ways of responding. */
 async function untilServed(
   target: Target,
   pod: string,
@@ -24,12 +24,12 @@ async function untilServed(
 ): Promise<void> {
   await waitFor(
     async () => {
-      const { text } = await target.ask(`/containerLogs/default/${pod}/server`);
+      const { text } = await target.request(`/containerLogs/default/${pod}/server`);
       const missing = ways.filter((way) => !text.includes(`${port} ${way}\n`));
       if (missing.length > 0) throw new Error(`not yet: ${missing.join(', ')}`);
       return true;
     },
-    `the server to have answered in every way on port ${port}`,
+    `the server to have responded in every way on port ${port}`,
     { timeoutMs: 60_000, everyMs: 250 },
   );
 }
@@ -42,7 +42,7 @@ const probed = (pod: string, probe: Probe, count: number) =>
     ),
   });
 
-/** Hooks whose answers never end, or are none: those that a client with limits ends by itself. */
+/** Hooks with endless or missing responses, which only the client's limits end. */
 const endlessHooks = [
   'informational-flood',
   'endless-headers',
@@ -55,7 +55,7 @@ const endlessHooks = [
 
 export const serverAttacks: readonly Attack[] = [
   {
-    name: 'HTTP probes of servers that answer endlessly, wrongly or never',
+    name: 'HTTP probes of servers that respond endlessly, incorrectly or never',
     pods: () => [probed('http-server', { httpGet: { path: '/next', port: 8000 } }, 4)],
     check: async (target) => {
       await untilServed(target, 'http-server', 8000, httpWayNames);
@@ -64,7 +64,7 @@ export const serverAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'gRPC probes of servers that answer endlessly, wrongly or never',
+    name: 'gRPC probes of servers that respond endlessly, incorrectly or never',
     pods: () => [probed('grpc-server', { grpc: { port: 9000 } }, 4)],
     check: async (target) => {
       await untilServed(target, 'grpc-server', 9000, grpcWayNames);
@@ -75,7 +75,7 @@ export const serverAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'HTTP hooks to servers that answer endlessly or wrongly',
+    name: 'HTTP hooks to servers that respond endlessly or incorrectly',
     pods: () => [
       hostilePod('hooked', {
         terminationGracePeriodSeconds: 4,
@@ -87,7 +87,7 @@ export const serverAttacks: readonly Attack[] = [
       }),
     ],
     check: async (target) => {
-      await target.untilPod('hooked', 'to have every hook decided', ({ containerStatuses = [] }) => {
+      await target.untilPod('hooked', 'to have run every hook', ({ containerStatuses = [] }) => {
         const decided = containerStatuses.filter(
           ({ ready, restartCount, state, lastState }) =>
             ready || restartCount > 0 || (state?.terminated ?? lastState?.terminated) !== undefined,
@@ -98,7 +98,7 @@ export const serverAttacks: readonly Attack[] = [
     },
   },
   {
-    name: 'a postStart hook to a server that never answers, in a pod that is deleted',
+    name: 'a postStart hook to an unresponsive server, in a pod that is deleted',
     pods: () => [
       hostilePod('waiting', {
         initContainers: [server],

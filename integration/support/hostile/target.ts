@@ -1,6 +1,6 @@
-// The node that hostile pods are put on: a real containerd, the built kubelet, the API server's double, and a neighbour that is
-// probed every second. Helpers for attacks to create pods, to call the kubelet as an administrator, and to wait.
-// Invariant: recover() leaves the node as start() did, whatever an attack did to the kubelet.
+// The node under attack: a real containerd, the built kubelet, the API server double, and a neighbour pod that is probed
+// every second. Helpers for attacks to create pods, to query the kubelet as an administrator, and to wait.
+// Invariant: recover() restores the state after start(), whatever an attack did to the kubelet.
 import { Agent, request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import type { Container, Event as CoreEvent, Pod, PodStatus } from '../../../src/api/k8s/types.ts';
@@ -20,32 +20,32 @@ const nodeName = 'node1';
 export const pidsLimit = 100;
 const waitMs = 45_000;
 
-/** What a hostile container may use, so that an attack is on the kubelet and not on the machine's two CPUs. */
+/** Limits of a hostile container, so that an attack targets the kubelet and not the machine's two CPUs. */
 const limits = { cpu: '500m', memory: '256Mi' } as const;
 
 interface Answer {
   readonly status: number;
-  /** How many came, of which `text` has at most the first MiB. */
+  /** The number of received bytes; `text` has at most the first MiB. */
   readonly bytes: number;
   readonly text: string;
-  /** False when the kubelet cut the connection or the time was over. */
+  /** False if the kubelet cut the connection, or after the timeout. */
   readonly complete: boolean;
 }
 
 interface AskOptions {
   readonly method?: string;
-  /** Ends the connection after so long. */
+  /** Closes the connection after this time. */
   readonly forMs?: number;
-  /** Reads nothing of the answer's body. */
+  /** Does not read the body of the response. */
   readonly readsNothing?: boolean;
-  /** The client's address; one of loopback. */
+  /** The loopback address of the client. */
   readonly from?: string;
-  /** Reuses a connection instead of opening one. */
+  /** Reuses a connection. */
   readonly agent?: Agent;
 }
 
 interface TargetOptions {
-  /** Whether pods of hostileNode() can run, which need an image that takes seconds to build. */
+  /** Whether to build the image for hostileNode(), which takes seconds. */
   readonly hasNodeImage?: boolean;
 }
 
@@ -57,7 +57,7 @@ export function hostile(name: string, script?: string, over: Partial<Container> 
   return container(name, script, { resources: { limits, requests: { cpu: '10m' } }, ...over });
 }
 
-/** A container that runs a program for Node; arguments follow the program's text. */
+/** A container that runs a Node program; arguments follow the program's text. */
 export function hostileNode(name: string, program: string, over: Partial<Container> = {}): Container {
   return hostile(name, '', { image: grpcImage, command: ['/node/node', '-e', program], ...over });
 }
@@ -68,7 +68,7 @@ export class Target {
   readonly kubelet: Kubelet;
   readonly canary: Canary;
   watch: NodeWatch;
-  /** Kept open, so that watching costs the kubelet no handshakes, and no other client can take its place. */
+  /** Kept alive, so that measuring costs the kubelet no handshakes and cannot be crowded out by other clients. */
   readonly #watchAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 
   private constructor(rig: Rig, cluster: Cluster, kubelet: Kubelet) {
@@ -109,8 +109,9 @@ export class Target {
 
   #newWatch(): NodeWatch {
     return new NodeWatch(this.cluster, this.kubelet, this.canary, async (withinMs) => {
-      const answer = await this.ask('/metrics', { forMs: withinMs, agent: this.#watchAgent });
-      if (answer.status !== 200 || !answer.complete) throw new Error(`/metrics answered ${answer.status}`);
+      const answer = await this.request('/metrics', { forMs: withinMs, agent: this.#watchAgent });
+      if (answer.status !== 200 || !answer.complete)
+        throw new Error(`GET /metrics returned ${answer.status}`);
       return answer.text;
     });
   }
@@ -141,7 +142,7 @@ export class Target {
     return this.cluster.double.objects.create('pods', { metadata: { ...metadata }, ...(spec && { spec }) });
   }
 
-  /** Deletes the pods, each after the one before is gone with everything that it had on the node. */
+  /** Deletes the pods one by one, and waits for the removal of all of their resources. */
   async remove(pods: readonly Pod[]): Promise<void> {
     for (const pod of pods) {
       const name = pod.metadata?.name ?? '';
@@ -158,7 +159,7 @@ export class Target {
         if (left.length > 0) throw new Error(`left: ${left.join(', ')}`);
         return true;
       },
-      `everything of pod ${pod.metadata?.name} to be removed`,
+      `all resources of pod ${pod.metadata?.name} to be removed`,
       { timeoutMs: waitMs, everyMs: 100 },
     );
   }
@@ -168,7 +169,7 @@ export class Target {
       () => {
         const pod = this.cluster.pod(name);
         if (pod !== undefined && is(pod.status ?? {}, pod)) return pod;
-        throw new Error(JSON.stringify(pod?.status ?? 'there is no such pod').slice(0, 4_000));
+        throw new Error(JSON.stringify(pod?.status ?? 'no such pod').slice(0, 4_000));
       },
       `pod ${name} ${what}`,
       waitMs,
@@ -182,7 +183,7 @@ export class Target {
     });
   }
 
-  /** The pod when all of its containers have ended for good. */
+  /** Waits until all containers of the pod have terminated for good. */
   untilEnded(name: string): Promise<Pod> {
     return this.untilPod(name, 'to end', ({ phase }) => phase === 'Failed' || phase === 'Succeeded');
   }
@@ -199,8 +200,8 @@ export class Target {
     return waitFor(() => this.events(pod, reason)[0], `an event ${reason} of pod ${pod}`, waitMs);
   }
 
-  /** A request to the secure port with an administrator's certificate. */
-  ask(path: string, options: AskOptions = {}): Promise<Answer> {
+  /** Sends a request to the secure port with an administrator's certificate. */
+  request(path: string, options: AskOptions = {}): Promise<Answer> {
     const { method = 'GET', forMs = waitMs, readsNothing = false, from = '127.0.0.1', agent } = options;
     const kept = 1024 * 1024;
     const tls = {
@@ -236,7 +237,7 @@ export class Target {
     });
   }
 
-  /** The exit code of a command in a container, as the runtime tells it past the kubelet. */
+  /** Runs a command in a container through the runtime, without the kubelet. Throws if it fails. */
   async exec(pod: Pod, name: string, script: string): Promise<string> {
     const status = this.cluster.pod(pod.metadata?.name ?? '')?.status?.containerStatuses;
     const containerId = status?.find((each) => each.name === name)?.containerID?.replace(/^.*\/\//, '') ?? '';
@@ -245,7 +246,7 @@ export class Target {
     return new TextDecoder().decode(answer.stdout);
   }
 
-  /** After an attack that succeeded: a new kubelet on an empty node, so that the next attack is judged by itself. */
+  /** After a successful attack: starts a new kubelet on an empty node, so that the next attack is measured on its own. */
   async recover(): Promise<void> {
     await this.watch.stop();
     await this.kubelet.kill9();
@@ -254,7 +255,7 @@ export class Target {
       objects.delete('pods', 'default', metadata?.name ?? '', { gracePeriodSeconds: 0 });
     await this.rig.removeAllPods();
     await unmountBelow(this.kubelet.dir);
-    // Trees can be deeper than Node's own removal gets.
+    // Trees may be too deep for Node's own removal.
     await mustRun('rm', ['-rf', this.kubelet.rootDir, this.kubelet.podLogsDir]);
     this.canary.make();
     await this.#begin();
