@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { referencePages } from '../src/config/docs.ts';
 import { generatedBlocks, withBlock } from '../src/config/missing-docs.ts';
+import { FakeNode } from '../test/simulate/fake-node.ts';
+import { renderWiring } from './wiring.ts';
 
 /** Texts by path from the root. */
 type Files = Readonly<Record<string, string>>;
@@ -20,6 +22,10 @@ interface Generator {
 
 export const generators: readonly Generator[] = [
   { name: 'CRI messages from proto/', folder: 'src/api/cri/generated', generate: protocolCode },
+  {
+    name: 'stores, writers and wake-ups of the assembled kubelet',
+    generate: wiringPage,
+  },
   {
     name: 'reference pages from the tables of src/config',
     generate: () =>
@@ -36,6 +42,15 @@ export const generators: readonly Generator[] = [
       ),
   },
 ];
+
+/** Wake-ups differ between a standalone node and a node of a cluster; the latter has them all. */
+function wiringPage(): Files {
+  const node = new FakeNode({ cluster: true });
+  const kubelet = node.assembled();
+  kubelet.close();
+  node.api?.close();
+  return { 'docs/wiring.md': renderWiring(kubelet) };
+}
 
 /** What buf.gen.yaml yields. Offline: the plugin is a development dependency. */
 function protocolCode(root: string): Files {

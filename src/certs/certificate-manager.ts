@@ -95,7 +95,7 @@ export class CertificateManager implements Component, ServingCertificate {
   }
 
   get name(): string {
-    return `${this.#deps.name} certificate`;
+    return `${this.#deps.name}-certificate`;
   }
 
   /** Loads the stored pair, or else `initial`. start() does so too, if this was not called before. */

@@ -33,7 +33,7 @@ interface ServingFilesDeps {
 const recheckMs = 10 * 60_000;
 
 export class ServingFiles implements ServingCertificate, Component {
-  readonly name = 'serving certificate';
+  readonly name = 'serving-certificate';
   readonly changed = new Channel<void>();
   readonly #deps: ServingFilesDeps;
   readonly #jitter: number;

@@ -75,7 +75,7 @@ export class ClusterMetrics {
 
   /** Measures the node's way to Ready by what the API server shows of it. */
   follow(ownNode: { get(): Node | undefined; readonly changed: Subscribable<void> }): Component {
-    return reaction('node start metrics', [
+    return reaction('node-start-metrics', [
       on(ownNode.changed, () => {
         const node = ownNode.get();
         if (node !== undefined) this.#observeNode(isNodeReady(node));

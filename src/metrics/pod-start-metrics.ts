@@ -73,7 +73,7 @@ export class PodStartMetrics {
     readonly statuses: ReadableStore<PodStatus>;
   }): Component {
     const { desired, lifecycles, statuses } = stores;
-    return reaction('pod start metrics', [
+    return reaction('pod-start-metrics', [
       on(desired.changed, (uid) => this.wanted(uid, desired.get(uid)?.pod)),
       on(lifecycles.changed, (uid) => this.worked(uid)),
       on(statuses.changed, (uid) => this.reported(uid, desired.get(uid)?.pod, statuses.get(uid))),

@@ -86,7 +86,7 @@ export function processMetrics(registry: Metrics, own: ProcessFiguresSource & { 
     for (const set of [...counted, ...measured]) set(figures);
   });
   return {
-    name: 'process metrics',
+    name: 'process-metrics',
     start: async (signal) => ({ stopped: untilAborted(signal).then(() => own.close()) }),
   };
 }

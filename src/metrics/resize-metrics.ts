@@ -80,7 +80,7 @@ export class ResizeMetrics {
     all(): ReadonlyMap<PodUid, ResizeState>;
     readonly changed: Subscribable<PodUid>;
   }): Component {
-    return reaction('resize metrics', [
+    return reaction('resize-metrics', [
       on(conditions.changed, () => this.#count([...conditions.all().values()])),
     ]);
   }

@@ -37,7 +37,7 @@ const updateTries = 5;
 const ensureBackoff = { initialMs: 200, maxMs: 7_000 };
 
 export class NodeLease implements Component {
-  readonly name = 'node lease';
+  readonly name = 'node-lease';
   readonly #deps: NodeLeaseDeps;
   readonly #queue: KeyedQueue<'renew'>;
   #latest: Lease | undefined;

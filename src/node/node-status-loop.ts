@@ -57,7 +57,7 @@ const updateTries = 5;
 const updateJitter = 0.04;
 
 export class NodeStatusLoop implements Component {
-  readonly name = 'node status';
+  readonly name = 'node-status';
   readonly #deps: NodeStatusDeps;
   readonly #queue: KeyedQueue<'status'>;
   #registered = false;

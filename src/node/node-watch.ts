@@ -5,7 +5,7 @@ import type { Component } from '../base/component.ts';
 import type { OwnNode } from './own-node.ts';
 
 export class NodeWatch implements Component {
-  readonly name = 'node watch';
+  readonly name = 'node-watch';
   readonly #deps: { readonly follow: Follow; readonly nodeName: string; readonly own: OwnNode };
 
   constructor(deps: { readonly follow: Follow; readonly nodeName: string; readonly own: OwnNode }) {

@@ -8,7 +8,7 @@ import type { Store } from '../base/store.ts';
 
 export class OwnNode implements WatchSink<Node>, Store {
   readonly storeName = 'OwnNode';
-  readonly writer = 'node watch';
+  readonly writer = 'node-watch';
   readonly changed = new Channel<void>();
   #node: Node | undefined;
   #synced = false;

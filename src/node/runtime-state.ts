@@ -32,7 +32,7 @@ const downAfterMs = 30_000;
 const plegThresholdMs = 180_000;
 
 export class RuntimeState implements Component {
-  readonly name = 'runtime state';
+  readonly name = 'runtime-state';
   readonly changed = new Channel<void>();
   readonly #deps: RuntimeStateDeps;
   readonly #queue: KeyedQueue<'check'>;

@@ -5,7 +5,7 @@ import type { Component } from '../base/component.ts';
 
 export function startingEvent(events: Pick<EventSink, 'node'>): Component {
   return {
-    name: 'starting event',
+    name: 'starting-event',
     start: async (signal) => {
       events.node({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
       return { stopped: untilAborted(signal) };

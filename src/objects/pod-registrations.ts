@@ -23,7 +23,7 @@ interface PodRegistrationsDeps {
 }
 
 export class PodRegistrations implements Component {
-  readonly name = 'pod registrations';
+  readonly name = 'pod-registrations';
   readonly #deps: PodRegistrationsDeps;
   readonly #registered = new Map<PodUid, Pod>();
 

@@ -11,7 +11,7 @@ import type { Store } from '../base/store.ts';
 
 export class ApiPods implements WatchSink<Pod>, Store {
   readonly storeName = 'ApiPods';
-  readonly writer = 'api source';
+  readonly writer = 'api-source';
   readonly changed = new Channel<PodUid>();
   /** Announces full names (`name_namespace`), which a mirror pod shares with its static pod. */
   readonly mirrorChanged = new Channel<string>();

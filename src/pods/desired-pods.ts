@@ -19,7 +19,7 @@ interface DesiredPod {
 
 export class DesiredPods implements Store {
   readonly storeName = 'DesiredPods';
-  readonly writer = 'pod sources';
+  readonly writer = 'file-source, http-source, api-source';
   readonly changed = new Channel<PodUid>();
   /** Announced once, when the last of the awaited sources has reported. */
   readonly ready = new Channel<void>();

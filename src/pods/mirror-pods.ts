@@ -66,7 +66,7 @@ interface MirrorPodsDeps {
 const parallelCalls = 4;
 
 export class MirrorPods implements Component {
-  readonly name = 'mirror pods';
+  readonly name = 'mirror-pods';
   readonly #deps: MirrorPodsDeps;
   readonly #queue: KeyedQueue<string>;
 

@@ -23,7 +23,7 @@ export interface ClientAuthoritiesDeps {
 const recheckMs = 60_000;
 
 export class ClientAuthorities implements Component {
-  readonly name = 'client authorities';
+  readonly name = 'client-authorities';
   readonly changed = new Channel<void>();
   readonly #deps: ClientAuthoritiesDeps;
   #pem = '';

@@ -44,7 +44,7 @@ const ownConditions: readonly string[] = [
 ];
 
 export class ApiSource implements Component {
-  readonly name = 'api source';
+  readonly name = 'api-source';
   readonly #deps: ApiSourceDeps;
   readonly #known = new Map<string, Known>();
 

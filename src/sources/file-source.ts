@@ -79,7 +79,7 @@ const slowScanMs = 30_000;
 const retryAfterMs = 600_000;
 
 export class FileSource implements Component {
-  readonly name = 'file source';
+  readonly name = 'file-source';
   readonly #deps: FileSourceDeps;
   readonly #path: string;
   readonly #faults: FaultLog;

@@ -52,7 +52,7 @@ interface LastResponse {
 }
 
 export class HttpSource implements Component {
-  readonly name = 'http source';
+  readonly name = 'http-source';
   readonly #deps: HttpSourceDeps;
   readonly #queue: KeyedQueue<'read'>;
   readonly #redactedUrl: string;

@@ -21,7 +21,7 @@ interface MemoryTrimmerDeps {
 const quietMs = 10_000;
 
 export class MemoryTrimmer implements Component {
-  readonly name = 'memory';
+  readonly name = 'memory-trimmer';
   readonly wakes;
   readonly #deps: MemoryTrimmerDeps;
   #timer: Timer | undefined;

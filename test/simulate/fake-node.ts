@@ -249,6 +249,11 @@ export class FakeNode {
     };
   }
 
+  /** The kubelet of this node, not started. */
+  assembled(): Kubelet {
+    return this.#assemble(this.#logger());
+  }
+
   #assemble(log: Logger): Kubelet {
     const config = {
       ...legacyConfiguration({}),

@@ -31,7 +31,7 @@ const actuatedFile = 'actuated_pods_state';
 
 export class Allocations implements Component, Store {
   readonly storeName = 'Allocations';
-  readonly writer = 'pod-resizes';
+  readonly writer = 'pod-resizes (allocated), pod-workers (actuated)';
   readonly name = 'allocations';
   /** A pod was allocated something else. */
   readonly changed = new Channel<PodUid>();

@@ -29,7 +29,7 @@ export class TopologyManager {
 
   /** Releases what a pod holds when the pod has ended or is gone. */
   follow(lifecycles: PodEnds): Component {
-    return reaction('topology manager', [
+    return reaction('topology-manager', [
       on(lifecycles.changed, (uid) => {
         const state = lifecycles.get(uid)?.state;
         if (state !== 'syncing' && state !== 'terminating') this.#release(uid);

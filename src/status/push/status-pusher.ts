@@ -90,7 +90,7 @@ const urgent = 0;
 const ordinary = 1;
 
 export class StatusPusher implements Component {
-  readonly name = 'status pusher';
+  readonly name = 'status-pusher';
   readonly #deps: StatusPusherDeps;
   readonly #queue: KeyedQueue<PodUid>;
   readonly #slots: Slots;
