@@ -198,30 +198,3 @@ describe('links', () => {
     expect(missing.filter((name) => !name.includes('NAME'))).toEqual([]);
   });
 });
-
-describe('paths in the documents', () => {
-  const isPath = /^(?:src|test|integration|bench|tools|docs|examples|bin)\/\w/;
-  const documents = [
-    ...readdirSync(root).filter((name) => name.endsWith('.md') && name !== 'CHANGELOG.md'),
-    ...readdirSync(join(root, 'docs'))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => `docs/${name}`),
-  ];
-  test.each(documents)('%s names only files that exist', (path) => {
-    const names = [...read(path).matchAll(/`([\w./-]+\.\w+)`/g)].map(([, name = '']) => name);
-    const missing = names.filter((name) => isPath.test(name) && !existsSync(join(root, name)));
-    expect(missing).toEqual([]);
-  });
-
-  const readmes = ['src', 'test', 'integration', 'bench', 'tools']
-    .flatMap(filesBelow)
-    .filter((path) => path.endsWith('/README.md') && !path.includes('/node_modules/'));
-  test.each(readmes)('%s names only files that exist', (path) => {
-    const names = [...read(path).matchAll(/`(\w[\w./-]*\.(?:ts|md|mjs|json))`/g)].map(
-      ([, name = '']) => name,
-    );
-    const places = [dirname(path), '.', 'src'];
-    const missing = names.filter((name) => !places.some((place) => existsSync(join(root, place, name))));
-    expect(missing).toEqual([]);
-  });
-});

@@ -34,11 +34,10 @@ describe('Pleg', () => {
     const note = (message: string): void => void logged.push(message);
     pleg = new Pleg({
       runtime: cri,
-      observed,
+      stores: { observed, inSync: syncing },
       clock,
       log: { ...silentLogger, error: note, info: note, warn: note },
       settings: { relistMs: 1_000, callTimeoutMs: 5_000 },
-      inSync: syncing,
       connectionChanged: new Channel(),
     });
     observed.changed.subscribe((uid) => announced.push(uid));

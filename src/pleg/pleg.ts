@@ -21,7 +21,11 @@ export interface PlegDeps {
   readonly connectionChanged: Subscribable<boolean>;
   /** What the node knows of containers beside the runtime; undefined: the runtime's answers alone. */
   readonly node?: Pick<InspectOptions, 'files' | 'wasOomKilled'> | undefined;
-  readonly observed: ObservedPods;
+  readonly stores: {
+    readonly observed: ObservedPods;
+    /** The pods whose worker is running: it has its pod inspected when it is done. */
+    readonly inSync: { has(uid: PodUid): boolean };
+  };
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: {
@@ -29,8 +33,6 @@ export interface PlegDeps {
     /** Deadline of one list or one inspection; it is retried after that. */
     readonly callTimeoutMs: number;
   };
-  /** The pods whose worker is running: it has its pod inspected when it is done. */
-  readonly inSync: { has(uid: PodUid): boolean };
   /** Called with the duration of each successful relist. */
   readonly onRelist?: (seconds: number) => void;
 }
@@ -128,8 +130,9 @@ export class Pleg implements Component {
   }
 
   #isStarting(uid: PodUid): boolean {
-    const isNew = this.#health.everAnswered && this.#deps.observed.get(uid) === undefined;
-    return isNew && !this.#uninspected.has(uid) && this.#deps.inSync.has(uid);
+    const { inSync, observed } = this.#deps.stores;
+    const isNew = this.#health.everAnswered && observed.get(uid) === undefined;
+    return isNew && !this.#uninspected.has(uid) && inSync.has(uid);
   }
 
   /** Relists at once: the runtime may have recovered. */
@@ -145,7 +148,8 @@ export class Pleg implements Component {
     signal: AbortSignal,
     options: Pick<InspectOptions, 'rereadRunning' | 'started'> = {},
   ): Promise<ObservedPod | undefined> {
-    const { clock, node, observed, runtime, settings } = this.#deps;
+    const { clock, node, runtime, settings } = this.#deps;
+    const { observed } = this.#deps.stores;
 
     const seq = this.#nextSeq++;
     const flight = this.#inFlight.get(uid) ?? { count: 0, stored: 0 };
@@ -211,7 +215,7 @@ export class Pleg implements Component {
   }
 
   #compare(listed: ReturnType<typeof groupByPod>): void {
-    const { observed } = this.#deps;
+    const { observed } = this.#deps.stores;
     const first = !this.#health.everAnswered;
     const starting = new Set<PodUid>();
     for (const [uid, pod] of listed) {

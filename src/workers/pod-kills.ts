@@ -1,6 +1,6 @@
 // Kills requested by other components of the kubelet, with their callers. Upstream: killPodNow in pkg/kubelet/pod_workers.go.
-// A store that any component may add to; only the workers settle its entries. Invariants: the first reason stays; the shortest requested grace period applies; every caller is settled exactly once.
-
+// A store that any component may add to; only the workers settle its entries. Invariants: the first reason stays; the shortest
+// requested grace period applies; every caller is settled exactly once.
 import type { PodUid } from '../api/pod/pod-ref.ts';
 import type { PodKill } from '../api/ports/pod-kill.ts';
 import { Channel } from '../base/channel.ts';
