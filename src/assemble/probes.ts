@@ -1,4 +1,4 @@
-// The room of the probes: their requests, their results on disk, their reports.
+// Probes: their requests, their checkpointed results, their reports.
 import type { CriRuntime } from '../api/cri/runtime.ts';
 import type { EventSink } from '../api/ports/events.ts';
 import type { LoopDelay } from '../api/ports/loop-delay.ts';

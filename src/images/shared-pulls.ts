@@ -36,9 +36,9 @@ export function pullLimits(config: {
   readonly registryPullQPS: number;
   readonly registryBurst: number;
 }): PullLimits {
-  const mostPulls = config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
+  const maxPulls = config.maxParallelImagePulls ?? Number.MAX_SAFE_INTEGER;
   return {
-    parallelPulls: config.serializeImagePulls ? 1 : mostPulls,
+    parallelPulls: config.serializeImagePulls ? 1 : maxPulls,
     pullQps: config.registryPullQPS,
     pullBurst: config.registryBurst,
   };

@@ -15,7 +15,7 @@ export type ProbeTarget =
 
 const userAgent = 'kube-probe/1.34';
 /** differs from upstream: a command that expands to more is not sent to the runtime. Linux executes none above it. */
-const longestCommandBytes = 6 * 1024 * 1024;
+const maxCommandBytes = 6 * 1024 * 1024;
 
 /** Throws if the probe is incomplete or invalid; as upstream, this is detected only when the probe runs. */
 export function probeTarget(
@@ -97,8 +97,8 @@ function textAsPort(text: string): number {
 function expandCommand(command: readonly string[], { env = [] }: Container): readonly string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
   const tooLarge = (): KubeletError =>
-    invalid(`the command takes more than ${longestCommandBytes} bytes after expanding $(VAR) references`);
-  let leftBytes = longestCommandBytes;
+    invalid(`the command takes more than ${maxCommandBytes} bytes after expanding $(VAR) references`);
+  let leftBytes = maxCommandBytes;
   return command.map((word) => {
     const expanded = expandVariables(word, values, leftBytes, tooLarge);
     leftBytes -= Buffer.byteLength(expanded);
