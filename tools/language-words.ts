@@ -180,6 +180,42 @@ export const wordRules: readonly WordRule[] = [
     fault: ['The room of the probes', 'rooms of the composition root'],
     fine: ['room for a critical pod'],
   },
+  {
+    pattern: '(?:says|said)',
+    instead: 'report, state, specify, describe',
+    fault: ['what the runtime says', 'said', 'as the manifest says'],
+  },
+  {
+    pattern: 'all the same',
+    instead: 'nevertheless, anyway',
+    fault: ['runs all the same'],
+    fine: ['they are all of the same kind'],
+  },
+  { pattern: 'for want of', instead: 'because of missing', fault: ['killed for want of memory'] },
+  { pattern: '(?:can|cannot|could|to) be had', instead: 'available', fault: ['a port that cannot be had'] },
+  { pattern: 'learnt', instead: 'measured, read, known', fault: ['what could not be learnt'] },
+  { pattern: '(?:has|have|had|not) spoken', instead: 'reported', fault: ['every source has spoken'] },
+  {
+    pattern: '(?:hold|holds|held|holding) up',
+    instead: 'delay, block',
+    fault: ['a review that hangs holds up only itself'],
+  },
+  {
+    pattern: 'that (?:is|are) none',
+    instead: 'invalid',
+    fault: ['a quantity that is none'],
+    fine: ['if there is none'],
+  },
+  {
+    pattern: '(?:all|it|one that) is well',
+    instead: 'healthy, valid',
+    fault: ['when all is well', 'one that is well'],
+  },
+  {
+    pattern: '(?:put|puts) together',
+    instead: 'assemble, build',
+    fault: ['puts together what belongs together'],
+  },
   { pattern: 'and be it', instead: 'even if it is', fault: ['when something is, and be it a link'] },
   {
     pattern: '(?:whence|whither|thereof|therein|wherein|wherewith)',

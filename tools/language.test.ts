@@ -67,6 +67,11 @@ describe('a module', () => {
     ['the same line', "const a = 'was told'; // upstream's words"],
   ])('a text marked on %s as upstream’s is no fault', (_, text) => expect(faultsOf(text)).toEqual([]));
 
+  test('the phrase inside of another comment is no mark', () =>
+    expect(faultsOf("// The events, in upstream's words.\nconst a = 'was told';")).toEqual([
+      told('src/pods/a.ts:2'),
+    ]));
+
   test('the mark does not reach further', () =>
     expect(faultsOf("// upstream's words\nconst a = 1;\nconst b = 'was told';")).toEqual([
       told('src/pods/a.ts:3'),

@@ -75,9 +75,8 @@ function unique(faults: readonly WordFault[]): readonly WordFault[] {
 }
 
 function isQuoted(lines: readonly string[], line: number): boolean {
-  return [lines[line - 1], lines[line - 2]].some((text) =>
-    /(?:\/\/|<!--|#|\*).*upstream's words/.test(text ?? ''),
-  );
+  const marker = /(?:\/\/|<!--|#|\/\*\*?)\s*upstream's words\b/i;
+  return [lines[line - 1], lines[line - 2]].some((text) => marker.test(text ?? ''));
 }
 
 function piecesOf({ path, text }: SourceFile): readonly Piece[] {

@@ -1,5 +1,5 @@
 // Finds what the composition root must not do: subscribe, wait, loop, keep state, define classes. It names which part is
-// plugged into which; everything else needs a room of its own.
+// plugged into which; everything else belongs to a feature.
 import type { Ban } from './layers-bans.ts';
 import { type AstNode, isNode, type Module, walk } from './layers-parse.ts';
 
@@ -7,31 +7,31 @@ const statefulClasses: ReadonlySet<string> = new Set(['Channel', 'Map', 'Set', '
 
 const bannedStatements: Readonly<Record<string, string>> = {
   AwaitExpression: 'assemble/ waits for nothing',
-  ClassDeclaration: 'a class belongs to a room',
-  ForStatement: 'a loop decides, and belongs to a room',
-  ForOfStatement: 'a loop decides, and belongs to a room',
-  ForInStatement: 'a loop decides, and belongs to a room',
-  WhileStatement: 'a loop decides, and belongs to a room',
-  DoWhileStatement: 'a loop decides, and belongs to a room',
-  TryStatement: 'errors are handled in a room',
-  ThrowStatement: 'errors are raised in a room',
+  ClassDeclaration: 'a class belongs to a feature',
+  ForStatement: 'a loop decides and belongs to a feature',
+  ForOfStatement: 'a loop decides and belongs to a feature',
+  ForInStatement: 'a loop decides and belongs to a feature',
+  WhileStatement: 'a loop decides and belongs to a feature',
+  DoWhileStatement: 'a loop decides and belongs to a feature',
+  TryStatement: 'errors are handled by a feature',
+  ThrowStatement: 'errors are raised by a feature',
 };
 
 export function findCompositionBans(module: Module): readonly Ban[] {
   const bans: Ban[] = [];
   walk(module.ast, (node) => {
-    const what = bannedStatements[node.type] ?? whyNot(node);
+    const what = bannedStatements[node.type] ?? findBan(node);
     if (what !== undefined) bans.push({ line: module.lineAt(node.start), what });
   });
   return bans;
 }
 
-function whyNot(node: AstNode): string | undefined {
+function findBan(node: AstNode): string | undefined {
   const { callee } = node;
-  if (node.type === 'VariableDeclaration' && node['kind'] !== 'const') return 'state belongs to a room';
+  if (node.type === 'VariableDeclaration' && node['kind'] !== 'const') return 'state belongs to a feature';
   if (!isNode(callee)) return undefined;
   if (node.type === 'NewExpression' && statefulClasses.has(String(callee['name'])))
-    return 'state belongs to a room';
+    return 'state belongs to a feature';
   const { property } = callee;
   if (node.type === 'CallExpression' && isNode(property) && property['name'] === 'subscribe')
     return 'a component declares its wake-ups in `wakes`';

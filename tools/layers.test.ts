@@ -299,12 +299,12 @@ describe('the composition root', () => {
   const cases = [
     ['a.changed.subscribe(() => b.poke());', 'a component declares its wake-ups in `wakes`'],
     ['export const f = async () => { await g(); };', 'assemble/ waits for nothing'],
-    ['export const f = () => { let n = 0; return () => n; };', 'state belongs to a room'],
-    ['export const f = () => new Map();', 'state belongs to a room'],
-    ['export const f = () => new Channel();', 'state belongs to a room'],
-    ['for (const a of list) a.start();', 'a loop decides, and belongs to a room'],
-    ['export class A {}', 'a class belongs to a room'],
-    ["export const f = () => { throw new Error('no'); };", 'errors are raised in a room'],
+    ['export const f = () => { let n = 0; return () => n; };', 'state belongs to a feature'],
+    ['export const f = () => new Map();', 'state belongs to a feature'],
+    ['export const f = () => new Channel();', 'state belongs to a feature'],
+    ['for (const a of list) a.start();', 'a loop decides and belongs to a feature'],
+    ['export class A {}', 'a class belongs to a feature'],
+    ["export const f = () => { throw new Error('no'); };", 'errors are raised by a feature'],
   ] as const;
   for (const [text, what] of cases) {
     test(`rejects ${text}`, () =>
