@@ -13,15 +13,15 @@ async function load(fields: Readonly<Record<string, unknown>>): Promise<RunOutco
   return outcome;
 }
 
-const shownOf = async (
+const rendered = async (
   fields: Readonly<Record<string, unknown>>,
 ): Promise<Readonly<Record<string, unknown>>> =>
   renderConfigz((await load(fields)).config).kubeletconfig as Readonly<Record<string, unknown>>;
 
-describe('a field is shown as upstream shows it', () => {
+describe('renders a field as upstream does', () => {
   const cases: readonly (readonly [
     given: Readonly<Record<string, unknown>>,
-    shown: Readonly<Record<string, unknown>>,
+    expected: Readonly<Record<string, unknown>>,
   ])[] = [
     [{ syncFrequency: '90s' }, { syncFrequency: '1m30s' }],
     [{ cpuCFSQuotaPeriod: '100000us' }, { cpuCFSQuotaPeriod: '100ms' }],
@@ -67,26 +67,26 @@ describe('a field is shown as upstream shows it', () => {
   ];
   for (const [given, expected] of cases) {
     test(JSON.stringify(given), async () => {
-      const shown = await shownOf(given);
-      expect(Object.fromEntries(Object.keys(expected).map((name) => [name, shown[name]]))).toEqual(expected);
+      const actual = await rendered(given);
+      expect(Object.fromEntries(Object.keys(expected).map((name) => [name, actual[name]]))).toEqual(expected);
     });
   }
 
-  test('maps are sorted by key', async () => {
-    const { systemReserved } = await shownOf({ systemReserved: { pid: '1', cpu: '1' } });
+  test('sorts maps by key', async () => {
+    const { systemReserved } = await rendered({ systemReserved: { pid: '1', cpu: '1' } });
     expect(JSON.stringify(systemReserved)).toBe('{"cpu":"1","pid":"1"}');
   });
 });
 
-test('what is shown, given back as a file, shows the same', async () => {
-  const first = await shownOf({
+test('renders the same after loading its own output as a file', async () => {
+  const first = await rendered({
     port: 1234,
     staticPodURLHeader: { a: ['b', 'c'] },
     evictionHard: { 'memory.available': '1Gi' },
     memoryThrottlingFactor: 0.5,
     clusterDNS: ['10.0.0.1'],
   });
-  expect(await shownOf(first)).toEqual(first);
+  expect(await rendered(first)).toEqual(first);
 });
 
 test.each([
@@ -99,7 +99,7 @@ test.each([
   expect(JSON.stringify(masked)).not.toContain('geheim');
 });
 
-test('header values are masked for the log', async () => {
+test('masks header values for the log', async () => {
   const { config } = await load({ staticPodURLHeader: { Authorization: ['Bearer geheim'] } });
   const masked = JSON.stringify(maskedConfiguration(config));
   expect(masked).toContain('"staticPodURLHeader":{"Authorization":["<masked>"]}');

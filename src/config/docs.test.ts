@@ -16,7 +16,7 @@ describe('the reference pages', () => {
     });
   }
 
-  test('name every field and every flag', () => {
+  test('contain every field and every flag', () => {
     const pages = referencePages();
     const fields = Object.keys(kubeletConfiguration).filter(
       (name) => !pages['configuration.md']?.includes(`| \`${name}`),
@@ -45,7 +45,7 @@ test('the lists of settings without effect name each of them', () => {
   expect(unnamed).toEqual([]);
 });
 
-test('every row says in a sentence what it is for', () => {
+test('the description of every row is a sentence', () => {
   const faults = (schema: Schema, path: string): readonly string[] =>
     Object.entries(schema).flatMap(([name, field]) => [
       ...(/^[A-Za-z0-9_*"<][^]*\.$/.test(field.doc) && !field.doc.includes('  ')

@@ -64,7 +64,7 @@ const usedGates: ReadonlySet<string | undefined> = new Set(
   fields.filter(([, row]) => !hasNoEffect(row)).map(([, { gate, actsWith }]) => gate ?? actsWith),
 );
 
-test('every field and flag is read outside src/config or marked as having no effect', () => {
+test('every field and flag is either read outside src/config or marked as having no effect', () => {
   const wrong = fields.flatMap(([name, row]) => {
     const readers = readersOf(name, new RegExp(`\\b${name}\\b`));
     if (hasNoEffect(row)) return readers.length === 0 ? [] : [`${name} is marked, but read in ${readers[0]}`];
@@ -74,7 +74,7 @@ test('every field and flag is read outside src/config or marked as having no eff
   expect(wrong).toEqual([]);
 });
 
-test('every gate is read outside src/config, allows a field that is acted on, or is marked', () => {
+test('every gate is either used or marked as having no effect', () => {
   const wrong = gates.flatMap(([name, spec]) => {
     const readers = readersOf(name, new RegExp(`\\bgates\\.${name}\\b|\\bgate: '${name}'`));
     const uses = [...readers, ...(usedGates.has(name) ? ['a field'] : [])];
@@ -84,7 +84,7 @@ test('every gate is read outside src/config, allows a field that is acted on, or
   expect(wrong).toEqual([]);
 });
 
-test('what is acted on by loading is unmarked and named in the file that is said to do it', () => {
+test('settings that take effect while loading are unmarked and used by the listed file', () => {
   const marked = new Set([...fields, ...gates].filter(([, row]) => hasNoEffect(row)).map(([name]) => name));
   const wrong = Object.entries(actedOnByLoading).filter(
     ([name, path]) => marked.has(name) || !new RegExp(`\\b${name}\\b`).test(read(`config/${path}`)),

@@ -1,4 +1,4 @@
-// The tables against what the kubelet v1.34.11 itself prints.
+// Compares the tables with the flags, gates and /configz of the upstream kubelet v1.34.11.
 import { describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { allFlags, flagByName } from './command-line/flag-index.ts';
@@ -18,14 +18,14 @@ const lines = (text: string): readonly string[] => text.trim().split('\n');
 describe('flags', () => {
   const shared = allFlags.filter(({ spec }) => spec.own !== true);
 
-  test('those of our own are few', () => {
+  test('only two are not upstream’s', () => {
     expect(allFlags.filter((entry) => !shared.includes(entry)).map(({ name }) => name)).toEqual([
       'allow-get-streams',
       'enable-heap-snapshots',
     ]);
   });
 
-  test('names, types, defaults and deprecations are those of upstream', () => {
+  test('have the names, types, defaults and deprecations of upstream', () => {
     const ours = shared.map((entry) =>
       [
         entry.name,
@@ -40,11 +40,11 @@ describe('flags', () => {
     expect([theirs.length, theirs.filter((line) => line.endsWith('deprecated')).length]).toEqual([150, 126]);
   });
 
-  test('none that exists is taken for removed', () => {
+  test('no existing flag is listed as removed', () => {
     expect([...removedFlags.keys()].filter((name) => flagByName.has(name))).toEqual([]);
   });
 
-  test('help lists every one', () => {
+  test('are all in the help text', () => {
     const help = helpText();
     expect(allFlags.filter(({ name }) => !help.includes(`--${name}`)).map(({ name }) => name)).toEqual([]);
     const long = help.split('\n').filter((line) => line.length > 120);
@@ -52,7 +52,7 @@ describe('flags', () => {
   });
 });
 
-test('gates that can be switched are those that upstream lists', () => {
+test('the alpha and beta gates are those that upstream lists', () => {
   expect(listedGates().map(({ name, spec }) => `${name} ${spec.stage} ${spec.default}`)).toEqual(
     lines(upstreamGates),
   );
@@ -63,7 +63,7 @@ test('the configuration has the 123 fields of v1beta1', () => {
   expect(Object.keys(kubeletConfiguration)).toHaveLength(123);
 });
 
-test('the effective configuration equals upstream for the same input, in the same order', async () => {
+test('the effective configuration equals upstream’s for the same input, in the same order', async () => {
   const text = `${header}
 staticPodPath: DIR/manifests
 authentication: {x509: {clientCAFile: DIR/pki/ca.crt}}
@@ -83,6 +83,6 @@ containerRuntimeEndpoint: unix:///DIR/proxy.sock
   expect(ours).toBe(JSON.stringify(effectiveConfigz));
 });
 
-test('the version is upstream’s with ours after the plus', () => {
+test('the version is upstream’s with this project’s version after the plus', () => {
   expect(kubeletVersion).toBe(`v1.34.11+ts.${packageJson.version}`);
 });

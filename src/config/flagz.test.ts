@@ -17,9 +17,9 @@ const args = parseArgs([
   '--sync-frequency=90s',
 ]);
 
-test('every flag is shown with its value, as given or by default', () => {
+test('shows every flag with its value from the command line or its default', () => {
   const values = Object.fromEntries(flagValues(args));
-  // Upstream's 150 and two of our own.
+  // Upstream's 150 and two that upstream does not have.
   expect(Object.keys(values)).toHaveLength(152);
   expect(values).toMatchObject({
     'max-pods': '7',
@@ -38,7 +38,7 @@ test('every flag is shown with its value, as given or by default', () => {
   });
 });
 
-test('what may be a credential is not shown', () => {
+test('masks values that may be credentials', () => {
   const page = renderFlagz(args);
   expect(page).toContain('manifest-url-header=CLASSIFIED\n');
   expect(page).toContain('manifest-url=https://<masked>@host/pods?<masked>\n');

@@ -1,4 +1,4 @@
-// Whatever is thrown at the command line and the files, the answer is a configuration or a clear refusal.
+// Random command lines and files: the outcome is always a valid configuration or a list of problems.
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { allFlags } from './command-line/flag-index.ts';
@@ -16,9 +16,9 @@ function isClear(outcome: Outcome): boolean {
   if (outcome.kind === 'error')
     return outcome.exitCode === 1 && /^The kubelet cannot start[^]*\n {2}\S/.test(outcome.text);
   if (outcome.kind === 'print') return outcome.text !== '';
-  // What runs can be shown, and has every field of the table.
-  const shown = JSON.stringify(renderConfigz(outcome.config));
-  return shown.startsWith('{"kubeletconfig":{') && Object.keys(outcome.config).length === 123;
+  // A valid configuration can be rendered and has every field of the table.
+  const rendered = JSON.stringify(renderConfigz(outcome.config));
+  return rendered.startsWith('{"kubeletconfig":{') && Object.keys(outcome.config).length === 123;
 }
 
 const hostile = [
@@ -64,7 +64,7 @@ const argument = fc.oneof(
   { weight: 1, arbitrary: fc.string({ maxLength: 8 }).map((text) => `-${text}`) },
 );
 
-test('random flags', async () => {
+test('handles random flags', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(argument, { maxLength: 8 }), async (argv) => {
       expect(isClear(await loadCommandLine({ argv, files: memoryFiles({}) }))).toBe(true);
@@ -83,7 +83,7 @@ const anything = fc.oneof(
   fc.dictionary(words, words, { maxKeys: 2 }),
 );
 
-/** Mostly of the right type, sometimes of any. */
+/** Mostly of the right type, sometimes of any type. */
 function valueOf(field: Field<unknown>): fc.Arbitrary<unknown> {
   const fitting: Partial<Record<Field<unknown>['kind'], fc.Arbitrary<unknown>>> = {
     boolean: fc.boolean(),
@@ -114,7 +114,7 @@ function objectOf(schema: Schema): fc.Arbitrary<unknown> {
   );
   return fc
     .tuple(...entries)
-    .map((made) => Object.fromEntries(made.filter(([, value]) => value !== undefined)));
+    .map((generated) => Object.fromEntries(generated.filter(([, value]) => value !== undefined)));
 }
 
 const someFields = fc
@@ -132,7 +132,7 @@ const kindly = (value: unknown): string =>
     .map(([name, inner]) => `${name}: ${JSON.stringify(inner)}\n`)
     .join('')}`;
 
-test('random configurations with drop-ins and flags', async () => {
+test('handles random configurations with drop-ins and flags', async () => {
   await fc.assert(
     fc.asyncProperty(
       someFields,
@@ -151,7 +151,7 @@ test('random configurations with drop-ins and flags', async () => {
   );
 });
 
-test('random texts as files', async () => {
+test('handles random texts as files', async () => {
   const line = fc.oneof(
     fc.string({ maxLength: 30 }),
     fc

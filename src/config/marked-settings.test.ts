@@ -14,13 +14,13 @@ async function warningsOf(text: string, argv: readonly string[] = []): Promise<r
 
 const noEffectYet = 'Setting has no effect in this kubelet yet';
 
-test('the defaults warn of nothing, with a configuration file and without', async () => {
+test('does not warn about defaults, with a configuration file and without', async () => {
   const without = await loadCommandLine({ argv: [], files: memoryFiles({}) });
   expect(without.kind === 'run' ? without.settingWarnings : without).toEqual([]);
   expect(await warningsOf('')).toEqual([]);
 });
 
-test('a value that equals the default does not warn, however it is written', async () => {
+test('does not warn about a value that equals the default, whatever its notation', async () => {
   const text = `imageMinimumGCAge: 120s
 logging: {flushFrequency: 5000000000}
 containerLogMaxFiles: 5
@@ -29,7 +29,7 @@ featureGates: {EventedPLEG: false, GracefulNodeShutdown: true}
   expect(await warningsOf(text)).toEqual([]);
 });
 
-test('a changed setting without effect warns once with its field and flag', async () => {
+test('warns once about a changed setting without effect, with its field and flag', async () => {
   const text = 'imageGCHighThresholdPercent: 90\nlogging: {vmodule: [{filePattern: a, verbosity: 3}]}\n';
   expect(await warningsOf(text, ['--image-gc-high-threshold=95'])).toEqual([
     {
@@ -47,7 +47,7 @@ test('a changed setting without effect warns once with its field and flag', asyn
   ]);
 });
 
-test('a flag that is no config field warns with its name, and so does one without counterpart', async () => {
+test('warns about a changed flag without effect, unless upstream ignores it too', async () => {
   const argv = ['--experimental-mounter-path=/m', '--machine-id-file=/id', '--storage-driver-db=d'];
   expect(await warningsOf('', argv)).toEqual([
     {
@@ -61,7 +61,7 @@ test('a flag that is no config field warns with its name, and so does one withou
   ]);
 });
 
-test('a changed gate warns if it is one of the kubelet, and not if it is one of another component', async () => {
+test('warns about a changed gate of the kubelet, and not about one of another component', async () => {
   const text = 'featureGates: {EventedPLEG: true, ProcMountType: false, APIServerIdentity: false}\n';
   expect(await warningsOf(text)).toEqual([
     { message: noEffectYet, values: { gate: 'EventedPLEG', missing: 'container events from the runtime' } },
@@ -72,7 +72,7 @@ test('a changed gate warns if it is one of the kubelet, and not if it is one of 
   ]);
 });
 
-test('a setting that is only partly in effect says what is missing', async () => {
+test('warns about a changed setting that is only partly in effect', async () => {
   expect(await warningsOf('evictionHard: {memory.available: 1Gi}\n')).toEqual([
     {
       message: 'Setting has only part of its effect in this kubelet yet',
@@ -85,7 +85,7 @@ test('a setting that is only partly in effect says what is missing', async () =>
   ]);
 });
 
-test('no setting is listed twice', () => {
+test('lists no setting twice', () => {
   const names = markedSettings.map(({ field, flag, gate }) => field ?? flag ?? gate);
   expect(new Set(names).size).toBe(names.length);
 });

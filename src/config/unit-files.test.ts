@@ -1,4 +1,4 @@
-// Unit files of common distributions start this kubelet unchanged, and mean what they mean to upstream.
+// The unit files and configurations of common distributions work unchanged, with the same effective settings as upstream.
 import { expect, test } from 'vitest';
 import { loadCommandLine, type Outcome } from './command-line/load-command-line.ts';
 import { memoryFiles } from './fixtures/memory-files.ts';
@@ -14,7 +14,7 @@ async function start({ argv, files }: UnitFile): Promise<Extract<Outcome, { kind
   return outcome;
 }
 
-test('kubeadm: zeros in the file are defaults, flags win', async () => {
+test('kubeadm: zeros in the file mean the defaults, and flags override the file', async () => {
   const { config, flags, warnings } = await start(kubeadm);
   expect({
     endpoint: config.containerRuntimeEndpoint,
@@ -47,7 +47,7 @@ test('kubeadm: zeros in the file are defaults, flags win', async () => {
   ]);
 });
 
-test('k3s: drop-ins without a file, old flags warn once and are ignored', async () => {
+test('k3s: drop-ins work without a file, and removed flags warn once and are ignored', async () => {
   const { config, flags, warnings } = await start(k3s);
   expect({
     readOnlyPort: config.readOnlyPort,
@@ -73,7 +73,7 @@ test('k3s: drop-ins without a file, old flags warn once and are ignored', async 
   expect(warnings.filter((line) => line.startsWith('Feature gate'))).toHaveLength(1);
 });
 
-test('EKS: drop-ins are laid over the JSON file in order, maps merged and lists replaced', async () => {
+test('EKS: drop-ins are merged over the JSON file in order', async () => {
   const { config, gates, credentialProviders, warnings } = await start(eks);
   expect({
     maxPods: config.maxPods,

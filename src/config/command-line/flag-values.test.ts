@@ -3,7 +3,7 @@ import { Duration } from '../duration.ts';
 import type { FlagType } from '../schema.ts';
 import { readFlag } from './flag-values.ts';
 
-/** All texts in turn, as repeated uses of one flag. */
+/** Parses the texts in turn, as repeated uses of one flag. */
 function read(type: FlagType, ...texts: readonly string[]): unknown {
   let value: unknown;
   for (const text of texts) {
@@ -102,10 +102,10 @@ function taint(key: string, value: string, effect: string): unknown {
 
 describe('readFlag', () => {
   for (const [type, texts, value] of cases) {
-    test(`${type} ${texts.join(' then ')}`, () => expect(read(type, ...texts)).toEqual(value));
+    test(`parses ${type}: ${texts.join(' then ')}`, () => expect(read(type, ...texts)).toEqual(value));
   }
 
-  test('vmodule adds to what the file has', () => {
+  test('vmodule extends the entries of the file', () => {
     const file = [{ filePattern: 'f', verbosity: 1 }];
     expect(readFlag('vmodule', 'a=2,b*=3', undefined, file)).toEqual({
       value: [...file, { filePattern: 'a', verbosity: 2 }, { filePattern: 'b*', verbosity: 3 }],
@@ -145,10 +145,11 @@ describe('Duration', () => {
     ['3000000h', undefined],
   ];
   for (const [text, printed] of texts) {
-    test(`${text} → ${printed}`, () => expect(Duration.parse(text)?.toString()).toBe(printed));
+    test(`parses and prints ${text} as ${printed}`, () =>
+      expect(Duration.parse(text)?.toString()).toBe(printed));
   }
 
-  test('counts in milliseconds, and prints bare nanoseconds where it was given so', () => {
+  test('converts to milliseconds, and prints a bare number of nanoseconds as such', () => {
     expect([
       Duration.parse('1m')?.ms,
       Duration.parse('1m')?.seconds,

@@ -8,11 +8,11 @@ function uses(...argv: readonly string[]): Readonly<Record<string, readonly stri
   return Object.fromEntries([...parseArgs(argv).uses].map(([entry, texts]) => [entry.name, texts]));
 }
 
-function faults(...argv: readonly string[]): readonly string[] {
+function problemsOf(...argv: readonly string[]): readonly string[] {
   return parseArgs(argv).problems.map(({ message }) => message);
 }
 
-describe('forms', () => {
+describe('accepted syntax', () => {
   const cases: readonly (readonly [
     argv: readonly string[],
     uses: Readonly<Record<string, readonly string[]>>,
@@ -39,12 +39,12 @@ describe('forms', () => {
   ];
   for (const [argv, expected] of cases) {
     test(argv.join(' '), () => {
-      expect([uses(...argv), faults(...argv)]).toEqual([expected, []]);
+      expect([uses(...argv), problemsOf(...argv)]).toEqual([expected, []]);
     });
   }
 });
 
-describe('faults', () => {
+describe('problems', () => {
   const cases: readonly (readonly [argv: readonly string[], said: readonly string[]])[] = [
     [['--nope'], ['unknown flag: --nope']],
     [
@@ -60,10 +60,11 @@ describe('faults', () => {
     [['-'], ['unknown command "-": the kubelet takes flags only']],
     [['--', '--max-pods=1'], ['unknown command "--max-pods=1": the kubelet takes flags only']],
   ];
-  for (const [argv, said] of cases) test(argv.join(' '), () => expect(faults(...argv)).toEqual(said));
+  for (const [argv, expected] of cases)
+    test(argv.join(' '), () => expect(problemsOf(...argv)).toEqual(expected));
 });
 
-test('a deprecated flag warns once, a removed one too and takes its value with it', () => {
+test('warns once about a deprecated flag, and about a removed one, whose value it consumes', () => {
   const {
     warnings,
     uses: used,
@@ -90,7 +91,7 @@ test('a deprecated flag warns once, a removed one too and takes its value with i
 describe('outcomes', () => {
   const load = (...argv: readonly string[]) => loadCommandLine({ argv, files: memoryFiles({}) });
 
-  test('--version prints and asks nothing of the disk', async () => {
+  test('--version prints the version and reads no file', async () => {
     expect(await load('--version', '--config=/absent')).toEqual({
       kind: 'print',
       text: `Kubernetes ${kubeletVersion}\n`,
@@ -98,7 +99,7 @@ describe('outcomes', () => {
     });
   });
 
-  test('--version=raw prints the struct, --version=v… what to report', async () => {
+  test('--version=raw prints the struct, --version=v… sets the reported version', async () => {
     expect(await load('--version=raw')).toMatchObject({
       text: expect.stringContaining(`GitVersion:"${kubeletVersion}"`) as string,
     });
@@ -117,7 +118,7 @@ describe('outcomes', () => {
     });
   });
 
-  test('what is wrong with flags is said at once, with usage', async () => {
+  test('reports all problems of flags together, with usage', async () => {
     expect(await load('--max-pods=many', '--address=here', 'go', '--sync-frequency=1', '--v=-1')).toEqual({
       kind: 'error',
       exitCode: 1,
@@ -136,7 +137,7 @@ Run "kubelet --help" for a list of all flags.
     });
   });
 
-  test('the value of a header is not repeated', async () => {
+  test('does not print the value of a header', async () => {
     const outcome = await load('--manifest-url-header=secret-token');
     expect(outcome).toMatchObject({ kind: 'error' });
     expect(JSON.stringify(outcome)).not.toContain('secret-token');

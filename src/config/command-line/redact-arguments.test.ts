@@ -18,4 +18,4 @@ test.each([
   ],
   [['--storage-driver-password=x'], ['--storage-driver-password=<masked>']],
   [['--manifest-url-header'], ['--manifest-url-header']],
-])('%j is shown as %j', (argv, shown) => expect(redactArguments(argv)).toEqual(shown));
+])('redacts %j as %j', (argv, expected) => expect(redactArguments(argv)).toEqual(expected));

@@ -17,27 +17,23 @@ const token = { serviceAccountTokenAudience: 'a', cacheType: 'Token', requireSer
 async function read(texts: Texts, path: string, gates: FeatureGates = defaultGates) {
   const findings: Findings = { problems: [], warnings: [] };
   const result = await readCredentialProviders(path, memoryFiles(texts), gates, findings);
-  return { ...result, said: findings.problems.map(({ where, message }) => `${where}: ${message}`) };
+  return { ...result, problems: findings.problems.map(({ where, message }) => `${where}: ${message}`) };
 }
 
-async function said(
+async function problemsOf(
   provider: Readonly<Record<string, unknown>>,
   gates?: FeatureGates,
 ): Promise<readonly string[]> {
   const text = `${head}providers: ${JSON.stringify([provider])}\n`;
-  return (await read({ '/p.yaml': text }, '/p.yaml', gates)).said;
+  return (await read({ '/p.yaml': text }, '/p.yaml', gates)).problems;
 }
 
-test('a file is read whole, with defaults', async () => {
-  const {
-    providers,
-    hash,
-    said: faults,
-  } = await read(
+test('decodes a file with defaults', async () => {
+  const { providers, hash, problems } = await read(
     { '/p.yaml': `${head}providers:\n- ${JSON.stringify({ ...good, tokenAttributes: token })}\n` },
     '/p.yaml',
   );
-  expect(faults).toEqual([]);
+  expect(problems).toEqual([]);
   expect(hash).toMatch(/^sha256:[0-9a-f]{64}$/);
   expect(providers).toEqual([
     {
@@ -54,26 +50,26 @@ test('a file is read whole, with defaults', async () => {
   ]);
 });
 
-test('the files of a directory are merged in lexical order', async () => {
+test('merges the files of a directory in lexical order', async () => {
   const file = (name: string): string => `${head}providers: [${JSON.stringify({ ...good, name })}]\n`;
   const texts = { '/d/b.yml': file('b'), '/d/a.json': file('a'), '/d/c.yaml': file('c'), '/d/x.txt': 'x' };
-  const { providers, said: faults } = await read(texts, '/d');
-  expect([providers.map(({ name }) => name), faults]).toEqual([['a', 'b', 'c'], []]);
+  const { providers, problems } = await read(texts, '/d');
+  expect([providers.map(({ name }) => name), problems]).toEqual([['a', 'b', 'c'], []]);
 });
 
-describe('refuses', () => {
+describe('rejects', () => {
   const cases: readonly (readonly [
     name: string,
     provider: Readonly<Record<string, unknown>>,
-    said: string,
+    problems: string,
   ])[] = [
     ['a slash in the name', { ...good, name: 'a/b' }, 'the name must be a file name'],
-    ['a blank in the name', { ...good, name: 'a b' }, 'the name must be a file name'],
+    ['a space in the name', { ...good, name: 'a b' }, 'the name must be a file name'],
     ['the name ..', { ...good, name: '..' }, 'the name must be a file name'],
     ['an unknown version', { ...good, apiVersion: 'v9' }, 'apiVersion "v9" must be one of'],
     ['no images', { ...good, matchImages: [] }, 'matchImages must not be empty'],
-    ['a bad image', { ...good, matchImages: ['a b'] }, 'matchImages entry "a b"'],
-    ['a bad port', { ...good, matchImages: ['a.io:*'] }, 'matchImages entry "a.io:*"'],
+    ['an invalid image pattern', { ...good, matchImages: ['a b'] }, 'matchImages entry "a b"'],
+    ['an invalid port', { ...good, matchImages: ['a.io:*'] }, 'matchImages entry "a.io:*"'],
     ['no cache duration', { ...good, defaultCacheDuration: null }, 'defaultCacheDuration must be set'],
     [
       'a negative cache duration',
@@ -97,12 +93,12 @@ describe('refuses', () => {
       'serviceAccountTokenAudience must be set',
     ],
     [
-      'a token that does not say whether it is required',
+      'a token without requireServiceAccount',
       { ...good, tokenAttributes: { ...token, requireServiceAccount: null } },
       'requireServiceAccount must be set',
     ],
     [
-      'required annotations of no account',
+      'required annotations without a required account',
       {
         ...good,
         tokenAttributes: {
@@ -126,20 +122,20 @@ describe('refuses', () => {
       'the annotation key "a" is specified twice',
     ],
     [
-      'a bad annotation key',
+      'an invalid annotation key',
       { ...good, tokenAttributes: { ...token, optionalServiceAccountAnnotationKeys: ['a b'] } },
       'the annotation key "a b"',
     ],
   ];
   for (const [name, provider, expected] of cases) {
     test(name, async () => {
-      expect(await said(provider)).toEqual([expect.stringContaining(expected)]);
+      expect(await problemsOf(provider)).toEqual([expect.stringContaining(expected)]);
     });
   }
 
   test('a token without its gate', async () => {
     const gates = { ...defaultGates, KubeletServiceAccountTokenForCredentialProviders: false };
-    expect(await said({ ...good, tokenAttributes: token }, gates)).toEqual([
+    expect(await problemsOf({ ...good, tokenAttributes: token }, gates)).toEqual([
       expect.stringContaining('needs the feature gate'),
     ]);
   });
@@ -153,7 +149,7 @@ describe('refuses', () => {
       read({ '/d/readme': '' }, '/d'),
       read({}, '/p'),
     ]);
-    expect(results.map(({ said: faults }) => faults.join())).toEqual([
+    expect(results.map(({ problems }) => problems.join())).toEqual([
       '/p: providers must not be empty',
       '/p: provider "ecr": is specified twice',
       '/p:2: kind: must be CredentialProviderConfig, not "KubeletConfiguration"',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadCommandLine } from '../command-line/load-command-line.ts';
 import { header, memoryFiles } from '../fixtures/memory-files.ts';
 
-async function said(text: string): Promise<readonly string[]> {
+async function problemsOf(text: string): Promise<readonly string[]> {
   const outcome = await loadCommandLine({
     argv: ['--config=/k.yaml'],
     files: memoryFiles({ '/k.yaml': text }),
@@ -25,8 +25,8 @@ async function configOf(text: string) {
   return outcome;
 }
 
-describe('faults have path and line', () => {
-  const cases: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
+describe('reports problems with path and line', () => {
+  const cases: readonly (readonly [name: string, text: string, problems: readonly string[]])[] = [
     [
       'several at once',
       `${header}maxPod: 1\nMaxPods: 2\nsyncFrequency: 5\nauthentication:\n  webhook:\n    enabled: "yes"\n  x: 1\nclusterDNS: 10.0.0.1\nport: 4.5\n`,
@@ -41,7 +41,7 @@ describe('faults have path and line', () => {
       ],
     ],
     [
-      'duplicate keys, on top and inside',
+      'duplicate keys, at the top level and nested',
       `${header}port: 1\nlogging:\n  verbosity: 1\n  verbosity: 2\nport: 2\nreservedMemory:\n- numaNode: 0\n  numaNode: 1\n  limits: {}\n`,
       [
         '/k.yaml:7: port: is specified twice',
@@ -62,12 +62,12 @@ describe('faults have path and line', () => {
       ],
     ],
     [
-      'integers that do not fit',
+      'integers that are out of range',
       `${header}maxPods: 2147483648\n`,
       ['/k.yaml:3: maxPods: must be a 32-bit integer, not 2147483648'],
     ],
     [
-      'objects where a scalar belongs',
+      'objects instead of scalars',
       `${header}port: {a: 1}\nlogging: 1\n`,
       [
         '/k.yaml:3: port: must be a 32-bit integer, not an object',
@@ -90,21 +90,21 @@ describe('faults have path and line', () => {
     ['an empty file', ' \n', ['/k.yaml: the file is empty']],
     ['a list', '- a\n', ['/k.yaml: must be a KubeletConfiguration object']],
     [
-      'no YAML',
+      'invalid YAML',
       `${header}port: [1\nmaxPods: x\n`,
       ['/k.yaml:4:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
     ],
     [
-      'a bomb of aliases',
+      'an alias bomb',
       `${header}a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n`,
       ['/k.yaml: Excessive alias count indicates a resource exhaustion attack'],
     ],
   ];
   for (const [name, text, expected] of cases) {
-    test(name, async () => expect(await said(text)).toEqual(expected));
+    test(name, async () => expect(await problemsOf(text)).toEqual(expected));
   }
 
-  test('a file that is not there', async () => {
+  test('a missing file', async () => {
     const outcome = await loadCommandLine({
       argv: ['--config=gone', '--config-dir=/gone'],
       files: memoryFiles({}),
@@ -117,8 +117,8 @@ describe('faults have path and line', () => {
   });
 });
 
-describe('reads', () => {
-  test('YAML 1.1 as Go does: words, bases, no times', async () => {
+describe('decodes', () => {
+  test('YAML 1.1 scalars as Go does, without timestamps', async () => {
     const { config } = await configOf(
       `${header}enableServer: no\nfailSwapOn: Off\nmaxPods: 0x10\nport: 0377\nclusterDomain: 1:30\nproviderID: 2024-01-01\npodsPerCore: 1e1\n`,
     );
@@ -143,7 +143,7 @@ describe('reads', () => {
     ]);
   });
 
-  test('null as if not written, zero as unset only where upstream cannot tell', async () => {
+  test('null as unset, and zero as unset only where upstream does not distinguish them', async () => {
     const { config } = await configOf(
       `${header}maxPods: null\nport: 0\nhealthzPort: 0\nresolvConf: ""\nclusterDNS: null\nenforceNodeAllocatable: []\nevictionHard: {}\npodPidsLimit: -7\nauthentication: ~\n`,
     );
@@ -157,7 +157,7 @@ describe('reads', () => {
     expect(config.authentication.webhook.enabled).toBe(true);
   });
 
-  test('paths relative to the file', async () => {
+  test('relative paths against the directory of the file', async () => {
     const outcome = await loadCommandLine({
       argv: ['--config=etc/k.yaml'],
       files: memoryFiles({
@@ -182,12 +182,12 @@ describe('defaults that depend on other settings', () => {
     expect(config.nodeStatusReportFrequency.toString()).toBe('20s');
   });
 
-  test('parallel pulls switch serial ones off', async () => {
+  test('maxParallelImagePulls above 1 turns serializeImagePulls off', async () => {
     expect((await configOf(`${header}maxParallelImagePulls: 2\n`)).config.serializeImagePulls).toBe(false);
     expect((await configOf(`${header}maxParallelImagePulls: 1\n`)).config.serializeImagePulls).toBe(true);
   });
 
-  test('gates bring their defaults', async () => {
+  test('gates change the defaults of their fields', async () => {
     const { config } = await configOf(
       `${header}featureGates: {KubeletCrashLoopBackOffMax: true, KubeletEnsureSecretPulledImages: true}\n`,
     );
@@ -197,7 +197,7 @@ describe('defaults that depend on other settings', () => {
     ]).toEqual(['5m0s', 'NeverVerifyPreloadedImages']);
   });
 
-  test('default thresholds are merged when asked for', async () => {
+  test('default thresholds are merged with mergeDefaultEvictionSettings', async () => {
     const { config } = await configOf(
       `${header}mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 1Gi}\n`,
     );
@@ -224,7 +224,7 @@ describe('drop-ins', () => {
     return outcome.config;
   };
 
-  test('objects are merged to any depth, null asks for the default', async () => {
+  test('merge objects at any depth, and null resets to the default', async () => {
     const config = await load(
       'authentication: {webhook: {cacheTTL: 9s, enabled: false}}\nmaxPods: 5\nsystemReserved: {cpu: 1m, pid: "5"}\ntracing: {endpoint: "a:1"}',
       'authentication: {webhook: {cacheTTL: null}}\nsystemReserved: {cpu: null, memory: 1Gi}\ntracing: {samplingRatePerMillion: 5}',
@@ -239,7 +239,7 @@ describe('drop-ins', () => {
     ]);
   });
 
-  test('directories are walked, in lexical order', async () => {
+  test('are read from nested directories in lexical order', async () => {
     const outcome = await loadCommandLine({
       argv: ['--config-dir=/d'],
       files: memoryFiles({
@@ -251,7 +251,7 @@ describe('drop-ins', () => {
     expect(outcome).toMatchObject({ kind: 'run', config: { maxPods: 2, port: 3, readOnlyPort: 10255 } });
   });
 
-  test('each is as strict as the file', async () => {
+  test('are decoded as strictly as the file', async () => {
     const outcome = await loadCommandLine({
       argv: ['--config-dir=/d'],
       files: memoryFiles({ '/d/a.conf': `${header}x: 1\n`, '/d/b.conf': 'maxPods: 1\n', '/d/c.conf': '' }),

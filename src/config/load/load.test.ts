@@ -20,7 +20,7 @@ async function run(
 }
 
 describe('precedence', () => {
-  test('without a file the four legacy defaults hold, and there are no eviction thresholds', async () => {
+  test('without a file, four fields have their legacy defaults and there are no eviction thresholds', async () => {
     const { config } = await run([]);
     expect({
       anonymous: config.authentication.anonymous.enabled,
@@ -37,7 +37,7 @@ describe('precedence', () => {
     });
   });
 
-  test('a file starts from the safe defaults', async () => {
+  test('with a file, the secure defaults apply', async () => {
     const { config } = await run(['--config=a.yaml'], { '/here/a.yaml': header });
     expect({
       anonymous: config.authentication.anonymous.enabled,
@@ -60,7 +60,7 @@ describe('precedence', () => {
     });
   });
 
-  test('flags win over drop-ins, drop-ins over the file, and gates add up', async () => {
+  test('flags override drop-ins, drop-ins override the file, and gates are merged', async () => {
     const { config, gates } = await run(
       ['--config=/k/a.yaml', '--config-dir=/k/d', '--max-pods=3', '--feature-gates=ImageVolume=true'],
       {

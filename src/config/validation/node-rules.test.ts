@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type Case, disagreement, titleOf, violations } from './cases.ts';
 
 const runCases = (cases: readonly Case[]): void => {
-  for (const [name, situation, ...said] of cases) {
-    test(titleOf(name, said), async () => expect(await disagreement(situation, said)).toBe(''));
+  for (const [name, situation, ...expected] of cases) {
+    test(titleOf(name, expected), async () => expect(await disagreement(situation, expected)).toBe(''));
   }
 };
 
@@ -45,7 +45,7 @@ describe('the host', () => {
     ['idsPerPod 65537', { set: { userNamespaces: { idsPerPod: 65537 } } }, 'multiple of 65536'],
     ['idsPerPod 2^32', { set: { userNamespaces: { idsPerPod: 2 ** 32 } } }, 'below 2^32'],
     ['idsPerPod 2^32 - 65536', { set: { userNamespaces: { idsPerPod: 2 ** 32 - 65536 } } }],
-    ['an odd cgroup driver, with a warning', { set: { cgroupDriver: 'other' } }],
+    ['an unknown cgroup driver, with a warning', { set: { cgroupDriver: 'other' } }],
   ]);
 });
 
@@ -54,7 +54,7 @@ describe('shutdown', () => {
     ['both periods', { set: { shutdownGracePeriod: '30s', shutdownGracePeriodCriticalPods: '10s' } }],
     ['equal periods', { set: { shutdownGracePeriod: '30s', shutdownGracePeriodCriticalPods: '30s' } }],
     [
-      'critical pods longer than all',
+      'a critical period longer than the whole',
       { set: { shutdownGracePeriod: '1s', shutdownGracePeriodCriticalPods: '2s' } },
       'shutdownGracePeriodCriticalPods: 2s must not be longer than shutdownGracePeriod, which is 1s',
     ],
@@ -112,7 +112,7 @@ describe('restarts and quotas', () => {
     ['a restart period of 999ms', back('999ms'), 'from 1s to 300s'],
     ['a restart period of 301s', back('301s'), 'from 1s to 300s'],
     ['a restart period of 300.9s', back('300.9s'), 'from 1s to 300s'],
-    ['the gate alone, which brings its default', { on: ['KubeletCrashLoopBackOffMax'] }],
+    ['the gate alone, which sets the default', { on: ['KubeletCrashLoopBackOffMax'] }],
     ['a quota period of 1ms', quota('1ms')],
     ['a quota period of 1s', quota('1s')],
     ['a quota period of 999µs', quota('999us'), 'from 1ms to 1s'],
@@ -131,17 +131,17 @@ describe('taints and sysctls', () => {
     ['a taint', taint({ key: 'a.io/b', value: 'c', effect: 'NoSchedule' })],
     ['a taint without value', taint({ key: 'a', effect: 'NoExecute' })],
     [
-      'a taint with a bad key',
+      'a taint with an invalid key',
       taint({ key: 'a/b/c', effect: 'NoExecute' }),
       'registerWithTaints[0] (--register-with-taints): the key',
     ],
     [
-      'a taint with a invalid value',
+      'a taint with an invalid value',
       taint({ key: 'a', value: 'b c', effect: 'NoExecute' }),
       'the value "b c"',
     ],
     ['a taint without effect', taint({ key: 'a' }), 'registerWithTaints[0].effect'],
-    ['a taint with a bad effect', taint({ key: 'a', effect: 'Never' }), '"Never" is not allowed'],
+    ['a taint with an invalid effect', taint({ key: 'a', effect: 'Never' }), '"Never" is not allowed'],
     [
       'a taint with a time',
       taint({ key: 'a', effect: 'NoExecute', timeAdded: '2024-01-01T00:00:00Z' }),
@@ -151,9 +151,9 @@ describe('taints and sysctls', () => {
       'sysctls',
       sysctls('kernel.shm*', 'kernel.msgmax', 'net.core.somaxconn', 'fs.mqueue.*', 'net/ipv4/tcp_syncookies'),
     ],
-    ['a sysctl of the whole kernel', sysctls('kernel.panic'), 'is not a namespaced sysctl'],
-    ['a star alone', sysctls('*'), 'is not a namespaced sysctl'],
-    ['a bad sysctl', sysctls('Net.X'), 'is not a valid sysctl name'],
+    ['a sysctl that is not namespaced', sysctls('kernel.panic'), 'is not a namespaced sysctl'],
+    ['only a star', sysctls('*'), 'is not a namespaced sysctl'],
+    ['an invalid sysctl', sysctls('Net.X'), 'is not a valid sysctl name'],
   ]);
 });
 
@@ -190,8 +190,8 @@ describe('pods and logs', () => {
       { set: { podLogsDir: '/path/../' } },
       'podLogsDir: "/path/../" is not normalized',
     ],
-    ['podLogsDir with a slash at the end', { set: { podLogsDir: '/logs/' } }, 'is not normalized'],
-    ['podLogsDir beyond ASCII', { set: { podLogsDir: '/🧪' } }, 'contains non-ASCII characters'],
+    ['podLogsDir with a trailing slash', { set: { podLogsDir: '/logs/' } }, 'is not normalized'],
+    ['podLogsDir with non-ASCII characters', { set: { podLogsDir: '/🧪' } }, 'contains non-ASCII characters'],
     ['containerLogMaxSize 1Ki', { set: { containerLogMaxSize: '1Ki' } }],
     ['containerLogMaxSize -1', { set: { containerLogMaxSize: '-1' } }],
     [
@@ -230,8 +230,8 @@ describe('flags', () => {
       '--node-labels: node-role.kubernetes.io/master:',
     ],
     ['a label of k8s.io', { argv: ['--node-labels=x.k8s.io/y=z'] }, '--node-labels: x.k8s.io/y:'],
-    ['a bad label value', { argv: ['--node-labels=a=b/c'] }, '--node-labels: the value "b/c" of a:'],
-    ['a bad label key', { argv: ['--node-labels=a b=c'] }, '--node-labels: the key "a b":'],
+    ['an invalid label value', { argv: ['--node-labels=a=b/c'] }, '--node-labels: the value "b/c" of a:'],
+    ['an invalid label key', { argv: ['--node-labels=a b=c'] }, '--node-labels: the key "a b":'],
     [
       'lock contention without a file',
       { argv: ['--exit-on-lock-contention'] },
@@ -240,7 +240,7 @@ describe('flags', () => {
     ['lock contention with a file', { argv: ['--exit-on-lock-contention', '--lock-file=/x'] }],
     ['the external cloud', { argv: ['--cloud-provider=external'] }],
     [
-      'a cloud that was built in',
+      'a former in-tree cloud provider',
       { argv: ['--cloud-provider=aws'] },
       '--cloud-provider: "aws" is no longer supported',
     ],

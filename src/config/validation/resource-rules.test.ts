@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type Case, disagreement, type Situation, titleOf } from './cases.ts';
 
 const runCases = (cases: readonly Case[]): void => {
-  for (const [name, situation, ...said] of cases) {
-    test(titleOf(name, said), async () => expect(await disagreement(situation, said)).toBe(''));
+  for (const [name, situation, ...expected] of cases) {
+    test(titleOf(name, expected), async () => expect(await disagreement(situation, expected)).toBe(''));
   }
 };
 
@@ -235,7 +235,7 @@ describe('eviction', () => {
     ['a negative reclaim', reclaim('-1'), 'evictionMinimumReclaim (--eviction-minimum-reclaim): "-1" of'],
     ['thresholds by flag', { argv: ['--eviction-hard=memory.available<1Gi,nodefs.available<5%'] }],
     [
-      'a bad threshold by flag',
+      'an invalid threshold by flag',
       { argv: ['--eviction-hard=memory.available<x'] },
       'evictionHard (--eviction-hard)',
     ],

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type Case, disagreement, type Situation, titleOf } from './cases.ts';
 
 const runCases = (cases: readonly Case[]): void => {
-  for (const [name, situation, ...said] of cases) {
-    test(titleOf(name, said), async () => expect(await disagreement(situation, said)).toBe(''));
+  for (const [name, situation, ...expected] of cases) {
+    test(titleOf(name, expected), async () => expect(await disagreement(situation, expected)).toBe(''));
   }
 };
 
@@ -32,7 +32,7 @@ describe('images', () => {
       'imageMaximumGCAge: 2m0s must be longer than imageMinimumGCAge, which is 2m0s',
     ],
     ['parallel pulls', { set: { maxParallelImagePulls: 5 } }],
-    ['parallel pulls, said twice', { set: { maxParallelImagePulls: 5, serializeImagePulls: false } }],
+    ['parallel pulls, expected twice', { set: { maxParallelImagePulls: 5, serializeImagePulls: false } }],
     ['one parallel pull in series', { set: { maxParallelImagePulls: 1, serializeImagePulls: true } }],
     [
       'parallel pulls in series',

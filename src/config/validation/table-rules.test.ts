@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { type Case, disagreement, titleOf } from './cases.ts';
 
 const runCases = (cases: readonly Case[]): void => {
-  for (const [name, situation, ...said] of cases) {
-    test(titleOf(name, said), async () => expect(await disagreement(situation, said)).toBe(''));
+  for (const [name, situation, ...expected] of cases) {
+    test(titleOf(name, expected), async () => expect(await disagreement(situation, expected)).toBe(''));
   }
 };
 
@@ -189,7 +189,7 @@ describe('gates', () => {
       'logging.format',
     ],
     [
-      'an unknown gate beside a bad field',
+      'an unknown gate beside an invalid field',
       { on: ['NoSuchGate'], set: { maxPods: -1 } },
       'unknown feature gate NoSuchGate',
       'maxPods (--max-pods): -1',
