@@ -21,7 +21,7 @@ const entry: fc.Arbitrary<Entry> = fc.record({
 });
 
 function line({ kind, text }: Entry): string {
-  if (kind === 'garbage') return `${text.replace('{', '')}\n`;
+  if (kind === 'garbage') return `${text.replaceAll('{', '')}\n`;
   if (kind === 'json') return `${JSON.stringify({ log: `${text}\n`, stream: 'stderr', time: t })}\n`;
   return `${t} stdout ${kind} ${text}\n`;
 }

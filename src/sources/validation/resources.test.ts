@@ -21,6 +21,11 @@ runCases([
       ],
       [
         'spec.containers.0.resources',
+        { requests: JSON.parse('{"__proto__": "1"}') as Record<string, string>, limits: { cpu: '1' } },
+        ['spec.containers[0].resources.requests[__proto__]: Invalid value'],
+      ],
+      [
+        'spec.containers.0.resources',
         { limits: { disk: '1' } },
         [
           'spec.containers[0].resources.limits[disk]: Invalid value',

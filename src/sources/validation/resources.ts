@@ -41,7 +41,8 @@ export function checkResources(
   const requests = resources?.requests ?? {};
   checkAmounts(v, `${path}.limits`, limits, checkName);
   checkAmounts(v, `${path}.requests`, requests, checkName);
-  for (const [name, text] of Object.entries(requests)) checkAgainstLimit(v, path, name, text, limits[name]);
+  for (const [name, text] of Object.entries(requests))
+    checkAgainstLimit(v, path, name, text, ownValue(limits, name));
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   if (names.some(isHugePages) && !names.includes('cpu') && !names.includes('memory'))
     v.forbidden(path, 'huge pages can only be used with cpu or memory');
@@ -66,6 +67,11 @@ export function checkAmount(v: Violations, field: string, name: string, text: st
   const amount = Quantity.parse(text);
   if (amount.sign() < 0) v.invalid(field, text, 'must not be negative');
   if (isWhole(name) && amount.milliValue() % 1000n !== 0n) v.invalid(field, text, 'must be a whole number');
+}
+
+/** Names come from manifests: `__proto__` must not find what every object inherits. */
+function ownValue(amounts: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(amounts, name) ? amounts[name] : undefined;
 }
 
 function checkAgainstLimit(
@@ -149,7 +155,7 @@ export function checkPodResources(v: Violations, path: string, spec: PodSpec): v
   checkRoom(v, `${path}.limits`, resources.limits ?? {}, aggregate(spec, 'limits'), isHugePages);
   for (const [index, container] of spec.containers.entries())
     for (const [name, text] of Object.entries(container.resources?.limits ?? {})) {
-      const limit = resources.limits?.[name];
+      const limit = ownValue(resources.limits ?? {}, name);
       if (limit !== undefined && Quantity.parse(text).cmp(Quantity.parse(limit)) > 0)
         v.invalid(
           `spec.containers[${index}].resources.limits[${name}]`,
