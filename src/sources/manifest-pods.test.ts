@@ -27,17 +27,17 @@ function names(result: ManifestPods): string[] {
   return result.pods.map((each) => podRef(each).replace('default/', '').replace(/-n$/, ''));
 }
 
-describe('what a manifest gave before', () => {
+describe('a previous pod of a manifest', () => {
   const before = read(pod('a') + pod('b')).pods;
   const cases: readonly (readonly [string, string, readonly string[], readonly string[]])[] = [
-    ['goes when its document goes', pod('a'), ['a'], []],
-    ['stays when the text cannot be parsed', '[', ['a', 'b'], ['a', 'b']],
-    ['stays when the file is empty', '', ['a', 'b'], ['a', 'b']],
-    ['stays when its own document is not valid', pod('a', "''") + pod('b'), ['b', 'a'], ['a']],
-    ['goes when only another document is not valid', pod('a', "''"), ['a'], ['a']],
-    ['stays when a document cannot be told from it', `${pod('a')}kind: Pod\n`, ['a', 'b'], ['b']],
+    ['is dropped with its document', pod('a'), ['a'], []],
+    ['is kept if the text cannot be parsed', '[', ['a', 'b'], ['a', 'b']],
+    ['is kept if the file is empty', '', ['a', 'b'], ['a', 'b']],
+    ['is kept if its own document is invalid', pod('a', "''") + pod('b'), ['b', 'a'], ['a']],
+    ['is dropped if only another document is invalid', pod('a', "''"), ['a'], ['a']],
+    ['is kept if an invalid document may be its own', `${pod('a')}kind: Pod\n`, ['a', 'b'], ['b']],
     [
-      'goes when what is in its place is another kind',
+      'is dropped if its document became another kind',
       `${pod('a')}apiVersion: v1\nkind: Secret\n`,
       ['a'],
       [],
@@ -50,7 +50,7 @@ describe('what a manifest gave before', () => {
       expect(now.kept).toEqual(kept.map((each) => `default/${each}-n`));
     });
 
-  test('is the same object when it says the same, and has the time of the first sight when it does not', () => {
+  test('stays the same object if unchanged, and keeps its first-seen time otherwise', () => {
     const [a, b] = read(`# comment\n${pod('a')}${pod('b', 'j')}`, before, 5000).pods;
     expect(a).toBe(before[0]);
     expect(b).not.toBe(before[1]);
@@ -58,7 +58,7 @@ describe('what a manifest gave before', () => {
   });
 });
 
-/** Values of the right type or, now and then, of a wrong one. */
+/** Values of the right type and, sometimes, of a wrong one. */
 function valueOf(type: FieldType, depth: number): fc.Arbitrary<unknown> {
   return fc.oneof(
     { weight: 12, arbitrary: typedValue(type, depth) },
@@ -105,14 +105,14 @@ function typedValue(type: FieldType, depth: number): fc.Arbitrary<unknown> {
   return type.name === 'bool' ? fc.boolean() : fc.oneof(words, numbers);
 }
 
-describe('whatever a manifest says', () => {
+describe('any manifest', () => {
   const check = (text: string): void => {
     const result = read(text);
     expect(result.reasons.every((reason) => reason !== '')).toBe(true);
     if (result.pods.length === 0 && result.reasons.length === 0) expect(text).toMatch(/List/);
   };
 
-  test('any bytes give pods or a reason', () => {
+  test('yields pods or a reason for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const result = mergeManifest(buildManifest(bytes, options), [], 'n');
@@ -122,7 +122,7 @@ describe('whatever a manifest says', () => {
     );
   });
 
-  test('any text made of what YAML is made of gives pods or a reason', () => {
+  test('yields pods or a reason for any sequence of YAML tokens', () => {
     const piece = fc.constantFrom(
       'a',
       ': ',
@@ -160,7 +160,19 @@ describe('whatever a manifest says', () => {
     );
   });
 
-  test('any pod gives itself or a reason', () => {
+  test.each(['__proto__', 'constructor', 'toString'])('yields a reason for a resource named %s', (name) => {
+    const amounts = Object.fromEntries([[name, '1']]);
+    const [requests, limits] = [JSON.stringify({ requests: amounts }), JSON.stringify({ limits: amounts })];
+    for (const [own, containers] of [
+      [requests, limits],
+      [limits, requests],
+    ])
+      check(
+        `apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {resources: ${own}, containers: [{name: c, image: i, resources: ${containers}}]}`,
+      );
+  });
+
+  test('yields the pod or a reason for any pod', () => {
     const arbitrary = valueOf({ is: 'struct', name: 'Pod' }, 0);
     fc.assert(
       fc.property(arbitrary, (value) => {
@@ -172,7 +184,7 @@ describe('whatever a manifest says', () => {
   });
 });
 
-test('of very many faults and unknown fields only the first are told', () => {
+test('bounds the number of reported faults and unknown fields', () => {
   const many = Array.from({ length: 50 }, (_, i) => `x${i}: 1\n`).join('');
   expect(read(`${many}${pod('a')}`).unknownFields).toHaveLength(21);
   const faults = read(`apiVersion: v1\nkind: Secret\n---\n`.repeat(50)).reasons;

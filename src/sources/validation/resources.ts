@@ -1,4 +1,4 @@
-// Rules for requests and limits, of containers and of the pod as a whole.
+// Validates requests and limits of containers and pods.
 // Upstream: pkg/apis/core/validation (validateResourceRequirements, validatePodResources).
 
 import { isDns1123Label, isDns1123Subdomain } from '../../api/k8s/names.ts';
@@ -96,7 +96,7 @@ function checkAgainstLimit(
 
 type ContainerClaim = NonNullable<ResourceRequirements['claims']>[number];
 
-/** A claim is used as a whole or by its requests, and each of them once. */
+/** A claim is used either as a whole or by its requests, and each of them once. */
 function checkClaimsOfContainer(
   v: Violations,
   path: string,
@@ -141,7 +141,7 @@ function checkClaimReference(v: Violations, field: string, name: string | undefi
   for (const detail of isDns1123Subdomain(name)) v.invalid(field, name, detail);
 }
 
-/** The pod's own requests and limits must have room for its containers'. */
+/** Pod-level requests and limits must cover those of the containers. */
 export function checkPodResources(v: Violations, path: string, spec: PodSpec): void {
   const resources = spec.resources;
   if (resources === undefined) return;
@@ -173,7 +173,7 @@ function checkRoom(
   counts: (name: string) => boolean,
 ): void {
   for (const [name, text] of Object.entries(containers)) {
-    const room = pod[name];
+    const room = ownValue(pod, name);
     if (room === undefined || !counts(name)) continue;
     if (Quantity.parse(text).cmp(Quantity.parse(room)) > 0)
       v.invalid(`${path}[${name}]`, room, `must not be less than the ${text} of the containers together`);
